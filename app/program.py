@@ -52,7 +52,7 @@ def _relate(store: Store) -> None:
     """The tables are the user's: a column may be gone by now."""
     for name, (one, other) in RELATIONS.items():
         try:
-            store.relate(one, other, name)
+            store.relations.declare(one, other, name)
         except UnknownName as gone:
             log.info("sample: %s is not declared: %s", name, gone)
 

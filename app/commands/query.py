@@ -26,8 +26,7 @@ from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
-from lamella.core.store.table import Table
-from lamella.core.store.table_rows import RowsById
+from lamella.core.store.table import RowsById, Table
 from lamella.core.validation import path_of
 
 _AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")

@@ -28,11 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
         if not (arguments.check or arguments.suggest):
             _say(store.relations, "no relations; --suggest looks for some", arguments.json)
         if arguments.check:
-            checks = store.check_relations(job=job)
+            checks = store.relations.check(job=job)
             problems = any(check.problems for check in checks)
             _say(checks, "no relations to check; --suggest looks for some", arguments.json)
         if arguments.suggest:
-            _say(store.suggest_relations(job=job), "nothing to suggest", arguments.json)
+            _say(store.relations.suggest(job=job), "nothing to suggest", arguments.json)
     return DAMAGED if problems else 0
 
 

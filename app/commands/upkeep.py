@@ -6,10 +6,10 @@ import argparse
 
 from lamella.app.commands import DAMAGED, terminal
 from lamella.core.errors import LamellaError, StoreProblem
-from lamella.core.store.log_check import log_damage
 from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
+from lamella.core.store.verify import log_damage
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -34,7 +34,7 @@ def compact(arguments: argparse.Namespace) -> int:
     done = []
     with terminal.job() as job, _open_store(arguments) as store:
         for table in _tables(store, arguments.table):
-            done.append(table.compact(arguments.group_rows, arguments.file_rows, job))
+            done.append(table.maintenance.compact(arguments.group_rows, arguments.file_rows, job))
     for each in done:
         print(each)
     return 0
@@ -45,7 +45,11 @@ def verify(arguments: argparse.Namespace) -> int:
     try:
         with terminal.job() as job, _open_store(arguments, read_only=True) as store:
             one = arguments.table
-            report = store[one].verify(arguments.quick, job) if one else store.verify(arguments.quick, job)
+            report = (
+                store[one].maintenance.verify(arguments.quick, job)
+                if one
+                else store.maintenance.verify(arguments.quick, job)
+            )
     except StoreProblem:
         told = log_damage(arguments.store / CATALOG)
         if told is None:
@@ -65,7 +69,10 @@ def backup(arguments: argparse.Namespace) -> int:
 
 def summary(arguments: argparse.Namespace) -> int:
     with _open_store(arguments, read_only=True) as store:
-        print("\n\n".join(table.summary() for table in _tables(store, arguments.table)) or "no tables")
+        print(
+            "\n\n".join(table.maintenance.summary() for table in _tables(store, arguments.table))
+            or "no tables"
+        )
     return 0
 
 
@@ -92,10 +99,10 @@ def index(arguments: argparse.Namespace) -> int:
         if reading:
             print("\n".join(map(str, table.indexes)) or "no indexes")
         elif arguments.drop:
-            table.drop_index(arguments.columns, kind=kind)
+            table.indexes.drop(arguments.columns, kind=kind)
         elif arguments.words:
             language = None if arguments.language == "none" else arguments.language
-            print(table.create_index(arguments.columns, kind=kind, language=language, job=job))
+            print(table.indexes.create(arguments.columns, kind=kind, language=language, job=job))
         else:
-            print(table.create_index(arguments.columns, job=job))
+            print(table.indexes.create(arguments.columns, job=job))
     return 0

@@ -39,6 +39,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.find import is_cacheable
+from lamella.core.query.source import whole_snapshot
 from lamella.core.scan.cache import browsed, cache
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.read import Piece, changed_cells, finish, pieces
@@ -46,7 +47,7 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
-from lamella.core.store.table_rows import RowsById
+from lamella.core.store.table import RowsById
 from lamella.core.validation import path_of
 
 
@@ -349,9 +350,7 @@ class VirtualTable:
 
     def __init__(self, dataset: Dataset, counted: RowGroups, close: Callable[[], None] | None = None) -> None:
         self._dataset, self._counted, self._close = dataset, counted, close
-        if not dataset.snapshot().complete:
-            dataset.fill(Job())  # only then it is certain which types its columns have
-        columns = dataset.snapshot().columns
+        columns = whole_snapshot(dataset, Job()).columns  # of a text file, types are certain at its end
         names = [column.name for column in columns]
         self._columns: list[Declared] = declare(columns)
         self._numbered = Numbered(names.index(ID_COLUMN.name) if isinstance(dataset, RowsById) else None)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Fluent, Query, query_of
-from lamella.core.query.source import Keys, Source
+from lamella.core.query.source import whole_snapshot
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.validation import text_of
 
@@ -23,38 +23,13 @@ class Dataset(Fluent, ABC):
     """Named rows with a schema. Reading methods block; call them off the GUI thread."""
 
     name: str
-    editable: bool = False
 
     @abstractmethod
     def snapshot(self) -> Snapshot:
         """The rows as they are now, frozen. Cheap: no data is read."""
 
-    def as_query(self) -> Query:
+    def query(self) -> Query:
         return query_of(self)
-
-    @property
-    def pinned_version(self) -> int | None:
-        """The version that these rows stay at; None for rows that follow changes."""
-        return None
-
-    def at_version(self, number: int) -> Dataset | None:
-        """The same table as it was; None for what has no versions."""
-        return None
-
-    def sibling(self, name: str) -> Dataset | None:
-        """Another table of the same store; None where there is no store."""
-        return None
-
-    def keys_to(self, other: Source, relation: str | None) -> Keys | None:
-        """The keys of the relation between two tables of one store; None for what cannot be related."""
-        return None
-
-    def fill(self, job: Job) -> None:
-        """Do the background work that makes every row reachable (a text file's columnar cache).
-
-        `snapshot()` may be called from other threads meanwhile and grows. Cancelling leaves the
-        rows found so far readable. Returns at once when nothing is left to do.
-        """
 
     @property
     def schema(self) -> pa.Schema:
@@ -137,6 +112,4 @@ class Dataset(Fluent, ABC):
         return profile(snapshot, text_of(column, f"{snapshot.name}: the column"), condition, job)
 
     def _whole(self, job: Job | None) -> Snapshot:
-        if not self.snapshot().complete:
-            self.fill(job or Job())
-        return self.snapshot()
+        return whole_snapshot(self, job or Job())

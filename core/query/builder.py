@@ -14,6 +14,7 @@ from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import computes_from, expression_of
 from lamella.core.query.scan_query import as_scan
+from lamella.core.query.source import related_keys, sibling, whole_snapshot
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -47,12 +48,12 @@ if TYPE_CHECKING:
 
 class Fluent:
     @abstractmethod
-    def as_query(self) -> Query:
+    def query(self) -> Query:
         """All rows, as a query."""
 
     def where(self, condition: Condition) -> Query:
         """The rows that meet a condition: an expression, text or a dict. Raises `BadFilter` for any other."""
-        rows = self.as_query()
+        rows = self.query()
         asked = condition_of(condition, f"{rows.name}: where", rows)
         return rows if asked is None else rows.then(Where(asked))
 
@@ -62,7 +63,7 @@ class Fluent:
         Other values, text too, stand in every row as they are. Raises `BadQuery` for text that reads as if it
         were to be computed from columns, `"price * 2"`; `Constant("price * 2")` is that text.
         """
-        rows = self.as_query()
+        rows = self.query()
         for name, value in values.items():
             if isinstance(value, str) and computes_from(value, lambda: rows.schema.names):
                 raise BadQuery(
@@ -74,7 +75,7 @@ class Fluent:
 
     def select(self, *columns: str | Iterable[str]) -> Query:
         """These columns alone, in this order."""
-        rows = self.as_query()
+        rows = self.query()
         named = names_of(_flat_names(columns), f"{rows.name}: select")
         if not named:
             raise BadQuery(f"{rows.name}: select names no column", fix="Name at least one: select('a')")
@@ -82,80 +83,27 @@ class Fluent:
 
     def group_by(self, /, *keys: str | Iterable[str], **computed: Any) -> Grouping:
         """Followed by `.agg(...)`. Keys may be computed: `.group_by("carrier", month=col("day").month())`."""
-        rows = self.as_query()
+        rows = self.query()
         named = tuple(names_of(_flat_names(keys), f"{rows.name}: group_by"))
         before = rows.compute(**computed) if computed else rows
         return Grouping(before, (*named, *computed))
 
     def agg(self, /, **aggregates: Aggregate) -> Query:
         """One row of all rows: `.agg(n=count(), late=mean("dep_delay"))`."""
-        return Grouping(self.as_query(), ()).agg(**aggregates)
+        return Grouping(self.query(), ()).agg(**aggregates)
 
     def sort(self, *keys: str | Iterable[str]) -> Query:
         """By these columns, "-name" descending; nulls last. Rows that are equal in them keep their order."""
-        rows = self.as_query()
+        rows = self.query()
         named = names_of(_flat_names(keys), f"{rows.name}: sort")
         known = set(rows.schema.names) if any(name.startswith("-") for name in named) else set()
         return rows.then(Sort(tuple(_key(name, known) for name in named)))
 
     def limit(self, count: int | None, offset: int = 0) -> Query:
         """At most `count` rows, all for None, from row `offset` on."""
-        rows = self.as_query()
+        rows = self.query()
         most = None if count is None else count_of(count, f"{rows.name}: limit")
         return rows.then(Limit(most, count_of(offset, f"{rows.name}: offset")))
-
-    def pivot(
-        self,
-        keys: str | Iterable[str],
-        column: str,
-        /,
-        values: Iterable[Any] | Aggregate | None = None,
-        **aggregates: Aggregate,
-    ) -> Query:
-        """A row for each combination of the keys' values and a column for each value of `column`:
-        `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
-        rows = self.as_query()
-        if isinstance(values, Aggregate):
-            aggregates, values = {"values": values, **aggregates}, None
-        if values is not None and not isinstance(values, Iterable):
-            raise BadQuery(
-                f"{rows.name}: pivot takes a list of values, not {shown(values)}", fix="Give a list"
-            )
-        listed = None if values is None else tuple(values)
-        named = tuple(names_of(keys, f"{rows.name}: pivot"))
-        text_of(column, f"{rows.name}: pivot")
-        return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
-
-    def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Query:
-        """Each row once for each of the columns, which become two: what it was called and its value."""
-        rows = self.as_query()
-        for made in (name, value):
-            text_of(made, f"{rows.name}: unpivot, the column name")
-        return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
-
-    def unwind(self, column: str, keep_empty: bool = False) -> Query:
-        """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
-        rows = self.as_query()
-        return rows.then(Unwind(text_of(column, f"{rows.name}: unwind"), keep_empty))
-
-    def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Query:
-        """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
-        or how many of one width there are. Ranges without rows are left out."""
-        rows = self.as_query()
-        told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
-        if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
-            raise BadQuery(
-                f"{rows.name}: buckets takes no {shown(edges)}", fix="Give a number of ranges, or their ends"
-            )
-        return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
-
-    def facets(self, /, **queries: str | Iterable[str] | Callable[[Query], Query]) -> Query:
-        """Several queries of the same rows, which are read once; `tables()` gives their answers.
-
-        A query is a column, or columns, whose values are counted, the most frequent first, or a function:
-        `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
-        """
-        return add_facets(self.as_query(), queries)
 
     def join(
         self,
@@ -177,7 +125,7 @@ class Fluent:
         another is given. `how`: "inner", "left", "right", "full", "semi" for the rows that have a partner,
         "anti" for those that have none.
         """
-        left = self.as_query()
+        left = self.query()
         right = other_side(left, other)
         return join(left, right, join_keys(left, right, on, left_on, right_on, through), how, suffix)
 
@@ -188,12 +136,7 @@ class Fluent:
         """
         from lamella.core.query.mongo import apply_stages
 
-        return apply_stages(self.as_query(), stages)
-
-    def sample(self, count: int, seed: int = 0) -> Query:
-        """So many rows, each as likely as every other; the same ones for the same rows and seed."""
-        rows = self.as_query()
-        return rows.then(Sample(count_of(count, f"{rows.name}: sample"), _seed(seed, rows.name)))
+        return apply_stages(self.query(), stages)
 
 
 class Grouping:
@@ -265,6 +208,64 @@ class Query(Fluent):
 
         return Query(*query_from_json(saved, find))
 
+    def pivot(
+        self,
+        keys: str | Iterable[str],
+        column: str,
+        /,
+        values: Iterable[Any] | Aggregate | None = None,
+        **aggregates: Aggregate,
+    ) -> Query:
+        """A row for each combination of the keys' values and a column for each value of `column`:
+        `.pivot("carrier", "month", n=count())`. Which values there are is looked up unless they are given."""
+        rows = self.query()
+        if isinstance(values, Aggregate):
+            aggregates, values = {"values": values, **aggregates}, None
+        if values is not None and not isinstance(values, Iterable):
+            raise BadQuery(
+                f"{rows.name}: pivot takes a list of values, not {shown(values)}", fix="Give a list"
+            )
+        listed = None if values is None else tuple(values)
+        named = tuple(names_of(keys, f"{rows.name}: pivot"))
+        text_of(column, f"{rows.name}: pivot")
+        return rows.then(Pivot(named, column, _aggregates(aggregates, rows.name), listed))
+
+    def unpivot(self, columns: Iterable[str], name: str = "name", value: str = "value") -> Query:
+        """Each row once for each of the columns, which become two: what it was called and its value."""
+        rows = self.query()
+        for made in (name, value):
+            text_of(made, f"{rows.name}: unpivot, the column name")
+        return rows.then(Unpivot(tuple(names_of(columns, f"{rows.name}: unpivot")), name, value))
+
+    def unwind(self, column: str, keep_empty: bool = False) -> Query:
+        """Each row once for each item of its list. `keep_empty` keeps rows without one, with null."""
+        rows = self.query()
+        return rows.then(Unwind(text_of(column, f"{rows.name}: unwind"), keep_empty))
+
+    def buckets(self, column: str, edges: int | Iterable[Any], /, **aggregates: Aggregate) -> Query:
+        """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
+        or how many of one width there are. Ranges without rows are left out."""
+        rows = self.query()
+        told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
+        if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
+            raise BadQuery(
+                f"{rows.name}: buckets takes no {shown(edges)}", fix="Give a number of ranges, or their ends"
+            )
+        return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
+
+    def facets(self, /, **queries: str | Iterable[str] | Callable[[Query], Query]) -> Query:
+        """Several queries of the same rows, which are read once; `tables()` gives their answers.
+
+        A query is a column, or columns, whose values are counted, the most frequent first, or a function:
+        `.facets(carrier="carrier", late=lambda rows: rows.where(col("delay") > 60).agg(n=count()))`.
+        """
+        return add_facets(self.query(), queries)
+
+    def sample(self, count: int, seed: int = 0) -> Query:
+        """So many rows, each as likely as every other; the same ones for the same rows and seed."""
+        rows = self.query()
+        return rows.then(Sample(count_of(count, f"{rows.name}: sample"), _seed(seed, rows.name)))
+
     def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
         """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
 
@@ -310,7 +311,7 @@ class Query(Fluent):
         """What it is asked of: the first of its datasets."""
         return self.pipeline.source
 
-    def as_query(self) -> Query:
+    def query(self) -> Query:
         return self
 
     def then(self, step: Step) -> Query:
@@ -377,7 +378,7 @@ class Query(Fluent):
 
     def sibling(self, name: str) -> Query | None:
         """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
-        other = self.sources[self.pipeline.source].sibling(name)
+        other = sibling(self.sources[self.pipeline.source], name)
         return None if other is None else query_of(other)
 
     def with_steps(self, steps: tuple[Step, ...]) -> Query:
@@ -391,10 +392,7 @@ class Query(Fluent):
 
     def _snapshot(self, name: str, job: Job) -> Snapshot:
         """All rows of a dataset, an unfinished cache filled first."""
-        dataset = self.sources[name]
-        if not dataset.snapshot().complete:
-            dataset.fill(job)
-        return dataset.snapshot()
+        return whole_snapshot(self.sources[name], job)
 
 
 def _rows_in(facet: pa.ChunkedArray) -> pa.Table:
@@ -453,10 +451,11 @@ def other_side(left: Query, other: Fluent | str) -> Query:
     """What is joined: a name is that of a table of the same store."""
 
     if isinstance(other, Fluent):
-        return other.as_query()
-    sibling = left.sibling(other) if isinstance(other, str) else None
-    if sibling is not None:
-        return sibling
+        return other.query()
+    ours = left.sources[left.pipeline.source]
+    found = sibling(ours, other) if isinstance(other, str) else None
+    if found is not None:
+        return query_of(found)
     raise BadQuery(
         f"{left.name}: {shown(other)} cannot be joined",
         "It is no table, no other dataset and no query",
@@ -484,7 +483,7 @@ def join_keys(
 def _relation_keys(left: Query, right: Query, through: str | None) -> tuple[Names, Names]:
 
     ours, theirs = left.sources[left.pipeline.source], right.sources[right.pipeline.source]
-    keys = ours.keys_to(theirs, through)
+    keys = related_keys(ours, theirs, through)
     if keys is None:
         raise BadQuery(
             f"{left.name}: a join with {right.name} needs keys",

@@ -16,6 +16,7 @@ from pyarrow import types as is_
 from sqlglot import exp
 
 from lamella.core.errors import BadData, shown
+from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.duckdb_source import OWN_NAMES
@@ -24,8 +25,11 @@ from lamella.core.query.engine import query_cursor
 from lamella.core.query.fields import alias, cast, column, every, number, paren, quoted
 from lamella.core.query.find import Method, RowSearch, find_rows, whole_order
 from lamella.core.query.plan import Needed, Node, Order, QueryContext
+from lamella.core.query.scan_query import sort_keys
 from lamella.core.scan.read import cells_at, live_positions, read_rows, take_rows
+from lamella.core.scan.row_ids import ID_COLUMN, IdentifiedRows
 from lamella.core.scan.snapshot import Column, Snapshot, SortKey, named, project
+from lamella.core.validation import count_of, names_of
 
 _SORT = b"sort"
 
@@ -186,6 +190,32 @@ class PageQuery:
 
 _QUERY, _UUIDS = b"query", b"uuids"
 _AFTER = f"{OWN_NAMES}after"
+
+
+def page_by_id(
+    rows: IdentifiedRows,
+    size: int,
+    after: str | None,
+    columns: list[str] | None,
+    where: Condition | None,
+    sort: list[str] | None,
+    job: Job | None,
+    flatten: bool = False,
+) -> Page:
+    """The `size` rows behind the row that the cursor `after` names, whatever changed meanwhile."""
+    snapshot = rows.snapshot
+    name = snapshot.name
+    count = count_of(size, f"{name}: a page of", least=1)
+    wanted = None if columns is None else names_of(columns, f"{name}: columns")
+    asked = PageQuery(
+        snapshot,
+        project(snapshot, wanted, flatten),
+        condition_of(where, f"{name}: where", snapshot),
+        sort_keys(snapshot, sort),
+        ID_COLUMN,
+        lambda row_id: rows.ranges.behind(snapshot, row_id),
+    )
+    return asked.page(count, after, job or Job())
 
 
 def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: Job) -> Page:

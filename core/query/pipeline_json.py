@@ -11,7 +11,7 @@ from lamella.core.errors import BadFilter, BadQuery, shown
 from lamella.core.filters import expr_json
 from lamella.core.filters.expr import Filter
 from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
-from lamella.core.query.source import Source
+from lamella.core.query.source import Pinned, Source, Versioned
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -319,7 +319,7 @@ def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, 
 
 def _told(called: str, dataset: Source) -> Json:
     told: Json = {} if dataset.name == called else {NAME: dataset.name}
-    return told if dataset.pinned_version is None else {**told, AS_OF: dataset.pinned_version}
+    return {**told, AS_OF: dataset.pinned_version} if isinstance(dataset, Pinned) else told
 
 
 def _found(called: str, told: Mapping[str, Any], find: Callable[[str], Source]) -> Source:
@@ -329,11 +329,10 @@ def _found(called: str, told: Mapping[str, Any], find: Callable[[str], Source]) 
     dataset = find(name)
     if version is None:
         return dataset
-    earlier = dataset.at_version(version)
-    if earlier is None:
+    if not isinstance(dataset, Versioned):
         raise BadQuery(
             f"the saved query is of version {version} of '{name}'",
             "What was found by that name has no versions",
             "Open it with the store that has the table",
         )
-    return earlier
+    return dataset.as_of(version)

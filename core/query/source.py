@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -29,24 +29,68 @@ class Source(Protocol):
         """The rows as they are now, frozen. Cheap: no data is read."""
         ...
 
+
+@runtime_checkable
+class Fillable(Protocol):
+    """Rows that come in while somebody reads: those of a text file."""
+
     def fill(self, job: Job) -> None:
         """Make every row reachable: `snapshot().complete` is true afterwards."""
         ...
 
+
+@runtime_checkable
+class Versioned(Protocol):
+    """Rows that have versions, and follow changes."""
+
+    def as_of(self, when: When) -> Source:
+        """The rows as they were. Raises `StoreProblem` for a version that has expired."""
+        ...
+
+
+@runtime_checkable
+class Pinned(Protocol):
+    """Rows that stay at a version."""
+
     @property
-    def pinned_version(self) -> int | None:
-        """The version that these rows stay at; None for rows that follow changes."""
-        ...
+    def pinned_version(self) -> int: ...
 
-    def at_version(self, number: int) -> Source | None:
-        """The same table as it was; None for what has no versions. Raises `StoreProblem` where it expired."""
-        ...
 
-    def sibling(self, name: str) -> Source | None:
-        """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
-        ...
+class SourceStore(Protocol):
+    """What a table of a store knows the others by."""
 
-    def keys_to(self, other: Source, relation: str | None) -> Keys | None:
-        """The keys of the relation between two tables of one store, by its name where several lead there;
-        None for what cannot be related. Raises `StoreProblem` where no relation leads there."""
-        ...
+    @property
+    def relations(self) -> Any: ...
+
+    def __getitem__(self, name: str) -> Source: ...
+
+
+@runtime_checkable
+class Stored(Protocol):
+    """A table of a store."""
+
+    @property
+    def store(self) -> SourceStore: ...
+
+
+def whole_snapshot(source: Source, job: Job) -> Snapshot:
+    """All rows, frozen: what is not reachable yet is read first."""
+    snapshot = source.snapshot()
+    if not snapshot.complete and isinstance(source, Fillable):
+        source.fill(job)
+        return source.snapshot()
+    return snapshot
+
+
+def sibling(source: Source, name: str) -> Source | None:
+    """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
+    return source.store[name] if isinstance(source, Stored) else None
+
+
+def related_keys(source: Source, other: Source, relation: str | None) -> Keys | None:
+    """The keys of the relation between two tables of one store, by its name where several lead there; None
+    for what cannot be related. Raises `StoreProblem` where no relation leads there."""
+    if not (isinstance(source, Stored) and isinstance(other, Stored)) or source.store is not other.store:
+        return None
+    link = source.store.relations.between(source.name, other.name, relation)
+    return link.columns, link.other_columns

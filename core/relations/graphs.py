@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, Protocol
 
@@ -53,8 +53,6 @@ class RelatedTable(Protocol):
 
     def snapshot(self) -> Snapshot: ...
 
-    def state(self) -> IdentifiedRows: ...
-
     def read(
         self,
         columns: list[str] | None = None,
@@ -66,6 +64,20 @@ class RelatedTable(Protocol):
     ) -> pa.Table: ...
 
 
+class DeclaredRelations(Protocol):
+    """The relations of a store, as far as edges and graphs need them."""
+
+    def __iter__(self) -> Iterator[Relation]: ...
+
+    def declare(self, one: str | Iterable[str], other: str | Iterable[str]) -> Relation: ...
+
+    def check(self, *names: str, job: Job | None = None) -> tuple[RelationCheck, ...]: ...
+
+
+RowsOf = Callable[[str], IdentifiedRows]
+"""The rows of the table of this name, as they are now."""
+
+
 class RelatedTables(Protocol):
     """A store, as far as edges and graphs need it."""
 
@@ -73,13 +85,9 @@ class RelatedTables(Protocol):
     def name(self) -> str: ...
 
     @property
-    def relations(self) -> tuple[Relation, ...]: ...
+    def relations(self) -> DeclaredRelations: ...
 
     def __getitem__(self, name: str) -> RelatedTable: ...
-
-    def relate(self, one: str | Iterable[str], other: str | Iterable[str]) -> Relation: ...
-
-    def check_relations(self, *names: str, job: Job | None = None) -> tuple[RelationCheck, ...]: ...
 
     def create_table(self, name: str, data: Any, *, job: Job | None = None) -> object: ...
 
@@ -90,8 +98,9 @@ class Edges:
     """A table with two relations, to the rows where its edges begin and to those where they end. Its other
     columns are the edges' own. A row that lacks one of its ends is no edge."""
 
-    def __init__(self, store: RelatedTables, source: Relation, target: Relation) -> None:
+    def __init__(self, store: RelatedTables, rows_of: RowsOf, source: Relation, target: Relation) -> None:
         self.store, self.source, self.target = store, source.usable(), target.usable()
+        self._rows_of = rows_of
 
     @property
     def table(self) -> RelatedTable:
@@ -113,7 +122,7 @@ class Edges:
         The row is one of the table where edges begin, or end. Raises `UnknownRow`.
         """
         table, work = self.table, job or Job()
-        edges = table.state()
+        edges = self._rows_of(self.source.from_table)
         begun = any_of(
             all_of((self._beginning(near, row_id, edges, work), *_whole(far)))
             for near, far in self._ways(direction)
@@ -134,7 +143,8 @@ class Edges:
         """The rows at the other ends of those edges, each once. `where` is a condition on the edges; all else
         is as for `read` of the neighbours' table."""
         table, work, ways = self.table, job or Job(), self._ways(direction)
-        edges, nodes = table.state(), self.store[ways[0][1].to_table].state()
+        edges = self._rows_of(self.source.from_table)
+        nodes = self._rows_of(ways[0][1].to_table)
         query = scan_query_of(nodes.snapshot, columns, None, sort, limit, offset)
         far: list[RowSelection] = []
         for near, other in ways:
@@ -160,7 +170,7 @@ class Edges:
         found = [
             counts(
                 near.link("in"),
-                self.store[near.to_table].state(),
+                self._rows_of(near.to_table),
                 row_ids,
                 edges,
                 _met(table, where, *_whole(far)),
@@ -175,8 +185,8 @@ class Edges:
         return total
 
     def check(self, job: Job | None = None) -> tuple[RelationCheck, ...]:
-        """Whether the rows are there at which edges begin and end; see `Store.check_relations`."""
-        return self.store.check_relations(self.source.name, self.target.name, job=job)
+        """Whether the rows are there at which edges begin and end; see `store.relations.check`."""
+        return self.store.relations.check(self.source.name, self.target.name, job=job)
 
     def to_networkx(
         self,
@@ -199,7 +209,7 @@ class Edges:
         )
 
     def _beginning(self, near: Relation, row_id: int, edges: IdentifiedRows, job: Job) -> Filter:
-        nodes = self.store[near.to_table].state()
+        nodes = self._rows_of(near.to_table)
         return condition(near.link("in"), nodes, row_id, edges, job)
 
     def _ways(self, direction: Way) -> list[tuple[Relation, Relation]]:
@@ -235,8 +245,10 @@ def _either(chosen: Sequence[RowSelection], nodes: IdentifiedRows, job: Job) -> 
     return union(*(find_rows(nodes.snapshot, one.where, (), job, one.within) for one in chosen))
 
 
-def edges_of(store: RelatedTables, table: str, source: str | None, target: str | None) -> Edges:
-    """See `Store.edges`."""
+def edges_of(
+    store: RelatedTables, rows_of: RowsOf, table: str, source: str | None, target: str | None
+) -> Edges:
+    """A table as edges; `source` and `target` name the relations that say where they begin and end."""
     name = store[table].name
     leading = {relation.name: relation for relation in store.relations if relation.from_table == name}
     for given in (source, target):
@@ -249,10 +261,10 @@ def edges_of(store: RelatedTables, table: str, source: str | None, target: str |
         raise StoreProblem(
             f"store {store.name}: it is not clear where the edges of {name} begin and end",
             f"two relations say that, and here there are {len(leading)}: {shown}",
-            "Name both: store.edges(table, source='…', target='…')",
+            "Name both: store.relations.edges(table, source='…', target='…')",
         )
     begin = leading[source] if source is not None else left.pop(0)
-    return Edges(store, begin, leading[target] if target is not None else left.pop(0))
+    return Edges(store, rows_of, begin, leading[target] if target is not None else left.pop(0))
 
 
 Missing = Literal["refuse", "keep", "drop"]
@@ -350,9 +362,16 @@ def _pointing_at_nothing(rows: pa.Table, end: Relation, row: int, called: Sequen
 
 
 def tables_of(
-    store: RelatedTables, graph: Any, nodes: str, edges: str, key: str, ends: tuple[str, str], job: Job | None
+    store: RelatedTables,
+    rows_of: RowsOf,
+    graph: Any,
+    nodes: str,
+    edges: str,
+    key: str,
+    ends: tuple[str, str],
+    job: Job | None,
 ) -> Edges:
-    """See `Store.from_networkx`."""
+    """Two new tables of a graph's nodes and edges, and the relations between them."""
     if not isinstance(graph, _networkx().Graph):
         raise BadData(
             f"store {store.name}: {shown(graph)} is no graph of networkx", fix="Make one of it first"
@@ -365,8 +384,8 @@ def tables_of(
     with store.transaction(f"{nodes} and {edges} from a graph"):
         store.create_table(nodes, points, job=job)
         store.create_table(edges, lines or {end: [] for end in ends}, job=job)
-        source, target = (store.relate(f"{edges}.{end}", f"{nodes}.{key}") for end in ends)
-    return Edges(store, source, target)
+        source, target = (store.relations.declare(f"{edges}.{end}", f"{nodes}.{key}") for end in ends)
+    return Edges(store, rows_of, source, target)
 
 
 def _refuse_ends(store: str, ends: Any) -> None:

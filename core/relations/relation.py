@@ -66,7 +66,7 @@ class Relation:
             raise StoreProblem(
                 f"the relation '{self.name}' cannot be followed",
                 self.problem,
-                f"Undo that, or give the relation up: store.unrelate({self.name!r})",
+                f"Undo that, or give the relation up: store.relations.drop({self.name!r})",
             )
         return self
 
@@ -237,7 +237,7 @@ def apart(table: str, column: Column, other_table: str, other: Column) -> str:
 
 def _cast_or_not(a: pa.DataType, b: pa.DataType) -> str:
     nested = pa.types.is_nested(a) or pa.types.is_nested(b)
-    return "Name a column of single values" if nested else "Cast one of the columns first: table.cast_column"
+    return "Name a column of single values" if nested else "Cast one of the columns first: table.columns.cast"
 
 
 def _texts(given: Any) -> list[str]:

@@ -95,7 +95,7 @@ class Suggestion:
     """A relation that nobody declared yet. `score` is from 0 to 1, `reasons` are what it is made of.
 
     `share` is how many of the different keys in a sample were found in the other table, from 0 to 1.
-    `store.relate(*suggestion.endpoints)` declares it.
+    `store.relations.declare(*suggestion.endpoints)` declares it.
     """
 
     from_table: str

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import PartialRows, aligned, fitted, rows_at, together, unified
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.sorted_ids import without
@@ -26,9 +27,9 @@ from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.read import arrays_at, live_positions, tables, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at, refuse_unknown
 from lamella.core.scan.snapshot import Column
+from lamella.core.store.cells import CellChanges, as_type
 from lamella.core.store.columns import refuse_stored_misfits
-from lamella.core.store.commit import Cells, Change, as_type
-from lamella.core.store.compare import differs
+from lamella.core.store.commit import Change
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from lamella.core.store.operators import Assignment, applied, assignments, columns_read
 from lamella.core.store.operators.values import array_of, as_held, repeated
@@ -49,30 +50,34 @@ from lamella.core.store.row_lookup import (
     matches,
     refuse_duplicates,
 )
-from lamella.core.store.table_version import State
+from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import text_of
 
 TakeIds = Callable[[int], int]
 
 
-def updated(state: State, rows: PartialRows, on: Sequence[str], take_ids: TakeIds, message: str) -> Change:
+def updated(
+    state: TableVersion, rows: PartialRows, on: Sequence[str], take_ids: TakeIds, message: str
+) -> Change:
     """Rows found by `on` get the other columns' values, those that each of `rows` has."""
     data = rows.table
     refuse_keys(state.snapshot.name, on)
     if not data.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
-    _refuse_odd_names(state, data.column_names)
+    refuse_odd_keys(state, data.column_names)
     ids, places = _found_rows(state, data, on)
     found = whole_values(state, ids, rows.without({*on, ID}).take(places))
     plan, values = fit_to_columns(state, found.table, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
     values = completed(state, ids, plan, values, found.left_out)
-    return Change(message, plan.applied(state.columns), cells=Cells(ids, plan.by_key(values)))
+    return Change(message, plan.applied(state.columns), cells=CellChanges(ids, plan.by_key(values)))
 
 
-def assigned(state: State, ids: np.ndarray, rows: PartialRows, take_ids: TakeIds, message: str) -> Change:
+def assigned(
+    state: TableVersion, ids: np.ndarray, rows: PartialRows, take_ids: TakeIds, message: str
+) -> Change:
     """The rows of `ids` (ascending) get the values of the one row that is given; what stays the same is no
     change."""
     names = rows.table.column_names
@@ -80,7 +85,7 @@ def assigned(state: State, ids: np.ndarray, rows: PartialRows, take_ids: TakeIds
         raise BadData(
             f"{state.snapshot.name}: {ID} cannot be changed", "it is how rows are found", "Leave it out"
         )
-    _refuse_odd_names(state, names)
+    refuse_odd_keys(state, names)
     if not len(ids):
         return Change(message, state.columns)
     found = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
@@ -90,13 +95,13 @@ def assigned(state: State, ids: np.ndarray, rows: PartialRows, take_ids: TakeIds
     return replaced(state, ids, held, new, take_ids, message)
 
 
-def _refuse_odd_names(state: State, names: Sequence[str]) -> None:
+def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
     if any(map(is_odd, names)):
         refuse_odd_names(state.snapshot.name, names, {c.name: c.type for c in state.columns})
 
 
 def operated(
-    state: State, ids: np.ndarray, found: Sequence[Assignment], take_ids: TakeIds, message: str
+    state: TableVersion, ids: np.ndarray, found: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
     """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
     name, wanted = state.snapshot.name, set(columns_read(found))
@@ -105,7 +110,7 @@ def operated(
     return replaced(state, ids, held, applied(found, held, len(ids), name), take_ids, message)
 
 
-def _held(state: State, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
+def _held(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
     positions = state.locate(ids)
     if len(ids) == 1:
         return arrays_at(state.snapshot, int(positions[0]), columns)
@@ -113,7 +118,7 @@ def _held(state: State, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.A
 
 
 def replaced(
-    state: State,
+    state: TableVersion,
     ids: np.ndarray,
     held: Mapping[str, pa.Array],
     new: Mapping[str, pa.Array],
@@ -130,10 +135,10 @@ def replaced(
     if not len(places):
         return nothing
     cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in arrays.items()}
-    return Change(message, plan.applied(state.columns), cells=Cells(ids[places], cells))
+    return Change(message, plan.applied(state.columns), cells=CellChanges(ids[places], cells))
 
 
-def whole_values(state: State, ids: np.ndarray, rows: PartialRows) -> PartialRows:
+def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> PartialRows:
     """`rows` for those of `ids` (ascending), with columns that are whole: fields of structs that are not
     given as the table holds them, and the values of dotted keys inside their columns."""
     if not rows.documents and not any("." in name for name in rows.table.column_names):
@@ -147,11 +152,11 @@ def whole_values(state: State, ids: np.ndarray, rows: PartialRows) -> PartialRow
     return merge_parts(rows, held, types, state.snapshot.name)
 
 
-def deleted(state: State, ids: np.ndarray, message: str) -> Change:
+def deleted(state: TableVersion, ids: np.ndarray, message: str) -> Change:
     return Change(message, state.columns, deleted=ids)
 
 
-def fit_to_columns(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
+def fit_to_columns(state: TableVersion, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
     """`values` in the types they will be stored in, and what that makes of the table's columns."""
     own = own_columns(state, values.schema)
     if own is not None:
@@ -162,7 +167,7 @@ def fit_to_columns(state: State, values: pa.Table, take_ids: TakeIds) -> tuple[C
     return plan, stored_as(values, plan.columns)
 
 
-def own_columns(state: State, schema: pa.Schema) -> ColumnPlan | None:
+def own_columns(state: TableVersion, schema: pa.Schema) -> ColumnPlan | None:
     """The plan for data of these names and types where the table's are the same."""
     plan = state.plans.of(schema)
     if plan is None:
@@ -185,7 +190,11 @@ def refuse_keys(name: str, on: Sequence[str]) -> None:
 
 
 def completed(
-    state: State, ids: np.ndarray, plan: ColumnPlan, values: pa.Table, left_out: Mapping[str, np.ndarray]
+    state: TableVersion,
+    ids: np.ndarray,
+    plan: ColumnPlan,
+    values: pa.Table,
+    left_out: Mapping[str, np.ndarray],
 ) -> pa.Table:
     """`values` for the rows of `ids`, with what a row holds already where nothing was given."""
     if not left_out:
@@ -228,7 +237,7 @@ def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.
     return changed
 
 
-def _found_rows(state: State, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _found_rows(state: TableVersion, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
     if list(on) == [ID]:
         given = ids_given(state, data.column(ID))
@@ -250,7 +259,7 @@ def _ascending_order(ids: np.ndarray) -> np.ndarray:
 
 
 def upserted(
-    state: State,
+    state: TableVersion,
     rows: PartialRows,
     on: Sequence[str],
     set_on_insert: Mapping[str, Any],
@@ -263,8 +272,8 @@ def upserted(
     if not data.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(name, rows, on)
-    _refuse_odd_names(state, [*data.column_names, *set_on_insert])
     _refuse(state, data, set_on_insert)
+    refuse_odd_keys(state, [*data.column_names, *set_on_insert])
     _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
     found = matches(state, keys)
     if len(found.unknown):
@@ -277,7 +286,7 @@ def upserted(
 
 
 def _whole_rows(
-    state: State, rows: PartialRows, found: Matches, set_on_insert: Mapping[str, Any]
+    state: TableVersion, rows: PartialRows, found: Matches, set_on_insert: Mapping[str, Any]
 ) -> tuple[PartialRows, Matches]:
     """`rows` with columns that are whole, those that are found before those that are new, and where they are
     then. What is given in part is laid over what the rows found hold."""
@@ -294,7 +303,7 @@ def _whole_rows(
 
 
 def inserted_instead(
-    state: State, where: Where, found: Sequence[Assignment], take_ids: TakeIds, message: str
+    state: TableVersion, where: Where, found: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
     """One new row for a condition that none meets: what it asks to be equal, changed by the operators."""
     name = state.snapshot.name
@@ -333,7 +342,7 @@ def _cell(value: Any, kind: pa.DataType) -> pa.Array:
     return as_held(array_of([value]), kind)
 
 
-def _refuse(state: State, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
+def _refuse(state: TableVersion, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
     name = state.snapshot.name
     if not isinstance(set_on_insert, Mapping):
         fix = "Give a dict: {'created': dt.date.today()}"
@@ -360,8 +369,8 @@ def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
 
 
 def _cells(
-    state: State, plan: ColumnPlan, rows: PartialRows, found: Matches, others: set[str]
-) -> Cells | None:
+    state: TableVersion, plan: ColumnPlan, rows: PartialRows, found: Matches, others: set[str]
+) -> CellChanges | None:
     """What the rows found are given, without the columns that found them and those for new rows."""
     ids, places = found.ids, found.keys
     if not len(ids) or others.issuperset(c.name for c in plan.columns):
@@ -369,7 +378,7 @@ def _cells(
     left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in others}
     values = completed(state, ids, plan, rows_at(rows.table, places), left_out)
     kept = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
-    return Cells(ids, kept)
+    return CellChanges(ids, kept)
 
 
 def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
@@ -379,7 +388,7 @@ def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
 _KEPT = {"first": exp.Min, "last": exp.Max}
 
 
-def duplicate_ids(state: State, on: Sequence[str] | None, keep: str, job: Job) -> np.ndarray:
+def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job: Job) -> np.ndarray:
     """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
     when the last is kept. Null equals null, and NaN equals NaN."""
     snapshot = state.snapshot
@@ -397,14 +406,14 @@ def duplicate_ids(state: State, on: Sequence[str] | None, keep: str, job: Job) -
     return ids_at(state, without(live, positions))
 
 
-def _compared(state: State, on: Sequence[str] | None) -> tuple[Column, ...]:
+def _compared(state: TableVersion, on: Sequence[str] | None) -> tuple[Column, ...]:
     columns = state.columns if on is None else state.snapshot.select(on)
     if not columns:
         raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
     return columns
 
 
-def integers_updated(state: State, row: IntegerRow, message: str) -> Change | None:
+def integers_updated(state: TableVersion, row: IntegerRow, message: str) -> Change | None:
     """Like `updated`; None where the row has other columns than ones of such integers, or no `_id`."""
     if ID not in row.keys or len(row.keys) == 1:
         return None
@@ -415,7 +424,7 @@ def integers_updated(state: State, row: IntegerRow, message: str) -> Change | No
     ids = np.array([row_id], np.int64)
     refuse_unknown(state, ids)
     values = BatchValues(plan.keys, given.schema, given.message)
-    return Change(message, state.columns, cells=Cells(ids, values))
+    return Change(message, state.columns, cells=CellChanges(ids, values))
 
 
 Function = Callable[[pa.Table], Any]
@@ -423,7 +432,7 @@ ROWS_AT_ONCE = 100_000
 
 
 def transformed(
-    state: State,
+    state: TableVersion,
     function: Function,
     columns: Iterable[str] | None,
     where: Filter | None,
@@ -442,7 +451,7 @@ def transformed(
         return Change(message, state.columns)
     plan, values = fit_to_columns(state, made.table(), take_ids)
     cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
-    return Change(message, plan.applied(state.columns), cells=Cells(np.concatenate(made.ids), cells))
+    return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(made.ids), cells))
 
 
 class _Made:
@@ -470,7 +479,7 @@ class _Made:
             raise BadData(
                 f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
                 "columns that it does not give back stay as they are",
-                f"Use drop_column({', '.join(map(repr, names))})",
+                f"Use table.columns.drop({', '.join(map(repr, names))})",
             )
 
     def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:
@@ -496,7 +505,9 @@ def _addresses(values: pa.ChunkedArray) -> list[tuple[int, int, list[int]]]:
     return [(c.offset, len(c), [b.address for b in c.buffers() if b is not None]) for c in parts]
 
 
-def _batches(state: State, columns: tuple[Column, ...], where: Filter | None, job: Job) -> Iterator[pa.Table]:
+def _batches(
+    state: TableVersion, columns: tuple[Column, ...], where: Filter | None, job: Job
+) -> Iterator[pa.Table]:
     """The columns, with `_id` behind them."""
     wanted = (*columns, ID_COLUMN)
     if where is None:
@@ -508,7 +519,7 @@ def _batches(state: State, columns: tuple[Column, ...], where: Filter | None, jo
         yield take_rows(state.snapshot, positions[start : start + ROWS_AT_ONCE], wanted)
 
 
-def _add(made: _Made, state: State, rows: pa.Table, given: int, function: Function) -> None:
+def _add(made: _Made, state: TableVersion, rows: pa.Table, given: int, function: Function) -> None:
     ids = to_numpy(rows.column(rows.num_columns - 1))
     chosen = rows.select(range(given))
     values = _called(state.snapshot.name, function, chosen, ids)
@@ -527,7 +538,7 @@ def _add(made: _Made, state: State, rows: pa.Table, given: int, function: Functi
 
 
 def _cells_before(
-    state: State, rows: pa.Table, given: int, names: list[str], ids: np.ndarray
+    state: TableVersion, rows: pa.Table, given: int, names: list[str], ids: np.ndarray
 ) -> dict[str, pa.Array]:
     """What the columns of these names hold now; the function may make others than it was given."""
     others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:given]]

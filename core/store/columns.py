@@ -1,4 +1,4 @@
-"""What changing a table's columns stages, what is noted about them, and which values a wider type keeps."""
+"""The columns of a table: how they are changed, what is noted about them, which values a wider type keeps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,16 @@ import pyarrow.parquet as pq
 from pyarrow import types as is_
 
 from lamella.core.arrow.arrays import from_values, take, to_numpy
-from lamella.core.arrow.types import ID, always_fits, exact_cast, inexact, stored_type
+from lamella.core.arrow.types import (
+    ID,
+    TypeName,
+    always_fits,
+    exact_cast,
+    inexact,
+    stored_type,
+    type_named,
+    type_of,
+)
 from lamella.core.errors import BadData, UnknownColumn, shown
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
@@ -22,18 +31,21 @@ from lamella.core.scan.parquet_file import Footer, unchanged
 from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
-from lamella.core.store.commit import Cells, Change, Metadata
+from lamella.core.store.casts import Cast, Lost, converted, is_carried, refuse_unrelated
+from lamella.core.store.cells import CellChanges
+from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
-from lamella.core.store.evolution import Cast, Lost, converted, is_carried, refuse_unrelated
-from lamella.core.store.table_version import State
-from lamella.core.validation import text_of
+from lamella.core.store.table_version import Metadata, Reader, TableVersion
+from lamella.core.validation import names_of, text_of
 
 TakeIds = Callable[[int], int]
 CAST_FROM = b"lamella.cast_from"
 """Noted about a column that a cast made: the ids of those it was before, the last one first."""
 
 
-def added(state: State, column: Column, default: Any, after: str | None, job: Job, message: str) -> Change:
+def added(
+    state: TableVersion, column: Column, default: Any, after: str | None, job: Job, message: str
+) -> Change:
     """One more column, null in every row, or `default`, which its type has to hold."""
     table = state.snapshot.name
     refuse_names(table, [c.name for c in state.columns], [column.name])
@@ -45,10 +57,12 @@ def added(state: State, column: Column, default: Any, after: str | None, job: Jo
         return Change(message, columns)
     value = _fitting(table, column, default)
     ids = np.concatenate([np.empty(0, np.int64), *_ids(state, job)])
-    return Change(message, columns, cells=Cells(ids, {column.key: take(value, np.zeros(len(ids), np.int64))}))
+    return Change(
+        message, columns, cells=CellChanges(ids, {column.key: take(value, np.zeros(len(ids), np.int64))})
+    )
 
 
-def dropped(state: State, names: Sequence[str], message: str) -> Change:
+def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
     gone = set(known(state, names))
     kept = tuple(c for c in state.columns if c not in gone)
     keys = {c.key for c in gone}
@@ -56,7 +70,7 @@ def dropped(state: State, names: Sequence[str], message: str) -> Change:
     return Change(message, kept, metadata=metadata)
 
 
-def renamed(state: State, names: Mapping[str, str], message: str) -> Change:
+def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
     """All at once, so that two columns can swap their names."""
     renaming = {c.key: new for c, new in zip(known(state, list(names)), names.values(), strict=True)}
     others = [c.name for c in state.columns if c.key not in renaming]
@@ -64,14 +78,16 @@ def renamed(state: State, names: Mapping[str, str], message: str) -> Change:
     return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
 
 
-def reordered(state: State, names: Sequence[str], message: str) -> Change:
+def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change:
     """These columns first, the others behind them in the order they had."""
     first = known(state, names)
     keys = {c.key for c in first}
     return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
 
 
-def cast(state: State, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str) -> Change:
+def cast_change(
+    state: TableVersion, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str
+) -> Change:
     """The column as another type: where values have to be converted it is a new column in the old one's
     place, so that earlier versions keep theirs."""
     column, how = known(state, [name])[0], replace(how, to=stored_type(how.to))
@@ -82,11 +98,11 @@ def cast(state: State, name: str, how: Cast, take_ids: TakeIds, job: Job, messag
     refuse_unrelated(state.snapshot.name, name, column.type, how.to)
     ids, values = _converted(state, column, how, job)
     made = Column(name, how.to, take_ids(1))
-    cells = Cells(ids, {made.key: values}) if len(ids) else None
+    cells = CellChanges(ids, {made.key: values}) if len(ids) else None
     return Change(message, _replaced(state, column, made), _moved(state.metadata, column, made), cells=cells)
 
 
-def known(state: State, names: Sequence[str]) -> list[Column]:
+def known(state: TableVersion, names: Sequence[str]) -> list[Column]:
     """The columns of these names, each named once; raises `UnknownColumn`, and `BadData` for `_id`."""
     table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
     if ID in names:
@@ -116,7 +132,7 @@ def refuse_names(table: str, taken: Iterable[str], wanted: Sequence[str]) -> Non
         held.add(name)
 
 
-def _replaced(state: State, column: Column, by: Column) -> tuple[Column, ...]:
+def _replaced(state: TableVersion, column: Column, by: Column) -> tuple[Column, ...]:
     return tuple(by if c is column else c for c in state.columns)
 
 
@@ -143,7 +159,7 @@ def _fitting(table: str, column: Column, default: Any) -> pa.Array:
         ) from error
 
 
-def _converted(state: State, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
+def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
     """A row group at a time: only what is made of the column is kept in memory."""
     ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
     for rows in tables(state.snapshot, (ID_COLUMN, column), job):
@@ -159,7 +175,7 @@ def _converted(state: State, column: Column, how: Cast, job: Job) -> tuple[np.nd
     return np.concatenate(ids), pa.concat_arrays(values)
 
 
-def _ids(state: State, job: Job) -> Iterator[np.ndarray]:
+def _ids(state: TableVersion, job: Job) -> Iterator[np.ndarray]:
     return (to_numpy(rows.column(0)) for rows in tables(state.snapshot, (ID_COLUMN,), job))
 
 
@@ -218,7 +234,7 @@ def _may_hold_null(file: WrittenFile, key: int) -> bool:
     return name is None or bool(pq.read_schema(file.path).field(name).nullable)
 
 
-def with_metadata(state: State) -> pa.Schema:
+def with_metadata(state: TableVersion) -> pa.Schema:
     """The table's columns; of one that was given as required, and holds no null yet, that it is."""
     by_column: dict[int, dict[bytes, bytes]] = {}
     for (column, key), value in state.metadata.items():
@@ -231,7 +247,7 @@ def with_metadata(state: State) -> pa.Schema:
     return pa.schema([pa.field(ID_COLUMN.name, ID_COLUMN.type), *fields], by_column.get(TABLE))
 
 
-def of_column(state: State, name: str | None) -> dict[str, str]:
+def of_column(state: TableVersion, name: str | None) -> dict[str, str]:
     """What is noted about a column, or about the table where `name` is None."""
     wanted = _key(state, name)
     noted = {key: value for (column, key), value in state.metadata.items() if column == wanted}
@@ -253,7 +269,7 @@ def refuse_other_than_text(table: str, values: Values) -> None:
             )
 
 
-def changed(state: State, name: str | None, values: Values, message: str) -> Change:
+def changed(state: TableVersion, name: str | None, values: Values, message: str) -> Change:
     about = _key(state, name)
     noted = dict(state.metadata)
     for key, value in values.items():
@@ -264,7 +280,7 @@ def changed(state: State, name: str | None, values: Values, message: str) -> Cha
     return Change(message, state.columns, noted)
 
 
-def _key(state: State, name: str | None) -> int:
+def _key(state: TableVersion, name: str | None) -> int:
     return TABLE if name is None else known(state, [name])[0].key
 
 
@@ -287,7 +303,7 @@ _TICKS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _SECONDS_A_DAY = 86_400
 
 
-def refuse_stored_misfits(state: State, widened: Iterable[Column]) -> None:
+def refuse_stored_misfits(state: TableVersion, widened: Iterable[Column]) -> None:
     """Raise `BadData` naming the column that holds a value which its wider type would change.
 
     Deleted rows count: they are decoded with the others.
@@ -360,3 +376,161 @@ def _all_within(told: Footer, name: str, largest: int) -> bool:
         elif max(abs(int(told_of.min_raw)), abs(int(told_of.max_raw))) > largest:
             return False
     return True
+
+
+class ColumnWriter(Protocol):
+    """What makes the commits of a table, as far as its columns need it."""
+
+    def commit(self, build: Callable[[TableVersion], Change], job: Job) -> Commit: ...
+
+    def take_column_ids(self, count: int) -> int: ...
+
+    def follow_casts(self, before: TableVersion, job: Job) -> None:
+        """Have the indexes of columns that were cast follow them."""
+        ...
+
+
+class Columns(Sequence[str]):
+    """The columns of a table by their names, in order, without `_id`: `table.columns.add("weight", float)`.
+
+    Columns have permanent ids, so that renaming, dropping and reordering touch the catalog alone. Each change
+    is one commit. It raises `UnknownColumn`, and `BadData` for a name that is empty, taken or the table's
+    own; nothing changes then.
+    """
+
+    __slots__ = ("_reader", "_writer")
+
+    def __init__(self, reader: Reader, writer: ColumnWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    def __repr__(self) -> str:
+        return f"<Columns of '{self._reader.last_name}'>"
+
+    def __len__(self) -> int:
+        return len(self._reader.current().columns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([column.name for column in self._reader.current().columns])
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        return list(self)[place]
+
+    def metadata(self, column: str) -> dict[str, str]:
+        """What is noted about a column; raises `UnknownColumn`."""
+        return of_column(self._reader.current(), column)
+
+    def set_metadata(self, column: str, values: Values, message: str = "") -> Commit:
+        """Note these values about a column, beside what is noted already; None forgets one.
+
+        Keys and values are text (or bytes); raises `BadData` for others.
+        """
+        text_of(column, f"{self._name}: the column")
+        return noted(self._reader.current().row.name, self._writer, column, values, message)
+
+    def add(
+        self,
+        name: str,
+        type: TypeName | None = None,
+        default: Any = None,
+        after: str | None = None,
+        message: str = "",
+        job: Job | None = None,
+    ) -> Commit:
+        """A new column, last or behind the column `after`; `default` fills the rows that are there.
+
+        The type may be Arrow's, its name, or a Python type, and is that of `default` when left out. Without a
+        default it takes no time, however many rows there are.
+        """
+        text_of(name, f"{self._name}: the column name")
+        if type is None and default is None:
+            raise BadData(f"{self._name}: column '{name}' needs a type", fix="Give one, or a default")
+        kind = stored_type(type_of(default) if type is None else type_named(type))
+        work = job or Job()
+
+        def build(state: TableVersion) -> Change:
+            refuse_names(self._name, [c.name for c in state.columns], [name])
+            column = Column(name, kind, self._writer.take_column_ids(1))
+            return added(state, column, default, after, work, message or f"add {name}")
+
+        return self._writer.commit(build, work)
+
+    def drop(self, *names: str, message: str = "") -> Commit:
+        """Take columns away, named one after the other or in a list; their values come back with undo.
+
+        The last one may go: rows keep their `_id`.
+        """
+        listed = names[0] if len(names) == 1 else names
+        gone = names_of(listed, f"{self._name}: columns.drop")
+        said = message or f"drop {', '.join(gone)}"
+        return self._writer.commit(lambda state: dropped(state, gone, said), Job())
+
+    def rename(self, names: str | Mapping[str, str], new: str | None = None, message: str = "") -> Commit:
+        """Give a column another name, `rename("a", "b")`, or several at once, `rename({"a": "b", "b": "a"})`:
+        two columns can swap their names. No data is written."""
+        if isinstance(names, Mapping) == (new is not None):
+            raise BadData(
+                f"{self._name}: columns.rename was given {shown(names)}",
+                fix="Give the old name and the new one, or a dict {old: new}",
+            )
+        if not isinstance(names, Mapping):
+            names = {text_of(names, f"{self._name}: the column"): new or ""}
+        for name in names.values():
+            text_of(name, f"{self._name}: the column name")
+        said = message or "rename " + ", ".join(f"{old} to {new}" for old, new in names.items())
+        wanted = dict(names)
+        return self._writer.commit(lambda state: renamed(state, wanted, said), Job())
+
+    def reorder(self, names: Sequence[str], message: str = "") -> Commit:
+        """These columns first, in this order, and the others behind them."""
+        first = names_of(names, f"{self._name}: columns.reorder")
+        said = message or f"order {', '.join(first)}"
+        return self._writer.commit(lambda state: reordered(state, first, said), Job())
+
+    def cast(
+        self,
+        name: str,
+        type: TypeName,
+        lossy: bool = False,
+        on_error: Literal["refuse", "null"] = "refuse",
+        message: str = "",
+        job: Job | None = None,
+    ) -> Commit:
+        """The column's values as another type; text is read as what it says.
+
+        Refused with `BadData` naming the first value that would be lost. `lossy` cuts what is too fine for
+        the type instead: 1.7 as int64 becomes 1, a time its day; 300 as int8 and NaN as int64 are refused all
+        the same. `on_error="null"` makes null of what does not fit. A time without a zone is taken for the
+        wall clock's in the zone of the type. Widening takes no time, however many rows there are.
+        """
+        if on_error not in ("refuse", "null"):
+            raise BadData(f"on_error cannot be {shown(on_error)}", fix="Give 'refuse' or 'null'")
+        text_of(name, f"{self._name}: the column name")
+        how, work = Cast(type_named(type), lossy, on_error == "null"), job or Job()
+        said = message or f"cast {name} to {how.to}"
+
+        def build(state: TableVersion) -> Change:
+            take_ids = self._writer.take_column_ids
+            return cast_change(state, name, how, take_ids, work, said)
+
+        before = self._reader.current()
+        done = self._writer.commit(build, work)
+        self._writer.follow_casts(before, work)
+        return done
+
+    @property
+    def _name(self) -> str:
+        return self._reader.current().row.name
+
+
+def noted(table: str, writer: ColumnWriter, column: str | None, values: Values, message: str) -> Commit:
+    """Note values about a column, or about the table where `column` is None."""
+    refuse_other_than_text(table, values)
+    keys = (key if isinstance(key, str) else key.decode(errors="replace") for key in values)
+    said = message or f"metadata of {column or 'the table'}: {', '.join(keys)}"
+    return writer.commit(lambda state: changed(state, column, values, said), Job())

@@ -1,167 +1,30 @@
-"""A commit and what is staged for it: changed cells, in the catalog or in change files."""
+"""A commit: what a change stages, how it enters the catalog, and a retry where another came first."""
 
 from __future__ import annotations
 
 import datetime as dt
-import json
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
-from itertools import groupby
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
-from lamella.core.arrow.ingest import integers_end_to_end
 from lamella.core.arrow.sorted_ids import EMPTY, union
-from lamella.core.errors import FileProblem, StoreProblem
-from lamella.core.scan.chunks import BatchValues, named_by_key, run_chunks
-from lamella.core.scan.overlay import StoredValues
-from lamella.core.scan.parquet_file import unchanged
-from lamella.core.scan.row_ids import ID_COLUMN
-from lamella.core.scan.snapshot import Column, FileSegment
-from lamella.core.store.catalog.schema import whole_numbers
-from lamella.core.store.data_files import ROWS_A_GROUP, WrittenFile, write_files
-from lamella.core.store.folder import Staging
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """New values of some rows: ascending `ids`, and one value for each in every column (by column id).
-
-    `made` is the version that changed them; where two change one cell, the later one holds. A change file's
-    values are read when they are asked for.
-    """
-
-    ids: np.ndarray
-    values: Mapping[int, pa.Array]
-    made: int = 0
-
-    def only(self, kept: np.ndarray) -> Cells:
-        """The rows for which `kept` is True."""
-        keep = np.flatnonzero(kept)
-        values = {key: take(values, keep) for key, values in self.values.items()}
-        return Cells(self.ids[keep], values, self.made)
-
-
-def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
-    """Columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
-    return _listed(tuple(map(entries.__getitem__, values))), _message(values)
-
-
-@lru_cache(maxsize=64)
-def _listed(entries: tuple[int, ...]) -> str:
-    return json.dumps(entries)
-
-
-def _message(values: Mapping[int, pa.Array]) -> bytes:
-    if isinstance(values, BatchValues):
-        return values.message
-    batch = pa.RecordBatch.from_arrays(list(map(_plain, values.values())), names=list(map(str, values)))
-    message: bytes = batch.serialize().to_pybytes()
-    return message
-
-
-@dataclass(frozen=True)
-class BatchColumns:
-    """What batches of the same catalog entries have in common."""
-
-    keys: tuple[int, ...]
-    types: tuple[pa.DataType, ...]
-
-    @cached_property
-    def schema(self) -> pa.Schema:
-        return pa.schema(list(zip(map(str, self.keys), map(_plain_type, self.types), strict=True)))
-
-    @classmethod
-    def of(cls, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]) -> BatchColumns:
-        """`type_of` tells the column id and type of a catalog entry."""
-        found = list(map(type_of, whole_numbers("pending entries", "columns", columns)))
-        return cls(tuple(key for key, _ in found), tuple(kind for _, kind in found))
-
-
-def from_batch(columns: BatchColumns, batch: bytes, about: str) -> BatchValues:
-    """The way back from `to_batch`: read when a value is asked for. `about` names the entry in a message."""
-    return BatchValues(columns.keys, columns.schema, batch, about)
-
-
-def latest(changes: Iterable[Cells], columns: Iterable[Column]) -> list[Cells]:
-    """The last value each cell was given, as few groups of columns that changed in the same rows."""
-    ordered = list(changes)
-    touching: dict[int, list[int]] = {}
-    for number, cells in enumerate(ordered):
-        for key in cells.values:
-            touching.setdefault(key, []).append(number)
-    groups: dict[tuple[int, ...], list[Column]] = {}
-    for column in columns:
-        if column.key in touching:
-            groups.setdefault(tuple(touching[column.key]), []).append(column)
-    return [_latest_of(group, [ordered[i] for i in touched]) for touched, group in groups.items()]
-
-
-def _latest_of(columns: Sequence[Column], changes: list[Cells]) -> Cells:
-    if len(changes) == 1:
-        return Cells(changes[0].ids, {c.key: as_type(changes[0].values[c.key], c.type) for c in columns})
-    ids = np.concatenate([c.ids for c in changes])
-    order = np.argsort(ids, kind="stable")
-    ordered = ids[order]
-    last = order[np.append(ordered[1:] != ordered[:-1], True)]
-    schema = pa.schema([pa.field(str(c.key), c.type) for c in columns])
-    rows = take(pa.concat_tables(_tables(changes, columns, schema)).combine_chunks(), last)
-    return Cells(ids[last], {c.key: in_one(rows.column(place)) for place, c in enumerate(columns)})
-
-
-def _tables(changes: Iterable[Cells], columns: Sequence[Column], schema: pa.Schema) -> Iterator[pa.Table]:
-    """These columns of all. Most columns of commits that are alike are put together at once; of commits that
-    each changed others a group has few, which are taken one by one."""
-    for shape, run in groupby((cells.values for cells in changes), _shape):
-        if shape and 2 * len(columns) > len(shape[0]):
-            found = (rows.select([str(c.key) for c in columns]).columns for rows in end_to_end(run))
-        else:
-            found = ([values[c.key] for c in columns] for values in run)
-        for arrays in found:
-            fitting = [as_type(values, c.type) for values, c in zip(arrays, columns, strict=True)]
-            yield pa.Table.from_arrays(fitting, schema=schema)
-
-
-def end_to_end(changes: Iterable[Mapping[int, pa.Array]]) -> Iterator[pa.Table]:
-    """The values of all in order, under the names `str(key)`: what commits of one shape left, one after the
-    other, is one table. Each has a column at least, since rows are counted by them."""
-    for shape, run in groupby(changes, _shape):
-        if shape:
-            alike = [values for values in run if isinstance(values, BatchValues)]
-            yield _end_to_end(alike, shape[1]).rename_columns(list(map(str, shape[0])))
-        else:
-            yield from (pa.Table.from_batches([named_by_key(values)]) for values in run)
-
-
-def _end_to_end(values: Sequence[BatchValues], schema: pa.Schema) -> pa.Table:
-    packed = [one.packed for one in values if one.packed is not None]
-    rows = integers_end_to_end(packed, schema) if len(packed) == len(values) else None
-    return pa.Table.from_batches([one.batch for one in values]) if rows is None else rows
-
-
-def _shape(values: Mapping[int, pa.Array]) -> tuple[Mapping[int, int], pa.Schema] | None:
-    return (values.places, values.schema) if isinstance(values, BatchValues) else None
-
-
-def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    return values if values.type.equals(kind) else values.cast(kind)
-
-
-def _plain(array: pa.Array) -> pa.Array:
-    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
-
-
-def _plain_type(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
-Metadata = dict[tuple[int, bytes], bytes]
-"""By column id (0 for the table itself) and key."""
-
-NO_IDS = EMPTY
+from lamella.core.arrow.types import type_to_bytes
+from lamella.core.errors import DamagedStore, StoreProblem, VersionConflict
+from lamella.core.processes import let_go_in_children
+from lamella.core.scan.checksums import checksum_of_bytes
+from lamella.core.scan.snapshot import Column, stored_keys
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.catalog.transaction import Transaction
+from lamella.core.store.cells import NO_IDS, CellChanges, to_batch
+from lamella.core.store.data_files import WrittenFile
+from lamella.core.store.table_version import Metadata, PendingRows, Reader, SegmentEntry, TableVersion
+from lamella.core.validation import count_of, text_of
 
 
 @dataclass(frozen=True)
@@ -206,7 +69,7 @@ class Change:
     message: str
     columns: tuple[Column, ...]
     metadata: Metadata | None = None
-    cells: Cells | None = None
+    cells: CellChanges | None = None
     deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
     files: tuple[WrittenFile, ...] = ()
     rows: tuple[Mapping[int, pa.Array], int] | None = None
@@ -228,55 +91,282 @@ class Change:
         return self.deleted if self.cells is None else union(self.cells.ids, self.deleted)
 
 
-SUFFIX = ".cells"
+Entries = tuple[tuple[str, int], ...]
 
 
-class FileValues(StoredValues):
-    """The values of a change file by column id, decoded whenever they are asked for."""
+@dataclass(frozen=True, eq=False)
+class Rewrite:
+    """Files for the segments they replace, and the pending entries that are in them altogether."""
 
-    def __init__(self, segment: FileSegment) -> None:
-        self._segment = segment
-        self._keys = dict.fromkeys(key for key in segment.names if key != ID_COLUMN.key)
-
-    def read(self, keys: Sequence[int]) -> dict[int, pa.Array]:
-        schema, names = unchanged(self._segment).schema, self._segment.names
-        for key in keys:
-            if names[key] not in schema.names:
-                raise FileProblem(
-                    self._segment.path,
-                    f"has no column '{names[key]:.60}'",
-                    "The catalog says that it has",
-                    "Verify the store, which tells what else is damaged, and restore a backup",
-                )
-        columns = [Column(str(key), schema.field(names[key]).type, key) for key in keys]
-        return dict(zip(keys, _whole(self._segment, columns), strict=True))
-
-    def __getitem__(self, key: int) -> pa.Array:
-        return self.read([key])[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._keys
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
+    replaced: tuple[SegmentEntry, ...]
+    files: tuple[WrittenFile, ...]
+    contained: Entries
 
 
-def read_cells(segment: FileSegment, made: int) -> Cells:
-    return Cells(to_numpy(_whole(segment, [ID_COLUMN])[0]), FileValues(segment), made)
+@dataclass(frozen=True, eq=False)
+class Staged:
+    """The files of a change, to be published together."""
+
+    files: tuple[WrittenFile, ...] = ()
+    change_files: tuple[WrittenFile, ...] = ()
+    rewritten: Rewrite | None = None
+
+    @property
+    def all_files(self) -> tuple[WrittenFile, ...]:
+        return (*self.files, *self.change_files, *(self.rewritten.files if self.rewritten else ()))
 
 
-def write_cells(cells: Cells, columns: Mapping[int, Column], staging: Staging) -> tuple[WrittenFile, ...]:
-    """Stage the cells as change files; `columns` are the table's by id."""
-    changed = (ID_COLUMN, *(columns[key] for key in cells.values))
-    arrays = [from_numpy(np.ascontiguousarray(cells.ids)), *cells.values.values()]
-    rows = pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in changed]))
-    pieces = (rows.slice(at, ROWS_A_GROUP) for at in range(0, len(rows), ROWS_A_GROUP))
-    return tuple(write_files(pieces, changed, staging, suffix=SUFFIX))
+class CatalogEntries:
+    """One change being entered into the catalog at `version`, inside a transaction. `given_ids` are those of
+    its new rows."""
+
+    def __init__(self, transaction: Transaction, table_id: int, version: int) -> None:
+        self._catalog, self._table_id, self._version = transaction, table_id, version
+        self.given_ids: tuple[range, ...] = ()
+
+    def columns(self, state: TableVersion | None, change: Change) -> dict[int, int]:
+        """Enter columns that are new or differ, end what is gone; answers the entry of every column id."""
+        if state is not None and change.columns == state.columns:
+            return state.column_entries
+        entries = {} if state is None else dict(state.column_entries)
+        before = {} if state is None else {c.key: (place, c) for place, c in enumerate(state.columns)}
+        after = {c.key: (place, c) for place, c in enumerate(change.columns)}
+        differing = [key for key in after if before.get(key) != after[key]]
+        ended = [key for key in before if key in differing or key not in after]
+        self._catalog.close("columns", [entries.pop(key) for key in ended], self._version)
+        for key in differing:
+            place, column = after[key]
+            values = (key, column.name, type_to_bytes(column.type), place)
+            entries[key] = self._add("columns", values)
+        return entries
+
+    def metadata(self, state: TableVersion | None, change: Change) -> None:
+        """Enter what `change` says of the table and its columns, where it says something."""
+        if change.metadata is None:
+            return
+        held = {} if state is None else state.metadata_entries
+        before = {} if state is None else state.metadata
+        ended = [key for key, value in before.items() if change.metadata.get(key) != value]
+        self._catalog.close("metadata", [held[key] for key in ended], self._version)
+        for (column, name), value in change.metadata.items():
+            if before.get((column, name)) != value:
+                self._add("metadata", (column, name, value))
+
+    def files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int = 0) -> list[int]:
+        """Enter data files; `made` is the version whose pending cells they already hold. Their entries."""
+        entries = []
+        for file, path in zip(files, paths, strict=True):
+            told = (path, file.rows, file.first_id, file.last_id, file.size, file.names, file.checksum, made)
+            entries.append(self._add("data_files", told))
+            self._refuse_span(entries[-1], file)
+        return entries
+
+    def _refuse_span(self, entry: int, file: WrittenFile) -> None:
+        """Segments are disjoint: reading relies on it, so whatever would break it is staged again."""
+        ids = (file.first_id, file.last_id)
+        if self._catalog.spans_others(entry, self._table_id, self._version, *ids):
+            raise Overtaken(f"{file.path.name} spans rows of others")
+
+    def staged(self, staged: Staged, paths: list[str]) -> None:
+        """Enter the files of a change; `paths` are in the order of `staged.all_files`."""
+        own, changed = len(staged.files), len(staged.change_files)
+        self.files(staged.files, paths[:own])
+        self.given_ids += tuple(range(file.first_id, file.last_id + 1) for file in staged.files)
+        self.change_files(staged.change_files, paths[own : own + changed], self._version)
+        if staged.rewritten is not None:
+            self.replaced(staged.rewritten, paths[own + changed :])
+
+    def change_files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int) -> None:
+        for file, path in zip(files, paths, strict=True):
+            ids = (file.first_id, file.last_id)
+            self._add("change_files", (path, made, file.rows, *ids, file.size, file.names, file.checksum))
+
+    def rows(self, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]) -> SegmentEntry:
+        """New rows, with ids of their own."""
+        first = self._catalog.take_ids(self._table_id, count)
+        self.given_ids += (range(first, first + count),)
+        entry = self.merged_rows(first, values, count, entries)
+        pending = PendingRows.numbered(first, count, lambda: values)
+        return SegmentEntry("pending_rows", entry, first, first + count - 1, 0, pending)
+
+    def merged_rows(
+        self, first_id: int, values: Mapping[int, pa.Array], count: int, entries: dict[int, int]
+    ) -> int:
+        """Pending rows whose ids, from `first_id` on, were given before."""
+        columns, batch = to_batch(values, entries)
+        return self._add("pending_rows", (first_id, count, columns, batch, checksum_of_bytes(batch)))
+
+    def cells(self, cells: CellChanges, entries: dict[int, int]) -> int:
+        ids, (columns, batch) = _id_bytes(cells.ids), to_batch(cells.values, entries)
+        return self._add("pending_cells", (cells.made, ids, columns, batch, checksum_of_bytes(ids, batch)))
+
+    def deletions(self, ids: np.ndarray) -> int:
+        gone = _id_bytes(np.sort(ids))
+        return self._add("deletions", (gone, checksum_of_bytes(gone)))
+
+    def replaced(self, rewritten: Rewrite, paths: list[str], made: int | None = None) -> list[int]:
+        """Enter the files of a rewrite in place of the segments and pending entries they hold, which is what
+        was pending at version `made`, or at this one. The files' entries."""
+        self.ended((held.kind, held.entry) for held in rewritten.replaced)
+        self.ended(rewritten.contained)
+        return self.files(rewritten.files, paths, made=self._version if made is None else made)
+
+    def ended(self, entries: Iterable[tuple[str, int]]) -> None:
+        for kind, entry in entries:
+            self._catalog.close(kind, [entry], self._version)
+
+    def _add(self, kind: str, values: tuple[object, ...]) -> int:
+        return self._catalog.add(kind, self._table_id, self._version, values)
 
 
-def _whole(segment: FileSegment, columns: Sequence[Column]) -> list[pa.Array]:
-    groups = range(unchanged(segment).metadata.num_row_groups)
-    return [in_one(values) for values in run_chunks(segment, groups, columns, None)[0]]
+def _id_bytes(ids: np.ndarray) -> bytes:
+    return ids.astype("<i8").tobytes()
+
+
+class Overtaken(Exception):
+    """Another commit came first: what was staged has to be staged again."""
+
+
+def still_at(transaction: Transaction, state: TableVersion) -> int:
+    """The table's version; raises `Overtaken` unless it is where the change was staged from."""
+    if transaction.version(state.row.table_id) != (state.version, state.row.generation):
+        raise Overtaken(state.row.name)
+    return state.version
+
+
+def version_holding(
+    catalog: Catalog, state: TableVersion, replaced: Sequence[SegmentEntry], transaction: Transaction
+) -> int:
+    """The table's version, if all that was pending at `state` for the `replaced` segments is pending still,
+    what came to be pending since was made since, and no column of theirs that was gone is back; raises
+    `Overtaken` otherwise."""
+    now = transaction.version(state.row.table_id)
+    if now == (state.version, state.row.generation):
+        return state.version
+    if now is None or now[1] != state.row.generation:
+        raise Overtaken(state.row.name)
+
+    def made_now(kind: str, column: str = "entry") -> dict[tuple[str, int], int]:
+        found = catalog.valid(kind, state.row.table_id, now[0], ("entry", column))
+        return {(kind, entry): value for entry, value in found}
+
+    cells = made_now("pending_cells", "made") | made_now("change_files", "made")
+    others = made_now("data_files") | made_now("pending_rows") | made_now("deletions")
+    used = {(h.kind, h.entry) for h in replaced} | {("deletions", e) for e in state.deletions}
+    earlier = {key for key, made in cells.items() if made <= state.version}
+    columns = {key for (key,) in catalog.valid("columns", state.row.table_id, now[0], ("column_id",))}
+    left_out = {key for h in replaced for key in stored_keys(h.segment)} - state.column_entries.keys()
+    if not used <= others.keys() or earlier != set(state.cells) or columns & left_out:
+        raise Overtaken(state.row.name)
+    return now[0]
+
+
+def commit_row(version: int, kind: str, restores: int | None, counts: tuple[int, int, int],
+               started: float, message: str) -> tuple[object, ...]:  # fmt: skip
+    message = text_of(message, "the message")
+    at = time.time_ns() // 1_000 / 1_000_000  # what a datetime can say, so that it can name the version
+    return (version, at, kind, restores, *counts, time.perf_counter() - started, message, "", None)
+
+
+ATTEMPTS = 5
+T = TypeVar("T")
+
+
+class Retries:
+    """At one table. Any thread; the threads of a process come one after the other."""
+
+    def __init__(self, catalog: Catalog, reader: Reader) -> None:
+        self._catalog, self._reader = catalog, reader
+        self._one_at_a_time = threading.RLock()
+        self._building: set[int] = set()
+        let_go_in_children(self)
+
+    def forked(self) -> None:
+        """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
+        self._one_at_a_time = threading.RLock()
+        self._building = set()
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """While a change is made of the table's state. Whatever makes it cannot change the table itself: that
+        would be overtaken by its own doing, again and again."""
+        thread = threading.get_ident()
+        self._building.add(thread)
+        try:
+            yield
+        finally:
+            self._building.discard(thread)
+
+    def retried(self, attempt: Callable[[TableVersion], T], expected_version: int | None = None) -> T:
+        """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
+        self.refuse_inside()
+        with self.in_turn():
+            for _ in range(ATTEMPTS):
+                try:
+                    return attempt(expected(self._reader.current(), expected_version))
+                except Overtaken:
+                    continue
+            try:
+                with self._catalog.transaction():
+                    return attempt(expected(self._reader.current(), expected_version))
+            except Overtaken as overtaken:
+                self._reader.forget()
+                raise self._refused_by_catalog(overtaken) from overtaken
+            except BaseException:
+                self._reader.forget()  # it may know a version that did not come to be
+                raise
+
+    def _refused_by_catalog(self, overtaken: Overtaken) -> DamagedStore:
+        """Nobody comes first under the write lock."""
+        return DamagedStore(
+            f"{self._reader.last_name}: the change does not fit what {self._catalog.path} says of the table",
+            str(overtaken),
+            "Verify the store, which tells what is damaged, and restore a backup",
+        )
+
+    @contextmanager
+    def in_turn(self) -> Iterator[None]:
+        """Threads come one after the other, so that they need not start over. Who has the catalog's lock does
+        not wait for those that wait for it."""
+        if self._catalog.together_here is not None:
+            yield
+        else:
+            with self._one_at_a_time:
+                yield
+
+    def beside(self, work: Callable[[TableVersion], T]) -> T:
+        """Without the threads' turns: others commit meanwhile. Who keeps being overtaken makes them wait."""
+        for _ in range(ATTEMPTS):
+            try:
+                return work(self._reader.current())
+            except Overtaken:
+                continue
+        return self.retried(work)
+
+    def refuse_inside(self) -> None:
+        """Raises `StoreProblem` where this thread is making a change of the table's state."""
+        if threading.get_ident() in self._building:
+            raise StoreProblem(
+                f"{self._reader.last_name}: the table is being changed",
+                "The function that makes its new values changes the table itself",
+                "Let it answer the values alone, and make other changes before or after",
+            )
+
+
+def expected(state: TableVersion, version: int | None) -> TableVersion:
+    """Raises `VersionConflict` where a version is given and the table is not at it."""
+    if version is not None and state.version != count_of(version, f"{state.row.name}: expected_version"):
+        raise VersionConflict(
+            f"{state.row.name}: the table is at version {state.version}, not at {version}",
+            "Somebody changed it in between",
+            "Read it again and decide anew",
+        )
+    return state
+
+
+def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...] = ()) -> Commit:
+    version, at, kind, restores, inserted, updated, deleted, seconds, message, name, transaction = row
+    when = dt.datetime.fromtimestamp(at, dt.UTC)
+    counts = (inserted, updated, deleted)
+    known = (table, version, *counts, seconds, when, message, kind, restores, name, transaction)
+    return Commit(*known, given_ids)

@@ -10,16 +10,16 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
+from lamella.core.arrow.equality import differs
 from lamella.core.arrow.types import ID
 from lamella.core.errors import UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.scan.read import pieces, schema_of, take_rows
 from lamella.core.scan.row_ids import ids_between
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+from lamella.core.store.cells import NO_IDS, CellChanges
 from lamella.core.store.columns import cast_from
-from lamella.core.store.commit import NO_IDS, Cells
-from lamella.core.store.compare import differs
-from lamella.core.store.table_version import Held, State
+from lamella.core.store.table_version import SegmentEntry, TableVersion
 
 ROWS_A_BLOCK = 100_000
 
@@ -53,7 +53,7 @@ class _Rows:
 _NO_ROWS = _Rows(NO_IDS, NO_IDS)
 
 
-def blocks(before: State, after: State) -> Iterator[Block]:
+def blocks(before: TableVersion, after: TableVersion) -> Iterator[Block]:
     """In `_id` order, at most about 100,000 rows each."""
     ranges = _ranges(before, after)
     touched, columns = _touched(before, after)
@@ -66,7 +66,7 @@ def blocks(before: State, after: State) -> Iterator[Block]:
     yield from _of_ids(before, after, touched[done:], columns)
 
 
-def _ranges(before: State, after: State) -> list[tuple[int, int]]:
+def _ranges(before: TableVersion, after: TableVersion) -> list[tuple[int, int]]:
     """The ids of segments that only one of the versions has, as disjoint (first, last)."""
     shared = {_identity(h) for h in before.held} & {_identity(h) for h in after.held}
     own = sorted((h.first_id, h.last_id) for h in (*before.held, *after.held) if _identity(h) not in shared)
@@ -79,12 +79,12 @@ def _ranges(before: State, after: State) -> list[tuple[int, int]]:
     return merged
 
 
-def _identity(held: Held) -> object:
+def _identity(held: SegmentEntry) -> object:
     """Entries are made again by an undo, files are not. Rows in the catalog are few: those are compared."""
     return held.segment.path if isinstance(held.segment, FileSegment) else (held.kind, held.entry)
 
 
-def _touched(before: State, after: State) -> tuple[np.ndarray, frozenset[int]]:
+def _touched(before: TableVersion, after: TableVersion) -> tuple[np.ndarray, frozenset[int]]:
     """Ids of rows that a pending entry of only one version is about, and the columns that those change."""
     cells = [*_only(before.cells, after.cells), *_only(after.cells, before.cells)]
     deleted = np.setxor1d(_deleted(before), _deleted(after))
@@ -92,12 +92,14 @@ def _touched(before: State, after: State) -> tuple[np.ndarray, frozenset[int]]:
     return np.unique(np.concatenate(ids)), frozenset(key for c in cells for key in c.values)
 
 
-def _deleted(state: State) -> np.ndarray:
+def _deleted(state: TableVersion) -> np.ndarray:
     return np.concatenate([NO_IDS, *state.deletions.values()])
 
 
-def _only(mine: Mapping[tuple[str, int], Cells], others: Mapping[tuple[str, int], Cells]) -> list[Cells]:
-    by_version: dict[int, list[Cells]] = {}
+def _only(
+    mine: Mapping[tuple[str, int], CellChanges], others: Mapping[tuple[str, int], CellChanges]
+) -> list[CellChanges]:
+    by_version: dict[int, list[CellChanges]] = {}
     for cells in others.values():
         by_version.setdefault(cells.made, []).append(cells)
     return [
@@ -107,23 +109,25 @@ def _only(mine: Mapping[tuple[str, int], Cells], others: Mapping[tuple[str, int]
     ]
 
 
-def _same(a: Cells, b: Cells) -> bool:
+def _same(a: CellChanges, b: CellChanges) -> bool:
     """What a cell was at the version that `made` it is one value, whichever entry holds it."""
     return set(a.values) == set(b.values) and np.array_equal(a.ids, b.ids)
 
 
-def _of_ids(before: State, after: State, ids: np.ndarray, columns: frozenset[int]) -> Iterator[Block]:
+def _of_ids(
+    before: TableVersion, after: TableVersion, ids: np.ndarray, columns: frozenset[int]
+) -> Iterator[Block]:
     for at in range(0, len(ids), ROWS_A_BLOCK):
         some = ids[at : at + ROWS_A_BLOCK]
         yield _block(_living(before, some), _living(after, some), columns)
 
 
-def _living(state: State, ids: np.ndarray) -> _Rows:
+def _living(state: TableVersion, ids: np.ndarray) -> _Rows:
     positions = state.locate(ids)
     return _Rows(ids[positions >= 0], positions[positions >= 0])
 
 
-def _of_range(before: State, after: State, first: int, last: int) -> Iterator[Block]:
+def _of_range(before: TableVersion, after: TableVersion, first: int, last: int) -> Iterator[Block]:
     rows, others = _walk(before, first, last), _walk(after, first, last)
     mine, theirs = next(rows, None), next(others, None)
     while mine is not None or theirs is not None:
@@ -135,7 +139,7 @@ def _of_range(before: State, after: State, first: int, last: int) -> Iterator[Bl
         theirs = theirs if theirs is not None and len(theirs.ids) else next(others, None)
 
 
-def _walk(state: State, first: int, last: int) -> Iterator[_Rows]:
+def _walk(state: TableVersion, first: int, last: int) -> Iterator[_Rows]:
     """The live rows of the segments that lie in a range of ids, a row group at a time."""
     inside = [i for i, h in enumerate(state.held) if first <= h.first_id and h.last_id <= last]
     if not inside:
@@ -158,7 +162,7 @@ def _block(before: _Rows, after: _Rows, columns: frozenset[int] | None) -> Block
     return Block(removed, added, ids, before.positions[mine], after.positions[theirs], columns)
 
 
-def column_pairs(before: State, after: State) -> list[tuple[Column | None, Column]]:
+def column_pairs(before: TableVersion, after: TableVersion) -> list[tuple[Column | None, Column]]:
     """The columns of the later version, each with what it was before: the one of the same id, or the one that
     a cast made it of. Where nothing is noted of casts, which convert to another type, the name tells."""
     now = {c.key for c in after.columns}
@@ -223,7 +227,7 @@ class Diff:
     A column that only the later version has was null before; what was in one that is dropped is not listed.
     """
 
-    def __init__(self, before: State, after: State) -> None:
+    def __init__(self, before: TableVersion, after: TableVersion) -> None:
         self._before, self._after = before, after
 
     @property

@@ -1,7 +1,8 @@
-"""Keeping a table's files in good order: flush, merge and compact. None of it makes a version."""
+"""Keeping a table's files in good order: flush, merge, compact, expire. None of it makes a version."""
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,17 +26,20 @@ from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.catalog.queries import Catalog, IdsUnderWay
 from lamella.core.store.catalog.transaction import Transaction
-from lamella.core.store.commit import NO_IDS, Cells, end_to_end, latest, write_cells
+from lamella.core.store.cells import NO_IDS, CellChanges, end_to_end, latest, write_cells
+from lamella.core.store.commit import CatalogEntries, Retries, Rewrite, still_at, version_holding
 from lamella.core.store.data_files import ROWS_A_FILE, FileShape, rows_a_group
 from lamella.core.store.folder import Layout, Staging
-from lamella.core.store.publish import Attempts, Publication, still_at, version_holding
-from lamella.core.store.rewrite import Applied, Rewrite, apart, rewrite, segments_with_pending
-from lamella.core.store.table_version import Held, PendingRows, Reader, State
+from lamella.core.store.retention import ExpireReport, Policy, expire
+from lamella.core.store.rewrite import Applied, apart, rewrite, segments_with_pending
+from lamella.core.store.summary import summary
+from lamella.core.store.table_version import PendingRows, Reader, SegmentEntry, TableVersion
+from lamella.core.store.verify import Report, verify
 from lamella.core.validation import count_of
 
 FLUSH_ROWS_ABOVE = 50_000
 FLUSH_CELLS_ABOVE = 2_000_000
-FLUSH_AT_REST_FROM = 1_000
+FLUSH_IDLE_FROM = 1_000
 """Pending rows, when nobody waits: fewer are read from the catalog as quickly as from a file."""
 
 ENTRIES = 64
@@ -43,7 +47,7 @@ CHANGE_FILES = 16
 TIER = 4
 _PENDING = "pending_cells"
 T = TypeVar("T")
-Tidying = Callable[[State, Job], None]
+Tidying = Callable[[TableVersion, Job], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,7 @@ class Merged:
     """Pending cells that say the same as these catalog entries together."""
 
     entries: tuple[tuple[str, int], ...]
-    cells: tuple[Cells, ...]
+    cells: tuple[CellChanges, ...]
 
 
 class Tidier:
@@ -60,7 +64,7 @@ class Tidier:
     def __init__(self, catalog: Catalog, layout: Layout, table_id: int) -> None:
         self._catalog, self._layout, self._table_id = catalog, layout, table_id
 
-    def needed(self, state: State) -> Tidying | None:
+    def needed(self, state: TableVersion) -> Tidying | None:
         """What has to be done for the state to stay quick to read, if anything."""
         rows = [h.segment.num_rows for h in _loose(state)]
         changed = [(len(c.ids), len(c.values)) for (kind, _), c in state.cells.items() if kind == _PENDING]
@@ -72,13 +76,13 @@ class Tidier:
             return self.flush
         return self.merge if max(len(rows), len(changed), len(state.deletions)) > ENTRIES else None
 
-    def worthwhile(self, state: State) -> Tidying | None:
+    def worthwhile(self, state: TableVersion) -> Tidying | None:
         """What is worth doing while nothing else is asked of the table."""
         rows = sum(h.segment.num_rows for h in _loose(state))
         changed = sum(len(cells.ids) for (kind, _), cells in state.cells.items() if kind == _PENDING)
-        return self.flush if rows + changed >= FLUSH_AT_REST_FROM else None
+        return self.flush if rows + changed >= FLUSH_IDLE_FROM else None
 
-    def flush(self, state: State, job: Job) -> None:
+    def flush(self, state: TableVersion, job: Job) -> None:
         """Pending rows become data files, pending cells change files; deletions stay in the catalog."""
         loose = np.array([i for i, h in enumerate(state.held) if h.kind == "pending_rows"], np.int64)
         merged = [_merged(state, run, besides=loose) for run in _runs(state)]
@@ -88,37 +92,39 @@ class Tidier:
         with self._layout.stage() as staging:
             rows = self._rewritten(state, loose, staging, job)
             files = [(write_cells(c, columns, staging), c.made) for m in merged for c in m.cells]
-            with self._publishing(state, staging) as publication:
-                publication.replaced(rows, staging.publish([f.path for f in rows.files], state.row.folder))
-                publication.ended(key for m in merged for key in m.entries if key not in rows.contained)
+            with self._committing(state, staging) as catalog_entries:
+                catalog_entries.replaced(
+                    rows, staging.publish([f.path for f in rows.files], state.row.folder)
+                )
+                catalog_entries.ended(key for m in merged for key in m.entries if key not in rows.contained)
                 for group, made in files:
                     paths = staging.publish([f.path for f in group], state.row.folder)
-                    publication.change_files(group, paths, made)
+                    catalog_entries.change_files(group, paths, made)
 
-    def merge(self, state: State, job: Job) -> None:
+    def merge(self, state: TableVersion, job: Job) -> None:
         """One catalog entry for what many small commits left."""
         tails = [_tail(run, [len(state.cells[key].ids) for key in run]) for run in _runs(state)]
         loose = [_tail(run, [h.segment.num_rows for h in run]) for run in _adjoining(_loose(state))]
         gone = _tail(list(state.deletions), [len(ids) for ids in state.deletions.values()])
-        with self._publishing(state) as publication:
+        with self._committing(state) as catalog_entries:
             if len(gone) > 1:
-                publication.ended(("deletions", entry) for entry in gone)
-                publication.deletions(union(*(state.deletions[entry] for entry in gone)))
+                catalog_entries.ended(("deletions", entry) for entry in gone)
+                catalog_entries.deletions(union(*(state.deletions[entry] for entry in gone)))
             for merged in (_merged(state, run) for run in tails if len(run) > 1):
-                publication.ended(merged.entries)
+                catalog_entries.ended(merged.entries)
                 for held in merged.cells:
-                    publication.cells(held, state.column_entries)
+                    catalog_entries.cells(held, state.column_entries)
             for run in (run for run in loose if len(run) > 1):
-                publication.ended((h.kind, h.entry) for h in run)
+                catalog_entries.ended((h.kind, h.entry) for h in run)
                 count, values = sum(h.segment.num_rows for h in run), _joined(run, state.columns)
-                publication.merged_rows(run[0].first_id, values, count, state.column_entries)
+                catalog_entries.merged_rows(run[0].first_id, values, count, state.column_entries)
 
-    def rewrite_changed(self, state: State, job: Job) -> None:
+    def rewrite_changed(self, state: TableVersion, job: Job) -> None:
         """Data files for every segment that is not all there is to know of its rows."""
         self.rewrite(state, segments_with_pending(state), job)
 
     def rewrite(
-        self, state: State, segments: np.ndarray, job: Job, shape: FileShape | None = None
+        self, state: TableVersion, segments: np.ndarray, job: Job, shape: FileShape | None = None
     ) -> list[int]:
         """New data files for these segments, ascending, with all that is pending for them; their entries.
 
@@ -130,15 +136,15 @@ class Tidier:
             rewritten = self._rewritten(state, segments, staging, job, shape)
             paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
             still = partial(version_holding, self._catalog, state, rewritten.replaced)
-            with self._publishing(state, staging, still) as publication:
-                return publication.replaced(rewritten, paths, made=state.version)
+            with self._committing(state, staging, still) as catalog_entries:
+                return catalog_entries.replaced(rewritten, paths, made=state.version)
 
     def under_way(self) -> IdsUnderWay:
         return self._catalog.ids_under_way(self._table_id)
 
     def _rewritten(
         self,
-        state: State,
+        state: TableVersion,
         segments: np.ndarray,
         staging: Staging,
         job: Job,
@@ -148,17 +154,17 @@ class Tidier:
         return rewrite(state, segments, applied, staging, job, shape, self.under_way())
 
     @contextmanager
-    def _publishing(
+    def _committing(
         self,
-        state: State,
+        state: TableVersion,
         staging: Staging | None = None,
         still: Callable[[Transaction], int] | None = None,
-    ) -> Iterator[Publication]:
+    ) -> Iterator[CatalogEntries]:
         """One catalog transaction that leaves the version as it is; files are taken back if it fails."""
         try:
             with self._catalog.transaction() as transaction:
                 version = still(transaction) if still else still_at(transaction, state)
-                yield Publication(transaction, self._table_id, version)
+                yield CatalogEntries(transaction, self._table_id, version)
                 transaction.next_generation(self._table_id)
         except BaseException:
             if staging:
@@ -166,17 +172,17 @@ class Tidier:
             raise
 
 
-def _loose(state: State) -> list[Held]:
+def _loose(state: TableVersion) -> list[SegmentEntry]:
     return [h for h in state.held if h.kind == "pending_rows"]
 
 
-def _runs(state: State) -> list[list[tuple[str, int]]]:
+def _runs(state: TableVersion) -> list[list[tuple[str, int]]]:
     """Pending entries with no change file between them, in the order they were made."""
     by_kind = groupby(state.cells, key=lambda key: key[0])
     return [list(run) for kind, run in by_kind if kind == "pending_cells"]
 
 
-def _merged(state: State, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
+def _merged(state: TableVersion, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
     """The cells of a run that count still, except those of the segments numbered `besides`."""
     segments = [state.held[i] for i in besides]
     held = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
@@ -185,7 +191,7 @@ def _merged(state: State, run: Sequence[tuple[str, int]], besides: np.ndarray = 
     return Merged(tuple(run), tuple(replace(c, made=made) for c in cells))
 
 
-def _outside(cells: Cells, segments: Sequence[Held]) -> Cells:
+def _outside(cells: CellChanges, segments: Sequence[SegmentEntry]) -> CellChanges:
     if not segments:
         return cells
     inside = np.zeros(len(cells.ids), bool)
@@ -194,9 +200,9 @@ def _outside(cells: Cells, segments: Sequence[Held]) -> Cells:
     return cells.only(~inside) if inside.any() else cells
 
 
-def _adjoining(loose: Sequence[Held]) -> list[list[Held]]:
+def _adjoining(loose: Sequence[SegmentEntry]) -> list[list[SegmentEntry]]:
     """Pending rows whose ids follow each other."""
-    runs: list[list[Held]] = []
+    runs: list[list[SegmentEntry]] = []
     for held in loose:
         if runs and runs[-1][-1].last_id + 1 == held.first_id:
             runs[-1].append(held)
@@ -214,7 +220,7 @@ def _tail(entries: Sequence[T], sizes: Sequence[int]) -> Sequence[T]:
     return entries[start:]
 
 
-def _joined(run: Sequence[Held], columns: Sequence[Column]) -> dict[int, pa.Array]:
+def _joined(run: Sequence[SegmentEntry], columns: Sequence[Column]) -> dict[int, pa.Array]:
     pending = [h.segment for h in run if isinstance(h.segment, PendingRows)]
     assert len(pending) == len(run), "what the catalog holds is pending"
     joined = pa.concat_tables([in_memory(MemorySegment.of(rows), columns) for rows in _rows_of(pending)])
@@ -233,9 +239,9 @@ log = logging.getLogger(__name__)
 
 class Upkeep:
     def __init__(
-        self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader, attempts: Attempts
+        self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader, retries: Retries
     ) -> None:
-        self._catalog, self._table_id, self._reader, self._attempts = catalog, table_id, reader, attempts
+        self._catalog, self._table_id, self._reader, self._retries = catalog, table_id, reader, retries
         self._tidier = Tidier(catalog, layout, table_id)
         self._changed = False
         let_go_in_children(self)
@@ -248,15 +254,15 @@ class Upkeep:
         """The table was changed from here: it is looked after when it comes to rest."""
         self._changed = True
 
-    def tidy(self, work: Callable[[Tidier, State], None]) -> None:
+    def tidy(self, work: Callable[[Tidier, TableVersion], None]) -> None:
         """Do `work` on the table's files; the version stays."""
-        self._attempts.retried(lambda state: work(self._tidier, state))
+        self._retries.retried(lambda state: work(self._tidier, state))
         self.index_new_files(Job())
 
-    def beside(self, work: Callable[[Tidier, State], T]) -> T:
+    def beside(self, work: Callable[[Tidier, TableVersion], T]) -> T:
         """Do `work` on the table's files while others commit. Who keeps being overtaken makes the others
         wait."""
-        return self._attempts.beside(lambda state: work(self._tidier, state))
+        return self._retries.beside(lambda state: work(self._tidier, state))
 
     def index_new_files(self, job: Job) -> None:
         """Make what indexes lack for the files of the newest version; whatever fails, the version stands."""
@@ -275,25 +281,25 @@ class Upkeep:
         """
         self._tidy_by(self._tidier.needed, job, version)
 
-    def flush_at_rest(self, job: Job) -> None:
+    def flush_idle(self, job: Job) -> None:
         """The same for what may wait until nothing else is asked of a table that was changed from here."""
         if self._changed:
             self._tidy_by(self._tidier.worthwhile, job)
             self._changed = False
 
     def _tidy_by(
-        self, wanted: Callable[[State], Tidying | None], job: Job, version: int | None = None
+        self, wanted: Callable[[TableVersion], Tidying | None], job: Job, version: int | None = None
     ) -> None:
         if self._catalog.together_here is not None:
             return
         try:
             if wanted(self._reader.held(version) or self._reader.current()):
-                self._attempts.retried(lambda state: (wanted(state) or _nothing)(state, job))
+                self._retries.retried(lambda state: (wanted(state) or _nothing)(state, job))
         except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
             log.warning("%s: pending changes stay pending: %s", self._reader.last_name, error)
 
 
-def _nothing(state: State, job: Job) -> None:
+def _nothing(state: TableVersion, job: Job) -> None:
     """Another process was quicker."""
 
 
@@ -317,7 +323,7 @@ class Compaction:
         )
 
 
-def shape_of(state: State, group: int | None, file: int | None) -> FileShape:
+def shape_of(state: TableVersion, group: int | None, file: int | None) -> FileShape:
     """The sizes asked for, or those that files are written with anyway."""
     name = state.row.name
     usual = rows_a_group(len(state.columns) + 1)
@@ -338,7 +344,7 @@ class Compactor:
         self.shape, self._before = shape, before
         self._in_order: set[int] = set()
 
-    def next_step(self, state: State, under_way: IdsUnderWay) -> np.ndarray | None:
+    def next_step(self, state: TableVersion, under_way: IdsUnderWay) -> np.ndarray | None:
         """Numbers of neighbouring segments to be written as one file, or of one to be written anew; None when
         all is in order. Between segments of one file no ids are `under_way`."""
         pending = set(segments_with_pending(state).tolist())
@@ -351,7 +357,7 @@ class Compactor:
         """These data files were just made, so they are in order."""
         self._in_order.update(entries)
 
-    def _needs(self, state: State, held: Held, pending: bool) -> bool:
+    def _needs(self, state: TableVersion, held: SegmentEntry, pending: bool) -> bool:
         """Whether a segment is not what a compaction would leave of it."""
         segment = held.segment
         if not isinstance(segment, FileSegment):
@@ -364,7 +370,7 @@ class Compactor:
         return False
 
 
-def nullable_after(state: State, segments: np.ndarray) -> frozenset[int]:
+def nullable_after(state: TableVersion, segments: np.ndarray) -> frozenset[int]:
     """Keys of the columns that may hold a null in what is left of these segments."""
     read = segments[_live_rows(state)[segments] > 0]
     nullable = {c.key for c in state.columns if _may_gain_null(state, read, c.key)}
@@ -373,7 +379,7 @@ def nullable_after(state: State, segments: np.ndarray) -> frozenset[int]:
     return frozenset(nullable)
 
 
-def _packs(state: State, most: int, before: int, under_way: IdsUnderWay) -> Iterator[list[int]]:
+def _packs(state: TableVersion, most: int, before: int, under_way: IdsUnderWay) -> Iterator[list[int]]:
     """Neighbours that fit into one file together, as many as do."""
     live = _live_rows(state)
     pack: list[int] = []
@@ -390,7 +396,7 @@ def _packs(state: State, most: int, before: int, under_way: IdsUnderWay) -> Iter
         yield pack
 
 
-def _live_rows(state: State) -> np.ndarray:
+def _live_rows(state: TableVersion) -> np.ndarray:
     starts = state.snapshot.segment_starts
     live: np.ndarray = np.diff(starts) - np.diff(np.searchsorted(state.snapshot.deleted, starts))
     return live
@@ -404,7 +410,7 @@ def _well_cut(segment: FileSegment, shape: FileShape) -> bool:
     )
 
 
-def _as_the_table(state: State, segment: FileSegment) -> bool:
+def _as_the_table(state: TableVersion, segment: FileSegment) -> bool:
     """Whether any Parquet reader finds the columns as the table has them, in its order."""
     schema = unchanged(segment).schema
     stored = dict(zip(schema.names, schema.types, strict=True))
@@ -421,7 +427,7 @@ def _kept(kind: pa.DataType) -> pa.DataType:
     return pq.ParquetFile(pa.BufferReader(sink.getvalue())).schema_arrow.field(0).type
 
 
-def _may_gain_null(state: State, segments: np.ndarray, key: int) -> bool:
+def _may_gain_null(state: TableVersion, segments: np.ndarray, key: int) -> bool:
     """Whether a pending cell of the column is null."""
     changed = None if state.snapshot.overlay is None else state.snapshot.overlay.changed(key)
     if changed is None or not changed[1].null_count:
@@ -443,3 +449,89 @@ def _with_nulls(segment: Segment, keys: Collection[int]) -> Iterator[int]:
 
 def _files(count: int) -> str:
     return f"{count:,} file{'' if count == 1 else 's'}"
+
+
+FILE_KINDS = ("data_files", "change_files")
+
+
+class Maintenance:
+    """What is done to a table's files while its rows stay what they are: `table.maintenance.compact()`."""
+
+    __slots__ = ("_catalog", "_reader", "_upkeep")
+
+    def __init__(self, catalog: Catalog, reader: Reader, upkeep: Upkeep) -> None:
+        self._catalog, self._reader, self._upkeep = catalog, reader, upkeep
+
+    def __repr__(self) -> str:
+        return f"<Maintenance of '{self._reader.last_name}'>"
+
+    def flush(self, job: Job | None = None) -> None:
+        """Write pending changes into data files; makes no version."""
+        self._upkeep.tidy(lambda tidier, state: tidier.flush(state, job or Job()))
+
+    def compact(
+        self, rows_a_group: int | None = None, rows_a_file: int | None = None, job: Job | None = None
+    ) -> Compaction:
+        """Make the table a few plain Parquet files of its columns: small files are merged, row groups and
+        files get the size asked for, and what is pending or deleted is worked in.
+
+        Only what needs it is rewritten, a file at a time, while others read and write. A cancelled compaction
+        keeps the files that are done. Earlier versions keep theirs until they expire.
+        """
+        work, row = job or Job(), self._catalog.table(self._reader.table_id)
+        compactor = Compactor(
+            shape_of(self._reader.current(), rows_a_group, rows_a_file), row.next_id if row else 0
+        )
+        before, rewritten = self._file_sizes(), 0
+
+        def step(tidier: Tidier, state: TableVersion) -> int:
+            segments = compactor.next_step(state, tidier.under_way())
+            if segments is None:
+                return 0
+            shape = replace(compactor.shape, nullable=nullable_after(state, segments))
+            compactor.made(tidier.rewrite(state, segments, work, shape))
+            return len(segments)
+
+        while done := self._upkeep.beside(step):
+            rewritten += done
+            self._upkeep.index_new_files(work)
+        after = self._file_sizes()
+        name = self._reader.current().row.name
+        return Compaction(name, len(before), len(after), sum(before), sum(after), rewritten)
+
+    def expire(
+        self,
+        older_than: dt.timedelta | dt.datetime | None = None,
+        keep_versions: int | None = None,
+        max_bytes: int | None = None,
+        dry_run: bool = False,
+    ) -> ExpireReport:
+        """Let go of old versions: those that ended before a time, or longer ago than that, and of the others
+        so many that the files of all versions are at most `max_bytes`. The newest `keep_versions` stay, and
+        those that have a name; they alone where nothing else is given.
+
+        Nothing can be undone beyond the oldest version that is left. `store.maintenance.vacuum()` frees the
+        files.
+        """
+        policy = Policy(older_than, keep_versions, max_bytes).checked(self._reader.current().row.name)
+        found = expire(self._catalog, self._reader.table_id, policy, dry_run)
+        if not dry_run:
+            self._reader.forget_old()
+        return found
+
+    def verify(self, quick: bool = False, job: Job | None = None) -> Report:
+        """Whether every file of every version is as it was written, and the newest version fits together.
+
+        `quick` looks at what files say of themselves, not at all of their bytes. Nothing is changed.
+        """
+        return verify(self._catalog, [self._reader.table_id], quick, job or Job())
+
+    def summary(self) -> str:
+        """The table on one screen: rows, columns with what they take, files, versions, what is pending."""
+        return summary(self._catalog, self._reader.current())
+
+    def _file_sizes(self) -> list[int]:
+        """Of the newest version's files."""
+        table_id, version = self._reader.table_id, self._reader.current().version
+        found = [self._catalog.valid(kind, table_id, version, ("bytes",)) for kind in FILE_KINDS]
+        return [size for kind in found for (size,) in kind]

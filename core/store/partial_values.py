@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
 from lamella.core.arrow.documents import whole
+from lamella.core.arrow.equality import is_list
 from lamella.core.arrow.from_python import PartialRows
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import REST, REST_FIELD, wider_type
 from lamella.core.errors import BadData, UnknownColumn
-from lamella.core.store.compare import is_list
 from lamella.core.store.operators.inside import changed_at
 from lamella.core.store.operators.table import Path, path_to
 from lamella.core.store.operators.values import Refusal, array_of, chosen, nulls

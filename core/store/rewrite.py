@@ -1,36 +1,38 @@
-"""Data files written anew with what was changed in them, and which changes are worth it."""
+"""Data files written anew: for which changes that is worth it, and for rows that are given whole."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.arrow.ingest import RowBatch
 from lamella.core.arrow.sorted_ids import union
+from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
-from lamella.core.scan.read import tables_between
+from lamella.core.scan.read import read_rows, schema_of, tables_between
 from lamella.core.scan.row_ids import ID_COLUMN, distinct, lie_between
 from lamella.core.scan.snapshot import Column, Snapshot
 from lamella.core.store.catalog.queries import IdsUnderWay
-from lamella.core.store.commit import NO_IDS, Cells, Change, write_cells
-from lamella.core.store.data_files import FileShape, WrittenFile, write_files
+from lamella.core.store.cells import NO_IDS, CellChanges, write_cells
+from lamella.core.store.commit import (
+    Change,
+    Entries,
+    Rewrite,
+    Staged,
+)
+from lamella.core.store.data_files import Encoder, FileSeries, FileShape, WrittenFile, write_files
+from lamella.core.store.evolution import narrowed
 from lamella.core.store.folder import Staging
-from lamella.core.store.table_version import Held, State, overlaid
-
-Entries = tuple[tuple[str, int], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Rewrite:
-    """Files for the segments they replace, and the pending entries that are in them altogether."""
-
-    replaced: tuple[Held, ...]
-    files: tuple[WrittenFile, ...]
-    contained: Entries
+from lamella.core.store.row_lookup import ids_given
+from lamella.core.store.table_version import SegmentEntry, TableVersion, overlaid
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +40,12 @@ class Applied:
     """What a rewrite applies besides what is pending; `columns` begin with `_id`."""
 
     columns: tuple[Column, ...]
-    cells: Cells | None = None
+    cells: CellChanges | None = None
     deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
 
 
 def rewrite(
-    state: State,
+    state: TableVersion,
     segments: np.ndarray,
     change: Applied,
     staging: Staging,
@@ -73,14 +75,14 @@ def _live_tables(
             yield from tables_between(after, columns, start, stop, job)
 
 
-def segments_of(state: State, ids: np.ndarray) -> np.ndarray:
+def segments_of(state: TableVersion, ids: np.ndarray) -> np.ndarray:
     """Numbers of the segments that hold these ids."""
     positions = state.ranges.locate(state.snapshot, ids)
     starts = state.snapshot.segment_starts
     return distinct(np.searchsorted(starts, positions[positions >= 0], side="right") - 1)
 
 
-def segments_with_pending(state: State) -> np.ndarray:
+def segments_with_pending(state: TableVersion) -> np.ndarray:
     """Numbers of the segments that are not all there is to know of their rows."""
     touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
     changed = segments_of(state, union(*touched))
@@ -88,7 +90,7 @@ def segments_with_pending(state: State) -> np.ndarray:
     return union(changed, np.array(loose, np.int64))
 
 
-def _after(state: State, change: Applied) -> Snapshot:
+def _after(state: TableVersion, change: Applied) -> Snapshot:
     gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, change.deleted))
     cells = [] if change.cells is None else [change.cells]
     changes = [(held, state.ranges.locate(state.snapshot, held.ids)) for held in cells]
@@ -96,7 +98,7 @@ def _after(state: State, change: Applied) -> Snapshot:
     return replace(state.snapshot, columns=change.columns, deleted=gone, overlay=overlay)
 
 
-def _runs(state: State, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tuple[int, int]]:
+def _runs(state: TableVersion, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tuple[int, int]]:
     """Neighbouring segments that may share a file, as (first, last)."""
     runs: list[tuple[int, int]] = []
     for number in numbers.tolist():
@@ -108,12 +110,12 @@ def _runs(state: State, numbers: np.ndarray, under_way: IdsUnderWay) -> list[tup
     return runs
 
 
-def apart(state: State, number: int, under_way: IdsUnderWay) -> bool:
+def apart(state: TableVersion, number: int, under_way: IdsUnderWay) -> bool:
     """Whether rows may still come between a segment and the one before it."""
     return lie_between(under_way, state.held[number - 1].last_id, state.held[number].first_id)
 
 
-def contained(state: State, replaced: tuple[Held, ...]) -> Entries:
+def contained(state: TableVersion, replaced: tuple[SegmentEntry, ...]) -> Entries:
     """Pending entries that say nothing of rows elsewhere. The others stay: newer files pass them over."""
     ids = {key: cells.ids[state.lie_over(cells)] for key, cells in state.cells.items()}
     for entry, deleted in state.deletions.items():
@@ -121,7 +123,7 @@ def contained(state: State, replaced: tuple[Held, ...]) -> Entries:
     return tuple(key for key, reached in ids.items() if _inside(reached, replaced))
 
 
-def _inside(ids: np.ndarray, replaced: tuple[Held, ...]) -> bool:
+def _inside(ids: np.ndarray, replaced: tuple[SegmentEntry, ...]) -> bool:
     reached = np.zeros(len(ids), bool)
     for held in replaced:
         reached |= (ids >= held.first_id) & (ids <= held.last_id)
@@ -141,20 +143,7 @@ class Place(Enum):
     DATA_FILES = auto()
 
 
-@dataclass(frozen=True, eq=False)
-class Staged:
-    """The files of a change, to be published together."""
-
-    files: tuple[WrittenFile, ...] = ()
-    change_files: tuple[WrittenFile, ...] = ()
-    rewritten: Rewrite | None = None
-
-    @property
-    def all_files(self) -> tuple[WrittenFile, ...]:
-        return (*self.files, *self.change_files, *(self.rewritten.files if self.rewritten else ()))
-
-
-def place(state: State, change: Change) -> Place:
+def place(state: TableVersion, change: Change) -> Place:
     """Where the changed cells and deletions go; rows that are new are placed by how many they are."""
     cells = 0 if change.cells is None else change.updated * len(change.cells.values)
     few = change.updated <= SMALL_ROWS and cells <= SMALL_CELLS
@@ -169,7 +158,7 @@ def place(state: State, change: Change) -> Place:
 
 
 def stage(
-    state: State, change: Change, where: Place, staging: Staging, job: Job, under_way: IdsUnderWay
+    state: TableVersion, change: Change, where: Place, staging: Staging, job: Job, under_way: IdsUnderWay
 ) -> Staged:
     if where is Place.CHANGE_FILES and change.cells is not None:
         columns = {c.key: c for c in change.columns}
@@ -182,13 +171,188 @@ def stage(
     return Staged(change.files)
 
 
-def _rows_of(state: State, segments: np.ndarray) -> int:
+def _rows_of(state: TableVersion, segments: np.ndarray) -> int:
     return sum(state.held[i].segment.num_rows for i in segments)
 
 
-def _may_lie_over(state: State, rows: int, cells: int) -> bool:
+def _may_lie_over(state: TableVersion, rows: int, cells: int) -> bool:
     """What lies over the segments is kept in memory while it is read, so it is bounded."""
     held = [c for (kind, _), c in state.cells.items() if kind == "change_files"]
     all_rows = rows + sum(len(c.ids) for c in held)
     all_cells = cells + sum(len(c.ids) * len(c.values) for c in held)
     return all_rows <= MOST_CHANGED_ROWS and all_cells <= MOST_CHANGED_CELLS
+
+
+@dataclass(frozen=True, eq=False)
+class Replacement:
+    """The files of `rewrite` hold the rows of `ids` as they were given, and nothing else."""
+
+    ids: np.ndarray
+    rewrite: Rewrite
+
+
+def fits_in_catalog(blocks: Iterator[RowBatch]) -> bool:
+    """Whether they hold no more rows than the catalog takes; takes no more blocks than it has to."""
+    rows = 0
+    while rows <= SMALL_ROWS and (block := next(blocks, None)) is not None:
+        rows += block.num_rows
+    return rows <= SMALL_ROWS
+
+
+def stage_replacement(
+    state: TableVersion, blocks: Iterator[RowBatch], on: str, by_key: bool, staging: Staging, job: Job
+) -> Replacement | None:
+    """Stage the rows in place of the segments that hold them; None at the first block that leaves out half of
+    the columns or a row between, holds a null, or has values that its column does not take as they are.
+
+    `on` is the column that rows are found by: `_id`, or one that is given the values it has in the table, all
+    of them in that order. `by_key`: structs came as dicts, so that a null or a missing field in one may have
+    been left out.
+    """
+    cover = _cover(state, on)
+    if cover is None:
+        return None
+    with Encoder(FileSeries(staging)) as encoder:
+        for block in blocks:
+            rows = _given(block, cover.columns, by_key)
+            known = None if rows is None else cover.with_ids(rows)
+            if known is None:
+                return None
+            whole = _whole(state, known, _first(cover, known))
+            job.report(cover.num_rows, text=f"{cover.num_rows:,} rows written")
+            encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_as_given, whole))
+        if not cover.is_whole:
+            return None
+        files = tuple(encoder.finish())
+    ids = cover.ids
+    held = tuple(state.held[i] for i in segments_of(state, ids))
+    return Replacement(ids, Rewrite(held, files, contained(state, held)))
+
+
+def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
+    """The number of the first of the rows that were taken last."""
+    taken: int = rows.num_rows
+    return (cover.next_row or 0) - taken
+
+
+def _cover(state: TableVersion, on: str) -> _ById | _ByKey | None:
+    """Floats are no keys here: equal ones may differ, and keys stay as they are."""
+    if on == ID:
+        return _ById(state)
+    key = next((column for column in state.columns if column.name == on), None)
+    return None if key is None or pa.types.is_floating(key.type) else _ByKey(state, key)
+
+
+def _as_given(rows: pa.Table) -> pa.Table:
+    return rows
+
+
+def _given(block: RowBatch, columns: tuple[Column, ...], by_key: bool) -> pa.Table | None:
+    """What the block gives of the columns, in their types; the first of them has to be there."""
+    names = set(block.schema.names)
+    given = tuple(column for column in columns if column.name in names)
+    most = len(given) > LARGE_SHARE * len(columns) and columns[0] in given
+    if not most or len(given) != len(block.schema.names):
+        return None
+    rows = block.table().select([c.name for c in given])
+    if by_key and not all(_is_whole(rows.column(c.name), c.type) for c in given):
+        return None
+    if any(f.type != c.type for f, c in zip(rows.schema, given, strict=True)):
+        rows = narrowed(rows, given)
+    alike = all(f.type == c.type for f, c in zip(rows.schema, given, strict=True))
+    return rows if alike and not any(values.null_count for values in rows.columns) else None
+
+
+def _is_whole(values: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Whether structs surely have all their fields."""
+    if not pa.types.is_struct(kind):
+        return True
+    if not pa.types.is_struct(values.type) or values.null_count or set(values.type.names) != set(kind.names):
+        return False
+    inside = ((pc.struct_field(values, [i]), kind.field(f.name).type) for i, f in enumerate(values.type))
+    return all(not field.null_count and _is_whole(field, inner) for field, inner in inside)
+
+
+def _whole(state: TableVersion, rows: pa.Table, first: int) -> pa.Table:
+    """With the columns that are left out as they are held, of the live rows from number `first` on."""
+    columns = (ID_COLUMN, *state.columns)
+    given = dict(zip(rows.column_names, rows.columns, strict=True))
+    left_out = [column for column in columns if column.name not in given]
+    if left_out:
+        held = read_rows(state.snapshot, first, rows.num_rows, left_out)
+        given |= dict(zip(held.column_names, held.columns, strict=True))
+    return pa.Table.from_arrays([given[c.name] for c in columns], schema=schema_of(columns))
+
+
+class _ById:
+    """Rows with their `_id`s: live ones one after the other, from the first of a segment to the last of
+    one."""
+
+    def __init__(self, state: TableVersion) -> None:
+        self.columns: tuple[Column, ...] = (ID_COLUMN, *state.columns)
+        self.num_rows = 0
+        self._state, self._ids = state, [np.empty(0, np.int64)]
+        starts = state.snapshot.segment_starts
+        self._starts = starts - np.searchsorted(state.snapshot.deleted, starts)
+        self.next_row: int | None = None
+
+    def with_ids(self, rows: pa.Table) -> pa.Table | None:
+        """The rows, if they are the next ones."""
+        ids = ids_given(self._state, rows.column(0))
+        return rows if self._goes_on(ids) else None
+
+    def _goes_on(self, ids: np.ndarray) -> bool:
+        if not len(ids):
+            return True
+        positions = self._state.locate(ids)
+        ranks = positions - np.searchsorted(self._state.snapshot.deleted, positions)
+        first = int(ranks[0])
+        begins = first in self._starts if self.next_row is None else first == self.next_row
+        if not begins or positions.min() < 0 or not np.array_equal(ranks, np.arange(first, first + len(ids))):
+            return False
+        self._ids.append(ids)
+        self.next_row, self.num_rows = first + len(ids), self.num_rows + len(ids)
+        return True
+
+    @property
+    def is_whole(self) -> bool:
+        return self.next_row is not None and self.next_row in self._starts
+
+    @property
+    def ids(self) -> np.ndarray:
+        return np.concatenate(self._ids)
+
+
+class _ByKey:
+    """Rows with a key: all of the table, with the values that the key column has there."""
+
+    def __init__(self, state: TableVersion, key: Column) -> None:
+        self.columns: tuple[Column, ...] = (key, *(column for column in state.columns if column != key))
+        self.num_rows = 0
+        self._state, self._key = state, key
+        self._ids, self._keys = [np.empty(0, np.int64)], [pa.chunked_array([], self._key.type)]
+
+    def with_ids(self, rows: pa.Table) -> pa.Table | None:
+        """The rows with the `_id`s that they have, if they are the next ones."""
+        held = read_rows(self._state.snapshot, self.num_rows, rows.num_rows, [ID_COLUMN, self._key])
+        given = rows.column(self._key.name)
+        if held.num_rows < rows.num_rows or not held.column(1).equals(given):
+            return None
+        self.num_rows += rows.num_rows
+        self._ids.append(to_numpy(held.column(0)))
+        self._keys.append(given)
+        return rows.add_column(0, pa.field(ID, pa.int64()), held.column(0))
+
+    @property
+    def next_row(self) -> int:
+        return self.num_rows
+
+    @property
+    def is_whole(self) -> bool:
+        """A key that stands twice is for others to refuse, or to find all rows of."""
+        keys = pa.chunked_array([chunk for keys in self._keys for chunk in keys.chunks], self._key.type)
+        return self.num_rows == self._state.snapshot.num_rows == int(pc.count_distinct(keys).as_py())
+
+    @property
+    def ids(self) -> np.ndarray:
+        return np.concatenate(self._ids)

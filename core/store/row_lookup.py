@@ -23,13 +23,13 @@ from lamella.core.scan.row_ids import ID_COLUMN, _is_id, _no_id, ids_at, known_i
 from lamella.core.scan.snapshot import Column
 from lamella.core.scan.take import KeyCodes
 from lamella.core.store.evolution import as_keys
-from lamella.core.store.table_version import State
+from lamella.core.store.table_version import TableVersion
 
 Where = Filter | Sequence[int] | None
 """A condition, `_id`s, or None for all rows."""
 
 
-def chosen_ids(state: State, where: Where) -> np.ndarray:
+def chosen_ids(state: TableVersion, where: Where) -> np.ndarray:
     """Ids of the live rows that `where` chooses, ascending. Raises like `known_ids`."""
     if where is None or isinstance(where, Filter):
         return ids_at(state, _positions(state, where))
@@ -45,7 +45,7 @@ def refuse_duplicates(name: str, ids: np.ndarray) -> None:
         )
 
 
-def ids_given(state: State, column: pa.ChunkedArray) -> np.ndarray:
+def ids_given(state: TableVersion, column: pa.ChunkedArray) -> np.ndarray:
     """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
     given = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
     if given is None or given.null_count:
@@ -53,7 +53,7 @@ def ids_given(state: State, column: pa.ChunkedArray) -> np.ndarray:
     return to_numpy(given)
 
 
-def _positions(state: State, where: Filter | None) -> np.ndarray:
+def _positions(state: TableVersion, where: Filter | None) -> np.ndarray:
     if where is None:
         return live_positions(state.snapshot, np.arange(state.snapshot.num_rows))
     return find_rows(state.snapshot, where, (), Job())
@@ -74,7 +74,7 @@ class Matches:
     unknown: np.ndarray
 
 
-def known_matches(state: State, keys: pa.Table) -> Matches:
+def known_matches(state: TableVersion, keys: pa.Table) -> Matches:
     """Like `matches`; raises `UnknownRow` naming the first key that no row has."""
     columns = [state.snapshot.column(name) for name in keys.column_names]
     given = as_keys(state.snapshot.name, keys, columns)
@@ -87,7 +87,7 @@ def known_matches(state: State, keys: pa.Table) -> Matches:
     return found
 
 
-def matches(state: State, keys: pa.Table) -> Matches:
+def matches(state: TableVersion, keys: pa.Table) -> Matches:
     """The rows that have these values in the columns of the same names; null matches null, and NaN NaN.
 
     `keys` are of the columns' types, or of types that hold all their values. Raises `BadData` for a key that
@@ -108,7 +108,7 @@ def matches(state: State, keys: pa.Table) -> Matches:
     return Matches(np.concatenate(ids), matched, np.flatnonzero(~known))
 
 
-def _rows_by_index(state: State, columns: Sequence[Column], keys: pa.Table) -> pa.Table | None:
+def _rows_by_index(state: TableVersion, columns: Sequence[Column], keys: pa.Table) -> pa.Table | None:
     """The key columns and `_id` of rows among which all are that have one of few keys; None where no index
     helps."""
     snapshot = state.snapshot
@@ -128,7 +128,7 @@ def _holds(column: Column, values: pa.ChunkedArray) -> Filter:
     return any_of([there, Predicate(column.name, "is_null")]) if values.null_count else there
 
 
-def _live_rows(state: State, columns: Sequence[Column]) -> Iterator[pa.Table]:
+def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Table]:
     """The key columns and `_id`, many row groups at a time: the keys are hashed for each. What was decoded is
     kept for the next look."""
     snapshot, wanted = state.snapshot, [*columns, ID_COLUMN]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -14,15 +13,12 @@ from lamella.core.errors import BadSql, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.query.sql.changes import ChangeStatement
 from lamella.core.store.commit import Commit
-from lamella.core.store.table import Table
-
-if TYPE_CHECKING:
-    from lamella.core.store.store import Store
+from lamella.core.store.table import Table, Tables
 
 Answer = Callable[[str], pa.Table]
 
 
-def change(store: Store, asked: ChangeStatement, answer: Answer, message: str, job: Job) -> pa.Table:
+def change(store: Tables, asked: ChangeStatement, answer: Answer, message: str, job: Job) -> pa.Table:
     """Make the change, and tell as one row what it was: table, version, inserted, updated, deleted.
 
     `answer` gives the rows of a question. What is read for a change and the change are one step: others who
@@ -30,13 +26,13 @@ def change(store: Store, asked: ChangeStatement, answer: Answer, message: str, j
     """
     if asked.kind == "create":
         made = store.create_table(asked.table, answer(asked.question), message, job)
-        return _told(made.history()[-1])
+        return _told(made.history.commits()[-1])
     with store.transaction():
         table = _table(store, asked.table)
         return _told(_MADE[asked.kind](table, asked, answer(asked.question), message, job))
 
 
-def _table(store: Store, name: str) -> Table:
+def _table(store: Tables, name: str) -> Table:
     """SQL does not tell upper from lower case in names."""
     alike = [known for known in store.tables if known.casefold() == name.casefold()]
     return store[alike[0] if len(alike) == 1 and name not in store.tables else name]

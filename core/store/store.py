@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -15,30 +16,28 @@ import pyarrow as pa
 from lamella.core.errors import BadData, DamagedStore, ReadOnlyStore, StoreProblem, UnknownTable, shown
 from lamella.core.jobs import Job
 from lamella.core.query.source import When
-from lamella.core.store import creating
+from lamella.core.store import creation
 from lamella.core.store.backup import Backup, back_up, restore
 from lamella.core.store.catalog.access import Reserve
 from lamella.core.store.catalog.connection import BUSY_SECONDS, no_room
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.transaction import TakenBack, Together
 from lamella.core.store.commit import Commit
-from lamella.core.store.creating import copy_table
+from lamella.core.store.creation import copy_table
 from lamella.core.store.folder import Layout, Readers
+from lamella.core.store.history import step_together
 from lamella.core.store.maintenance import Compaction
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
-from lamella.core.store.store_relations import StoreRelations
-from lamella.core.store.table import Table
-from lamella.core.store.table_history import TableHistory
-from lamella.core.store.table_rows import RowsById
-from lamella.core.store.table_version import Reader
-from lamella.core.store.vacuum import Vacuum, VacuumReport, sweep
+from lamella.core.store.relations import StoreRelations
+from lamella.core.store.retention import Vacuum, VacuumReport, sweep
+from lamella.core.store.table import RowsById, Table
+from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.store.verify import Report, verify
-from lamella.core.store.writing import TableWriter
+from lamella.core.store.writer import TableWriter
 from lamella.core.validation import path_of, text_of
 
 if TYPE_CHECKING:
     from lamella.core.query.sql.run import Parameters
-    from lamella.core.store.table_history import TableHistory
 
 
 @contextmanager
@@ -55,55 +54,21 @@ def committed_together(
             raise
 
 
-def step_together(kind: str, tables: Sequence[TableHistory], asked: TableHistory, number: int) -> Commit:
-    """Undo or redo a transaction on all of its tables, inside one; the commit of the table that was asked.
-
-    Raises `StoreProblem` naming the table that does not let it happen, and nothing changes.
-    """
-    if asked not in tables:
-        raise StoreProblem(
-            f"{asked.name}: its change was made together with other tables, and is {_DONE[kind]} with them",
-            "one of those tables was dropped, or its versions have expired",
-            "Restore a version of this table instead",
-        )
-    for table in tables:
-        _check(kind, table, number)
-    return {table: table.step(kind) for table in tables}[asked]
-
-
-def _check(kind: str, table: TableHistory, number: int) -> None:
-    newest = table.newest_change() if kind == "undo" else table.redoable()
-    if newest is None or newest.transaction_id != number:
-        raise StoreProblem(
-            f"{table.name}: it changed since the transaction that is to be {_DONE[kind]}",
-            f"That transaction changed {table.name} too, and is {_DONE[kind]} on all of its tables or none",
-            f"Undo the later changes of {table.name} first, or restore a version of each table",
-        )
-    if kind == "undo" and table.undoable() is None:
-        raise StoreProblem(
-            f"{table.name}: there is no version of it to go back to",
-            "its earlier versions have expired",
-            "Restore a version of each of the other tables instead",
-        )
-
-
-_DONE = {"undo": "undone", "redo": "redone"}
-
-
 log = logging.getLogger(__name__)
 
 LONGEST_BUSY_SECONDS = 1_000_000
 """SQLite counts milliseconds in 31 bits."""
 
 
-class Store(StoreRelations):
+class Store:
     """Use `Store.open`. Any thread may use it; several processes may have it open, one writes at a time."""
 
     def __init__(self, path: Path, catalog: Catalog) -> None:
-        self.path, self.catalog = path, catalog
+        self.path, self._catalog = path, catalog
         self._layout, self._readers = Layout(path, catalog.refuse_replaced), Readers(path)
         self._vacuum = Vacuum(catalog, self._layout, self._readers)
         self._open: dict[int, Table] = {}
+        self._relations = StoreRelations(catalog, self, self._table, self._rows_at)
 
     @classmethod
     def open(cls, path: str | Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> Store:
@@ -148,11 +113,11 @@ class Store(StoreRelations):
         self._layout.create()
         try:
             self._vacuum.remove(wait=False)
-            self._layout.sweep(self.catalog.known_paths, self.catalog.forget_ids_under_way)
+            self._layout.sweep(self._catalog.known_paths, self._catalog.forget_ids_under_way)
         except DamagedStore as problem:
             log.warning("%s: what a crash left stays: %s", self.path, problem)
         self._readers.sweep()
-        self.catalog.keep_reserve()
+        self._catalog.keep_reserve()
 
     @property
     def name(self) -> str:
@@ -161,11 +126,22 @@ class Store(StoreRelations):
 
     @property
     def read_only(self) -> bool:
-        return self.catalog.read_only
+        return self._catalog.read_only
+
+    @property
+    def relations(self) -> StoreRelations:
+        """How its tables belong together."""
+        return self._relations
+
+    @property
+    def maintenance(self) -> StoreMaintenance:
+        """Compact, verify and vacuum the whole store."""
+        return StoreMaintenance(self._catalog, self._vacuum, self._open, self._table)
 
     @property
     def tables(self) -> list[str]:
-        return [row.name for row in self.catalog.tables()]
+        """Their names, the first made first."""
+        return [row.name for row in self._catalog.tables()]
 
     def __repr__(self) -> str:
         return f"<Store '{self.path}'{' read-only' if self.read_only else ''}>"
@@ -191,24 +167,17 @@ class Store(StoreRelations):
     def close(self) -> None:
         """Let go of every file; neither the store nor its tables can be used then. Closing twice is fine.
 
-        What is pending is flushed before, see `flush_at_rest`.
+        What is pending is flushed before, see `store.maintenance.flush_idle`.
         """
         try:
-            self.flush_at_rest()
+            self.maintenance.flush_idle()
             for table in self._open.values():
-                table.let_go()
-            self.catalog.keep_reserve()
+                table._let_go()
+            self._catalog.keep_reserve()
         finally:
             self._open.clear()
             self._readers.close()
-            self.catalog.close()
-
-    def flush_at_rest(self, job: Job | None = None) -> None:
-        """Write many pending changes made from here into files, so that who opens the store next reads them
-        quicker. For when nothing else is asked: few stay pending, and what fails is logged and stays so.
-        """
-        for table in list(self._open.values()):
-            table.flush_at_rest(job)
+            self._catalog.close()
 
     def create_table(self, name: str, data: Any, message: str = "", job: Job | None = None) -> Table:
         """A new table of these rows. It appears whole when all are written, or not at all.
@@ -218,21 +187,21 @@ class Store(StoreRelations):
         """
         if self.read_only:
             raise self._read_only()
-        creating.refuse_name(self.catalog, name)
+        creation.refuse_name(self._catalog, name)
         said = message or f"create {name}"
-        return self._table(creating.create(self.catalog, self._layout, name, data, said, job or Job()))
+        return self._table(creation.create(self._catalog, self._layout, name, data, said, job or Job()))
 
     def drop_table(self, name: str) -> None:
         """Remove a table with its history; this cannot be undone. Who is reading it reads on to the end."""
         table_id = self._row(name).table_id
         table = self._open.get(table_id)
         if table is not None:
-            table.refuse_inside_change()
-        self.catalog.give_back(lambda transaction: transaction.retention.drop_table(table_id))
+            table._refuse_inside_change()
+        self._catalog.give_back(lambda transaction: transaction.retention.drop_table(table_id))
         self._open.pop(table_id, None)
         if table is not None:
-            table.let_go()
-        together = self.catalog.together_here
+            table._let_go()
+        together = self._catalog.together_here
         if together is None:
             self._remove_files()
         else:
@@ -245,16 +214,16 @@ class Store(StoreRelations):
         """
         if self.read_only:
             raise self._read_only()
-        original = self[old]
-        creating.refuse_name(self.catalog, new)
-        rows = original.num_rows
-        return self._table(copy_table(self.catalog, self._layout, original.table_id, rows, new))
+        table_id = self._row(old).table_id
+        creation.refuse_name(self._catalog, new)
+        rows = self._table(table_id).num_rows
+        return self._table(copy_table(self._catalog, self._layout, table_id, rows, new))
 
     def rename_table(self, old: str, new: str) -> None:
         """Give a table another name, in all of its versions; its files stay as they are."""
-        table_id = self[old].table_id
-        creating.refuse_name(self.catalog, new, besides=old)
-        with self.catalog.transaction() as transaction:
+        table_id = self._row(old).table_id
+        creation.refuse_name(self._catalog, new, besides=old)
+        with self._catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
 
     @contextmanager
@@ -269,50 +238,11 @@ class Store(StoreRelations):
         if self.read_only:
             raise self._read_only()
         text_of(message, "the message")
-        joins = self.catalog.together_here is not None
-        with committed_together(self.catalog, self._layout, message, self._taken_back) as together:
+        joins = self._catalog.together_here is not None
+        with committed_together(self._catalog, self._layout, message, self._taken_back) as together:
             yield
         if not joins:
             self._after(together)
-
-    def step_together(self, kind: str, transaction_id: int, asked: TableHistory) -> Commit:
-        """Undo or redo a transaction on all of its tables; the commit of the one that was asked."""
-        with self.transaction():
-            together = self.catalog.together_here
-            if together is not None and together.number == transaction_id:
-                raise StoreProblem(
-                    f"{asked.name}: a transaction cannot {kind} what it did itself",
-                    fix="Leave its block by an exception, and nothing of it happens",
-                )
-            tables = [self._table(i) for i in self.catalog.transaction_tables(transaction_id)]
-            return step_together(kind, tables, asked, transaction_id)
-
-    def compact(self, job: Job | None = None) -> list[Compaction]:
-        """Compact every table; see `Table.compact`."""
-        return [self[name].compact(job=job) for name in self.tables]
-
-    def verify(self, quick: bool = False, job: Job | None = None) -> Report:
-        """Whether the catalog and every table are whole, and no file is left over; see `Table.verify`."""
-        return verify(self.catalog, None, quick, job or Job())
-
-    def vacuum(self) -> VacuumReport:
-        """Remove every file that no version has any more; those that somebody still reads have to wait.
-
-        Older versions keep their files until they expire (`Table.expire`). The report says what had to wait.
-        """
-        if self.catalog.together_here is not None:
-            raise StoreProblem(
-                f"store {self.name}: files cannot be removed inside a transaction",
-                "it may be taken back, and they with it",
-                "Vacuum after its block",
-            )
-        for table in list(self._open.values()):
-            table.let_go()
-        return self._vacuum.run()
-
-    def summary(self) -> str:
-        """Every table on one screen each; see `Table.summary`."""
-        return "\n\n".join(self[name].summary() for name in self.tables)
 
     def backup(self, path: str | Path, link: bool = False, job: Job | None = None) -> Backup:
         """Copy the store as it is at this moment to a new folder, while others go on writing.
@@ -320,7 +250,7 @@ class Store(StoreRelations):
         The copy is a store itself. In the folder of an earlier backup only what is new is copied. `link`
         makes hard links, which take no room but share the disk's fate.
         """
-        return back_up(self.catalog, path_of(path, "the backup"), link, job or Job())
+        return back_up(self._catalog, path_of(path, "the backup"), link, job or Job())
 
     @classmethod
     def restore_backup(
@@ -377,21 +307,37 @@ class Store(StoreRelations):
     def _at(self, name: str, when: When | None) -> RowsById:
         return self[name] if when is None else self[name].as_of(when)
 
+    def _rows_at(self, name: str, when: When | None) -> TableVersion:
+        return self[name]._state(when)
+
+    def _step_together(self, table_id: int, kind: str, transaction_id: int) -> Commit:
+        """Undo or redo a transaction on all of its tables; the commit of the one that was asked."""
+        with self.transaction():
+            together, asked = self._catalog.together_here, self._table(table_id).history
+            if together is not None and together.number == transaction_id:
+                raise StoreProblem(
+                    f"{self._table(table_id).name}: a transaction cannot {kind} what it did itself",
+                    fix="Leave its block by an exception, and nothing of it happens",
+                )
+            numbers = self._catalog.transaction_tables(transaction_id)
+            histories = {number: self._table(number).history for number in numbers}
+            return step_together(kind, histories, asked, transaction_id)
+
     def _after(self, together: Together) -> None:
         """What commits and drops do once they are done."""
         for table_id, table in list(self._open.items()):
-            table.settle(together.draft, changed=table_id in together.tables)
+            table._settle(together.draft, changed=table_id in together.tables)
         if together.drops:
             self._remove_files()
 
     def _taken_back(self) -> None:
         """Let go of whatever was read in a transaction, or a part of one, that did not happen."""
-        known = {row.table_id for row in self.catalog.tables()}
+        known = {row.table_id for row in self._catalog.tables()}
         for table_id, table in list(self._open.items()):
             if table_id in known:
-                table.let_go()
+                table._let_go()
             else:
-                table.abandon()
+                table._abandon()
                 del self._open[table_id]
 
     def _read_only(self) -> ReadOnlyStore:
@@ -399,22 +345,77 @@ class Store(StoreRelations):
 
     def _remove_files(self) -> None:
         self._vacuum.remove()
-        self._layout.sweep(self.catalog.known_paths)
-        sweep(self.catalog)
-        self.catalog.keep_reserve()
+        self._layout.sweep(self._catalog.known_paths)
+        sweep(self._catalog)
+        self._catalog.keep_reserve()
 
     def _row(self, name: str) -> TableRow:
-        rows = {row.name: row for row in self.catalog.tables()}
+        rows = {row.name: row for row in self._catalog.tables()}
         if text_of(name, f"store {self.name}: the table name") not in rows:
             raise UnknownTable(name, f"store {self.name}", list(rows))
         return rows[name]
 
     def _table(self, table_id: int) -> Table:
         if table_id not in self._open:
-            reader = Reader(self.catalog, table_id, self._readers)
-            writer = TableWriter(self.catalog, self._layout, table_id, reader)
-            self._open[table_id] = Table(self, table_id, reader, writer)
+            reader = Reader(self._catalog, table_id, self._readers)
+            writer = TableWriter(self._catalog, self._layout, table_id, reader)
+            step = partial(self._step_together, table_id)
+            self._open[table_id] = Table(self, self._catalog, reader, writer, step)
         return self._open[table_id]
+
+
+class StoreMaintenance:
+    """What is done to all files of a store: `store.maintenance.compact()`."""
+
+    __slots__ = ("_catalog", "_open", "_table_of", "_vacuum")
+
+    def __init__(
+        self, catalog: Catalog, vacuum: Vacuum, opened: Mapping[int, Table], table_of: Callable[[int], Table]
+    ) -> None:
+        """`opened` are the tables that were used, by their numbers; `table_of` gives any of them."""
+        self._catalog, self._vacuum, self._open, self._table_of = catalog, vacuum, opened, table_of
+
+    def __repr__(self) -> str:
+        return f"<Maintenance of '{self._catalog.path.parent.name}'>"
+
+    def compact(self, job: Job | None = None) -> list[Compaction]:
+        """Compact every table; see `table.maintenance.compact`."""
+        return [table.maintenance.compact(job=job) for table in self._tables()]
+
+    def flush_idle(self, job: Job | None = None) -> None:
+        """Write many pending changes made from here into files, so that who opens the store next reads them
+        quicker. For when nothing else is asked: few stay pending, and what fails is logged and stays so.
+        """
+        for table in list(self._open.values()):
+            table._flush_idle(job or Job())
+
+    def verify(self, quick: bool = False, job: Job | None = None) -> Report:
+        """Whether the catalog and every table are whole, and no file is left over; see
+        `table.maintenance.verify`."""
+        return verify(self._catalog, None, quick, job or Job())
+
+    def vacuum(self) -> VacuumReport:
+        """Remove every file that no version has any more; those that somebody still reads have to wait.
+
+        Older versions keep their files until they expire (`table.maintenance.expire`). The report says what
+        had to wait.
+        """
+        if self._catalog.together_here is not None:
+            raise StoreProblem(
+                f"store {self._catalog.path.parent.name}: files cannot be removed inside a transaction",
+                "it may be taken back, and they with it",
+                "Vacuum after its block",
+            )
+        for table in list(self._open.values()):
+            table._let_go()
+        return self._vacuum.run()
+
+    def summary(self) -> str:
+        """Every table on one screen each; see `table.maintenance.summary`."""
+        return "\n\n".join(table.maintenance.summary() for table in self._tables())
+
+    def _tables(self) -> Iterator[Table]:
+        return (self._table_of(row.table_id) for row in self._catalog.tables())
 
 
 def _opened(folder: Path, read_only: bool, busy_seconds: float) -> Catalog:

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
+from lamella.core.arrow.arrays import from_numpy
+from lamella.core.arrow.documents import whole
 from lamella.core.arrow.from_python import blocks, is_given_by_key, partial_rows, partial_rows_of, repeatable
 from lamella.core.arrow.ingest import KeptBlocks, RowBatch
 from lamella.core.arrow.types import ID
+from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData
 from lamella.core.filters.condition import Condition, condition_of, ids_listed, rows_chosen
+from lamella.core.index.fulltext.snippets import Highlight
 from lamella.core.jobs import Job
+from lamella.core.query import scan_query
+from lamella.core.query.find import count_rows
+from lamella.core.query.pages import Page, page_by_id
 from lamella.core.query.source import When
+from lamella.core.scan.read import row_at, schema_of
+from lamella.core.scan.row_ids import ID_COLUMN, ids_at, ids_of, known_ids
+from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store import changes
+from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
     duplicate_ids,
     inserted_instead,
@@ -23,24 +38,311 @@ from lamella.core.store.changes import (
     transformed,
     upserted,
 )
+from lamella.core.store.columns import Columns, Values, noted, of_column, with_metadata
 from lamella.core.store.commit import Change, Commit
+from lamella.core.store.history import History, StepTransaction, state_at
+from lamella.core.store.indexes import Indexes
+from lamella.core.store.maintenance import Maintenance
 from lamella.core.store.operators import Operators, assignments, told
-from lamella.core.store.partial_values import is_odd, refuse_odd_names
+from lamella.core.store.partial_values import is_odd
+from lamella.core.store.relations import StoreRelations, TableRelations
 from lamella.core.store.row_lookup import chosen_ids
-from lamella.core.store.table_columns import TableColumns
-from lamella.core.store.table_history import TableHistory
-from lamella.core.store.table_indexes import TableIndexes
-from lamella.core.store.table_relations import TableRelations
-from lamella.core.store.table_rows import TableHandle
-from lamella.core.store.table_search import TableSearch
-from lamella.core.store.table_upkeep import TableUpkeep
-from lamella.core.store.table_version import State
+from lamella.core.store.search import find_words
+from lamella.core.store.table_version import Reader, TableVersion
+from lamella.core.store.writer import TableWriter
 from lamella.core.validation import names_of
 
+if TYPE_CHECKING:
+    from lamella.core.transfer.exporting import Export
 
-class TableChanges(TableHandle):
-    """`expected_version`: the version the change was decided on; `VersionConflict` where the table has
-    moved on since, and nothing changes."""
+
+class RowsById(Dataset):
+    """`as_of`, everywhere: a version's number or name, or a time for the version that was the newest then."""
+
+    @abstractmethod
+    def _state(self, as_of: When | None = None) -> TableVersion:
+        """What is read: the rows as they are, or were."""
+
+    def snapshot(self) -> Snapshot:
+        """The rows of the newest version, frozen: it stays as it is while others write."""
+        return self._state().snapshot
+
+    def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
+        """The row with this `_id`, or None. Raises `BadData` for what is no id.
+
+        A time that Python has no value for, such as one after the year 9999, is text in ISO form, or the
+        number that is stored where it is too far away for that too; so is a duration.
+        """
+        state = self._state(as_of)
+        position = int(state.locate(ids_of(state, [row_id]))[0])
+        if position < 0:
+            return None
+        found = row_at(state.snapshot, position, state.snapshot.columns)
+        return {name: whole(value) for name, value in found.items()}
+
+    def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
+        """How many rows meet `where`."""
+        snapshot = self._state(as_of).snapshot
+        return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
+
+    def read(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        ids: Iterable[int] | None = None,
+        as_of: When | None = None,
+    ) -> pa.Table:
+        """The rows as an Arrow table, in `_id` order unless sorted; all else as for every dataset.
+
+        `ids`: these rows alone, each once, in `_id` order too; none for an empty list. Raises `UnknownRow`
+        naming the first that is not there.
+        """
+        state = self._state(as_of)
+        query = scan_query.scan_query_of(state.snapshot, columns, where, sort, limit, offset)
+        within = _positions(state, ids)
+        if query.columns == (ID,):
+            found = scan_query.find_scan_rows(state.snapshot, query, job or Job(), within)
+            if found is not None:
+                return _ids_alone(state, found)
+        return scan_query.read_scan(state.snapshot, query, job, flatten, within)
+
+    def batches(
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        ids: Iterable[int] | None = None,
+        as_of: When | None = None,
+    ) -> pa.RecordBatchReader:
+        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes for each row found).
+
+        The version read is the one at the call, whatever is changed meanwhile.
+        """
+        state = self._state(as_of)
+        query = scan_query.scan_query_of(state.snapshot, columns, where, sort)
+        return scan_query.stream_scan(state.snapshot, query, job, flatten, _positions(state, ids))
+
+    def page(
+        self,
+        size: int,
+        after: str | None = None,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        as_of: When | None = None,
+    ) -> Page:
+        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
+
+            page = table.page(50, sort=["-price"])
+            page = table.page(50, after=page.next, sort=["-price"])
+
+        A page begins behind the last row of the one before, wherever that stands by now: rows that are added,
+        changed or deleted meanwhile make no other row appear twice or be left out. Rows that are equal in the
+        sort come in `_id` order. A cursor is text and may be kept. Raises `BadData` for one that is of pages
+        in another order.
+        """
+        return page_by_id(self._state(as_of), size, after, columns, where, sort, job, flatten)
+
+
+def _ids_alone(state: TableVersion, positions: np.ndarray) -> pa.Table:
+    """Most are known by arithmetic, and not read."""
+    ids = from_numpy(ids_at(state, positions))
+    return pa.Table.from_arrays([ids], schema=schema_of([ID_COLUMN]))
+
+
+def _positions(state: TableVersion, ids: Iterable[int] | None) -> np.ndarray | None:
+    listed = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
+    return None if listed is None else state.locate(known_ids(state, listed))
+
+
+class OldVersion(RowsById):
+    """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
+
+    def __init__(self, state: TableVersion) -> None:
+        self._held = state
+        self.name = state.row.name
+
+    def __repr__(self) -> str:
+        return f"<OldVersion {self.version} of '{self.name}'>"
+
+    @property
+    def version(self) -> int:
+        return self._held.version
+
+    @property
+    def pinned_version(self) -> int:
+        """The version that these rows stay at."""
+        return self.version
+
+    def _state(self, as_of: When | None = None) -> TableVersion:
+        if as_of is not None:
+            raise BadData(
+                f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
+            )
+        return self._held
+
+
+class Tables(Protocol):
+    """The store of a table, as far as the table and changes in SQL know it."""
+
+    path: Path
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def read_only(self) -> bool: ...
+
+    @property
+    def tables(self) -> list[str]: ...
+
+    @property
+    def relations(self) -> StoreRelations: ...
+
+    def __getitem__(self, name: str) -> Table: ...
+
+    def create_table(self, name: str, data: Any, message: str = "", job: Job | None = None) -> Table: ...
+
+    def transaction(self, message: str = "") -> AbstractContextManager[None]: ...
+
+
+class Table(RowsById):
+    """Rows with an `_id`, in `_id` order, read like any dataset and changed by commits. Any thread; changes
+    wait for each other.
+
+    `expected_version`, everywhere: the version the change was decided on; `VersionConflict` where the table
+    has moved on since, and nothing changes.
+    """
+
+    def __init__(
+        self, store: Tables, catalog: Catalog, reader: Reader, writer: TableWriter, step: StepTransaction
+    ) -> None:
+        """`step` undoes or redoes a transaction on all of its tables."""
+        self.store = store
+        self._catalog, self._reader, self._writer, self._step = catalog, reader, writer, step
+
+    def __repr__(self) -> str:
+        return f"<Table '{self._reader.last_name}' of '{self.store.path}'>"
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """What the table is called now."""
+        return self._reader.current().row.name
+
+    @property
+    def version(self) -> int:
+        """The number of the newest version; every commit adds one."""
+        return self._reader.current().version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Columns and their types, with the metadata of the table and of each column."""
+        return with_metadata(self._reader.current())
+
+    @property
+    def columns(self) -> Columns:
+        """Add, drop, rename, order and cast columns."""
+        return Columns(self._reader, self._writer)
+
+    @property
+    def indexes(self) -> Indexes:
+        """What finds rows faster than looking at all."""
+        return Indexes(self._catalog, self._reader, self._writer.upkeep.index_new_files)
+
+    @property
+    def relations(self) -> TableRelations:
+        """The rows of other tables that rows of this one are related to."""
+        return TableRelations(self._reader, self.store.relations, self._rows_at)
+
+    @property
+    def history(self) -> History:
+        """Commits, undo and redo, what differs between versions, and names for them."""
+        return History(self._catalog, self._reader, self._writer.restore, self._step)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """Flush, compact, verify, and let old versions expire."""
+        return Maintenance(self._catalog, self._reader, self._writer.upkeep)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What is noted about the table. Bytes that are not UTF-8 are escaped as in file names."""
+        return of_column(self._reader.current(), None)
+
+    def set_metadata(self, values: Values, message: str = "") -> Commit:
+        """Note these values about the table, beside what is noted already; None forgets one.
+
+        Keys and values are text (or bytes); raises `BadData` for others. Those of a column:
+        `table.columns.set_metadata`.
+        """
+        return noted(self.name, self._writer, None, values, message)
+
+    def as_of(self, when: When) -> OldVersion:
+        """The table at a version, given by its number, its name, or a time at which it was the newest.
+
+        Raises `StoreProblem` for a time before the first version and for one that has expired.
+        """
+        return OldVersion(state_at(self._catalog, self._reader, when))
+
+    def search(  # noqa: PLR0913 -- all that can be asked of a search, by keyword
+        self,
+        text: str,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        limit: int | None = 20,
+        offset: int = 0,
+        highlight: bool | str | Sequence[str] | Highlight = False,
+        job: Job | None = None,
+        *,
+        on: str | Sequence[str] | None = None,
+        as_of: When | None = None,
+    ) -> pa.Table:
+        """The rows that the words of `text` are in, the best first: `_id`, `_score`, and the columns.
+
+        Answers come from a full-text index: `table.indexes.create(["title", "body"], kind="fulltext")`.
+        Words next to each other: one of them has to be there. `+word` has to, `-word` must not; and, or, not,
+        parentheses; "words in a row", begin*, near~1 (a letter differs), title:word (in this column). Rows
+        of equal score come in `_id` order. `where` chooses rows before any are counted. `highlight`: a column
+        `_snippet_title` beside `title`, null where nothing was found in it. `on`: the columns of the index,
+        where there are several.
+
+        Raises `BadSearch` with the place in the text, also where there is no index for it.
+        """
+        state, indexes, earlier = self._state(as_of), self._reader.indexes, as_of is not None
+        return find_words(
+            state,
+            indexes,
+            text,
+            columns=columns,
+            where=where,
+            limit=limit,
+            offset=offset,
+            highlight=highlight,
+            job=job or Job(),
+            on=on,
+            earlier=earlier,
+        )
+
+    def export(self, path: str | Path, job: Job | None = None, **options: Any) -> Export:
+        """Write rows to a file of their own, or with `partition_by=` to a folder of Parquet files.
+
+        The options are those of `core.transfer.exporting.ExportOptions`: columns, where, format, …
+        """
+        from lamella.core.transfer.exporting import export, options_of
+
+        return export(self, path, options_of(options), job)
 
     def insert(
         self, data: Any, message: str = "", job: Job | None = None, expected_version: int | None = None
@@ -54,9 +356,7 @@ class TableChanges(TableHandle):
     def _without_odd_names(self, coming: Iterator[RowBatch]) -> Iterator[RowBatch]:
         for block in coming:
             if any(map(is_odd, block.schema.names)):
-                state = self._reader.current()
-                types = {c.name: c.type for c in state.columns}
-                refuse_odd_names(state.snapshot.name, block.schema.names, types)
+                changes.refuse_odd_keys(self._reader.current(), block.schema.names)
             yield block
 
     def update(
@@ -101,7 +401,7 @@ class TableChanges(TableHandle):
         one = all_blocks[0].integers if len(all_blocks) == 1 and keys == [ID] else None
         rows = cache(lambda: partial_rows_of(all_blocks, found))
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             change = None if one is None else integers_updated(state, one, said)
             return change or changes.updated(state, rows(), keys, self._writer.take_column_ids, said)
 
@@ -125,7 +425,7 @@ class TableChanges(TableHandle):
             )
         chosen, rows = rows_chosen(where, f"{name}: update", self), partial_rows([data])
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             ids = chosen_ids(state, chosen)
             return changes.assigned(state, ids, rows, self._writer.take_column_ids, message or "update")
 
@@ -150,10 +450,11 @@ class TableChanges(TableHandle):
         changes then.
         """
         rows, keys = partial_rows(data), self._names(on)
+        constants = {} if set_on_insert is None else set_on_insert
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             ids = self._writer.take_column_ids
-            return upserted(state, rows, keys, set_on_insert or {}, ids, message or "upsert")
+            return upserted(state, rows, keys, constants, ids, message or "upsert")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
@@ -184,7 +485,7 @@ class TableChanges(TableHandle):
         """
         chosen = rows_chosen(where, f"{self._reader.last_name}: update_where", self)
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             found = assignments(operators, state.columns, state.snapshot.name)
             ids = chosen_ids(state, chosen)
             said, take_ids = message or told(operators), self._writer.take_column_ids
@@ -207,7 +508,7 @@ class TableChanges(TableHandle):
 
         It gets the `columns` (None: all but `_id`) of some rows at a time as an Arrow table, and gives back
         a table or a dict of columns with one value for each: these change, or appear; the others stay, those
-        that it leaves out too (`drop_column` drops a column). Rows
+        that it leaves out too (`columns.drop` drops a column). Rows
         that stay the same are not written. Changed values are kept in memory until all are there. When
         another process commits in between, it is called again from the start.
 
@@ -217,7 +518,7 @@ class TableChanges(TableHandle):
         own, condition = job or Job(), condition_of(where, f"{self._reader.last_name}: where", self)
         names = None if columns is None else names_of(columns, f"{self._reader.last_name}: columns")
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             ids, said = self._writer.take_column_ids, message or "transform"
             return transformed(state, function, names, condition, ids, said, own)
 
@@ -235,7 +536,7 @@ class TableChanges(TableHandle):
         kept, the "first" or the "last". Null equals null, and NaN equals NaN."""
         own, names = job or Job(), None if on is None else self._names(on)
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             gone = duplicate_ids(state, names, keep, own)
             return changes.deleted(state, gone, message or "drop duplicates")
 
@@ -260,7 +561,7 @@ class TableChanges(TableHandle):
         condition = condition_of(where, f"{self._reader.last_name}: where", self)
         listed = None if ids is None else ids_listed(ids, f"{self._reader.last_name}: ids")
 
-        def build(state: State) -> Change:
+        def build(state: TableVersion) -> Change:
             gone = chosen_ids(state, condition if listed is None else listed)
             return changes.deleted(state, gone, message or "delete")
 
@@ -269,9 +570,32 @@ class TableChanges(TableHandle):
     def _names(self, on: str | Sequence[str]) -> list[str]:
         return names_of(on, f"{self._reader.last_name}: on")
 
+    def _state(self, as_of: When | None = None) -> TableVersion:
+        return self._reader.current() if as_of is None else state_at(self._catalog, self._reader, as_of)
 
-class Table(TableChanges, TableColumns, TableHistory, TableIndexes, TableRelations, TableSearch, TableUpkeep):
-    """Rows with an `_id`, in `_id` order. Any thread; changes wait for each other."""
+    def _rows_at(self, table: str, as_of: When | None) -> TableVersion:
+        """Of this table or another one of the store."""
+        return self.store[table]._state(as_of)
 
-    def state(self, as_of: When | None = None) -> State:
-        return self._reader.current() if as_of is None else self._state_at(as_of)
+    def _settle(self, draft: int, changed: bool) -> None:
+        """The transaction of this number happened; what a commit does last is done now if it `changed` it."""
+        self._reader.settle(draft)
+        if changed:
+            self._writer.upkeep.tidy_if_needed(Job())
+            self._writer.upkeep.index_new_files(Job())
+
+    def _refuse_inside_change(self) -> None:
+        """Raises `StoreProblem` for who is asked for the values of a change of this table."""
+        self._writer.refuse_inside_change()
+
+    def _abandon(self) -> None:
+        """Tell whoever holds it that the table is not there: the transaction that made it was taken back."""
+        self._reader.abandon()
+
+    def _let_go(self) -> None:
+        """Keep no version in memory that nobody else uses, so that its files may be removed."""
+        self._reader.forget()
+
+    def _flush_idle(self, job: Job) -> None:
+        """Write many pending changes made from here into files; for when nothing else is asked."""
+        self._writer.upkeep.flush_idle(job)

@@ -27,14 +27,14 @@ from lamella.core.scan.row_ids import ID_COLUMN, IdRanges
 from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
-from lamella.core.store.commit import BatchColumns, Cells, Metadata, from_batch, read_cells
+from lamella.core.store.cells import BatchColumns, CellChanges, from_batch, read_cells
 from lamella.core.store.evolution import KnownPlans
 from lamella.core.store.folder import Claim, Readers, Reading
 from lamella.core.store.paths import StorePaths
 
 
 @dataclass(frozen=True)
-class Held:
+class SegmentEntry:
     """A segment and the catalog entry it comes from. `made` is the version up to which the segment holds
     the changes of its rows: pending cells made later lie over it."""
 
@@ -47,7 +47,7 @@ class Held:
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class TableVersion:
     """A table at a version: what its catalog entries say, and the snapshot they make.
 
     `columns` are without `_id`, which the snapshot's begin with. `cells` are by (kind, entry), in the order
@@ -60,8 +60,8 @@ class State:
     column_entries: dict[int, int]
     metadata: Metadata
     metadata_entries: dict[tuple[int, bytes], int]
-    held: tuple[Held, ...]
-    cells: Mapping[tuple[str, int], Cells]
+    held: tuple[SegmentEntry, ...]
+    cells: Mapping[tuple[str, int], CellChanges]
     deletions: Mapping[int, np.ndarray]
     snapshot: Snapshot
 
@@ -87,31 +87,31 @@ class State:
             positions[among(positions, self.snapshot.deleted)] = -1
         return positions
 
-    def live(self, changes: Sequence[Cells]) -> list[Cells]:
+    def live(self, changes: Sequence[CellChanges]) -> list[CellChanges]:
         """The cells that lie over their rows still: not of rows that are gone, nor in the segment already."""
         there = _over(self.held, self.ranges, self.snapshot, changes)
         return [c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, there, strict=True)]
 
-    def lie_over(self, cells: Cells) -> np.ndarray:
+    def lie_over(self, cells: CellChanges) -> np.ndarray:
         """Which of the cells' rows are live and do not hold them yet."""
         (positions,) = _over(self.held, self.ranges, self.snapshot, [cells])
         there: np.ndarray = positions >= 0
         return there
 
-    def with_cells(self, version: int, entry: int, cells: Cells) -> State:
+    def with_cells(self, version: int, entry: int, cells: CellChanges) -> TableVersion:
         """The next version, in which one entry of pending cells was added and nothing else."""
         positions = self.ranges.locate(self.snapshot, cells.ids)
         snapshot = self._snapshot(version, overlay=self._overlaid(cells, positions))
         return self._next(snapshot, cells={**self.cells, ("pending_cells", entry): cells})
 
-    def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> State:
+    def with_deletion(self, version: int, entry: int, ids: np.ndarray) -> TableVersion:
         """The next version, in which these rows were deleted and nothing else."""
         positions = self.ranges.locate(self.snapshot, ids)
         deleted = _inserted(self.snapshot.deleted, np.sort(positions))
         snapshot = self._snapshot(version, deleted=deleted)
         return self._next(snapshot, deletions={**self.deletions, entry: ids})
 
-    def with_rows(self, version: int, added: Held) -> State | None:
+    def with_rows(self, version: int, added: SegmentEntry) -> TableVersion | None:
         """The next version, in which these rows were added and nothing else; None unless they come last."""
         if self.held and self.held[-1].last_id >= added.first_id:
             return None
@@ -119,7 +119,7 @@ class State:
         snapshot = self._snapshot(version, segments=segments)
         return self._next(snapshot, held=(*self.held, added))
 
-    def _overlaid(self, cells: Cells, positions: np.ndarray) -> Overlay | None:
+    def _overlaid(self, cells: CellChanges, positions: np.ndarray) -> Overlay | None:
         held, changes = self.snapshot.overlay, [(cells, positions)]
         if held is None:
             return overlaid(None, self.columns, changes)
@@ -128,16 +128,16 @@ class State:
     def _snapshot(self, version: int, **changed: Any) -> Snapshot:
         return replace(self.snapshot, token=_token(self.row, version), **changed)
 
-    def of_row(self, row: TableRow) -> State:
+    def of_row(self, row: TableRow) -> TableVersion:
         """The same content, of a table that was renamed, or as a transaction sees it and after that."""
         snapshot = replace(self.snapshot, name=row.name, token=_token(row, self.version))
         return self._following(snapshot, row)
 
-    def _next(self, snapshot: Snapshot, **changed: Any) -> State:
+    def _next(self, snapshot: Snapshot, **changed: Any) -> TableVersion:
         version = int(snapshot.token[1])  # type: ignore[call-overload]
         return self._following(snapshot, replace(self.row, version=version), version=version, **changed)
 
-    def _following(self, snapshot: Snapshot, row: TableRow, **changed: Any) -> State:
+    def _following(self, snapshot: Snapshot, row: TableRow, **changed: Any) -> TableVersion:
         following = replace(self, row=row, snapshot=snapshot, **changed)
         if following.held is self.held:  # what was worked out for the same segments holds
             following.__dict__["ranges"] = self.ranges
@@ -152,10 +152,10 @@ def state_of(
     columns: tuple[Column, ...],
     column_entries: dict[int, int],
     metadata: dict[tuple[int, bytes], tuple[int, bytes]],
-    held: tuple[Held, ...],
-    cells: Mapping[tuple[str, int], Cells],
+    held: tuple[SegmentEntry, ...],
+    cells: Mapping[tuple[str, int], CellChanges],
     deletions: Mapping[int, np.ndarray],
-) -> State:
+) -> TableVersion:
     """`metadata` gives (entry, value); `held` is in `_id` order and `cells` in the order they were made."""
     ranges = _ranges(held)
     segments, token = tuple(h.segment for h in held), _token(row, version)
@@ -168,7 +168,7 @@ def state_of(
     places = zip(changes, _over(held, ranges, bare, changes), strict=True)
     snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
     entries = {key: entry for key, (entry, _) in metadata.items()}
-    return State(
+    return TableVersion(
         row, version, columns, column_entries, values, entries, held, cells, deletions, snapshot
     )  # fmt: skip
 
@@ -193,7 +193,7 @@ def _numbered(first_id: int, count: int, values: Mapping[int, pa.Array]) -> pa.T
 
 
 def overlaid(
-    overlay: Overlay | None, columns: Sequence[Column], changes: Iterable[tuple[Cells, np.ndarray]]
+    overlay: Overlay | None, columns: Sequence[Column], changes: Iterable[tuple[CellChanges, np.ndarray]]
 ) -> Overlay | None:
     """`overlay` with later changes on top: cells, and the position of each row, -1 for none."""
     lying = _parts(changes)
@@ -203,12 +203,12 @@ def overlaid(
     return overlay.followed_by(overlay.types if overlay.types == types else types, lying)
 
 
-def _parts(changes: Iterable[tuple[Cells, np.ndarray]]) -> list[Part]:
+def _parts(changes: Iterable[tuple[CellChanges, np.ndarray]]) -> list[Part]:
     parts = [_part(cells, positions) for cells, positions in changes if len(positions)]
     return [part for part in parts if len(part.positions)]
 
 
-def _part(cells: Cells, positions: np.ndarray) -> Part:
+def _part(cells: CellChanges, positions: np.ndarray) -> Part:
     if int(positions.min()) >= 0:
         return Part(positions, cells.values)
     there = np.flatnonzero(positions >= 0)
@@ -216,7 +216,7 @@ def _part(cells: Cells, positions: np.ndarray) -> Part:
 
 
 def _over(
-    held: tuple[Held, ...], ranges: IdRanges, snapshot: Snapshot, changes: Sequence[Cells]
+    held: tuple[SegmentEntry, ...], ranges: IdRanges, snapshot: Snapshot, changes: Sequence[CellChanges]
 ) -> list[np.ndarray]:
     """For each of the changes the positions of its rows, -1 where one is gone or its segment holds them. All
     are looked up together: many are of a single row."""
@@ -231,7 +231,7 @@ def _over(
     return np.split(positions, np.cumsum(sizes[:-1]))
 
 
-def _ranges(held: tuple[Held, ...]) -> IdRanges:
+def _ranges(held: tuple[SegmentEntry, ...]) -> IdRanges:
     return IdRanges(
         np.array([h.first_id for h in held], np.int64), np.array([h.last_id for h in held], np.int64)
     )
@@ -271,12 +271,17 @@ class Reader:
         folder = self._paths.index_folder(row.folder) if row else self._paths.index
         self.indexes = OpenIndexes(Place(folder, not catalog.read_only))
         self._lock = threading.RLock()
-        self._current: State | None = None
-        self._draft: State | None = None
-        self._old: OrderedDict[int, State] = OrderedDict()
+        self._current: TableVersion | None = None
+        self._draft: TableVersion | None = None
+        self._old: OrderedDict[int, TableVersion] = OrderedDict()
         self._parsed: dict[tuple[str, int], Any] = {}
         self._columns_of: dict[str, BatchColumns] = {}
         let_go_in_children(self)
+
+    @property
+    def table_id(self) -> int:
+        """The number of the table in the catalog; 0 for one that never came to be."""
+        return self._table_id
 
     @property
     def last_name(self) -> str:
@@ -287,7 +292,7 @@ class Reader:
         """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
         self._lock = threading.RLock()
 
-    def current(self) -> State:
+    def current(self) -> TableVersion:
         row = self._row()
         with self._lock:
             held = self._held_for(row)
@@ -299,13 +304,13 @@ class Reader:
             self._keep(held)
             return held
 
-    def held(self, version: int | None) -> State | None:
+    def held(self, version: int | None) -> TableVersion | None:
         """What is in memory, if it is the table at `version`: no look at the catalog tells whether there is a
         newer one."""
         held = self._current
         return held if held is not None and held.version == version else None
 
-    def _held_for(self, row: TableRow) -> State | None:
+    def _held_for(self, row: TableRow) -> TableVersion | None:
         """The state in memory that is where the table is. A transaction begins with the committed one."""
         drafts = [self._draft] if row.draft and self._draft and self._draft.row.draft == row.draft else []
         for held in (*drafts, self._current):
@@ -320,7 +325,7 @@ class Reader:
                 self._current = self._draft.of_row(replace(self._draft.row, draft=0))
             self._draft = None
 
-    def at(self, version: int) -> State:
+    def at(self, version: int) -> TableVersion:
         """The table as it was at `version`, which has to be one that is kept."""
         with self._lock:
             newest = self.current()
@@ -336,7 +341,7 @@ class Reader:
             self._old.move_to_end(version)
             return self._old[version]
 
-    def advance(self, before: State, after: State) -> None:
+    def advance(self, before: TableVersion, after: TableVersion) -> None:
         """Take `after`, which a commit of this process made of `before`, unless the table moved on since."""
         with self._lock:
             if before is self._current or before is self._draft:
@@ -360,13 +365,13 @@ class Reader:
         self._table_id = NO_TABLE
         self.forget()
 
-    def _keep(self, state: State) -> None:
+    def _keep(self, state: TableVersion) -> None:
         if state.row.draft:
             self._draft = state
         else:
             self._current = state
 
-    def _loaded(self, version: int | None) -> State:
+    def _loaded(self, version: int | None) -> TableVersion:
         """The state at a version, None for the newest. It is claimed before it is looked up, and looked up
         again if files were removed in between."""
         self._catalog.refuse_replaced()
@@ -378,7 +383,7 @@ class Reader:
                 if (self._row(), self._catalog.removals()) == (row, removals):
                     return _held_by(self._understood(wanted, row), claim, self.indexes)
 
-    def _understood(self, version: int, row: TableRow) -> State:
+    def _understood(self, version: int, row: TableRow) -> TableVersion:
         try:
             return self._load(version, row)
         except UNREADABLE as error:
@@ -388,7 +393,7 @@ class Reader:
                 REMEDY,
             ) from error
 
-    def _load(self, version: int, row: TableRow) -> State:
+    def _load(self, version: int, row: TableRow) -> TableVersion:
         self.indexes.now(index_of(*told) for told in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
         types = {entry: (key, column_type(kind)) for entry, key, _, kind in entries}
@@ -404,7 +409,7 @@ class Reader:
         found = self._valid("metadata", version, ("entry", "column_id", "key", "value"))
         return {(column, key): (entry, value) for entry, column, key, value in found}
 
-    def _all_cells(self, version: int) -> dict[tuple[str, int], Cells]:
+    def _all_cells(self, version: int) -> dict[tuple[str, int], CellChanges]:
         """In the order they were made."""
         loose = self._valid("pending_cells", version, ("made", "entry"))
         files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names", "checksum"))
@@ -416,7 +421,7 @@ class Reader:
         found.sort(key=lambda f: f[:3])
         return {(kind, entry): cells for _, kind, entry, cells in found}
 
-    def _forget_all_but(self, state: State) -> None:
+    def _forget_all_but(self, state: TableVersion) -> None:
         """Keep in memory only what the newest state is made of."""
         used = {("pending_rows", h.entry) for h in state.held} | state.cells.keys()
         used |= {("deletions", e) for e in state.deletions}
@@ -437,12 +442,12 @@ class Reader:
         found = self._valid("columns", version, ("entry", "column_id", "name", "type", "place"))
         return [entry[:4] for entry in sorted(found, key=lambda e: (e[4], e[0]))]
 
-    def _held(self, row: TableRow, version: int) -> tuple[Held, ...]:
+    def _held(self, row: TableRow, version: int) -> tuple[SegmentEntry, ...]:
         wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
         files = self._valid("data_files", version, wanted)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
         held = [
-            Held(
+            SegmentEntry(
                 "data_files",
                 entry,
                 first,
@@ -453,14 +458,14 @@ class Reader:
             for entry, path, rows, first, last, names, checksum, made in files
         ]
         held += [
-            Held("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))
+            SegmentEntry("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))
             for entry, first, rows in loose
         ]
         held.sort(key=lambda h: h.first_id)
         self._refuse_impossible(row, held)
         return tuple(held)
 
-    def _refuse_impossible(self, row: TableRow, held: Sequence[Held]) -> None:
+    def _refuse_impossible(self, row: TableRow, held: Sequence[SegmentEntry]) -> None:
         """Raises `DamagedStore` where segments cannot have the rows that the catalog says: arrays of rows and
         ids are made of these numbers, and a file that is named twice would show its rows twice."""
         behind = 0
@@ -489,12 +494,12 @@ class Reader:
 
         return self._once("pending_rows", entry, parse)
 
-    def _cells(self, entry: int) -> Cells:
-        def parse() -> Cells:
+    def _cells(self, entry: int) -> CellChanges:
+        def parse() -> CellChanges:
             wanted = ("ids", "columns", "batch", "made")
             ids, columns, batch, made = self._pending("pending_cells", entry, wanted)
             values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
-            return Cells(row_ids("pending_cells", ids), values, made)
+            return CellChanges(row_ids("pending_cells", ids), values, made)
 
         return self._once("pending_cells", entry, parse)
 
@@ -556,5 +561,9 @@ def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
         keys.add(column.key)
 
 
-def _held_by(state: State, claim: Claim | None, indexes: OpenIndexes) -> State:
+def _held_by(state: TableVersion, claim: Claim | None, indexes: OpenIndexes) -> TableVersion:
     return replace(state, snapshot=replace(state.snapshot, keeps=claim, indexes=indexes))
+
+
+Metadata = dict[tuple[int, bytes], bytes]
+"""By column id (0 for the table itself) and key."""

@@ -23,6 +23,7 @@ from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job, Unreported
 from lamella.core.query.find import find_rows
+from lamella.core.query.source import whole_snapshot
 from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.read import tables, take_rows
 from lamella.core.scan.snapshot import Snapshot, project
@@ -228,8 +229,7 @@ def export(
     target, work = path_of(path, "the export"), job or Job()
     kind = _format(target, options.format, options.partition_by)
     _refuse_target(target, options.overwrite)
-    dataset.fill(Unreported(work))
-    snapshot = dataset.snapshot()
+    snapshot = whole_snapshot(dataset, Unreported(work))
     names = _columns(snapshot, options.columns, options.include_ids)
     schema = _schema(dataset, snapshot, names)
     where = condition_of(options.where, "export: where", snapshot)

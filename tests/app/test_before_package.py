@@ -97,7 +97,7 @@ def test_every_table_and_version_reads_as_before(unchanged: Store, before: Path)
     for number in (1, 4, "before the sale"):
         same(unchanged["orders"].as_of(number).read(), expected(before, f"orders at {number}"))
     same(unchanged["many"].as_of(2).read(), expected(before, "many at 2"))
-    assert not unchanged.verify().problems
+    assert not unchanged.maintenance.verify().problems
 
 
 def test_history_indexes_metadata_and_relations_are_as_before(
@@ -110,11 +110,11 @@ def test_history_indexes_metadata_and_relations_are_as_before(
             "version": table.version,
             "rows": table.num_rows,
             "indexes": [str(index) for index in table.indexes],
-            "history": [_commit(one) for one in table.history()],
-            "undoable": getattr(table.undoable(), "version", None),
-            "redoable": getattr(table.redoable(), "version", None),
+            "history": [_commit(one) for one in table.history.commits()],
+            "undoable": getattr(table.history.undoable(), "version", None),
+            "redoable": getattr(table.history.redoable(), "version", None),
             "metadata": table.metadata,
-            "column_metadata": {c: table.column_metadata(c) for c in table.schema.names if c != "_id"},
+            "column_metadata": {c: table.columns.metadata(c) for c in table.schema.names if c != "_id"},
         }
         assert found == wanted
     assert [str(one) for one in unchanged.relations] == facts["relations"]
@@ -136,7 +136,7 @@ def test_rows_are_found_by_the_indexes_there_are(
     same(orders.read(where=col("code") == "A0042"), expected(before, "found"))
     same(orders.read(sort=["-euros"], limit=20), expected(before, "sorted"))
     same(orders.search("+apple -pear", limit=30), expected(before, "searched"))
-    same(orders.related(1, "sales"), expected(before, "related"))
+    same(orders.relations.rows(1, "sales"), expected(before, "related"))
 
 
 def test_a_saved_query_gives_the_same_rows(unchanged: Store, before: Path) -> None:
@@ -157,34 +157,34 @@ def test_the_store_takes_changes_and_takes_them_back(store: Store, before: Path)
     assert orders.search("late", columns=["code"])["code"].to_pylist() == ["D1"]
     assert orders.read(["euros"], where=col("code") == "A0042")["euros"].to_pylist() == [5]
     for _ in range(3):
-        orders.undo()
+        orders.history.undo()
     same(orders.read(), expected(before, "orders"))
     assert orders.version == last + 6
-    orders.restore("before the sale")
+    orders.history.restore("before the sale")
     same(orders.read(), expected(before, "orders at before the sale"))
-    orders.undo()
-    many.redo()
+    orders.history.undo()
+    many.history.redo()
     assert many.read(["n"])["n"].to_pylist() == [n + 1 for n in range(7990)]
-    many.undo()
+    many.history.undo()
     same(many.read(), expected(before, "many"))
 
 
 def test_a_transaction_of_then_is_taken_back_in_both_tables(store: Store) -> None:
-    store["people"].undo()
+    store["people"].history.undo()
     assert store["people"].read(["name"])["name"].to_pylist() == ["Ada", "Ben", "Cleo"]
     assert store["sales"].num_rows == 5
 
 
 def test_compacted_backed_up_and_vacuumed_the_rows_stay(store: Store, before: Path, tmp_path: Path) -> None:
-    store.compact()
-    assert not store.vacuum().problems
+    store.maintenance.compact()
+    assert not store.maintenance.vacuum().problems
     store.backup(tmp_path / "backup")
     with Store.open(tmp_path / "backup", read_only=True) as copy:
         for each in (store, copy):
             for name in each.tables:
                 same(each[name].read(), expected(before, name))
             same(each["orders"].as_of(1).read(), expected(before, "orders at 1"))
-            assert not each.verify().problems
+            assert not each.maintenance.verify().problems
 
 
 @pytest.mark.usefixtures("before")

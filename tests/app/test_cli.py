@@ -131,7 +131,7 @@ def test_a_condition_that_does_not_fit_is_shown_with_its_place(lamella, store):
         (["select 1", "--where", "carrier = 'AA'"], "SQL and --where"),
         (["select 1", "--search", "air"], "SQL and --search"),
         (["--table", "airlines", "--search", "air", "--sort", "name"], "--sort does not go with --search"),
-        (["--table", "airlines", "--search", "air"], "create_index"),
+        (["--table", "airlines", "--search", "air"], "indexes.create"),
     ],
 )
 def test_a_query_is_either_sql_or_a_table(lamella, store, words, hint):

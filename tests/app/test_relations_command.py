@@ -17,7 +17,7 @@ def folder(tmp_path: Path) -> Path:
         store.create_table("customers", {"code": ["a", "b", "c"], "name": ["Ann", "Bo", "Cy"]})
         sold = {"customer": ["a", "b", "a", "c", "zz"], "customer_code": ["c", "b", "a", None, "a"]}
         store.create_table("orders", sold)
-        store.relate("orders.customer", "customers.code")
+        store.relations.declare("orders.customer", "customers.code")
     return tmp_path / "shop"
 
 

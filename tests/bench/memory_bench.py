@@ -110,7 +110,7 @@ def compact(folder: Path, kind: str, rows: int) -> None:
     """All of it in few files again."""
     with Store.open(folder / "batches") as store:
         before = store[TABLE].num_rows
-        store[TABLE].compact()
+        store[TABLE].maintenance.compact()
         assert store[TABLE].num_rows == before
 
 

@@ -91,7 +91,7 @@ def test_scans_are_asked_before_there_is_an_index_and_builds_leave_one(tmp_path:
     assert max(builds) < min(steps.index(indexed(name, what)) for name in SCANS for what in (KEYS, ROWS))
     backend = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
     table = Store.open(backend.folder)["items"]
-    assert table.indexes == []
+    assert not table.indexes
     for column in INDEXED:
         question = backend.questions()[f"build_{column}"]
         for _ in range(2):

@@ -94,7 +94,7 @@ def _store(folder: Path) -> Store:
 
 def compacted(case: Case, folder: Path) -> Dataset:
     table = stored(case, folder)
-    table.compact()  # type: ignore[attr-defined]
+    table.maintenance.compact()  # type: ignore[attr-defined]
     return table
 
 

@@ -15,6 +15,12 @@ import pyarrow as pa
 
 from lamella import Store, agg, col
 from lamella.core.query.builder import Query
+from lamella.core.store.columns import Columns
+from lamella.core.store.history import History
+from lamella.core.store.indexes import Indexes
+from lamella.core.store.maintenance import Maintenance
+from lamella.core.store.relations import StoreRelations, TableRelations
+from lamella.core.store.store import StoreMaintenance
 from lamella.core.store.table import Table
 
 
@@ -143,20 +149,7 @@ FITTING: dict[str, Callable[[], Any]] = {
 
 OWN_WORDS = {"job", "self"}
 """A job is made by who runs work, never by somebody's data."""
-OF_ROOMS = {
-    "abandon",
-    "as_query",
-    "fill",
-    "forked",
-    "let_go",
-    "newest_change",
-    "settle",
-    "state",
-    "step",
-    "step_together",
-    "then",
-    "with_steps",
-}
+OF_ROOMS = {"query", "then"}
 """What rooms of the program ask of one another, with arguments of their own making."""
 
 
@@ -195,7 +188,20 @@ def _fitting(method: str, name: str) -> Any:
     return FITTING.get(name, lambda: "n")()
 
 
-OWNERS: dict[str, Any] = {"Store": Store, "Table": Table, "Query": Query, "col": type(col("n")), "agg": agg}
+OWNERS: dict[str, Any] = {
+    "store": Store,
+    "store.maintenance": StoreMaintenance,
+    "store.relations": StoreRelations,
+    "table": Table,
+    "table.columns": Columns,
+    "table.history": History,
+    "table.indexes": Indexes,
+    "table.maintenance": Maintenance,
+    "table.relations": TableRelations,
+    "query": Query,
+    "col": type(col("n")),
+    "agg": agg,
+}
 
 
 def calls() -> list[Call]:
@@ -214,5 +220,7 @@ def calls() -> list[Call]:
 
 
 def _elsewhere(kind: Any, function: Any) -> bool:
-    """What a module imports for itself."""
+    """What a module imports for itself, and what every sequence has."""
+    if getattr(function, "__qualname__", "").startswith("Sequence."):
+        return True
     return inspect.ismodule(kind) and getattr(function, "__module__", "") != kind.__name__

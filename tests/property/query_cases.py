@@ -132,43 +132,45 @@ def pivot(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
         return None
     keys = [name for name in some_of(draw, rows, comparable, 0, 1) if name != across]
     values = draw(st.none() | st.just([None]))
-    return rows.pivot(keys, across, values=values, **aggregates(draw, rows, prefix="£"))
+    return rows.query().pivot(keys, across, values=values, **aggregates(draw, rows, prefix="£"))
 
 
 def unpivot(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     whole = [field.name for field in rows.schema if is_.is_integer(field.type)]
     if not whole or {"name", "value"} & set(rows.schema.names):
         return None
-    return rows.unpivot(draw(st.lists(st.sampled_from(whole), min_size=1, unique=True)))
+    return rows.query().unpivot(draw(st.lists(st.sampled_from(whole), min_size=1, unique=True)))
 
 
 def unwind(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     name = one_of(draw, rows, is_list)
-    return None if name is None else rows.unwind(name, keep_empty=draw(st.booleans()))
+    return None if name is None else rows.query().unwind(name, keep_empty=draw(st.booleans()))
 
 
 def buckets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     name = one_of(draw, rows, lambda kind: kind in EDGES)
     if name is None:
         return None
-    return rows.buckets(name, EDGES[rows.schema.field(name).type], **aggregates(draw, rows, prefix="£"))
+    return rows.query().buckets(
+        name, EDGES[rows.schema.field(name).type], **aggregates(draw, rows, prefix="£")
+    )
 
 
 def buckets_by_number(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     name = one_of(draw, rows, is_.is_integer)
     if name is None:
         return None
-    return rows.buckets(name, draw(st.integers(1, 7)), **aggregates(draw, rows, prefix="£"))
+    return rows.query().buckets(name, draw(st.integers(1, 7)), **aggregates(draw, rows, prefix="£"))
 
 
 def sample(draw: st.DrawFn, rows: Query, _other: Query) -> Query:
-    return rows.sample(draw(st.integers(0, 20)), draw(st.integers(-3, 3)))
+    return rows.query().sample(draw(st.integers(0, 20)), draw(st.integers(-3, 3)))
 
 
 def facets(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     """The last step: its answer is one row of lists."""
     keys = [name for name in some_of(draw, rows, comparable, 1, 3) if name != "n"]
-    return rows.facets(**{f"facet {name}": name for name in keys}) if keys else None
+    return rows.query().facets(**{f"facet {name}": name for name in keys}) if keys else None
 
 
 def join(draw: st.DrawFn, rows: Query, other: Query) -> Query | None:

@@ -34,7 +34,7 @@ SMALL_SIZES = {
     "ROWS_A_KEY": 1,
     "CHANGE_FILES": 2,
     "FLUSH_ROWS_ABOVE": 12,
-    "FLUSH_AT_REST_FROM": 3,
+    "FLUSH_IDLE_FROM": 3,
     "rows_a_group": lambda columns: 5,
 }
 
@@ -130,7 +130,7 @@ class Base(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "store"):
             return
-        problems = self.store.verify().problems
+        problems = self.store.maintenance.verify().problems
         for store in filter(None, (self.store, self.second)):
             store.close()
         self.sizes.undo()
@@ -267,26 +267,26 @@ class Columns(Rows):
         name, default = self.new_name(data), data.draw(VALUES[kind].filter(lambda v: v != []))
         if name is None:
             return
-        commit = self.table.add_column(name, TYPES[kind], default)
+        commit = self.table.columns.add(name, TYPES[kind], default)
         self.committed(commit, self.now.with_column(name, kind, default))
 
     @rule(data=st.data())
     def drop_column(self, data: st.DataObject) -> None:
         name = self.column(data, *VALUES)
         if name is not None and len(self.now.kinds) > 2:
-            commit = self.table.drop_column(name)
+            commit = self.table.columns.drop(name)
             self.committed(commit, self.now.with_order([n for n in self.now.kinds if n != name]))
 
     @rule(data=st.data())
     def rename_column(self, data: st.DataObject) -> None:
         old, new = self.column(data, *VALUES), self.new_name(data)
         if old is not None and new is not None:
-            self.committed(self.table.rename_column(old, new), self.now.renamed({old: new}))
+            self.committed(self.table.columns.rename(old, new), self.now.renamed({old: new}))
 
     @rule(data=st.data())
     def reorder_columns(self, data: st.DataObject) -> None:
         names = data.draw(st.permutations(list(self.now.kinds)))
-        self.committed(self.table.reorder_columns(names), self.now.with_order(names))
+        self.committed(self.table.columns.reorder(names), self.now.with_order(names))
 
     @rule(data=st.data())
     def cast_column(self, data: st.DataObject) -> None:
@@ -296,5 +296,5 @@ class Columns(Rows):
         kind, convert = ("float", float) if self.now.kinds[name] == "int" else ("int", int)
         if kind == "float" and len(self.now.named("int", "float")) > 1 and data.draw(st.booleans()):
             kind, convert = "text", str
-        commit = self.table.cast_column(name, TYPES[kind])
+        commit = self.table.columns.cast(name, TYPES[kind])
         self.committed(commit, self.now.cast(name, kind, convert))

@@ -57,9 +57,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }
     with Store.open(path) as store:
         table = store.create_table("t", pa.table(rows))
-        table.compact(rows_a_group=400)
-        table.create_index("n")
-        table.create_index("s", kind="fulltext")
+        table.maintenance.compact(rows_a_group=400)
+        table.indexes.create("n")
+        table.indexes.create("s", kind="fulltext")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(placement, "SMALL_ROWS", 50)  # so few are a change file
             table.update([{"_id": i, "x": -float(i)} for i in range(0, ROWS, 3)])
@@ -187,7 +187,7 @@ def test_a_damaged_catalog_meets_errors_of_ours_alone(whole: Path, tmp_path: Pat
         damage(store / CATALOG, random.Random(f"catalog {number}"))
         answers_of_table(store, "t")
         with suppress(LamellaError), Store.open(store, read_only=True) as opened:
-            opened.verify()
+            opened.maintenance.verify()
         shutil.rmtree(store)
 
 
@@ -206,7 +206,7 @@ def test_damaged_runs_of_benchmarks_meet_errors_of_ours_alone(tmp_path: Path) ->
 
 
 def test_a_damaged_log_gives_an_earlier_version(tmp_path: Path) -> None:
-    """SQLite takes a damaged log to end there; see `core.store.log_check`."""
+    """SQLite takes a damaged log to end there; see `core.store.verify`."""
     Store.open(tmp_path / "whole").close()
     with Store.open(tmp_path / "whole") as store:
         table = store.create_table("t", {"n": [0, 0]})
@@ -217,7 +217,7 @@ def test_a_damaged_log_gives_an_earlier_version(tmp_path: Path) -> None:
         store_folder = Path(shutil.copytree(tmp_path / "crashed", tmp_path / f"{number}"))
         told = damage(store_folder / f"{CATALOG}-wal", random.Random(f"log {number}"))
         with suppress(LamellaError), Store.open(store_folder, read_only=True) as opened:
-            lost = any("are lost" in problem for problem in opened.verify().problems)
+            lost = any("are lost" in problem for problem in opened.maintenance.verify().problems)
             if "t" not in opened:
                 continue
             newest = opened["t"].version

@@ -154,9 +154,9 @@ def test_every_type_is_found_and_sorted_as_without(
     for left in store.tables:
         store.drop_table(left)
     table = store.create_table("t", rows)
-    table.flush()
+    table.maintenance.flush()
     for name in kinds:
-        table.create_index(name)
+        table.indexes.create(name)
     snapshot = table.snapshot()
     for _ in range(5):
         agree(snapshot, data.draw(predicate({"x": kind})), (), None)
@@ -179,7 +179,7 @@ class Changing(RuleBasedStateMachine):
         self.kinds = dict(zip(("x", "y"), chosen, strict=True))
         rows = typed(self.kinds, {name: data.draw(cells(k, count)) for name, k in self.kinds.items()})
         self.store.create_table("t", rows)
-        self.table.create_index("x")
+        self.table.indexes.create("x")
 
     @property
     def table(self) -> Table:
@@ -219,25 +219,25 @@ class Changing(RuleBasedStateMachine):
 
     @rule(step=st.sampled_from(["flush", "compact"]))
     def tidy(self, step: str) -> None:
-        getattr(self.table, step)()
+        getattr(self.table.maintenance, step)()
 
     @rule(step=st.sampled_from(["undo", "redo"]))
     def back_or_forth(self, step: str) -> None:
         try:
-            getattr(self.table, step)()
+            getattr(self.table.history, step)()
         except StoreProblem:
             return
 
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
-        self.table.restore(data.draw(st.integers(1, self.table.version)))
+        self.table.history.restore(data.draw(st.integers(1, self.table.version)))
 
     @rule(name=st.sampled_from(["x", "y"]))
     def index_or_not(self, name: str) -> None:
         if any(index.columns == (name,) for index in self.table.indexes):
-            self.table.drop_index(name)
+            self.table.indexes.drop(name)
         else:
-            self.table.create_index(name)
+            self.table.indexes.create(name)
 
     @rule(number=NUMBER, place=NUMBER, how=st.sampled_from(["gone", "damaged", "another's"]))
     def harm(self, number: int, place: int, how: str) -> None:
@@ -259,12 +259,12 @@ class Changing(RuleBasedStateMachine):
 
     @rule()
     def vacuum(self) -> None:
-        self.store.vacuum()
+        self.store.maintenance.vacuum()
 
     @rule(data=st.data(), limit=st.integers(0, 5))
     def ask(self, data: st.DataObject, limit: int) -> None:
         version = data.draw(st.none() | st.integers(1, self.table.version))
-        snapshot = self.table.state(version).snapshot
+        snapshot = self.table._state(version).snapshot
         agree(snapshot, data.draw(filters(self.kinds)), (), None)
         agree(snapshot, data.draw(filters(self.kinds)), data.draw(sorts(self.kinds)), limit)
 

@@ -69,8 +69,10 @@ class Shop:
 
     def owner(self, name: str) -> Any:
         table = self.store["t"]
-        owners = {"Store": self.store, "Table": table, "Query": table.where("n >= 0")}
-        return {**owners, "col": col("n"), "agg": agg}[name]
+        owner, _, collaborator = name.partition(".")
+        owners = {"store": self.store, "table": table, "query": table.where("n >= 0")}
+        found = {**owners, "col": col("n"), "agg": agg}[owner]
+        return getattr(found, collaborator) if collaborator else found
 
     def renew(self) -> None:
         """Also after a call that closed it."""

@@ -95,7 +95,7 @@ def by_duckdb(table: pa.Table, path: Path) -> None:
 @given(data=st.data(), which=st.integers(0, 2))
 def test_queries_mean_what_the_model_says(sources, data, which):
     source = sources[which]
-    grown = data.draw(questions(source.table.as_query(), source.other.as_query()))
+    grown = data.draw(questions(source.table.query(), source.other.query()))
     found, other = source.rows, (source.other.schema.names, source.other_rows)
     for before, after in pairwise(grown):
         step = after.pipeline.steps[-1]

@@ -67,7 +67,7 @@ class RelatedTables(RuleBasedStateMachine):
             self.store.create_table(name, pa.Table.from_batches([batch]))
             self.rows[name] = dict(enumerate(rows))
         for name, (one, other) in RELATIONS.items():
-            self.store.relate([f"a.{c}" for c in one], [f"b.{c}" for c in other], name)
+            self.store.relations.declare([f"a.{c}" for c in one], [f"b.{c}" for c in other], name)
 
     def changed(self, name: str, rows: dict[int, Row]) -> None:
         self.done[name].append(self.rows[name])
@@ -101,19 +101,19 @@ class RelatedTables(RuleBasedStateMachine):
     @rule(name=st.sampled_from("ab"))
     def undo(self, name: str) -> None:
         if self.done[name]:
-            self.store[name].undo()
+            self.store[name].history.undo()
             self.rows[name] = self.done[name].pop()
 
     @rule(name=st.sampled_from("ab"))
     def compact(self, name: str) -> None:
-        self.store[name].compact()
+        self.store[name].maintenance.compact()
 
     @rule(name=st.sampled_from("ab"), column=st.sampled_from(["n", "x", "word"]))
     def index(self, name: str, column: str) -> None:
         if (name, column) in self.indexed:
-            self.store[name].drop_index(column)
+            self.store[name].indexes.drop(column)
         else:
-            self.store[name].create_index(column)
+            self.store[name].indexes.create(column)
         self.indexed ^= {(name, column)}
 
     @rule()
@@ -130,7 +130,7 @@ class RelatedTables(RuleBasedStateMachine):
     def compare(self, name: str, columns: list[str], to: str, others: list[str], through: str) -> None:
         table, counted = self.store[name], sorted(self.rows[name])
         wanted = {i: self.expected(self.rows[name][i], columns, to, others) for i in counted}
-        counts = table.related_counts(counted, to, through=through)
+        counts = table.relations.counts(counted, to, through=through)
         assert counts["count"].to_pylist() == [len(wanted[i]) for i in counted]
         for row_id in counted[:2]:
             self.compare_row(table, row_id, to, through, wanted[row_id])
@@ -138,16 +138,18 @@ class RelatedTables(RuleBasedStateMachine):
             self.compare_check(through, columns, wanted)
 
     def compare_row(self, table: Table, row_id: int, to: str, through: str, wanted: list[int]) -> None:
-        found = table.related(row_id, to, through=through)
+        found = table.relations.rows(row_id, to, through=through)
         assert found["_id"].to_pylist() == wanted
         chosen = [i for i in wanted if (self.rows[to][i]["v"] or 0) > 1]
-        assert table.related(row_id, to, where=col("v") > 1, through=through)["_id"].to_pylist() == chosen
-        counts = table.related_counts([row_id], to, where=col("v") > 1, through=through)
+        assert (
+            table.relations.rows(row_id, to, where=col("v") > 1, through=through)["_id"].to_pylist() == chosen
+        )
+        counts = table.relations.counts([row_id], to, where=col("v") > 1, through=through)
         assert counts["count"].to_pylist() == [len(chosen)]
-        page = table.related_page(row_id, to, 2, through=through)
+        page = table.relations.page(row_id, to, 2, through=through)
         paged = page.rows["_id"].to_pylist()
         while page.next is not None:
-            page = table.related_page(row_id, to, 2, page.next, through=through)
+            page = table.relations.page(row_id, to, 2, page.next, through=through)
             paged += page.rows["_id"].to_pylist()
         assert paged == wanted
 
@@ -155,7 +157,7 @@ class RelatedTables(RuleBasedStateMachine):
         rows = self.rows["a"]
         unset = {i for i in rows if any(rows[i][c] is None for c in columns)}
         lost = [i for i in sorted(rows) if not wanted[i] and i not in unset]
-        (checked,) = self.store.check_relations(through)
+        (checked,) = self.store.relations.check(through)
         assert (checked.rows, checked.unset, checked.dangling) == (len(rows), len(unset), len(lost))
         assert {each.row_id for each in checked.examples} <= set(lost)
         assert bool(checked.examples) == bool(lost)
@@ -183,11 +185,11 @@ def test_many_keys_are_counted_as_few_are(tmp_path: Path) -> None:
             "a", {"n": [i % 7 for i in range(LARGE)], "k": [f"k{i}" for i in range(LARGE)]}
         )
         b = store.create_table("b", {"n": [i % 5 for i in range(40)], "k": [f"k{3 * i}" for i in range(40)]})
-        store.relate(["a.k", "a.n"], ["b.k", "b.n"])
+        store.relations.declare(["a.k", "a.n"], ["b.k", "b.n"])
         a.delete(ids=[7])
         b.update([{"_id": 1, "k": "k1", "n": 1}])
         keys = {(row["k"], row["n"]) for row in b.read().to_pylist()}
         rows = a.read().to_pylist()
-        counts = a.related_counts([row["_id"] for row in rows], "b")["count"].to_pylist()
+        counts = a.relations.counts([row["_id"] for row in rows], "b")["count"].to_pylist()
         assert counts == [int((row["k"], row["n"]) in keys) for row in rows]
         assert sum(counts) == 7

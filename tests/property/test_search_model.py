@@ -35,7 +35,7 @@ class Searches(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.store = Store.open(self.folder / "s")
         self.table = self.store.create_table("t", pa.Table.from_pylist(rows, schema=SCHEMA))
-        self.table.create_index(INDEXED, kind="fulltext", weights={"title": 2})
+        self.table.indexes.create(INDEXED, kind="fulltext", weights={"title": 2})
         self.rows: Rows = dict(enumerate(rows))
         self.next_id = len(rows)
         self.versions: dict[int, Rows] = {self.table.version: self.rows}
@@ -68,7 +68,7 @@ class Searches(RuleBasedStateMachine):
     @rule()
     def undo(self) -> None:
         try:
-            self.table.undo()
+            self.table.history.undo()
         except StoreProblem:
             return
         self._is_now(self._read())
@@ -76,16 +76,16 @@ class Searches(RuleBasedStateMachine):
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
         version = data.draw(st.sampled_from(sorted(self.versions)))
-        self.table.restore(version)
+        self.table.history.restore(version)
         self._is_now(self.versions[version])
 
     @rule()
     def flush(self) -> None:
-        self.table.flush()
+        self.table.maintenance.flush()
 
     @rule()
     def compact(self) -> None:
-        self.table.compact()
+        self.table.maintenance.compact()
 
     @rule()
     def reopen(self) -> None:
@@ -122,7 +122,7 @@ class Searches(RuleBasedStateMachine):
     @rule(what=asked(INDEXED))
     def search_before_and_after_flush(self, what: Asked) -> None:
         before = sorted(self.table.search(what.text, limit=None)["_id"].to_pylist())
-        self.table.flush()
+        self.table.maintenance.flush()
         assert sorted(self.table.search(what.text, limit=None)["_id"].to_pylist()) == before
 
     def _meant(self, what: Asked, values: dict[str, Any]) -> bool:

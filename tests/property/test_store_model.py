@@ -15,7 +15,7 @@ from hypothesis.stateful import precondition, rule
 
 from lamella import Store, agg, col
 from lamella.core.errors import StoreProblem
-from lamella.core.store.table_history import OldVersion
+from lamella.core.store.table import OldVersion
 from tests.property.store_machine import LIMITS, VALUES, Columns
 from tests.property.table_model import Content, History, Row
 
@@ -47,8 +47,8 @@ class Versions(Columns):
 
     def step(self, kind: str) -> None:
         """What was done to both tables together goes back and forth on both, or not at all."""
-        step, way = getattr(self.table, kind), self.history.way(kind)
-        if getattr(self.table, f"{kind}able")() is None:
+        step, way = getattr(self.table.history, kind), self.history.way(kind)
+        if getattr(self.table.history, f"{kind}able")() is None:
             assert self.history.expired or not way
             way.clear()
             with pytest.raises(StoreProblem, match=f"nothing to {kind}"):
@@ -65,7 +65,7 @@ class Versions(Columns):
             history.way(kind) and history.way(kind)[-1].together == number for history in histories
         )
         try:
-            getattr(self.table, kind)()
+            getattr(self.table.history, kind)()
         except StoreProblem:
             assert not possible or any(history.expired for history in histories)
         else:
@@ -85,7 +85,7 @@ class Versions(Columns):
     @rule(data=st.data())
     def restore(self, data: st.DataObject) -> None:
         version = data.draw(st.sampled_from(sorted(self.history.versions)))
-        commit = self.table.restore(version)
+        commit = self.table.history.restore(version)
         self.committed(commit, self.history.versions[version])
 
     @rule(data=st.data())
@@ -100,7 +100,7 @@ class Versions(Columns):
 
     @rule(data=st.data())
     def read_what_was_newest_at_a_time(self, data: st.DataObject) -> None:
-        commits = {commit.version: commit for commit in self.table.history()}
+        commits = {commit.version: commit for commit in self.table.history.commits()}
         assert commits.keys() == self.history.versions.keys()
         version = data.draw(st.sampled_from(sorted(commits)))
         when = commits[version].time
@@ -113,22 +113,22 @@ class Versions(Columns):
         names = self.history.names
         if name in names:
             assert self.table.as_of(name).read().to_pylist() == self.history.versions[names[name]].read()
-            self.table.unname_version(name)
+            self.table.history.unname_version(name)
             del names[name]
         elif nameless := sorted(self.history.versions.keys() - names.values()):
             names[name] = data.draw(st.sampled_from(nameless))
-            self.table.name_version(name, names[name])
+            self.table.history.name_version(name, names[name])
 
     @rule(keep=st.integers(1, 12))
     def expire(self, keep: int) -> None:
-        assert list(self.table.expire(keep_versions=keep).expired) == self.history.expire(keep)
+        assert list(self.table.maintenance.expire(keep_versions=keep).expired) == self.history.expire(keep)
 
     @rule(data=st.data())
     def differ(self, data: st.DataObject) -> None:
         versions = st.sampled_from(sorted(self.history.versions))
         before, after = data.draw(versions), data.draw(versions)
         old, new = (self.history.versions[version].rows.keys() for version in (before, after))
-        found = self.table.diff(before, after).summary()
+        found = self.table.history.diff(before, after).summary()
         assert (found.added, found.removed) == (len(new - old), len(old - new))
 
     @rule(data=st.data(), fails=st.booleans())
@@ -211,19 +211,19 @@ class Copies(Versions):
 class Upkeep(Copies):
     @rule()
     def flush(self) -> None:
-        self.table.flush()
+        self.table.maintenance.flush()
 
     @rule()
     def flush_at_rest(self) -> None:
-        self.store.flush_at_rest()
+        self.store.maintenance.flush_idle()
 
     @rule(group=st.none() | st.integers(1, 7), times=st.integers(1, 3))
     def compact(self, group: int | None, times: int) -> None:
-        self.table.compact(group, None if group is None else times * group)
+        self.table.maintenance.compact(group, None if group is None else times * group)
 
     @rule()
     def vacuum(self) -> None:
-        self.store.vacuum()
+        self.store.maintenance.vacuum()
 
     @rule(data=st.data())
     def index_or_not(self, data: st.DataObject) -> None:
@@ -231,9 +231,9 @@ class Upkeep(Copies):
         if name is None:
             return
         if any(index.columns == (name,) for index in self.table.indexes):
-            self.table.drop_index(name)
+            self.table.indexes.drop(name)
         else:
-            self.table.create_index(name)
+            self.table.indexes.create(name)
 
     @rule()
     def reopen(self) -> None:

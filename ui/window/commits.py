@@ -63,10 +63,10 @@ class Commits(QObject):
         self._tasks.write(lambda job: change(table, job), finish, fail, stopped=stop, owner=self, text=text)
 
     def undo(self, table: Table, name: str) -> None:
-        self.run(table, lambda t, job: t.undo(), f"Undoing in {name}")
+        self.run(table, lambda t, job: t.history.undo(), f"Undoing in {name}")
 
     def redo(self, table: Table, name: str) -> None:
-        self.run(table, lambda t, job: t.redo(), f"Redoing in {name}")
+        self.run(table, lambda t, job: t.history.redo(), f"Redoing in {name}")
 
 
 BACK_AND_FORTH = {"undo": "Undone", "redo": "Redone"}

@@ -115,7 +115,7 @@ def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
     """What an undo and a redo of a table would take back and bring back."""
     if not isinstance(dataset, Table):
         return "", ""
-    undo, redo = dataset.undoable(), dataset.redoable()
+    undo, redo = dataset.history.undoable(), dataset.history.redoable()
     return (undo.message if undo else ""), (redo.message if redo else "")
 
 

@@ -238,7 +238,7 @@ class AtRest(QObject):
 
         def work(job: Job) -> None:
             for store in stores:
-                store.flush_at_rest(job)
+                store.maintenance.flush_idle(job)
 
         self._tasks.write(work, owner=self, text="Flushing what is pending", quiet=True)
 

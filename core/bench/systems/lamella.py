@@ -60,9 +60,9 @@ class LamellaStore(Backend):
     def vacuum(self) -> bool:
         """Everything but the newest version goes, undo with it."""
         table = self._store[NAME]
-        table.compact()
-        table.expire(keep_versions=1)
-        self._store.vacuum()
+        table.maintenance.compact()
+        table.maintenance.expire(keep_versions=1)
+        self._store.maintenance.vacuum()
         return True
 
     def ids_at(self, numbers: Numbers) -> list[int]:
@@ -100,7 +100,7 @@ class Lamella(LamellaStore, ArrowTable):
         """Rows to be updated are found by a key without one."""
         if self.workload.key is not None:
             return False
-        self._store[NAME].create_index(column)
+        self._store[NAME].indexes.create(column)
         return True
 
     def find(self) -> pa.Table:
@@ -247,7 +247,7 @@ class LamellaEntityQueries(LamellaStore, EntityQueries):
 
     def index_views(self) -> None:
         if not self.table.indexes:
-            self.table.create_index("views")
+            self.table.indexes.create("views")
 
     def as_table(self, answer: pa.Table, names: Sequence[str]) -> pa.Table:
         return answer

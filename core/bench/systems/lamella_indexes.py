@@ -60,7 +60,7 @@ def _lookup(table: Table, lookup: entity_indexes.Lookup, what: str) -> Callable[
 
 def _build_index(table: Table, column: str) -> Question:
     return Question(
-        partial(table.create_index, column),
+        partial(table.indexes.create, column),
         before=partial(_drop_index, table, column),
         told=lambda _: table.read([column], sort=[column], limit=entity_indexes.ALIKE),
     )
@@ -68,7 +68,7 @@ def _build_index(table: Table, column: str) -> Question:
 
 def _drop_index(table: Table, column: str) -> None:
     if any(index.columns == (column,) for index in table.indexes):
-        table.drop_index(column)
+        table.indexes.drop(column)
 
 
 def _first(table: Table, key: str) -> pa.Table:
@@ -91,7 +91,7 @@ class LamellaText(LamellaStore, entity_text.TextBackend):
         made = entity_text.documents(rows)
         for name in ("docs", "changing"):
             self._store.create_table(name, made)
-        self._store["changing"].create_index("text", kind="fulltext", language=None)
+        self._store["changing"].indexes.create("text", kind="fulltext", language=None)
         self.close()
 
     def questions(self) -> Questions:
@@ -111,11 +111,11 @@ class LamellaText(LamellaStore, entity_text.TextBackend):
         return found
 
     def build(self, tokenizer: str | None) -> None:
-        self._docs.create_index("text", kind="fulltext", language=tokenizer)
+        self._docs.indexes.create("text", kind="fulltext", language=tokenizer)
 
     def drop(self) -> None:
         if self._docs.indexes:
-            self._docs.drop_index("text", kind="fulltext")
+            self._docs.indexes.drop("text", kind="fulltext")
 
     def changing(self) -> int:
         return self._changing.num_rows
@@ -147,7 +147,7 @@ class LamellaRelations(LamellaStore, QuestionBackend):
         for name, columns in entity_relations.tables(rows).items():
             self._store.create_table(name, columns)
         for one, other in RELATIONS:
-            self._store.relate(one, other)
+            self._store.relations.declare(one, other)
         self.close()
 
     def questions(self) -> Questions:
@@ -163,7 +163,7 @@ class LamellaRelations(LamellaStore, QuestionBackend):
 
 def _films(store: Store, titles: int) -> Questions:
     people, cast = store["people"], store["cast"]
-    entries, asked = partial(people.related, to="cast"), entity_relations.some_people(titles)
+    entries, asked = partial(people.relations.rows, to="cast"), entity_relations.some_people(titles)
     first = Question(partial(entries, limit=entity_relations.RELATED_PAGE), asked)
     return {
         entity_relations.UNINDEXED: first,
@@ -182,22 +182,26 @@ def _films(store: Store, titles: int) -> Questions:
         "entries_page": Question(partial(_page, people), asked),
         "entries_next_page": _next_page(people, asked),
         "title_entries": Question(
-            partial(store["titles"].related, to="cast"), entity_relations.some_titles(titles)
+            partial(store["titles"].relations.rows, to="cast"), entity_relations.some_titles(titles)
         ),
-        "entry_title": Question(partial(cast.related, to="titles"), entity_relations.some_entries(titles)),
-        "entry_person": Question(partial(cast.related, to="people"), entity_relations.some_entries(titles)),
+        "entry_title": Question(
+            partial(cast.relations.rows, to="titles"), entity_relations.some_entries(titles)
+        ),
+        "entry_person": Question(
+            partial(cast.relations.rows, to="people"), entity_relations.some_entries(titles)
+        ),
         "counts": Question(
-            lambda number: people.related_counts(entity_relations.page_from(number), "cast"),
+            lambda number: people.relations.counts(entity_relations.page_from(number), "cast"),
             entity_relations.some_pages(people.num_rows),
         ),
         entity_relations.COUNTS_OF_ALL: Question(
-            lambda: people.related_counts(range(people.num_rows), "cast")
+            lambda: people.relations.counts(range(people.num_rows), "cast")
         ),
     }
 
 
 def _page(people: Table, number: int, after: str | None = None) -> pa.Table:
-    return people.related_page(number, "cast", entity_relations.RELATED_PAGE, after).rows
+    return people.relations.page(number, "cast", entity_relations.RELATED_PAGE, after).rows
 
 
 def _next_page(people: Table, asked: list[int]) -> Question:
@@ -206,7 +210,7 @@ def _next_page(people: Table, asked: list[int]) -> Question:
     @cache
     def page_ends() -> Mapping[int, str | None]:
         return {
-            number: people.related_page(number, "cast", entity_relations.RELATED_PAGE, columns=["_id"]).next
+            number: people.relations.page(number, "cast", entity_relations.RELATED_PAGE, columns=["_id"]).next
             for number in asked
         }
 
@@ -217,7 +221,7 @@ def _next_page(people: Table, asked: list[int]) -> Question:
 
 
 def _occupations(store: Store, titles: int) -> Questions:
-    edges, occupations = store.edges("occupation_skills"), store["occupations"].num_rows
+    edges, occupations = store.relations.edges("occupation_skills"), store["occupations"].num_rows
     important = partial(
         edges.neighbours,
         direction="in",
@@ -235,8 +239,8 @@ def _occupations(store: Store, titles: int) -> Questions:
 
 
 def _products(products: Table, titles: int) -> Questions:
-    below = partial(products.related, to="products", direction="in")
-    above = partial(products.related, to="products", direction="out")
+    below = partial(products.relations.rows, to="products", direction="in")
+    above = partial(products.relations.rows, to="products", direction="out")
     return {
         "children": Question(below, entity_relations.some_classes(titles)),
         "parent": Question(above, entity_relations.some_products(titles)),
@@ -263,7 +267,7 @@ def _grandchildren(products: Table, below: Callable[..., pa.Table], number: int)
 def _whole(store: Store) -> Questions:
     return {
         entity_relations.CHECK: Question(
-            partial(store.check_relations, "cast_title", "cast_person"),
+            partial(store.relations.check, "cast_title", "cast_person"),
             told=lambda checks: [(each.relation.name, each.dangling) for each in checks],
         ),
     }
@@ -271,10 +275,10 @@ def _whole(store: Store) -> Questions:
 
 def _index_relations(store: Store) -> None:
     for table, column in entity_relations.INDEXED:
-        store[table].create_index(column)
+        store[table].indexes.create(column)
 
 
 def _drop_indexes(store: Store) -> None:
     for table in dict(entity_relations.INDEXED):
         for index in store[table].indexes:
-            store[table].drop_index(index.columns)
+            store[table].indexes.drop(index.columns)

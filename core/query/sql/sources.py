@@ -18,7 +18,7 @@ from lamella.core.query.engine import CountedCache
 from lamella.core.query.execute import PreparedCursor
 from lamella.core.query.find import is_cacheable
 from lamella.core.query.pruning import files_of
-from lamella.core.query.source import Source, When
+from lamella.core.query.source import Source, When, whole_snapshot
 from lamella.core.query.sql.statement import Statement, TableName
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -60,9 +60,7 @@ def snapshots_of(
             dataset = _file(table, sources, files)
         else:
             dataset = sources.find(name, _version(table, name, as_of))
-        if not dataset.snapshot().complete:
-            dataset.fill(job)
-        found[table.view] = dataset.snapshot()
+        found[table.view] = whole_snapshot(dataset, job)
     return found
 
 

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.equality import Lists, as_array, differs, is_list, lists_of
 from lamella.core.errors import BadFilter, UnknownColumn
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.to_arrow import mask
-from lamella.core.store.compare import Lists, as_array, differs, is_list, lists_of
 from lamella.core.store.operators.inside import has_place, value_at
 from lamella.core.store.operators.values import Refusal, array_of, met, repeated
 

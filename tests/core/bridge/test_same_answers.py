@@ -59,7 +59,7 @@ def _table(folder: Path, randomly: random.Random) -> Made:
 
 def _changed_table(store: Store, randomly: random.Random) -> list[tuple[int, dict[str, Any]]]:
     table = store.create_table("t", pa.Table.from_pylist(rows(randomly, ROWS), SCHEMA))
-    table.compact(GROUP_ROWS)
+    table.maintenance.compact(GROUP_ROWS)
     table.insert(pa.Table.from_pylist(rows(randomly, 15), SCHEMA))
     table.delete(ids=[3, 4, 5, 50, 119])
     changed = pa.Table.from_pylist(rows(randomly, 12), SCHEMA).select(["n", "code", "x", "at"])

@@ -239,7 +239,7 @@ def test_a_statement_sees_one_version_and_the_next_one_what_came_since(tmp_path:
 def test_tables_are_made_in_sql_at_a_version_if_need_be(tmp_path: Path, numbers: Path) -> None:
     with Store.open(tmp_path / "shop") as store:
         orders = store.create_table("orders", {"n": [1]})
-        orders.name_version("first")
+        orders.history.name_version("first")
         orders.insert([{"n": 2}])
     connection = connect([])
     for name, words in {
@@ -275,8 +275,8 @@ def test_a_column_that_went_or_changed_since_is_told(tmp_path: Path) -> None:
     with Store.open(tmp_path / "shop") as store:
         orders = store.create_table("orders", {"n": [1], "m": [2], "k": [3]})
         connection = connect(store)
-        orders.drop_column("n")
-        orders.rename_column("m", "n")
+        orders.columns.drop("n")
+        orders.columns.rename("m", "n")
         orders.insert([{"k": 0.5}])
         assert _all(connection, "SELECT m FROM orders") == [(2,), (None,)]
         with pytest.raises(LamellaError, match="column 'n' was dropped"):
@@ -293,7 +293,7 @@ def test_closing_lets_go_of_the_store(tmp_path: Path) -> None:
         assert _all(connection, "SELECT n FROM orders") == [(1,)]
         connection.close()
         store.drop_table("orders")
-        assert store.vacuum().waiting == ()
+        assert store.maintenance.vacuum().waiting == ()
 
 
 def _written(folder: Path, columns: dict[str, list[Any]]) -> Path:

@@ -110,10 +110,10 @@ def test_what_is_no_condition_is_refused(table: Table) -> None:
 
 def test_computed_values_and_relations_take_text(table: Table) -> None:
     table.store.create_table("airlines", {"code": ["AA", "UA"], "name": ["American", "United"]})
-    table.store.relate("flights.code", "airlines.code")
+    table.store.relations.declare("flights.code", "airlines.code")
     first = int(table.read(["_id"], limit=1).column(0)[0].as_py())
-    assert table.related(first, "airlines", where="name starts with 'A'").num_rows == 1
-    assert table.related(first, "airlines", where="name starts with 'U'").num_rows == 0
+    assert table.relations.rows(first, "airlines", where="name starts with 'A'").num_rows == 1
+    assert table.relations.rows(first, "airlines", where="name starts with 'U'").num_rows == 0
     counted = table.where("n > 1").compute(high=when("n > 2 and code = 'DL'", 1, 0)).read()
     assert counted.column("high").to_pylist() == [0, 0, 1]
 

@@ -79,7 +79,7 @@ def test_whole_values_and_items_mean_the_same_in_every_form(
     for source in sources:
         assert source.read(columns=["n"], where=where)["n"].to_pylist() == rows
         assert source.where(text).select("n").read()["n"].to_pylist() == rows
-    table.create_index("n")
+    table.indexes.create("n")
     assert table.read(columns=["n"], where=query)["n"].to_pylist() == rows
     table.update_where(None, {"$inc": {"n": 0, "st.x": 4}, "$set": {"new": 1}})
     table.update_where(None, {"$inc": {"st.x": -4}})

@@ -13,11 +13,11 @@ from lamella.core.errors import BadQuery, BadSql
 def test_explain_tells_of_every_query_how_much_of_the_files_it_read(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"k": [n % 7 for n in range(5_000)], "n": list(range(5_000))})
-        table.flush()
+        table.maintenance.flush()
         for asked, rows, read in (
             (table.agg(n=agg.count()), 1, 0),
             (table.agg(least=agg.min("n"), most=agg.max("n")), 1, 0),
-            (table.sample(5), 5, 1),
+            (table.query().sample(5), 5, 1),
             (table.group_by("k").agg(n=agg.count()), 7, 1),
         ):
             told = asked.explain()
@@ -40,7 +40,7 @@ def test_errors_end_in_what_can_be_done_and_leave_names_and_carets_alone(tmp_pat
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": [1, 2], "word": ["a", "b"]})
         with pytest.raises(BadQuery, match=r"in common\. n \(int64\), word \(string\)\. Cast"):
-            table.unpivot(["n", "word"]).read()
+            table.query().unpivot(["n", "word"]).read()
         with pytest.raises(BadSql, match=r" \^+$"):
             store.sql("selec n from t")
         with pytest.raises(BadSql, match=r"Use TRY\(\.\.\.\) to return NULL for this expression\.$"):

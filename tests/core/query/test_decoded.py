@@ -73,7 +73,7 @@ def table_of(store: Store, count: int = 3, name: str = "t") -> Table:
     table = store.create_table(name, rows)
     for _ in range(count - 1):
         table.insert(rows)
-        table.flush()
+        table.maintenance.flush()
     return table
 
 
@@ -136,7 +136,7 @@ def test_what_is_asked_for_once_is_not_kept(store: Store) -> None:
 def test_rows_that_are_joined_or_sorted_are_read_from_files(store: Store) -> None:
     """Which have statistics, and these save memory."""
     table = store.create_table("t", {"n": list(range(1000))})
-    table.flush()
+    table.maintenance.flush()
     alike(lambda: store.sql("select a.n, count(*) c from t a join t b using (n) group by 1 order by 1"))
     alike(lambda: store.sql("select n from t order by n desc"))
     alike(lambda: table.join(table, on="n").group_by("n").agg(c=agg.count()).read())
@@ -153,7 +153,7 @@ def test_texts_that_repeat_are_kept_as_codes(store: Store) -> None:
 
 def test_changes_are_seen(store: Store) -> None:
     table = store.create_table("t", {"kind": ["a", "b"] * 500, "n": list(range(1000))})
-    table.flush()
+    table.maintenance.flush()
     asked = "select kind, count(*) c, sum(n) s from t group by 1 order by 1"
     before = alike(lambda: store.sql(asked))
     assert before[0] == {"kind": "a", "c": 500, "s": 249_500}
@@ -165,29 +165,29 @@ def test_changes_are_seen(store: Store) -> None:
     assert alike(lambda: table.group_by("kind").agg(c=agg.count(), s=agg.sum("n")).read())[2] == {
         "kind": "c", "c": 1, "s": 1,
     }  # fmt: skip
-    table.undo(), table.undo(), table.undo()
+    table.history.undo(), table.history.undo(), table.history.undo()
     assert alike(lambda: store.sql(asked)) == before
 
 
 def test_changes_to_columns_are_seen(store: Store) -> None:
     table = store.create_table("t", {"a": [1, 1, 2], "b": ["x", "y", "y"]})
-    table.flush()
+    table.maintenance.flush()
     assert alike(lambda: store.sql("select a, count(*) n from t group by 1 order by 1"))[0]["n"] == 2
-    table.rename_column("a", "c")
-    table.rename_column("b", "a")
+    table.columns.rename("a", "c")
+    table.columns.rename("b", "a")
     assert alike(lambda: store.sql("select a, count(*) n from t group by 1 order by 1"))[0] == {
         "a": "x",
         "n": 1,
     }
     table.insert([{"c": 2.5, "a": "z"}])  # widens what the file holds as whole numbers
     assert alike(lambda: store.sql("select sum(c) s from t")) == [{"s": 6.5}]
-    table.add_column("later", pa.int64())
+    table.columns.add("later", pa.int64())
     assert alike(lambda: store.sql("select later, count(*) n from t group by 1")) == [{"later": None, "n": 4}]
 
 
 def test_a_change_in_another_process_is_seen(store: Store) -> None:
     table = store.create_table("t", {"kind": ["a"] * 100})
-    table.flush()
+    table.maintenance.flush()
     assert alike(lambda: store.sql("select kind, count(*) n from t group by 1")) == [{"kind": "a", "n": 100}]
     change = "import sys; from lamella import Store; Store.open(sys.argv[1])['t'].insert([{'kind': 'a'}])"
     subprocess.run([sys.executable, "-c", change, str(store.path)], check=True)
@@ -240,7 +240,7 @@ def test_texts_that_are_none_are_refused_each_time(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["t", "a.b", 'q"uote', "select", "main.t", "Großes T"])
 def test_tables_of_any_name_are_read_from_memory(store: Store, name: str) -> None:
-    store.create_table(name, {"Kind": ["a", "b", "a"], 'o"dd name': [1, 2, 3]}).flush()
+    store.create_table(name, {"Kind": ["a", "b", "a"], 'o"dd name': [1, 2, 3]}).maintenance.flush()
     written = '"' + name.replace('"', '""') + '"'
     asked = f'select kind, sum("o""dd name") s from {written} x group by 1 order by 1'
     assert alike(lambda: store.sql(asked)) == [{"Kind": "a", "s": 4}, {"Kind": "b", "s": 2}]
@@ -249,9 +249,9 @@ def test_tables_of_any_name_are_read_from_memory(store: Store, name: str) -> Non
 
 def test_one_statement_may_read_a_table_twice_and_at_two_versions(store: Store) -> None:
     table = store.create_table("t", {"n": list(range(10))})
-    table.flush()
+    table.maintenance.flush()
     table.insert([{"n": 100}])
-    table.flush()
+    table.maintenance.flush()
     asked = (
         "select (select sum(n) from t) a, (select sum(n) from t at (version => 1)) b,"
         " (select max(n) from t) c"
@@ -261,7 +261,7 @@ def test_one_statement_may_read_a_table_twice_and_at_two_versions(store: Store) 
 
 
 def test_a_column_that_is_nowhere_is_said_as_before(store: Store) -> None:
-    store.create_table("t", {"n": [1, 2]}).flush()
+    store.create_table("t", {"n": [1, 2]}).maintenance.flush()
     alike(lambda: store.sql("select n, count(*) from t group by 1 order by 1"))
     with pytest.raises(LamellaError, match="other"):
         store.sql("select n, other from t")

@@ -69,7 +69,7 @@ def summed(times: int) -> Any:
 
 
 def steps(table: Any, pairs: int) -> Any:
-    rows = table.as_query()
+    rows = table.query()
     for _ in range(pairs):
         rows = rows.compute(a=col("a") + 1).where(col("a") > 0)
     return rows

@@ -51,12 +51,12 @@ def column(values: list[Any], kind: pa.DataType) -> pa.Table:
 def written(store: Store, state: str, before: pa.Table, after: pa.Table) -> Table:
     """A table whose first rows are of the narrower type, in files or pending, and the others of the wider."""
     table = store.create_table("t", before)
-    table.flush()
+    table.maintenance.flush()
     if state == "old cells":
         table.update(pa.table({"_id": [1], "v": before["v"].slice(0, 1)}))
     table.insert(after)
     if state == "flushed":
-        table.flush()
+        table.maintenance.flush()
     if state == "changed":
         table.update(pa.table({"_id": [1], "v": after["v"].slice(0, 1)}))
     return table
@@ -137,7 +137,7 @@ def test_decimals_of_many_digits_are_told_apart(
     with Store.open(tmp_path_factory.mktemp("s")) as store:
         values = [None if v is None else Decimal(v) for v in cells]
         table = store.create_table("t", column(values, HUGE))
-        table.flush()
+        table.maintenance.flush()
         table.update([{"_id": 0, "v": None if changed is None else Decimal(changed)}])
         cells = [changed, *cells[1:]]
         assert table.read(sort=["v"])["_id"].to_pylist() == in_order(cells)
@@ -194,10 +194,10 @@ def test_nested_values_are_sorted_and_told_apart(tmp_path: Path, kind: str, pend
     type_, values = NESTED[kind]
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", column(values[:2], type_))
-        table.flush()
+        table.maintenance.flush()
         table.insert(column(values[2:], type_))
         if not pending:
-            table.flush()
+            table.maintenance.flush()
         assert table.read(sort=["v"])["_id"].to_pylist() == [0, 3, 1, 2]
         assert View(table.snapshot(), ScanQuery(where=col("v").is_null(), sort=(SortKey("v"),))).num_rows == 1
         assert store.sql("select count(distinct v) n from t").to_pylist() == [{"n": 2}]
@@ -240,7 +240,7 @@ def test_sql_does_not_take_that_text_for_numbers(tmp_path: Path, text: str) -> N
 def test_times_too_far_away_for_the_engine_are_refused_by_name(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("far", column([2**62, 0], pa.timestamp("ms")))
-        table.flush()
+        table.maintenance.flush()
         for ask in (table.read, partial(table.page, 5)):
             with pytest.raises(
                 LamellaError, match=r"far: what was asked cannot be computed.*cast it to text"

@@ -63,7 +63,7 @@ def made(store: Store, name: str = "t") -> Table:
 def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     with Store.open(tmp_path_factory.mktemp("find") / "s") as store:
         table = made(store)
-        table.create_index("n")
+        table.indexes.create("n")
         yield table
 
 

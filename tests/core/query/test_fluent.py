@@ -19,13 +19,13 @@ def test_columns_may_have_the_names_of_arguments(tmp_path):
         table = store.create_table("t", [{"k": "a", "n": 1}, {"k": "b", "n": 6}])
         assert table.compute(self=col("n") + 1).group_by(self=col("n")).agg(column=agg.count()).count() == 2
         assert table.agg(self=agg.sum("n")).read().to_pylist() == [{"self": 7}]
-        assert table.facets(self="k").tables()["self"]["k"].to_pylist() == ["a", "b"]
-        named = table.buckets("n", [0, 5, 9], column=agg.sum("n"), edges=agg.count()).read()
+        assert table.query().facets(self="k").tables()["self"]["k"].to_pylist() == ["a", "b"]
+        named = table.query().buckets("n", [0, 5, 9], column=agg.sum("n"), edges=agg.count()).read()
         assert named.to_pylist() == [
             {"low": 0, "high": 5, "column": 1, "edges": 1},
             {"low": 5, "high": 9, "column": 6, "edges": 1},
         ]
-        assert table.pivot("n", "k", values=agg.sum("n"), column=agg.count()).read().column_names == [
+        assert table.query().pivot("n", "k", values=agg.sum("n"), column=agg.count()).read().column_names == [
             "n", "a_values", "a_column", "b_values", "b_column",
         ]  # fmt: skip
 

@@ -88,4 +88,4 @@ def test_columns_that_one_column_does_not_hold_exactly_are_not_turned_into_it(st
     table = store.create_table("t", pa.table({"i": [7, BIG + 1], "f": [0.5, 1.5]}))
     assert table.limit(1).unpivot(["i", "f"]).read()["value"].to_pylist() == [7.0, 0.5]
     with pytest.raises(BadQuery, match=f"cannot hold a value of i: {BIG + 1}"):
-        table.unpivot(["i", "f"]).read()
+        table.query().unpivot(["i", "f"]).read()

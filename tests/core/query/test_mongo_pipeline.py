@@ -208,7 +208,7 @@ def test_facets_and_samples_are_asked_in_stages(flights):
         "many": [{"n": 3}],
     }
     sampled = flights.aggregate([{"$sample": {"size": 2, "seed": 5}}])
-    assert sampled.read().equals(flights.sample(2, seed=5).read())
+    assert sampled.read().equals(flights.query().sample(2, seed=5).read())
 
 
 def test_columns_are_left_out_whether_the_id_is_named_or_not(flights):

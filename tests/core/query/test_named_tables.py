@@ -36,4 +36,4 @@ def test_a_table_that_is_read_twice_is_told_apart(store):
 
 def test_a_facet_of_a_column_called_as_its_count_is_refused(store):
     with pytest.raises(BadQuery, match="a facet counts as 'n'"):
-        store["f"].facets(n="n")
+        store["f"].query().facets(n="n")

@@ -58,7 +58,7 @@ def test_rows_that_change_are_in_their_new_place_at_once(table: Table) -> None:
     _pages(table)
     table.update([{"_id": table.read(["_id"])["_id"][5].as_py(), "n": 8}])
     assert _pages(table) == [9, 8, 7, 5, 3, 3, None]
-    table.undo()
+    table.history.undo()
     assert _pages(table) == DESCENDING
 
 

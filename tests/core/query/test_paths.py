@@ -42,7 +42,7 @@ def worn(tmp_path: Path) -> Iterator[tuple[Table, list[Row]]]:
     with Store.open(tmp_path / "store") as store:
         table = store.create_table("t", rows[:40])
         table.insert(rows[40:])
-        table.compact()
+        table.maintenance.compact()
         table.insert([made(number) for number in range(60, 64)])
         table.update(
             [{"_id": 2, "place": {"city": "Z", "at": {"lat": 9.0}, "zip": 1}}, {"_id": 5, "place": None}]

@@ -33,7 +33,7 @@ def table(tmp_path: Path) -> Iterator[Table]:
     engine.limit_memory(engine.memory_limit())  # no cursors of earlier tests
     with Store.open(tmp_path / "store") as store:
         made = store.create_table("t", {"kind": ["a", "b"] * (ROWS // 2), "n": list(range(ROWS))})
-        made.flush()
+        made.maintenance.flush()
         yield made
 
 
@@ -85,7 +85,7 @@ def test_a_kept_cursor_holds_no_rows(ask: Ask) -> None:
 def test_a_change_is_seen(ask: Ask, table: Table, cursors: list[Any]) -> None:
     table.insert([{"kind": "c", "n": 7}])
     assert ask().to_pylist() == [*FOUND, {"kind": "c", "n": 1, "s": 7}]
-    table.undo()
+    table.history.undo()
     for _ in range(4):
         assert ask().to_pylist() == FOUND
 
@@ -145,8 +145,8 @@ def test_copies_of_a_store_are_told_apart(table: Table, tmp_path: Path, files: b
         copied = copy["t"]
         table.update([{"_id": 1, "kind": "a"}])
         copied.update([{"_id": 1, "kind": "c"}])
-        table.compact()
-        copied.compact()
+        table.maintenance.compact()
+        copied.maintenance.compact()
         for _ in range(5):
             for one, kinds in ((table, ["a", "b"]), (copied, ["a", "b", "c"])):
                 assert sql(BY_KIND, {"t": one}, files=files)["kind"].to_pylist() == kinds

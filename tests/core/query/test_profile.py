@@ -157,7 +157,7 @@ def test_a_uuid_is_counted(store: Store) -> None:
 def test_the_rows_that_meet_a_condition_are_counted_alone(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as opened:
         table = opened.create_table("t", {"n": list(range(100)), "at": [{"x": n % 7} for n in range(100)]})
-        table.flush()
+        table.maintenance.flush()
         table.update([{"_id": 5, "n": -5}])
         table.delete(ids=[6])
         table.insert([{"n": 1000, "at": {"x": 1}}])

@@ -195,7 +195,7 @@ def test_fields_that_a_file_lacks_are_null_there(tmp_path: Path) -> None:
 def test_pending_cells_inside_structs_are_seen_where_statistics_would_rule_them_out(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"d": [{"n": n} for n in range(1_000)]})
-        table.flush()
+        table.maintenance.flush()
         table.update([{"_id": 3, "d": {"n": 5_000}}])
         assert table.read(columns=["_id"], where=col("d.n") == 5_000).to_pylist() == [{"_id": 3}]
         assert table.explain(where=col("d.n") == 5_001).rows == 0
@@ -204,7 +204,7 @@ def test_pending_cells_inside_structs_are_seen_where_statistics_would_rule_them_
 def test_pending_cells_are_seen_where_statistics_would_rule_them_out(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(1_000))})
-        table.flush()
+        table.maintenance.flush()
         table.update([{"_id": 3, "n": 5_000}])
         assert table.read(columns=["_id"], where=col("n") == 5_000).to_pylist() == [{"_id": 3}]
         assert table.explain(where=col("n") == 5_001).rows == 0

@@ -85,7 +85,7 @@ def test_a_sample_is_the_same_again_and_another_with_another_seed(tmp_path):
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(1000))})
         first, again, other = (
-            table.sample(50, seed=seed).read().column("n").to_pylist() for seed in (1, 1, 2)
+            table.query().sample(50, seed=seed).read().column("n").to_pylist() for seed in (1, 1, 2)
         )
     assert first == again == sorted(first)
     assert len(set(first)) == 50
@@ -93,17 +93,21 @@ def test_a_sample_is_the_same_again_and_another_with_another_seed(tmp_path):
 
 
 def test_ranges_of_one_width_hold_every_value(store):
-    ranges = store["t"].buckets("K", 2).read()
+    ranges = store["t"].query().buckets("K", 2).read()
     assert ranges.to_pydict() == {"low": [1, 3], "high": [3, 4], "n": [2, 2]}
-    huge = store["u"].buckets("_id", 1)
+    huge = store["u"].query().buckets("_id", 1)
     assert huge.read().column("n").to_pylist() == [3]
 
 
 def test_facets_answer_from_one_reading(store):
-    found = store["t"].facets(
-        k="k",
-        joined=lambda rows: rows.join(store["u"], on="k").select("name"),
-        none=lambda rows: rows.limit(0),
+    found = (
+        store["t"]
+        .query()
+        .facets(
+            k="k",
+            joined=lambda rows: rows.join(store["u"], on="k").select("name"),
+            none=lambda rows: rows.limit(0),
+        )
     )
     tables = found.tables()
     assert tables["k"].to_pydict() == {"k": ["a", "b", None], "n": [2, 1, 1]}
@@ -115,9 +119,9 @@ def test_facets_answer_from_one_reading(store):
 
 
 def test_a_join_follows_the_relation_declared(store):
-    with pytest.raises(LamellaError, match=r"store\.relate"):
+    with pytest.raises(LamellaError, match=r"store\.relations\.declare"):
         store["t"].join(store["u"])
-    store.relate("t.k", "u.k")
+    store.relations.declare("t.k", "u.k")
     try:
         assert store["t"].join(store["u"]).select("K", "name").read().to_pydict() == {
             "K": [1, 4],
@@ -125,7 +129,7 @@ def test_a_join_follows_the_relation_declared(store):
         }
         assert store["u"].join(store["t"], how="anti").read().column("name").to_pylist() == ["Z", "none"]
     finally:
-        store.unrelate(store.relations[0].name)
+        store.relations.drop(store.relations[0].name)
 
 
 def test_a_table_joins_itself_and_an_earlier_version_of_itself(tmp_path):
@@ -146,15 +150,18 @@ def test_a_table_joins_itself_and_an_earlier_version_of_itself(tmp_path):
 def queries(store):
     table = store["t"]
     return [
-        table.as_query(),
+        table.query(),
         table.where((col("K") > 1) | col("k").is_null()).sort("-k", "K").select("k", "inside").limit(2, 1),
         table.compute(a=col("K") * 2.5, b=col("k").fill_null("ü")).group_by("b").agg(
             n=agg.count(), q=agg.quantile("a", 0.25, where=col("K").not_null())
         ).having(col("n") > 0),
-        table.pivot("k", "K", n=agg.count(), values=[1, None]),
-        table.unwind("point", keep_empty=True).unpivot(["point", "K"], "what", "how many").sample(3, seed=-1),
-        table.buckets("K", [1, 2.5, 9], m=agg.max("huge")),
-        table.facets(k="k", u=lambda rows: rows.join(store["u"], on="k", how="full")),
+        table.query().pivot("k", "K", n=agg.count(), values=[1, None]),
+        table.query()
+        .unwind("point", keep_empty=True)
+        .unpivot(["point", "K"], "what", "how many")
+        .sample(3, seed=-1),
+        table.query().buckets("K", [1, 2.5, 9], m=agg.max("huge")),
+        table.query().facets(k="k", u=lambda rows: rows.join(store["u"], on="k", how="full")),
     ]  # fmt: skip
 
 
@@ -217,11 +224,11 @@ def test_json_that_is_no_query_is_refused(store, saved):
             "'x' is not a number",
         ),
         (lambda t: t.select("k").where(col("K") > 1), UnknownColumn, "'K'"),
-        (lambda t: t.unwind("k"), BadQuery, "cannot be unwound"),
-        (lambda t: t.unpivot(["k", "K"]), BadQuery, "no type in common"),
-        (lambda t: t.buckets("K", [2, 1]), BadQuery, "do not ascend"),
-        (lambda t: t.buckets("k", 3), BadQuery, "has no width"),
-        (lambda t: t.buckets("point", 3), BadQuery, "has no ranges"),
+        (lambda t: t.query().unwind("k"), BadQuery, "cannot be unwound"),
+        (lambda t: t.query().unpivot(["k", "K"]), BadQuery, "no type in common"),
+        (lambda t: t.query().buckets("K", [2, 1]), BadQuery, "do not ascend"),
+        (lambda t: t.query().buckets("k", 3), BadQuery, "has no width"),
+        (lambda t: t.query().buckets("point", 3), BadQuery, "has no ranges"),
         (lambda t: t.join(t, left_on="k", right_on="K"), BadQuery, "cannot be joined"),
         (lambda t: t.join(t, on="k", how="outer"), BadQuery, "there is no join 'outer'"),
     ],
@@ -237,9 +244,11 @@ def test_a_step_that_does_not_fit_is_named(store, ask, error, said):
         lambda t: t.agg(n=3),
         lambda t: t.where(col("K") > 1).having(col("K") > 1),
         lambda t: t.join(t, left_on="k"),
-        lambda t: t.facets(),
-        lambda t: t.facets(other=lambda rows: t.join(t, on="k").limit(1).where(col("K") > 1).pipeline),
-        lambda t: t.sample(3, seed="x"),
+        lambda t: t.query().facets(),
+        lambda t: t.query().facets(
+            other=lambda rows: t.join(t, on="k").limit(1).where(col("K") > 1).pipeline
+        ),
+        lambda t: t.query().sample(3, seed="x"),
         lambda t: agg.quantile("K", 2),
     ],
 )

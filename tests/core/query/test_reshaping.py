@@ -26,18 +26,22 @@ def flights(store):
 
 
 def test_facets_hold_whatever_is_looked_up_first(flights):
-    found = flights.facets(
-        ranges=lambda rows: rows.buckets("d", 2),
-        across=lambda rows: rows.pivot("carrier", "month", n=agg.count()),
-        within=lambda rows: rows.facets(ranges=lambda inner: inner.buckets("d", 1)),
-    ).tables()
-    assert found["ranges"].to_pydict() == flights.buckets("d", 2).read().to_pydict()
+    found = (
+        flights.query()
+        .facets(
+            ranges=lambda rows: rows.buckets("d", 2),
+            across=lambda rows: rows.pivot("carrier", "month", n=agg.count()),
+            within=lambda rows: rows.facets(ranges=lambda inner: inner.buckets("d", 1)),
+        )
+        .tables()
+    )
+    assert found["ranges"].to_pydict() == flights.query().buckets("d", 2).read().to_pydict()
     assert found["across"].to_pydict() == {"carrier": ["A", "B"], "1": [2, 0], "2": [0, 1]}
-    assert found["within"].to_pylist() == [{"ranges": flights.buckets("d", 1).read().to_pylist()}]
+    assert found["within"].to_pylist() == [{"ranges": flights.query().buckets("d", 1).read().to_pylist()}]
 
 
 def test_facets_are_one_row_to_what_follows(flights):
-    facets = flights.facets(carrier="carrier", month="month")
+    facets = flights.query().facets(carrier="carrier", month="month")
     assert facets.count() == 1
     assert facets.agg(n=agg.count()).read().to_pydict() == {"n": [1]}
     assert facets.select("month").unwind("month").read().num_rows == 2
@@ -67,7 +71,7 @@ def test_ranges_of_one_width_hold_their_values_in_every_type(tmp_path, name):
     values, parts = SPREAD[name]
     pq.write_table(pa.table({"x": values}), tmp_path / "x.parquet")
     stored = pq.read_table(tmp_path / "x.parquet").column("x")
-    found = open_dataset(tmp_path / "x.parquet").buckets("x", parts, x=agg.list("x")).read()
+    found = open_dataset(tmp_path / "x.parquet").query().buckets("x", parts, x=agg.list("x")).read()
     assert found.schema.field("low").type == stored.type
     low, high = ticks(found.column("low")), ticks(found.column("high"))
     assert (low[0], high[-1]) == (min(ticks(stored)), max(ticks(stored)))
@@ -81,25 +85,25 @@ def test_ranges_of_one_width_hold_their_values_in_every_type(tmp_path, name):
 def test_ends_may_be_what_the_column_cannot_hold(store):
     small = pa.table({"x": pa.array([1, 100], pa.int8()), "d": pa.array([1000, 90000], pa.duration("ms"))})
     table = store.create_table("small", small)
-    assert table.buckets("x", [-1000, 50, 1000]).read().to_pydict() == {
+    assert table.query().buckets("x", [-1000, 50, 1000]).read().to_pydict() == {
         "low": [-1000, 50], "high": [50, 1000], "n": [1, 1],
     }  # fmt: skip
     minutes = [dt.timedelta(minutes=minute) for minute in (0, 1, 2)]
-    assert table.buckets("d", minutes).read().column("low").to_pylist() == minutes[:2]
+    assert table.query().buckets("d", minutes).read().column("low").to_pylist() == minutes[:2]
     with pytest.raises(BadQuery, match="not a span of time"):
-        table.buckets("d", [1, 2]).read()
+        table.query().buckets("d", [1, 2]).read()
 
 
 def test_a_thousand_ranges_are_told_apart(store):
     table = store.create_table("t", {"x": list(range(5000))})
-    found = table.buckets("x", 1000).read()
+    found = table.query().buckets("x", 1000).read()
     assert found.column("n").to_pylist() == [5] * 1000
     assert found.column("low").to_pylist() == list(range(0, 5000, 5))
 
 
 def test_a_pivot_names_every_value_apart(store, tmp_path):
     texts = store.create_table("texts", {"k": [1, 1, 2], "v": ["null", None, None]})
-    assert texts.pivot("k", "v", n=agg.count()).read().to_pydict() == {
+    assert texts.query().pivot("k", "v", n=agg.count()).read().to_pydict() == {
         "k": [1, 2], "null": [1, 0], "(null)": [1, 1],
     }  # fmt: skip
     moments = pa.table({
@@ -108,21 +112,23 @@ def test_a_pivot_names_every_value_apart(store, tmp_path):
     })  # fmt: skip
     pq.write_table(moments, tmp_path / "m.parquet")
     fine = open_dataset(tmp_path / "m.parquet")
-    assert fine.pivot([], "t").read().column_names == ["01:00:00.000000001", "01:00:00.000000002"]
-    assert fine.pivot([], "z").read().to_pydict() == {
+    assert fine.query().pivot([], "t").read().column_names == ["01:00:00.000000001", "01:00:00.000000002"]
+    assert fine.query().pivot([], "z").read().to_pydict() == {
         "1970-01-01 01:00:00.000000001+01:00": [1],
         "1970-01-01 01:00:00.000001+01:00": [1],
     }
 
 
 def test_a_pivot_counts_unless_it_is_told_otherwise(flights):
-    assert flights.pivot("carrier", "month").read().to_pydict() == {
+    assert flights.query().pivot("carrier", "month").read().to_pydict() == {
         "carrier": ["A", "B"], "1": [2, 0], "2": [0, 1],
     }  # fmt: skip
 
 
 def test_a_pivot_takes_values_in_any_order_and_more_than_once(flights):
-    found = flights.pivot("carrier", "month", values=[2, 1, 1.0, 7, None], n=agg.count(), d=agg.list("d"))
+    found = flights.query().pivot(
+        "carrier", "month", values=[2, 1, 1.0, 7, None], n=agg.count(), d=agg.list("d")
+    )
     assert found.read().to_pylist() == [
         {
             "carrier": carrier, "2_n": len(two), "2_d": two, "1_n": len(one), "1_d": one,
@@ -142,11 +148,11 @@ def test_a_pivot_of_as_many_values_as_it_has_columns(store):
     table = store.create_table(
         "wide", {"k": [n % 3 for n in range(2000)], "v": [n % 1000 for n in range(2000)]}
     )
-    found = table.pivot("k", "v").read()
+    found = table.query().pivot("k", "v").read()
     assert found.num_columns == 1001
     assert sum(sum(column.to_pylist()) for column in found.columns[1:]) == 2000
     with pytest.raises(BadQuery, match="more than 1,000 columns"):
-        table.pivot("k", "_id").read()
+        table.query().pivot("k", "_id").read()
 
 
 def test_fields_inside_structs_are_unpivoted(store):

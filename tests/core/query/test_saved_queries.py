@@ -63,7 +63,7 @@ def test_whatever_stands_in_its_place_a_query_is_answered_or_refused(store: Stor
     for asked in (
         t.group_by("k").agg(q=grouped[0], f=grouped[1]).having("q > 0").sort("-k").limit(2),
         t.where("i > 1").compute(z=col("i") * 2).select("z").sample(2),
-        t.pivot("k", "i", values=[1, 2], n=agg.count()),
+        t.query().pivot("k", "i", values=[1, 2], n=agg.count()),
     ):
         for changed in variants(asked.to_json()):
             try:

@@ -120,7 +120,7 @@ def test_one_value_among_nulls_is_no_null(store: Store, tmp_path: Path, kind: st
     rows = pa.table({"x": pa.array([value, None, None], type_)})
     path = tmp_path / "t.parquet"
     if stored:
-        store.create_table("t", rows).flush()
+        store.create_table("t", rows).maintenance.flush()
     else:
         pq.write_table(rows, path, use_dictionary=False)
     asked = (

@@ -19,7 +19,7 @@ ENDLESS = "select sum(a.range * b.range % 7) from range(10000000) a, range(10000
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     with Store.open(tmp_path / "s") as opened:
-        opened.create_table("t", [{"n": 1}, {"n": 2}]).flush()
+        opened.create_table("t", [{"n": 1}, {"n": 2}]).maintenance.flush()
         yield opened
 
 

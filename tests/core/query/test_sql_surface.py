@@ -20,7 +20,7 @@ from lamella.core.errors import BadData, BadSql, StoreProblem, UnknownTable, Unk
 def store(tmp_path: Path) -> Store:
     with Store.open(tmp_path / "s") as opened:
         prices = opened.create_table("prices", [{"code": "a", "price": 1.5}, {"code": "b", "price": 2.5}])
-        prices.name_version("first prices")
+        prices.history.name_version("first prices")
         prices.update([{"_id": 0, "price": 9.5}])
         prices.delete(ids=[1])
         yield opened
@@ -106,7 +106,7 @@ def test_a_sample_of_a_table_at_a_version_is_one(store: Store) -> None:
 
 
 def test_a_time_means_the_version_that_was_the_newest_then(store: Store) -> None:
-    made = store["prices"].history()[1].time
+    made = store["prices"].history.commits()[1].time
     assert store.sql(PAST, as_of=made).to_pylist() == [{"s": 12.0}]
     assert store.sql(f"{PAST} at (timestamp => '{made.isoformat()}')").to_pylist() == [{"s": 12.0}]
 

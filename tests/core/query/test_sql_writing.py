@@ -62,8 +62,8 @@ def test_a_change_is_a_commit(store: Store, text: str, given: Any, counts: Any, 
     assert (told["inserted"], told["updated"], told["deleted"]) == counts
     assert rows(store) == left
     assert (told["table"], told["version"]) == ("t", store["t"].version)
-    assert store["t"].history()[-1].message == text
-    store["t"].undo()
+    assert store["t"].history.commits()[-1].message == text
+    store["t"].history.undo()
     assert rows(store) == before
 
 

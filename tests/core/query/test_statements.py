@@ -25,7 +25,7 @@ from lamella.core.store import Table
 def rows(tmp_path: Path) -> Iterator[Table]:
     with Store.open(tmp_path / "store") as store:
         table = store.create_table("rows", {"kind": ["a", "b"] * 20, "n": list(range(40))})
-        table.flush()
+        table.maintenance.flush()
         yield table
 
 
@@ -61,8 +61,8 @@ def test_a_change_is_seen(rows: Table, written: list[str]) -> None:
     sums(rows).read()
     rows.insert([{"kind": "c", "n": 7}])
     assert sums(rows).read().to_pylist()[-1] == {"kind": "c", "n": 1, "total": 7}
-    rows.undo()
-    rows.rename_column("n", "number")
+    rows.history.undo()
+    rows.columns.rename("n", "number")
     found = rows.group_by("kind").agg(n=agg.sum("number")).read()
     assert found["n"].to_pylist() == [380, 400]
     assert len(written) == 3
@@ -97,7 +97,7 @@ def test_what_is_computed_is_written_each_time(rows: Table) -> None:
 def test_an_index_made_later_is_used(rows: Table, written: list[str]) -> None:
     asked = rows.where(col("n") == 3).group_by("kind").agg(n=agg.count())
     first = asked.read()
-    rows.create_index("n")
+    rows.indexes.create("n")
     assert asked.read().equals(first)
     assert len(written) == 2
     assert "read_parquet" in written[0].casefold() and "read_parquet" not in written[1].casefold()

@@ -38,7 +38,7 @@ def test_rows_are_grouped_sorted_and_told_apart_by_uuids(ids):
     ]  # fmt: skip
     told = ids.agg(n=agg.count_distinct("u"), u=agg.first("u"), all=agg.list("u")).read().to_pylist()
     assert told == [{"n": 3, "u": IDS[0], "all": [*IDS, None]}]
-    assert ids.facets(u="u").tables()["u"].to_pylist()[0] == {"u": IDS[1], "n": 2}
+    assert ids.query().facets(u="u").tables()["u"].to_pylist()[0] == {"u": IDS[1], "n": 2}
     assert profile(ids.snapshot(), "u").distinct == 3
 
 

@@ -20,13 +20,13 @@ def store(tmp_path: Path) -> Iterator[Store]:
         opened.create_table(
             "cast", {"title": ["t1", "x", None, "t2"] * 5_000, "part": [1.0, 2.0, None, 2.5] * 5_000}
         )
-        opened.relate("cast.title", "titles.code")
-        opened.relate(["cast.title", "cast.part"], ["titles.code", "titles.part"], name="both")
+        opened.relations.declare("cast.title", "titles.code")
+        opened.relations.declare(["cast.title", "cast.part"], ["titles.code", "titles.part"], name="both")
         yield opened
 
 
 def test_rows_that_point_at_nothing_are_counted_with_examples(store: Store) -> None:
-    one, both = store.check_relations()
+    one, both = store.relations.check()
     assert (one.rows, one.unset, one.dangling, one.repeated) == (20_000, 5_000, 5_000, 1)
     assert one.examples == (Dangling(1, ("x",)),)
     assert (both.rows, both.unset, both.dangling, both.repeated) == (20_000, 5_000, 10_000, 0)
@@ -38,29 +38,29 @@ def test_rows_that_point_at_nothing_are_counted_with_examples(store: Store) -> N
 
 def test_examples_are_of_different_keys_from_all_over_the_table(store: Store) -> None:
     store["cast"].insert([{"title": f"y{n // 2}"} for n in range(20)])
-    (checked,) = store.check_relations("cast_title")
+    (checked,) = store.relations.check("cast_title")
     assert [each.key for each in checked.examples] == [("x",), ("y0",), ("y1",), ("y2",), ("y3",)]
     assert [each.row_id for each in checked.examples][1:] == [20_000, 20_002, 20_004, 20_006]
 
 
 def test_what_was_mended_is_well_again(store: Store) -> None:
     store["titles"].insert([{"code": "x", "part": 2}])
-    (checked,) = store.check_relations("cast_title")
+    (checked,) = store.relations.check("cast_title")
     assert checked.problems == ()
     assert str(checked) == (
         "cast_title: 20,000 rows of cast, all is well; rows without a key: 5,000; repeated keys in titles: 1"
     )
     store["titles"].delete(ids=[0])
     store["cast"].update([{"_id": 4, "title": "t2"}])
-    (checked,) = store.check_relations("cast_title")
+    (checked,) = store.relations.check("cast_title")
     assert checked.dangling == 4_999 and checked.examples == (Dangling(0, ("t1",)),)
 
 
 def test_a_relation_that_cannot_be_followed_is_a_problem(store: Store) -> None:
-    store["cast"].drop_column("part")
-    assert store.check_relations("both")[0].problems == ("both: column 'part' of cast was dropped",)
+    store["cast"].columns.drop("part")
+    assert store.relations.check("both")[0].problems == ("both: column 'part' of cast was dropped",)
     with pytest.raises(UnknownRelation, match="'bothh'"):
-        store.check_relations("bothh")
+        store.relations.check("bothh")
 
 
 def test_empty_tables_are_well(tmp_path: Path) -> None:
@@ -68,15 +68,15 @@ def test_empty_tables_are_well(tmp_path: Path) -> None:
         store.create_table("a", {"k": [1]})
         store.create_table("b", {"k": [1]})
         store["a"].delete(ids=[0])
-        store.relate("a.k", "b.k")
-        assert str(store.check_relations()[0]) == "a_k: 0 rows of a, all is well"
+        store.relations.declare("a.k", "b.k")
+        assert str(store.relations.check()[0]) == "a_k: 0 rows of a, all is well"
         store["b"].delete(ids=[0])
-        store["a"].undo()
-        assert store.check_relations()[0].examples == (Dangling(0, (1,)),)
+        store["a"].history.undo()
+        assert store.relations.check()[0].examples == (Dangling(0, (1,)),)
 
 
 def test_a_check_can_be_stopped(store: Store) -> None:
     job = Job()
     job.cancel()
     with pytest.raises(Cancelled):
-        store.check_relations(job=job)
+        store.relations.check(job=job)

@@ -41,8 +41,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
             "people", {"name": ["ada", "ben", "cleo", "dan"], "born": [1815, None, 1970, 1980]}
         )
         opened.create_table("knows", [{"who": a, "whom": b, "years": n} for a, b, n in KNOWS])
-        opened.relate("knows.who", "people.name")
-        opened.relate("knows.whom", "people.name")
+        opened.relations.declare("knows.who", "people.name")
+        opened.relations.declare("knows.whom", "people.name")
         yield opened
 
 
@@ -51,7 +51,7 @@ def names(rows: pa.Table) -> list[str]:
 
 
 def test_neighbours_are_the_rows_at_the_other_end_each_once(store: Store) -> None:
-    knows = store.edges("knows")
+    knows = store.relations.edges("knows")
     assert names(knows.neighbours(0)) == ["ben", "cleo"]
     assert names(knows.neighbours(0, "in")) == ["ben"]
     assert names(knows.neighbours(2, "both")) == ["ada", "cleo"]
@@ -65,9 +65,9 @@ def test_neighbours_by_id_are_those_that_are_there(tmp_path: Path) -> None:
         store.create_table("places", {"name": [f"place {n % 7}" for n in range(2_000)]})
         ends = {"source": [0] * 1_500 + [5, 5], "target": [*range(1_500), 5, None]}
         store.create_table("roads", ends)
-        store.relate("roads.source", "places._id")
-        store.relate("roads.target", "places._id")
-        roads = store.edges("roads")
+        store.relations.declare("roads.source", "places._id")
+        store.relations.declare("roads.target", "places._id")
+        roads = store.relations.edges("roads")
         assert names(roads.neighbours(5)) == ["place 5"]
         assert roads.neighbours(0)["_id"].to_pylist() == list(range(1_500))
         assert roads.neighbours(0, sort=["-name", "-_id"], limit=2)["_id"].to_pylist() == [1_497, 1_490]
@@ -82,7 +82,7 @@ def test_neighbours_by_id_are_those_that_are_there(tmp_path: Path) -> None:
 
 
 def test_edges_at_a_row_have_columns_of_their_own(store: Store) -> None:
-    knows = store.edges("knows", source="knows_who", target="knows_whom")
+    knows = store.relations.edges("knows", source="knows_who", target="knows_whom")
     assert knows.incident(0, columns=["years"], sort=["years"])["years"].to_pylist() == [1, 3, 7]
     assert knows.incident(0, "in")["years"].to_pylist() == [5]
     assert knows.incident(2, "both", where=col("years") > 1)["years"].to_pylist() == [2]
@@ -97,7 +97,7 @@ def test_edges_at_a_row_have_columns_of_their_own(store: Store) -> None:
 
 def test_a_row_that_lacks_one_of_its_ends_is_no_edge(store: Store) -> None:
     store["knows"].insert([{"whom": "ada", "years": 4}, {"years": 4}])
-    knows = store.edges("knows")
+    knows = store.relations.edges("knows")
     assert knows.degrees([0, 3], "in")["count"].to_pylist() == [1, 0]
     assert knows.degrees([3], "both")["count"].to_pylist() == [0]
     assert (knows.incident(0, "in").num_rows, knows.incident(3).num_rows) == (1, 0)
@@ -107,9 +107,9 @@ def test_a_row_that_lacks_one_of_its_ends_is_no_edge(store: Store) -> None:
 def test_edges_may_lead_from_one_table_to_another(store: Store) -> None:
     store.create_table("clubs", {"title": ["chess", "choir"]})
     store.create_table("members", {"person": ["ada", "ben", "ada"], "club": [1, 1, 0]})
-    store.relate("members.person", "people.name")
-    store.relate("members.club", "clubs._id")
-    members = store.edges("members")
+    store.relations.declare("members.person", "people.name")
+    store.relations.declare("members.club", "clubs._id")
+    members = store.relations.edges("members")
     assert members.neighbours(0)["title"].to_pylist() == ["chess", "choir"]
     assert names(members.neighbours(1, "in")) == ["ada", "ben"]
     with pytest.raises(BadData, match="lead from people to clubs"):
@@ -125,17 +125,17 @@ def test_edges_may_lead_from_one_table_to_another(store: Store) -> None:
 
 def test_it_has_to_be_clear_where_edges_begin_and_end(store: Store) -> None:
     with pytest.raises(StoreProblem, match=r"not clear where the edges of people .*none leads from it"):
-        store.edges("people")
+        store.relations.edges("people")
     with pytest.raises(UnknownRelation, match=r"'knows_hwo'. Did you mean 'knows_who"):
-        store.edges("knows", source="knows_hwo")
+        store.relations.edges("knows", source="knows_hwo")
     with pytest.raises(StoreProblem, match="there are 2"):
-        store.edges("knows", source="knows_who", target="knows_who")
-    swapped = store.edges("knows", source="knows_whom")
+        store.relations.edges("knows", source="knows_who", target="knows_who")
+    swapped = store.relations.edges("knows", source="knows_whom")
     assert names(swapped.neighbours(1)) == ["ada"] and swapped.target.name == "knows_who"
-    store["knows"].add_column("through", type="string")
-    store.relate("knows.through", "people.name")
+    store["knows"].columns.add("through", type="string")
+    store.relations.declare("knows.through", "people.name")
     with pytest.raises(StoreProblem, match=r"here there are 3: knows_who: .*Name both"):
-        store.edges("knows")
+        store.relations.edges("knows")
     with pytest.raises(BadData, match="direction cannot be 'up'"):
         swapped.neighbours(0, "up")  # type: ignore[arg-type]
     with pytest.raises(UnknownRow, match="people has no row with _id 8"):
@@ -143,7 +143,7 @@ def test_it_has_to_be_clear_where_edges_begin_and_end(store: Store) -> None:
 
 
 def test_a_graph_has_all_nodes_and_the_edges_that_meet_a_condition(store: Store) -> None:
-    graph = store.edges("knows").to_networkx(where=col("years") < 6)
+    graph = store.relations.edges("knows").to_networkx(where=col("years") < 6)
     assert dict(graph.nodes(data=True)) == {
         "ada": {"born": 1815},
         "ben": {},
@@ -157,17 +157,17 @@ def test_a_graph_has_all_nodes_and_the_edges_that_meet_a_condition(store: Store)
         ("cleo", "cleo", 2),
     ]
     assert networkx.shortest_path(graph, "ben", "cleo") == ["ben", "ada", "cleo"]
-    flat = store.edges("knows").to_networkx(directed=False, key="years")
+    flat = store.relations.edges("knows").to_networkx(directed=False, key="years")
     assert not flat.is_directed() and sorted(flat.get_edge_data("ada", "ben")) == [3, 5, 7]
     with pytest.raises(UnknownColumn, match=r"'yaers'. Did you mean 'years'"):
-        store.edges("knows").to_networkx(key="yaers")
+        store.relations.edges("knows").to_networkx(key="yaers")
 
 
 def test_edges_that_lead_to_nothing_are_refused_kept_or_dropped(store: Store) -> None:
     store["knows"].insert(
         [{"who": "eve", "whom": "ada", "years": 1}, {"who": "eve", "whom": "fay", "years": 2}]
     )
-    knows = store.edges("knows")
+    knows = store.relations.edges("knows")
     with pytest.raises(BadData, match=r"knows: 2 edges lead to nothing in people.*_id 6 to 'eve'"):
         knows.to_networkx()
     assert [check.dangling for check in knows.check()] == [2, 1]
@@ -183,10 +183,10 @@ def test_a_node_is_one_row_with_a_key(store: Store) -> None:
     with pytest.raises(
         BadData, match=r"_id 4 cannot be a node. An earlier row has the same name. .*people._id"
     ):
-        store.edges("knows").to_networkx()
+        store.relations.edges("knows").to_networkx()
     store["people"].update([{"_id": 4, "name": None}])
     with pytest.raises(BadData, match=r"_id 4 cannot be a node. It has no name"):
-        store.edges("knows").to_networkx()
+        store.relations.edges("knows").to_networkx()
 
 
 LABELS = st.sampled_from([st.integers(-3, 9), st.sampled_from(["", "a", "ß", "b c"])])
@@ -214,7 +214,7 @@ def graphs(draw: st.DrawFn) -> Any:
 @given(graph=graphs())
 def test_graphs_come_back_as_they_were(graph: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
     with Store.open(tmp_path_factory.mktemp("graph") / "s") as store:
-        made = store.from_networkx(graph, "points", "lines")
+        made = store.relations.from_networkx(graph, "points", "lines")
         back = made.to_networkx(directed=graph.is_directed())
     assert dict(back.nodes(data=True)) == dict(graph.nodes(data=True))
     assert networkx.utils.edges_equal(
@@ -227,11 +227,11 @@ def test_keys_of_parallel_edges_come_back_where_they_have_names(tmp_path: Path) 
     graph.add_edge("a", "b", key="road", km=5)
     graph.add_edge("a", "b", key="rail", km=4)
     with Store.open(tmp_path / "s") as store:
-        made = store.from_networkx(graph, "points", "lines")
+        made = store.relations.from_networkx(graph, "points", "lines")
         assert made.table.schema.names == ["_id", "source", "target", "key", "km"]
         assert networkx.utils.graphs_equal(made.to_networkx(key="key"), graph)
         assert made.to_networkx().get_edge_data("a", "b")[0] == {"key": "road", "km": 5}
-        simple = store.from_networkx(networkx.path_graph(3), "p", "l", key="n", ends=("u", "v"))
+        simple = store.relations.from_networkx(networkx.path_graph(3), "p", "l", key="n", ends=("u", "v"))
         assert simple.neighbours(1, "both")["n"].to_pylist() == [0, 2]
 
 
@@ -257,8 +257,8 @@ def test_graphs_that_are_no_tables_leave_nothing(
     change(graph)
     with Store.open(tmp_path / "s") as store:
         with pytest.raises(kind, match=told):
-            store.from_networkx(graph, "points", "lines")
-        assert (store.tables, store.relations) == ([], ())
+            store.relations.from_networkx(graph, "points", "lines")
+        assert (store.tables, list(store.relations)) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -273,18 +273,18 @@ def test_graphs_that_are_no_tables_leave_nothing(
 )
 def test_what_is_no_graph_or_no_two_ends_is_refused(tmp_path: Path, graph: Any, ends: Any, told: str) -> None:
     with Store.open(tmp_path / "s") as store, pytest.raises(BadData, match=told):
-        store.from_networkx(graph, "points", "lines", ends=ends)
+        store.relations.from_networkx(graph, "points", "lines", ends=ends)
 
 
 def test_nested_names_of_nodes_are_refused(tmp_path: Path) -> None:
     graph = networkx.grid_graph((2, 2))
     with Store.open(tmp_path / "s") as store:
         with pytest.raises(TypeConflict, match="nested values are no keys"):
-            store.from_networkx(graph, "points", "lines")
-        assert (store.tables, store.relations) == ([], ())
+            store.relations.from_networkx(graph, "points", "lines")
+        assert (store.tables, list(store.relations)) == ([], [])
 
 
 def test_without_networkx_the_way_out_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(LamellaError, match="pip install networkx"):
-        store.edges("knows").to_networkx()
+        store.relations.edges("knows").to_networkx()

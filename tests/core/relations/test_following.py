@@ -40,8 +40,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         opened.create_table("titles", TITLES)
         opened.create_table("people", {"name": ["Ada", "Ben", "Cleo"], "chief": [None, 0, 0]})
         opened.create_table("cast", CAST)
-        opened.relate("cast.title", "titles.code")
-        opened.relate("cast.person", "people._id")
+        opened.relations.declare("cast.title", "titles.code")
+        opened.relations.declare("cast.person", "people._id")
         yield opened
 
 
@@ -51,22 +51,22 @@ def ids(rows: pa.Table) -> list[int]:
 
 def test_a_relation_is_followed_both_ways(store: Store) -> None:
     cast, titles, people = store["cast"], store["titles"], store["people"]
-    assert cast.related(1, "titles").to_pylist() == [{"_id": 0, "code": "t1", "year": 1999}]
-    assert ids(titles.related(0, "cast")) == [0, 1]
-    assert ids(people.related(0, "cast")) == [0, 2]
-    assert cast.related(2, "people", columns=["name"]).to_pylist() == [{"name": "Ada"}]
+    assert cast.relations.rows(1, "titles").to_pylist() == [{"_id": 0, "code": "t1", "year": 1999}]
+    assert ids(titles.relations.rows(0, "cast")) == [0, 1]
+    assert ids(people.relations.rows(0, "cast")) == [0, 2]
+    assert cast.relations.rows(2, "people", columns=["name"]).to_pylist() == [{"name": "Ada"}]
 
 
 def test_what_is_related_is_filtered_sorted_and_cut_like_any_rows(store: Store) -> None:
     titles = store["titles"]
-    assert ids(titles.related(0, "cast", sort=["billing"])) == [1, 0]
-    assert ids(titles.related(0, "cast", where=col("billing") > 1)) == [0]
-    assert ids(titles.related(0, "cast", where="billing > 1")) == [0]
-    assert ids(titles.related(0, "cast", sort=["billing"], limit=1, offset=1)) == [0]
+    assert ids(titles.relations.rows(0, "cast", sort=["billing"])) == [1, 0]
+    assert ids(titles.relations.rows(0, "cast", where=col("billing") > 1)) == [0]
+    assert ids(titles.relations.rows(0, "cast", where="billing > 1")) == [0]
+    assert ids(titles.relations.rows(0, "cast", sort=["billing"], limit=1, offset=1)) == [0]
     with pytest.raises(UnknownColumn, match=r"'biling'.*'billing'"):
-        titles.related(2, "cast", where=col("biling") > 1)
+        titles.relations.rows(2, "cast", where=col("biling") > 1)
     with pytest.raises(BadData, match="-1 is less than none"):
-        titles.related(0, "cast", limit=-1)
+        titles.relations.rows(0, "cast", limit=-1)
 
 
 def test_rows_that_are_pointed_at_by_id_are_filtered_sorted_and_cut_too(store: Store) -> None:
@@ -74,22 +74,24 @@ def test_rows_that_are_pointed_at_by_id_are_filtered_sorted_and_cut_too(store: S
         store["people"],
         store.create_table("found", {"who": [2, 0, 2, 1, 7, None], "at": [1] * 6}),
     )
-    store.relate("found.who", "people._id")
-    store.relate("found.at", "people.chief")
+    store.relations.declare("found.who", "people._id")
+    store.relations.declare("found.at", "people.chief")
     people.insert([{"name": "Dan", "chief": 1}, {"name": "Eve", "chief": 1}, {"name": "Ada", "chief": 1}])
-    pointed = {row: found.related(row, "people", through="found_who") for row in range(6)}
+    pointed = {row: found.relations.rows(row, "people", through="found_who") for row in range(6)}
     assert [ids(rows) for rows in pointed.values()] == [[2], [0], [2], [1], [], []]
     assert pointed[0].schema == people.schema
-    assert found.related(0, "people", ["name"], col("chief") == 0, through="found_who").num_rows == 1
-    assert found.related(0, "people", where="chief = 1", sort=["name"], through="found_who").num_rows == 0
-    assert found.related(0, "people", limit=0, through="found_who").num_rows == 0
-    assert found.related(0, "people", offset=1, through="found_who").num_rows == 0
-    by_name = found.related(0, "people", ["name"], sort=["-name"], limit=2, through="found_at")
+    assert found.relations.rows(0, "people", ["name"], col("chief") == 0, through="found_who").num_rows == 1
+    assert (
+        found.relations.rows(0, "people", where="chief = 1", sort=["name"], through="found_who").num_rows == 0
+    )
+    assert found.relations.rows(0, "people", limit=0, through="found_who").num_rows == 0
+    assert found.relations.rows(0, "people", offset=1, through="found_who").num_rows == 0
+    by_name = found.relations.rows(0, "people", ["name"], sort=["-name"], limit=2, through="found_at")
     assert by_name["name"].to_pylist() == ["Eve", "Dan"]
     with pytest.raises(BadFilter):
-        found.related(4, "people", where=col("name") > 5, through="found_who")
+        found.relations.rows(4, "people", where=col("name") > 5, through="found_who")
     people.delete(ids=[2])
-    assert ids(found.related(0, "people", through="found_who")) == []
+    assert ids(found.relations.rows(0, "people", through="found_who")) == []
 
 
 @pytest.mark.parametrize(
@@ -109,42 +111,42 @@ def test_ids_are_pointed_at_by_numbers_of_every_type(
     with Store.open(tmp_path / "s") as store:
         store.create_table("rows", {"n": [0, 1, 2]})
         pointers = store.create_table("pointers", pa.table({"to": pa.array(values, kind)}))
-        store.relate("pointers.to", "rows._id")
-        assert [ids(pointers.related(row, "rows")) for row in range(3)] == [[1], [], []]
-        assert ids(store["rows"].related(1, "pointers")) == [0]
+        store.relations.declare("pointers.to", "rows._id")
+        assert [ids(pointers.relations.rows(row, "rows")) for row in range(3)] == [[1], [], []]
+        assert ids(store["rows"].relations.rows(1, "pointers")) == [0]
 
 
 def test_null_and_what_is_not_there_lead_nowhere(store: Store) -> None:
     cast = store["cast"]
-    assert cast.related(3, "titles").num_rows == cast.related(4, "titles").num_rows == 0
-    assert cast.related(4, "people", columns=["name"]).schema == pa.schema([("name", pa.string())])
+    assert cast.relations.rows(3, "titles").num_rows == cast.relations.rows(4, "titles").num_rows == 0
+    assert cast.relations.rows(4, "people", columns=["name"]).schema == pa.schema([("name", pa.string())])
     store["titles"].insert([{"code": None, "year": 1}])
-    assert store["titles"].related(3, "cast").num_rows == 0
+    assert store["titles"].relations.rows(3, "cast").num_rows == 0
 
 
 def test_counts_come_for_many_rows_at_once_in_the_order_given(store: Store) -> None:
     titles = store["titles"]
-    assert titles.related_counts([2, 0, 1, 0], "cast").to_pylist() == [
+    assert titles.relations.counts([2, 0, 1, 0], "cast").to_pylist() == [
         {"_id": 2, "count": 0},
         {"_id": 0, "count": 2},
         {"_id": 1, "count": 1},
         {"_id": 0, "count": 2},
     ]
-    assert titles.related_counts([0], "cast", where=col("billing") == 1)["count"].to_pylist() == [1]
-    assert store["cast"].related_counts(range(5), "titles")["count"].to_pylist() == [1, 1, 1, 0, 0]
-    assert titles.related_counts([], "cast").to_pylist() == []
+    assert titles.relations.counts([0], "cast", where=col("billing") == 1)["count"].to_pylist() == [1]
+    assert store["cast"].relations.counts(range(5), "titles")["count"].to_pylist() == [1, 1, 1, 0, 0]
+    assert titles.relations.counts([], "cast").to_pylist() == []
     with pytest.raises(UnknownRow, match="titles has no row with _id 9"):
-        titles.related_counts([0, 9], "cast")
+        titles.relations.counts([0, 9], "cast")
 
 
 def test_pages_follow_each_other_while_rows_change(store: Store) -> None:
     titles, cast = store["titles"], store["cast"]
     cast.insert([{"title": "t1", "person": 2, "billing": n} for n in range(3, 8)])
-    page = titles.related_page(0, "cast", 3, sort=["billing"])
+    page = titles.relations.page(0, "cast", 3, sort=["billing"])
     assert page.rows["billing"].to_pylist() == [1, 2, 3]
     cast.delete(ids=[0])
     cast.insert([{"title": "t1", "person": 2, "billing": 0}, {"title": "t2", "person": 2, "billing": 5}])
-    page = titles.related_page(0, "cast", 10, page.next, sort=["billing"])
+    page = titles.relations.page(0, "cast", 10, page.next, sort=["billing"])
     assert (page.rows["billing"].to_pylist(), page.next) == ([4, 5, 6, 7], None)
 
 
@@ -152,75 +154,75 @@ def test_pending_changes_deletions_and_undo_count_at_once(store: Store) -> None:
     titles, cast = store["titles"], store["cast"]
     cast.update([{"_id": 2, "title": "t3"}])
     cast.delete(ids=[0])
-    assert [ids(titles.related(n, "cast")) for n in range(3)] == [[1], [], [2]]
-    cast.undo()
-    cast.undo()
-    assert [ids(titles.related(n, "cast")) for n in range(3)] == [[0, 1], [2], []]
+    assert [ids(titles.relations.rows(n, "cast")) for n in range(3)] == [[1], [], [2]]
+    cast.history.undo()
+    cast.history.undo()
+    assert [ids(titles.relations.rows(n, "cast")) for n in range(3)] == [[0, 1], [2], []]
 
 
 def test_two_relations_to_one_table_are_told_apart_by_name(store: Store) -> None:
     cast = store["cast"]
-    cast.add_column("double", default=2)
-    assert store.relate("cast.double", "people._id").name == "cast_double"
+    cast.columns.add("double", default=2)
+    assert store.relations.declare("cast.double", "people._id").name == "cast_double"
     with pytest.raises(StoreProblem, match=r"cast_person: .*; cast_double: .*through='cast_person'"):
-        cast.related(0, "people")
-    assert cast.related(0, "people", through="cast_double", columns=["name"]).to_pylist() == [
+        cast.relations.rows(0, "people")
+    assert cast.relations.rows(0, "people", through="cast_double", columns=["name"]).to_pylist() == [
         {"name": "Cleo"}
     ]
-    assert ids(store["people"].related(2, "cast", through="cast_double")) == [0, 1, 2, 3, 4]
+    assert ids(store["people"].relations.rows(2, "cast", through="cast_double")) == [0, 1, 2, 3, 4]
     with pytest.raises(UnknownRelation, match=r"'cast_doubl'.*Did you mean 'cast_double'"):
-        cast.related(0, "people", through="cast_doubl")
+        cast.relations.rows(0, "people", through="cast_doubl")
 
 
 def test_a_relation_of_a_table_with_itself_has_two_directions(store: Store) -> None:
     people = store["people"]
-    store.relate("people.chief", "people._id", name="reports_to")
+    store.relations.declare("people.chief", "people._id", name="reports_to")
     with pytest.raises(StoreProblem, match="direction='out'"):
-        people.related(1, "people")
-    assert ids(people.related(1, "people", direction="out")) == [0]
-    assert ids(people.related(0, "people", direction="in")) == [1, 2]
-    assert people.related_counts([0, 1], "people", direction="in")["count"].to_pylist() == [2, 0]
+        people.relations.rows(1, "people")
+    assert ids(people.relations.rows(1, "people", direction="out")) == [0]
+    assert ids(people.relations.rows(0, "people", direction="in")) == [1, 2]
+    assert people.relations.counts([0, 1], "people", direction="in")["count"].to_pylist() == [2, 0]
     with pytest.raises(BadData, match="direction cannot be 'up'"):
-        people.related(1, "people", direction="up")  # type: ignore[arg-type]
+        people.relations.rows(1, "people", direction="up")  # type: ignore[arg-type]
     with pytest.raises(StoreProblem, match="leads the other way"):
-        store["cast"].related(1, "people", direction="in")
+        store["cast"].relations.rows(1, "people", direction="in")
 
 
 def test_a_key_may_have_several_columns(store: Store) -> None:
     store.create_table(
         "roles", {"title": ["t1", "t1", "t2"], "billing": [1, 2, None], "role": ["a", "b", "c"]}
     )
-    made = store.relate(["roles.billing", "roles.title"], ["cast.billing", "cast.title"])
+    made = store.relations.declare(["roles.billing", "roles.title"], ["cast.billing", "cast.title"])
     assert str(made) == "roles_billing_title: roles.(billing, title) → cast.(billing, title)"
-    assert ids(store["cast"].related(0, "roles")) == [1]
-    assert store["roles"].related_counts([0, 1, 2], "cast")["count"].to_pylist() == [1, 1, 0]
+    assert ids(store["cast"].relations.rows(0, "roles")) == [1]
+    assert store["roles"].relations.counts([0, 1, 2], "cast")["count"].to_pylist() == [1, 1, 0]
     with pytest.raises(StoreProblem, match="has this relation already"):
-        store.relate(["roles.title", "roles.billing"], ["cast.title", "cast.billing"])
+        store.relations.declare(["roles.title", "roles.billing"], ["cast.title", "cast.billing"])
 
 
 def test_relations_follow_what_tables_and_columns_are_called(store: Store) -> None:
     store.rename_table("titles", "films")
-    store["films"].rename_column("code", "key")
-    store["cast"].rename_columns({"title": "billing", "billing": "title"})
+    store["films"].columns.rename("code", "key")
+    store["cast"].columns.rename({"title": "billing", "billing": "title"})
     assert [str(relation) for relation in store.relations] == [
         "cast_title: cast.billing → films.key",
         "cast_person: cast.person → people._id",
     ]
-    assert ids(store["films"].related(0, "cast")) == [0, 1]
+    assert ids(store["films"].relations.rows(0, "cast")) == [0, 1]
 
 
 def test_a_relation_follows_casts_and_their_undo_also_when_versions_expire(store: Store) -> None:
     cast, people = store["cast"], store["people"]
-    cast.cast_column("person", "string")
-    assert "cannot be followed" in refusal(lambda: people.related(0, "cast"))
+    cast.columns.cast("person", "string")
+    assert "cannot be followed" in refusal(lambda: people.relations.rows(0, "cast"))
     assert "cast.person is string, people._id is int64" in store.relations[1].problem
-    cast.cast_column("person", "int16")
-    assert ids(people.related(0, "cast")) == [0, 2]
-    cast.expire(keep_versions=1)
-    assert store.relations[1].problem == "" and ids(people.related(0, "cast")) == [0, 2]
-    cast.cast_column("person", "string")
-    cast.undo()
-    assert ids(people.related(0, "cast")) == [0, 2]
+    cast.columns.cast("person", "int16")
+    assert ids(people.relations.rows(0, "cast")) == [0, 2]
+    cast.maintenance.expire(keep_versions=1)
+    assert store.relations[1].problem == "" and ids(people.relations.rows(0, "cast")) == [0, 2]
+    cast.columns.cast("person", "string")
+    cast.history.undo()
+    assert ids(people.relations.rows(0, "cast")) == [0, 2]
 
 
 def refusal(call: Any) -> str:
@@ -231,20 +233,20 @@ def refusal(call: Any) -> str:
 
 def test_a_dropped_column_is_said_and_comes_back_with_undo(store: Store) -> None:
     titles, cast = store["titles"], store["cast"]
-    cast.drop_column("title")
+    cast.columns.drop("title")
     assert store.relations[0].problem == "column 'title' of cast was dropped"
-    told = refusal(lambda: titles.related(0, "cast"))
-    assert "'cast_title' cannot be followed" in told and "store.unrelate('cast_title')" in told
-    cast.add_column("title", default="t1")
+    told = refusal(lambda: titles.relations.rows(0, "cast"))
+    assert "'cast_title' cannot be followed" in told and "store.relations.drop('cast_title')" in told
+    cast.columns.add("title", default="t1")
     assert store.relations[0].problem
-    cast.undo()
-    cast.undo()
-    assert ids(titles.related(0, "cast")) == [0, 1]
-    cast.drop_column("title")
-    cast.compact()
-    cast.expire(keep_versions=1)
+    cast.history.undo()
+    cast.history.undo()
+    assert ids(titles.relations.rows(0, "cast")) == [0, 1]
+    cast.columns.drop("title")
+    cast.maintenance.compact()
+    cast.maintenance.expire(keep_versions=1)
     assert store.relations[0].problem == "a column of cast was dropped"
-    store.unrelate("cast_title")
+    store.relations.drop("cast_title")
     assert [relation.name for relation in store.relations] == ["cast_person"]
 
 
@@ -252,63 +254,65 @@ def test_dropping_a_table_drops_its_relations(store: Store) -> None:
     store.drop_table("titles")
     assert [relation.name for relation in store.relations] == ["cast_person"]
     store.create_table("titles", TITLES)
-    assert "no relation leads between" in refusal(lambda: store["titles"].related(0, "cast"))
+    assert "no relation leads between" in refusal(lambda: store["titles"].relations.rows(0, "cast"))
 
 
 def test_relations_are_there_for_others_and_after_opening_again(store: Store, tmp_path: Path) -> None:
     with Store.open(store.path) as other:
-        store.unrelate("cast_person")
-        assert other.relations == store.relations
+        store.relations.drop("cast_person")
+        assert list(other.relations) == list(store.relations)
     store.backup(tmp_path / "copy")
     with Store.open(tmp_path / "copy", read_only=True) as copy:
-        assert copy.relations == store.relations
-        assert ids(copy["titles"].related(0, "cast")) == [0, 1]
+        assert list(copy.relations) == list(store.relations)
+        assert ids(copy["titles"].relations.rows(0, "cast")) == [0, 1]
         with pytest.raises(ReadOnlyStore):
-            copy.relate("cast.person", "people._id")
+            copy.relations.declare("cast.person", "people._id")
         with pytest.raises(ReadOnlyStore):
-            copy.unrelate("cast_title")
+            copy.relations.drop("cast_title")
 
 
 def test_what_others_change_of_tables_and_relations_is_seen_at_once(store: Store) -> None:
     titles = store["titles"]
     with Store.open(store.path) as other:
-        assert ids(titles.related(0, "cast")) == ids(other["titles"].related(0, "cast")) == [0, 1]
-        other["cast"].rename_column("title", "film")
-        assert ids(titles.related(0, "cast")) == [0, 1]
+        assert (
+            ids(titles.relations.rows(0, "cast")) == ids(other["titles"].relations.rows(0, "cast")) == [0, 1]
+        )
+        other["cast"].columns.rename("title", "film")
+        assert ids(titles.relations.rows(0, "cast")) == [0, 1]
         other.rename_table("cast", "roles")
         with pytest.raises(UnknownTable):
-            titles.related(0, "cast")
-        assert ids(titles.related(0, "roles")) == [0, 1]
-        other.relate("roles.billing", "titles._id", name="second")
+            titles.relations.rows(0, "cast")
+        assert ids(titles.relations.rows(0, "roles")) == [0, 1]
+        other.relations.declare("roles.billing", "titles._id", name="second")
         with pytest.raises(StoreProblem, match="not clear"):
-            titles.related(0, "roles")
-        other.unrelate("cast_title")
-        assert ids(titles.related(1, "roles")) == [1, 2, 3, 4]
+            titles.relations.rows(0, "roles")
+        other.relations.drop("cast_title")
+        assert ids(titles.relations.rows(1, "roles")) == [1, 2, 3, 4]
         other["roles"].delete(ids=[1, 2])
-        assert ids(titles.related(1, "roles")) == [3, 4]
+        assert ids(titles.relations.rows(1, "roles")) == [3, 4]
 
 
 def test_what_a_transaction_changes_is_seen_in_it_alone_until_it_is_done(store: Store) -> None:
     titles = store["titles"]
     with Store.open(store.path) as other, store.transaction():
-        store.unrelate("cast_title")
-        store.relate("cast.billing", "titles._id")
-        assert ids(titles.related(1, "cast")) == [1, 2, 3, 4]
-        assert ids(other["titles"].related(1, "cast")) == [2]
+        store.relations.drop("cast_title")
+        store.relations.declare("cast.billing", "titles._id")
+        assert ids(titles.relations.rows(1, "cast")) == [1, 2, 3, 4]
+        assert ids(other["titles"].relations.rows(1, "cast")) == [2]
         with ThreadPoolExecutor(1) as thread:
-            assert ids(thread.submit(lambda: titles.related(1, "cast")).result()) == [2]
-    assert ids(titles.related(1, "cast")) == [1, 2, 3, 4]
+            assert ids(thread.submit(lambda: titles.relations.rows(1, "cast")).result()) == [2]
+    assert ids(titles.relations.rows(1, "cast")) == [1, 2, 3, 4]
 
 
 def test_a_transaction_that_fails_takes_its_relations_back(store: Store) -> None:
-    before = store.relations
+    before = tuple(store.relations)
     with pytest.raises(ZeroDivisionError), store.transaction():
-        store.unrelate("cast_title")
+        store.relations.drop("cast_title")
         store.create_table("roles", [{"title": "t1"}])
-        store.relate("roles.title", "titles.code")
-        assert ids(store["titles"].related(0, "roles")) == [0]
+        store.relations.declare("roles.title", "titles.code")
+        assert ids(store["titles"].relations.rows(0, "roles")) == [0]
         raise ZeroDivisionError
-    assert store.relations == before
+    assert tuple(store.relations) == before
 
 
 BAD = [
@@ -335,38 +339,40 @@ BAD = [
 def test_what_cannot_be_a_relation_is_refused(
     store: Store, given: tuple[Any, ...], kind: type[LamellaError], told: str
 ) -> None:
-    store["cast"].add_column("tags", default=["x"])
-    before = store.relations
+    store["cast"].columns.add("tags", default=["x"])
+    before = tuple(store.relations)
     with pytest.raises(kind, match=told):
-        store.relate(*given)
-    assert store.relations == before
+        store.relations.declare(*given)
+    assert tuple(store.relations) == before
 
 
 def test_what_cannot_be_followed_is_refused(store: Store) -> None:
     cast = store["cast"]
     with pytest.raises(UnknownTable, match=r"'titels'. Did you mean 'titles'"):
-        cast.related(0, "titels")
-    with pytest.raises(StoreProblem, match=r"no relation leads between titles and people.*store.relate"):
-        store["titles"].related(0, "people")
+        cast.relations.rows(0, "titels")
+    with pytest.raises(
+        StoreProblem, match=r"no relation leads between titles and people.*store.relations.declare"
+    ):
+        store["titles"].relations.rows(0, "people")
     with pytest.raises(UnknownRow, match="cast has no row with _id 99"):
-        cast.related(99, "titles")
+        cast.relations.rows(99, "titles")
     with pytest.raises(BadData, match="'a' is no _id"):
-        cast.related("a", "titles")  # type: ignore[arg-type]
+        cast.relations.rows("a", "titles")  # type: ignore[arg-type]
     with pytest.raises(BadFilter):
-        cast.related(0, "titles", where=7)  # type: ignore[arg-type]
+        cast.relations.rows(0, "titles", where=7)  # type: ignore[arg-type]
     with pytest.raises(UnknownRelation, match=r"'cast_titel'. Did you mean 'cast_title'"):
-        store.unrelate("cast_titel")
+        store.relations.drop("cast_titel")
 
 
 def test_names_with_dots_lead_to_the_table_and_column_that_are_there(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("a", {"b.c": [1], "n": [1]})
         store.create_table("a.b", {"d": [1]})
-        assert str(store.relate("a.b.d", "a.n")) == "a.b_d: a.b.d → a.n"
-        assert store.relate("a.b.c", "a.b.d").from_columns == ("b.c",)
-        store["a.b"].add_column("c", default=1)
+        assert str(store.relations.declare("a.b.d", "a.n")) == "a.b_d: a.b.d → a.n"
+        assert store.relations.declare("a.b.c", "a.b.d").from_columns == ("b.c",)
+        store["a.b"].columns.add("c", default=1)
         with pytest.raises(BadData, match=r"column 'b.c' of table 'a' or column 'c' of table 'a.b'"):
-            store.relate("a.b.c", "a.n")
+            store.relations.declare("a.b.c", "a.n")
 
 
 def test_following_imports_no_pandas(tmp_path: Path) -> None:
@@ -378,10 +384,10 @@ from lamella import Store
 with Store.open({str(tmp_path / "s")!r}) as store:
     a = store.create_table("a", {{"k": [1, 2]}})
     b = store.create_table("b", {{"k": [2, 2]}})
-    store.relate("b.k", "a.k")
-    assert a.related(1, "b").num_rows == 2
-    assert a.related_counts([0, 1], "b")["count"].to_pylist() == [0, 2]
-    assert not store.check_relations()[0].dangling
+    store.relations.declare("b.k", "a.k")
+    assert a.relations.rows(1, "b").num_rows == 2
+    assert a.relations.counts([0, 1], "b")["count"].to_pylist() == [0, 2]
+    assert not store.relations.check()[0].dangling
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script], check=True)
@@ -390,38 +396,38 @@ assert "pandas" not in sys.modules
 def test_a_relation_is_followed_between_tables_as_they_were(store: Store) -> None:
     cast, titles = store["cast"], store["titles"]
     for table in (cast, titles):
-        table.name_version("before")
+        table.history.name_version("before")
     titles.update([{"_id": 0, "code": "t8", "year": 1950}])
-    cast.rename_column("title", "film")
+    cast.columns.rename("title", "film")
     cast.delete(ids=[0])
-    assert ids(titles.related(0, "cast")) == []
-    assert ids(titles.related(0, "cast", as_of="before")) == [0, 1]
-    assert titles.related(0, "cast", where="title = 't1'", sort=["-_id"], as_of="before")[
+    assert ids(titles.relations.rows(0, "cast")) == []
+    assert ids(titles.relations.rows(0, "cast", as_of="before")) == [0, 1]
+    assert titles.relations.rows(0, "cast", where="title = 't1'", sort=["-_id"], as_of="before")[
         "_id"
     ].to_pylist() == [1, 0]
-    assert cast.related(0, "titles", columns=["year"], as_of="before")["year"].to_pylist() == [1999]
-    assert ids(cast.related(1, "titles", as_of={"titles": 1})) == [0]
-    assert ids(titles.related(0, "cast", as_of={"titles": 1})) == [1]
-    page = titles.related_page(0, "cast", 1, as_of="before")
+    assert cast.relations.rows(0, "titles", columns=["year"], as_of="before")["year"].to_pylist() == [1999]
+    assert ids(cast.relations.rows(1, "titles", as_of={"titles": 1})) == [0]
+    assert ids(titles.relations.rows(0, "cast", as_of={"titles": 1})) == [1]
+    page = titles.relations.page(0, "cast", 1, as_of="before")
     assert ids(page.rows) == [0]
-    assert ids(titles.related_page(0, "cast", 1, page.next, as_of="before").rows) == [1]
-    counted = titles.related_counts([0, 1], "cast", as_of="before")
+    assert ids(titles.relations.page(0, "cast", 1, page.next, as_of="before").rows) == [1]
+    counted = titles.relations.counts([0, 1], "cast", as_of="before")
     assert counted["count"].to_pylist() == [2, 1]
-    then = {commit.version: commit.time for commit in cast.history()}[cast.version - 1]
-    assert ids(cast.related(0, "people", as_of=then)) == [0]
+    then = {commit.version: commit.time for commit in cast.history.commits()}[cast.version - 1]
+    assert ids(cast.relations.rows(0, "people", as_of=then)) == [0]
     with pytest.raises(UnknownRow):
-        cast.related(0, "people")
+        cast.relations.rows(0, "people")
 
 
 def test_versions_that_do_not_fit_together_are_refused(store: Store) -> None:
     cast = store["cast"]
     with pytest.raises(BadData, match=r"counts its own versions.*as_of=\{'cast': 1"):
-        cast.related(0, "people", as_of=1)
+        cast.relations.rows(0, "people", as_of=1)
     with pytest.raises(UnknownTable, match="'titles'"):
-        cast.related(0, "people", as_of={"titles": 1})
+        cast.relations.rows(0, "people", as_of={"titles": 1})
     with pytest.raises(LamellaError, match="No version of it has a name"):
-        cast.related(0, "people", as_of="before")
-    cast.cast_column("person", "int32")
+        cast.relations.rows(0, "people", as_of="before")
+    cast.columns.cast("person", "int32")
     with pytest.raises(StoreProblem, match="'person' was added or cast later"):
-        cast.related(0, "people", as_of={"cast": 1})
-    assert ids(cast.related(0, "people", as_of={"people": 1})) == [0]
+        cast.relations.rows(0, "people", as_of={"cast": 1})
+    assert ids(cast.relations.rows(0, "people", as_of={"people": 1})) == [0]

@@ -49,12 +49,12 @@ def test_values_match_where_they_mean_the_same_whatever_their_types(
     with Store.open(tmp_path / "s") as store:
         a = store.create_table("a", pa.table({"k": typed(keys, kind)}))
         b = store.create_table("b", pa.table({"k": typed(others, other)}))
-        store.relate("a.k", "b.k")
+        store.relations.declare("a.k", "b.k")
         wanted = [[n for n, y in enumerate(others) if same(x, kind, y, other)] for x in keys]
-        assert [ids(a.related(n, "b")) for n in range(len(keys))] == wanted
-        assert a.related_counts(range(len(keys)), "b")["count"].to_pylist() == list(map(len, wanted))
+        assert [ids(a.relations.rows(n, "b")) for n in range(len(keys))] == wanted
+        assert a.relations.counts(range(len(keys)), "b")["count"].to_pylist() == list(map(len, wanted))
         back = [[n for n, x in enumerate(keys) if same(x, kind, y, other)] for y in others]
-        assert [ids(b.related(n, "a")) for n in range(len(others))] == back
+        assert [ids(b.relations.rows(n, "a")) for n in range(len(others))] == back
         assert any(wanted)
 
 
@@ -82,9 +82,13 @@ def test_uuids_are_keys_like_others(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         store.create_table("a", pa.table({"k": uuids}))
         store.create_table("b", pa.table({"k": uuids, "n": from_values([1, 2, 3], pa.int64())}))
-        store.relate("a.k", "b.k")
-        assert [ids(store["a"].related(n, "b", where=col("n") < 9)) for n in range(3)] == [[0], [1], []]
-        assert store["a"].related_page(1, "b", 5).rows["n"].to_pylist() == [2]
+        store.relations.declare("a.k", "b.k")
+        assert [ids(store["a"].relations.rows(n, "b", where=col("n") < 9)) for n in range(3)] == [
+            [0],
+            [1],
+            [],
+        ]
+        assert store["a"].relations.page(1, "b", 5).rows["n"].to_pylist() == [2]
 
 
 def test_times_of_day_match_to_the_nanosecond(store: Store) -> None:
@@ -92,10 +96,10 @@ def test_times_of_day_match_to_the_nanosecond(store: Store) -> None:
     times = pa.array([0, 5, 1_000_000_000], kind)
     store.create_table("seen", pa.table({"at": times, "again": times}))
     store.create_table("told", pa.table({"at": pa.array([0, 1], pa.time32("s"))}))
-    store.relate("told.at", "seen.at")
-    store.relate("seen.at", "seen.again", name="same")
-    assert [ids(store["told"].related(row, "seen")) for row in (0, 1)] == [[0], [2]]
-    assert [ids(store["seen"].related(row, "seen", direction="out")) for row in (0, 1)] == [[0], [1]]
+    store.relations.declare("told.at", "seen.at")
+    store.relations.declare("seen.at", "seen.again", name="same")
+    assert [ids(store["told"].relations.rows(row, "seen")) for row in (0, 1)] == [[0], [2]]
+    assert [ids(store["seen"].relations.rows(row, "seen", direction="out")) for row in (0, 1)] == [[0], [1]]
 
 
 def test_a_column_of_nulls_alone_points_at_nothing(store: Store) -> None:
@@ -104,11 +108,11 @@ def test_a_column_of_nulls_alone_points_at_nothing(store: Store) -> None:
     store.create_table("event", pa.table(whole))
     store.create_table("log", pa.table({name: pa.nulls(2) for name in whole}))
     for name in whole:
-        store.relate(f"log.{name}", f"event.{name}")
-        assert store["log"].related(0, "event", through=f"log_{name}").num_rows == 0
-        assert store["event"].related(0, "log", through=f"log_{name}").num_rows == 0
-    assert not any(check.problems for check in store.check_relations(*(f"log_{name}" for name in whole)))
-    assert isinstance(store.suggest_relations(), tuple)
+        store.relations.declare(f"log.{name}", f"event.{name}")
+        assert store["log"].relations.rows(0, "event", through=f"log_{name}").num_rows == 0
+        assert store["event"].relations.rows(0, "log", through=f"log_{name}").num_rows == 0
+    assert not any(check.problems for check in store.relations.check(*(f"log_{name}" for name in whole)))
+    assert isinstance(store.relations.suggest(), tuple)
 
 
 @pytest.mark.parametrize("zone", [None, "America/New_York"])
@@ -116,7 +120,7 @@ def test_moments_match_beyond_the_years_that_conditions_take(store: Store, zone:
     moments = pa.array([10**15, 5 * 10**11, -(10**14), 5, None], pa.timestamp("s", zone))
     store.create_table("seen", pa.table({"at": moments}))
     store.create_table("told", pa.table({"at": moments}))
-    store.relate("told.at", "seen.at")
-    found = [ids(store["told"].related(row, "seen")) for row in range(5)]
+    store.relations.declare("told.at", "seen.at")
+    found = [ids(store["told"].relations.rows(row, "seen")) for row in range(5)]
     assert found == [[0], [1], [2], [3], []]
-    assert [check.dangling for check in store.check_relations("told_at")] == [0]
+    assert [check.dangling for check in store.relations.check("told_at")] == [0]

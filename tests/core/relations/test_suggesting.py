@@ -18,29 +18,29 @@ def suggested(folder: Path, **tables: dict[str, list[Any]]) -> list[str]:
     with Store.open(folder / "s") as store:
         for name, columns in tables.items():
             store.create_table(name, columns)
-        found = [str(each).partition(" (")[0] for each in store.suggest_relations()]
-        for each in store.suggest_relations():
-            store.relate(*each.endpoints)
-        assert store.suggest_relations() == ()
+        found = [str(each).partition(" (")[0] for each in store.relations.suggest()]
+        for each in store.relations.suggest():
+            store.relations.declare(*each.endpoints)
+        assert store.relations.suggest() == ()
         return found
 
 
 def test_the_sample_gives_itself_away(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         sample.fill(store, Job())
-        assert store.suggest_relations() == ()
+        assert store.relations.suggest() == ()
         known = [(relation.from_columns, relation.to_table) for relation in store.relations]
         for relation in store.relations:
-            store.unrelate(relation.name)
-        found = store.suggest_relations()
+            store.relations.drop(relation.name)
+        found = store.relations.suggest()
         assert sorted((each.from_columns, each.to_table) for each in found) == sorted(known)
         assert str(found[0]) == (
             "flights.carrier → airlines.carrier"
             " (100%: both columns are called 'carrier'; all of 16 different values are there)"
         )
         assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
-        assert store.suggest_relations("flights", "airlines") == found[:1]
-        assert store.relations == ()
+        assert store.relations.suggest("flights", "airlines") == found[:1]
+        assert not store.relations
 
 
 def test_numbers_have_to_be_called_like_what_they_point_at(tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_empty_tables_and_columns_suggest_nothing(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         for name in ("a", "b"):
             store[name].delete(ids=[0, 1])
-        assert store.suggest_relations() == ()
+        assert store.relations.suggest() == ()
         with pytest.raises(UnknownTable, match="'aa'"):
-            store.suggest_relations("aa")
+            store.relations.suggest("aa")
         job = Job()
         job.cancel()
-        store["a"].undo()
+        store["a"].history.undo()
         with pytest.raises(Cancelled):
-            store.suggest_relations(job=job)
+            store.relations.suggest(job=job)
 
 
 @pytest.mark.parametrize(

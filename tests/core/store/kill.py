@@ -147,7 +147,7 @@ class Writer:
         name, model, _ = self.some(0, 0)
         count, value = self.chance.randint(at_least, at_most), self.chance.randrange(1 << 40)
         data = pa.table({column: np.full(count, value) for column in model.columns})
-        first = self.store.catalog.table(self.store[name].table_id).next_id
+        first = self.store._catalog.table(self.store[name]._reader.table_id).next_id
         ids = np.append(model.ids, np.arange(first, first + count))
         grown = {c: np.append(values, np.full(count, value)) for c, values in model.columns.items()}
         return Step(
@@ -171,7 +171,7 @@ class Writer:
         after = model.next(**{column: np.full(len(model.ids), value, np.int64)})
         return Step(
             {**self.tables, name: after},
-            lambda: self.store[name].add_column(column, "int64", value),
+            lambda: self.store[name].columns.add(column, "int64", value),
             undoable=True,
         )
 
@@ -182,7 +182,9 @@ class Writer:
         column = self.chance.choice(list(model.columns))
         left = {c: values for c, values in model.columns.items() if c != column}
         after = replace(model.next(), columns=left)
-        return Step({**self.tables, name: after}, lambda: self.store[name].drop_column(column), undoable=True)
+        return Step(
+            {**self.tables, name: after}, lambda: self.store[name].columns.drop(column), undoable=True
+        )
 
     def rename_column(self) -> Step:
         name, model, _ = self.some(0, 0)
@@ -190,7 +192,7 @@ class Writer:
         columns = {new if c == old else c: values for c, values in model.columns.items()}
         after = replace(model.next(), columns=columns)
         return Step(
-            {**self.tables, name: after}, lambda: self.store[name].rename_column(old, new), undoable=True
+            {**self.tables, name: after}, lambda: self.store[name].columns.rename(old, new), undoable=True
         )
 
     def undo(self) -> Step | None:
@@ -201,7 +203,7 @@ class Writer:
             return None
         name, now = changed[0], self.tables[changed[0]]
         after = replace(before[name], version=now.version + 1)
-        return Step({**self.tables, name: after}, self.store[name].undo)
+        return Step({**self.tables, name: after}, self.store[name].history.undo)
 
     def together(self) -> Step:
         """A change of both tables."""
@@ -238,19 +240,19 @@ class Writer:
 
     def flush(self) -> Step:
         name, _, _ = self.some(0, 0)
-        return Step(self.tables, self.store[name].flush)
+        return Step(self.tables, self.store[name].maintenance.flush)
 
     def compact(self) -> Step:
         name, _, _ = self.some(0, 0)
         rows = self.chance.choice([None, 5_000])
-        return Step(self.tables, lambda: self.store[name].compact(rows, rows))
+        return Step(self.tables, lambda: self.store[name].maintenance.compact(rows, rows))
 
     def expire(self) -> Step:
         name, _, _ = self.some(0, 0)
 
         def work() -> None:
-            self.store[name].expire(keep_versions=self.chance.randint(1, 9))
-            self.store.vacuum()
+            self.store[name].maintenance.expire(keep_versions=self.chance.randint(1, 9))
+            self.store.maintenance.vacuum()
 
         return Step(self.tables, work)
 
@@ -339,14 +341,14 @@ def check(path: Path, told: Told) -> str:
         if found not in (told.done, told.begun):
             return f"the tables are neither as {told.changes} changes left them, nor as the next one does"
         for name in store.tables:
-            oldest = store[name].history()[0].version
+            oldest = store[name].history.commits()[0].version
             store[name].read(as_of=oldest)
-        known = store.catalog.known_paths()
+        known = store._catalog.known_paths()
         data = path / "data"
         stray += [
             str(p) for p in data.rglob("*") if p.is_file() and p.relative_to(data).as_posix() not in known
         ]
-        return "; ".join([*store.verify().problems, *(f"left over: {p}" for p in stray)])
+        return "; ".join([*store.maintenance.verify().problems, *(f"left over: {p}" for p in stray)])
 
 
 def main(times: int, seed: int) -> int:

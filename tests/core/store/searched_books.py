@@ -35,8 +35,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture
 def books(store: Store) -> Table:
     table = store.create_table("books", BOOKS)
-    table.create_index(["title", "body"], kind="fulltext", weights={"title": 2})
-    table.create_index("tags", kind="fulltext", language=None)
+    table.indexes.create(["title", "body"], kind="fulltext", weights={"title": 2})
+    table.indexes.create("tags", kind="fulltext", language=None)
     return table
 
 
@@ -44,10 +44,10 @@ def books(store: Store) -> Table:
 def placed(request: pytest.FixtureRequest, books: Table) -> Table:
     if request.param == "in two files":
         books.delete(ids=[4, 5])
-        books.flush()
-        books.undo()
+        books.maintenance.flush()
+        books.history.undo()
     if request.param != "pending":
-        books.flush()
+        books.maintenance.flush()
     return books
 
 

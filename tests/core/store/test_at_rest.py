@@ -39,7 +39,7 @@ def test_closing_a_store_flushes_many_pending_changes(tmp_path: Path) -> None:
         table = store["t"]
         assert (flushed(tmp_path), table.version) == (1, 2)
         assert table.read()["x"].to_pylist() == [-7] * 3_000 + list(range(3_000, ROWS))
-        table.undo()
+        table.history.undo()
         assert table.read()["x"].to_pylist() == list(range(ROWS))
 
 
@@ -56,7 +56,7 @@ def test_a_table_that_somebody_else_dropped_keeps_no_store_from_closing(
     many(store["t"])
     others.drop_table("t")
     with caplog.at_level(logging.WARNING):
-        store.flush_at_rest()
+        store.maintenance.flush_idle()
     assert "t: pending changes stay pending: t: the table is gone" in caplog.text
     left = store.create_table("u", pa.table({"x": pa.array(range(ROWS), pa.int64())}))
     many(left)
@@ -72,7 +72,7 @@ def test_who_changed_nothing_flushes_nothing(tmp_path: Path) -> None:
         with Store.open(tmp_path / "s") as other:
             assert other["t"].num_rows == ROWS
         assert flushed(tmp_path) == 0
-        store.flush_at_rest()
+        store.maintenance.flush_idle()
         assert flushed(tmp_path) == 1
 
 
@@ -84,7 +84,7 @@ def test_what_cannot_be_flushed_stays_pending_and_is_logged(
         with store.transaction():
             store["t"].update([{"_id": 0, "x": 1}])
             with caplog.at_level(logging.WARNING):
-                other.flush_at_rest()
+                other.maintenance.flush_idle()
         assert "stay pending" in caplog.text
         assert store["t"].read()["x"].to_pylist()[:2] == [1, -7]
 
@@ -93,7 +93,7 @@ def test_a_transaction_that_is_left_by_closing_flushes_nothing(tmp_path: Path) -
     store = made(tmp_path / "s")
     with pytest.raises(ZeroDivisionError), store.transaction():
         many(store["t"])
-        store.flush_at_rest()
+        store.maintenance.flush_idle()
         raise ZeroDivisionError
     store.close()
     assert flushed(tmp_path) == 0

@@ -40,14 +40,16 @@ def test_a_backup_opens_as_a_store_with_its_history_and_verifies(
     assert (done.copied, done.kept) == (2, 0)
     assert (inodes(tmp_path / "copy") == inodes(store.path)) is link
     with Store.open(tmp_path / "copy") as copy:
-        assert copy.verify().problems == ()
+        assert copy.maintenance.verify().problems == ()
         assert copy.tables == ["small", "t"]
         assert copy["t"].read().equals(store["t"].read())
-        assert [c.message for c in copy["t"].history()] == [c.message for c in store["t"].history()]
-        copy["t"].undo()
+        assert [c.message for c in copy["t"].history.commits()] == [
+            c.message for c in store["t"].history.commits()
+        ]
+        copy["t"].history.undo()
         copy["t"].insert([{"n": 9}])
-        copy["t"].compact()
-    assert store.verify().problems == ()
+        copy["t"].maintenance.compact()
+    assert store.maintenance.verify().problems == ()
     assert store["t"].get(1)["n"] == -1
 
 
@@ -61,7 +63,7 @@ def test_a_second_backup_copies_what_is_new_and_drops_what_is_gone(store: Store,
     with Store.open(tmp_path / "copy", read_only=True) as copy:
         assert copy.tables == ["small"]
         assert copy["small"].num_rows == 1_501
-        assert copy.verify().problems == ()
+        assert copy.maintenance.verify().problems == ()
     assert len(inodes(tmp_path / "copy")) == 1
 
 
@@ -71,7 +73,7 @@ def test_a_restored_backup_is_the_store_again(store: Store, tmp_path: Path) -> N
     store["t"].delete(ids=[0])
     with Store.restore_backup(tmp_path / "copy", tmp_path / "back") as back:
         assert back["t"].read().equals(rows)
-        assert back.verify().problems == ()
+        assert back.maintenance.verify().problems == ()
         back["t"].insert([{"n": 1}])
     with pytest.raises(StoreProblem, match="something here already"):
         Store.restore_backup(tmp_path / "copy", tmp_path / "back")
@@ -110,7 +112,7 @@ def test_a_file_that_was_damaged_in_the_backup_is_copied_again(store: Store, tmp
     done = store.backup(tmp_path / "copy")
     assert (done.copied, done.kept, done.damaged) == (2, 0, ())
     with Store.open(tmp_path / "copy") as copy:
-        assert copy.verify().problems == ()
+        assert copy.maintenance.verify().problems == ()
 
 
 def test_a_file_that_is_damaged_in_the_store_is_told_and_never_takes_a_whole_ones_place(
@@ -121,7 +123,7 @@ def test_a_file_that_is_damaged_in_the_store_is_told_and_never_takes_a_whole_one
     flipped(damaged)
     assert store.backup(tmp_path / "early").damaged == ()
     with Store.restore_backup(tmp_path / "early", tmp_path / "back") as back:
-        assert back.verify().problems == ()
+        assert back.maintenance.verify().problems == ()
     late = store.backup(tmp_path / "late")
     assert late.damaged == (damaged,)
     assert f"{damaged} is damaged: its checksum differs" in str(late)
@@ -162,7 +164,7 @@ def back_up(stop):
 
 def numbers():
     with Store.open(target, read_only=True) as copy:
-        report = copy.verify()
+        report = copy.maintenance.verify()
         assert all("no table names this file" in told for told in report.problems), report
         return copy["t"].read(["n"])["n"].to_pylist()
 
@@ -248,7 +250,7 @@ def test_a_cancelled_backup_leaves_nothing_and_the_last_one_whole(store: Store, 
         store.backup(tmp_path / "copy", job=job)
     with Store.open(tmp_path / "copy", read_only=True) as copy:
         assert copy["t"].num_rows == 30_000
-        assert copy.verify().problems == ()
+        assert copy.maintenance.verify().problems == ()
 
 
 def test_every_backup_made_beside_a_writer_is_whole(store: Store, tmp_path: Path) -> None:
@@ -261,7 +263,7 @@ def test_every_backup_made_beside_a_writer_is_whole(store: Store, tmp_path: Path
                 while not stop.is_set():
                     table.insert({"n": list(range(1_100))})
                     table.update([{"_id": 1, "n": table.version}])
-                    table.compact(rows_a_group=20_000, rows_a_file=20_000)
+                    table.maintenance.compact(rows_a_group=20_000, rows_a_file=20_000)
         except Exception as error:  # noqa: BLE001 -- shown by the test
             failed.append(error)
 
@@ -271,7 +273,7 @@ def test_every_backup_made_beside_a_writer_is_whole(store: Store, tmp_path: Path
         for number in range(4):
             store.backup(tmp_path / f"copy{number % 2}")
             with Store.open(tmp_path / f"copy{number % 2}", read_only=True) as copy:
-                assert copy.verify().problems == ()
+                assert copy.maintenance.verify().problems == ()
                 assert copy["t"].num_rows >= 30_000
     finally:
         stop.set()

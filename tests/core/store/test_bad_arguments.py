@@ -73,15 +73,15 @@ TEXTS: list[tuple[str, Ask]] = [
     ("the column name", lambda t: t.insert([{HALF: "x"}])),
     ("the column name", lambda t: t.insert([{HALF: 1, "a": 2}])),
     ("the column name", lambda t: t.insert({HALF: [1]})),
-    ("the column name", lambda t: t.add_column(HALF, "int64")),
-    ("the column name", lambda t: t.rename_column("a", HALF)),
+    ("the column name", lambda t: t.columns.add(HALF, "int64")),
+    ("the column name", lambda t: t.columns.rename("a", HALF)),
     ("the column name", lambda t: t.update_where(None, {"$set": {HALF: 1}})),
     ("the column name", lambda t: t.upsert([{"a": 99}], on="a", set_on_insert={HALF: 1})),
     ("the message", lambda t: t.insert(ROW, message=HALF)),
     ("the message", lambda t: t.insert(ROW * 5_000, message=HALF)),
     ("the message", lambda t: t.store.create_table("u", ROW, message=HALF)),
     ("the message", lambda t: t.store.transaction(HALF).__enter__()),
-    ("the version name", lambda t: t.name_version(HALF)),
+    ("the version name", lambda t: t.history.name_version(HALF)),
     ("the version", lambda t: t.as_of(HALF)),
     ("the metadata", lambda t: t.set_metadata({"k": HALF})),
 ]
@@ -90,12 +90,12 @@ TEXTS: list[tuple[str, Ask]] = [
 @pytest.mark.parametrize(("said", "ask"), [*KEYS, *COUNTS, *TEXTS])
 def test_what_means_nothing_is_refused(table: Any, said: str, ask: Ask) -> None:
     refused(table, ask, said)
-    assert table.store.verify().problems == ()
+    assert table.store.maintenance.verify().problems == ()
 
 
 def test_the_message_of_a_restore_is_refused_like_others(table: Any) -> None:
     table.insert(ROW)
-    refused(table, lambda t: t.restore(1, message=HALF), "the message")
+    refused(table, lambda t: t.history.restore(1, message=HALF), "the message")
 
 
 def test_a_limit_may_be_larger_than_any_table(table: Any) -> None:
@@ -124,7 +124,7 @@ def test_times_at_the_ends_of_the_calendar_are_times_like_others(table: Any, hou
             table.as_of(first)
     table.insert(ROW)
     for long_ago in (dt.timedelta.max, dt.datetime.min.replace(tzinfo=zone)):
-        assert table.expire(older_than=long_ago).expired == ()
+        assert table.maintenance.expire(older_than=long_ago).expired == ()
     for ahead in (dt.timedelta.min, -dt.timedelta(days=1)):
         with pytest.raises(BadData, match="a time to come"):
-            table.expire(older_than=ahead)
+            table.maintenance.expire(older_than=ahead)

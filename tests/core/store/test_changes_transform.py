@@ -51,7 +51,7 @@ def test_a_function_gives_new_values_and_new_columns_over_many_row_groups(store:
     assert np.array_equal(back["n"].to_numpy(), kept * 2)
     assert np.array_equal(back["odd"].to_numpy(zero_copy_only=False), kept % 2 == 1)
     assert np.array_equal(back["other"].to_numpy(), kept)
-    table.undo()
+    table.history.undo()
     assert table.schema.names == ["_id", "n", "other"]
     assert np.array_equal(table.read()["n"].to_numpy(), kept)
 
@@ -232,8 +232,8 @@ def test_a_function_cannot_change_the_table_it_makes_values_for(store: Store, to
         lambda: table.insert([{"n": 9, "other": 9}]),
         lambda: table.update([{"_id": 0, "n": 9}]),
         lambda: table.delete(ids=[0]),
-        table.undo,
-        table.flush,
+        table.history.undo,
+        table.maintenance.flush,
     )
     for change in changes:
 
@@ -267,7 +267,7 @@ def test_transform_refuses_a_function_that_only_leaves_columns_out(
     store: Store, drop: Callable[[pa.Table], Any]
 ) -> None:
     table = store.create_table("t", {"n": range(3), "word": ["a", "b", "c"]})
-    with pytest.raises(BadData, match=r"leaves out column 'word'.*Use drop_column\('word'\)"):
+    with pytest.raises(BadData, match=r"leaves out column 'word'.*Use table.columns.drop\('word'\)"):
         table.transform(drop)
     assert table.transform(lambda rows: {}).version == 1
     assert table.transform(lambda rows: rows).version == 1

@@ -52,7 +52,7 @@ def test_rows_are_updated_or_inserted_in_one_commit(store: Store) -> None:
         *PRICES[1:],
         {"code": "c", "size": None, "price": 5},
     ]
-    table.undo()
+    table.history.undo()
     assert rows(table) == PRICES
 
 

@@ -38,8 +38,8 @@ def test_columns_that_are_left_out_stay_as_they_are(wide: StoreType, on: str) ->
         given = [row | {"key": row["_id"] + 1} for row in given]
     assert wide["t"].update(given, on=on).updated == len(held)
     assert _held(wide) == [{**row, **new} for row, new in zip(held, given, strict=True)]
-    assert wide.verify().problems == ()
-    wide["t"].undo()
+    assert wide.maintenance.verify().problems == ()
+    wide["t"].history.undo()
     assert _held(wide) == held
 
 
@@ -91,8 +91,8 @@ def test_the_rows_given_change_and_the_others_stay(store: StoreType, shape: Call
     commit = store["t"].update(given)
     assert (commit.inserted, commit.updated, commit.deleted) == (0, len(given), 0)
     assert _held(store) == _changed(held, given)
-    assert store.verify().problems == ()
-    store["t"].undo()
+    assert store.maintenance.verify().problems == ()
+    store["t"].history.undo()
     assert _held(store) == held
 
 
@@ -115,7 +115,7 @@ def test_rows_found_by_a_key_change_and_keep_their_ids(
     new = {row["n"]: row for row in given}
     assert commit.updated == len(given)
     assert _held(store) == [{**row, **new.get(row["n"], {})} for row in held]
-    assert store.verify().problems == ()
+    assert store.maintenance.verify().problems == ()
 
 
 def test_all_rows_that_share_a_key_change(store: StoreType) -> None:
@@ -177,7 +177,7 @@ def test_a_commit_in_between_is_not_lost(store: StoreType) -> None:
 
     store["t"].update(pa.RecordBatchReader.from_batches(given.schema, meanwhile()))
     assert _held(store) == [*_changed(held, given.to_pylist()), {"_id": NEXT_ID, "n": 1, "m": 1}]
-    assert store.verify().problems == ()
+    assert store.maintenance.verify().problems == ()
 
 
 def test_a_transaction_takes_them_back(store: StoreType) -> None:

@@ -61,7 +61,7 @@ def pages(table: Any) -> list[dict]:
 
 def test_an_added_column_is_null_and_found_by_filters_sorts_views_and_sql(table: Any, store: Store) -> None:
     before = files(table)
-    table.add_column("late", bool, after="n")
+    table.columns.add("late", bool, after="n")
     assert table.schema.names == ["_id", "n", "late", "word", "half"]
     assert table.schema.field("late").type == pa.bool_()
     assert files(table) == before
@@ -75,24 +75,24 @@ def test_an_added_column_is_null_and_found_by_filters_sorts_views_and_sql(table:
 
 def test_a_default_fills_the_rows_that_are_there(table: Any) -> None:
     table.delete(ids=[0])
-    done = table.add_column("price", default=Decimal("1.50"), type=pa.decimal128(9, 2))
+    done = table.columns.add("price", default=Decimal("1.50"), type=pa.decimal128(9, 2))
     assert done.updated == table.num_rows
     assert set(table.read()["price"].to_pylist()) == {Decimal("1.50")}
     table.insert([{"n": 5}])
     assert table.read()["price"].to_pylist()[-1] is None
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     assert table.schema.names == ["_id", "n", "word", "half"]
-    table.redo()
+    table.history.redo()
     assert table.count(col("price") == Decimal("1.50")) == table.num_rows
 
 
 def test_the_type_of_a_new_column_can_be_said_in_several_ways(store: Store) -> None:
     table = store.create_table("t", [{"n": 1}])
     for name, given in {"a": "int16", "b": float, "c": pa.list_(pa.string()), "d": "text"}.items():
-        table.add_column(name, given)
-    table.add_column("e", default=dt.date(2020, 1, 1))
-    table.add_column("f", default={"x": 1}, after="_id")
+        table.columns.add(name, given)
+    table.columns.add("e", default=dt.date(2020, 1, 1))
+    table.columns.add("f", default={"x": 1}, after="_id")
     types = " ".join(str(t).replace(" ", "") for t in table.schema.types)
     assert types == "int64 struct<x:int64> int64 int16 double list<item:string> string date32[day]"
     assert table.get(0)["f"] == {"x": 1}
@@ -101,19 +101,19 @@ def test_the_type_of_a_new_column_can_be_said_in_several_ways(store: Store) -> N
 def test_adding_refuses_what_it_cannot_mean(table: Any) -> None:
     version = table.version
     with pytest.raises(BadData, match="has a column 'n' already"):
-        table.add_column("n", int)
+        table.columns.add("n", int)
     with pytest.raises(BadData, match="needs a name"):
-        table.add_column("", int)
+        table.columns.add("", int)
     with pytest.raises(BadData, match="_id"):
-        table.add_column("_id", int)
+        table.columns.add("_id", int)
     with pytest.raises(UnknownType, match="Did you mean 'int64'"):
-        table.add_column("x", "int46")
+        table.columns.add("x", "int46")
     with pytest.raises(BadData, match="column 'x' needs a type"):
-        table.add_column("x")
+        table.columns.add("x")
     with pytest.raises(BadData, match="300 does not fit column 'x' of type int8"):
-        table.add_column("x", pa.int8(), default=300)
+        table.columns.add("x", pa.int8(), default=300)
     with pytest.raises(UnknownColumn, match="Did you mean 'word'"):
-        table.add_column("x", int, after="wodr")
+        table.columns.add("x", int, after="wodr")
     assert table.version == version
 
 
@@ -123,30 +123,30 @@ def test_adding_refuses_what_it_cannot_mean(table: Any) -> None:
 def test_a_dropped_column_is_gone_everywhere_and_comes_back_with_undo(table: Any, store: Store) -> None:
     before, whole = files(table), table.read()
     table.update([{"_id": 2, "word": "changed"}])
-    table.drop_column("word", "half")
+    table.columns.drop("word", "half")
     assert table.read(limit=1).to_pylist() == [{"_id": 0, "n": 0}]
     assert files(table) == before
     with pytest.raises(UnknownColumn):
         table.read(where=col("word") == "w1")
     with pytest.raises(LamellaError):
         store.sql("select word from t")
-    table.add_column("word", int)
+    table.columns.add("word", int)
     assert table.get(2) == {"_id": 2, "n": 2, "word": None}
-    table.undo()
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
+    table.history.undo()
     assert table.read().equals(whole)
 
 
 def test_the_last_column_may_go_and_rows_stay(table: Any, store: Store) -> None:
     rows = table.num_rows
-    table.drop_column("n", "word", "half")
+    table.columns.drop("n", "word", "half")
     assert table.num_rows == rows
     assert table.read().column_names == ["_id"]
     assert store.sql("select count(*) n from t").to_pylist() == [{"n": rows}]
     table.insert([{"again": 1}])
     assert table.get(rows) == {"_id": rows, "again": 1}
-    table.flush()
+    table.maintenance.flush()
     assert table.get(rows) == {"_id": rows, "again": 1}
     assert table.num_rows == rows + 1
 
@@ -154,7 +154,7 @@ def test_the_last_column_may_go_and_rows_stay(table: Any, store: Store) -> None:
 def test_renamed_columns_can_swap_their_names(table: Any, store: Store) -> None:
     before = files(table)
     table.update([{"_id": 1, "word": "new"}])
-    table.rename_columns({"n": "word", "word": "n"})
+    table.columns.rename({"n": "word", "word": "n"})
     assert table.get(1) == {"_id": 1, "word": 1, "n": "new", "half": 0.5}
     assert files(table) == before
     assert table.read(where=col("word") == 2)["n"].to_pylist() == ["w2"]
@@ -162,13 +162,13 @@ def test_renamed_columns_can_swap_their_names(table: Any, store: Store) -> None:
     assert store.sql("select n from t where word = 2").to_pylist() == [{"n": "w2"}]
     assert pages(table)[0]["word"] == table.num_rows - 1
     table.insert([{"word": 7, "n": "x"}])
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     assert table.get(1) == {"_id": 1, "n": 1, "word": "new", "half": 0.5}
 
 
 def test_names_may_differ_in_case_only_and_be_what_sql_reserves(table: Any) -> None:
-    table.rename_columns({"word": "N", "half": "select"})
+    table.columns.rename({"word": "N", "half": "select"})
     assert table.read(where=col("N") == "w2")["n"].to_pylist() == [2]
     assert table.read(where=col("select") == 1.0)["N"].to_pylist() == ["w2"]
     assert table.read(sort=["-N"], limit=1).num_rows == 1
@@ -184,23 +184,23 @@ def test_renaming_refuses_what_is_taken_unknown_or_the_tables_own(table: Any) ->
         ("wrod", "x", "Did you mean 'word'"),
     ]:
         with pytest.raises(LamellaError, match=said):
-            table.rename_column(old, new)
+            table.columns.rename(old, new)
     with pytest.raises(BadData, match="has a column 'x' already"):
-        table.rename_columns({"n": "x", "word": "x"})
+        table.columns.rename({"n": "x", "word": "x"})
     with pytest.raises(BadData, match="the table's own"):
-        table.drop_column("_id")
+        table.columns.drop("_id")
     with pytest.raises(BadData, match="named twice"):
-        table.reorder_columns(["n", "n"])
-    assert table.rename_column("n", "n").version == version
+        table.columns.reorder(["n", "n"])
+    assert table.columns.rename("n", "n").version == version
     assert table.version == version
 
 
 def test_columns_named_come_first_and_the_others_behind(table: Any) -> None:
-    table.reorder_columns(["half", "word"])
+    table.columns.reorder(["half", "word"])
     assert table.schema.names == ["_id", "half", "word", "n"]
     assert table.get(2) == {"_id": 2, "half": 1.0, "word": "w2", "n": 2}
-    assert table.reorder_columns(["half"]).version == table.version
-    table.undo()
+    assert table.columns.reorder(["half"]).version == table.version
+    table.history.undo()
     assert table.schema.names == ["_id", "n", "word", "half"]
 
 
@@ -210,7 +210,7 @@ def test_columns_named_come_first_and_the_others_behind(table: Any) -> None:
 def test_widening_writes_nothing_and_holds_everywhere(table: Any, store: Store) -> None:
     before = files(table)
     table.update([{"_id": 1, "n": 100}])
-    table.cast_column("n", pa.int64())
+    table.columns.cast("n", pa.int64())
     assert files(table) == before
     assert table.schema.field("n").type == pa.int64()
     table.update([{"_id": 2, "n": 2**40}])
@@ -219,8 +219,8 @@ def test_widening_writes_nothing_and_holds_everywhere(table: Any, store: Store) 
     assert table.read(sort=["-n"], limit=1)["_id"].to_pylist() == [2]
     assert store.sql("select max(n) m from t").to_pylist() == [{"m": 2**40}]
     assert table.batches(["n"]).read_all().schema.field("n").type == pa.int64()
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     assert table.schema.field("n").type == pa.int32()
     assert table.get(2)["n"] == 2
 
@@ -246,7 +246,7 @@ def test_every_widening_reads_as_the_new_type(
 ) -> None:
     table = one(store, values)
     before = files(table)
-    table.cast_column("x", kind)
+    table.columns.cast("x", kind)
     assert files(table) == before
     assert table.schema.field("x").type == kind
     assert first(table, len(values)) == expected
@@ -257,7 +257,7 @@ def test_every_widening_reads_as_the_new_type(
         hits = table.num_rows * sum(v == value for v in expected) // len(values)
         assert table.count(col("x") == value) == hits
     assert table.read(sort=["-x"], limit=2).schema.field("x").type == kind
-    table.flush()
+    table.maintenance.flush()
     assert first(table, len(values)) == expected
 
 
@@ -287,17 +287,17 @@ def test_a_cast_converts_every_value_and_undo_brings_the_old_ones(
 ) -> None:
     table = one(store, values)
     old = first(table, len(values))
-    version = table.cast_column("x", kind).version
+    version = table.columns.cast("x", kind).version
     assert first(table, len(values)) == expected
     assert table.schema.names == ["_id", "x"]
     assert table.count(col("x").is_null()) == table.read()["x"].null_count
     table.update([{"_id": 0, "x": None}])
     assert first(table, len(values)) == [None, *expected[1:]]
-    table.flush()
+    table.maintenance.flush()
     assert first(table, len(values)) == [None, *expected[1:]]
-    table.undo()
+    table.history.undo()
     assert table.version > version
-    table.undo()
+    table.history.undo()
     assert str(first(table, len(values))) == str(old)
     assert table.schema.field("x").type == values.type
 
@@ -326,11 +326,11 @@ def test_a_cast_that_would_lose_a_value_is_refused_by_name(
     table = one(store, values)
     before, version = table.read(), table.version
     with pytest.raises(BadData, match="column 'x' holds") as refused:
-        table.cast_column("x", kind)
+        table.columns.cast("x", kind)
     assert named in refused.value.what
     assert table.version == version
     assert str(table.read().to_pylist()) == str(before.to_pylist())  # NaN is not equal to itself
-    table.cast_column("x", kind, on_error="null")
+    table.columns.cast("x", kind, on_error="null")
     kept = pa.array(first(table, len(values)))
     assert kept.null_count > values.null_count
 
@@ -345,22 +345,22 @@ def test_what_is_too_fine_can_be_cut_when_asked(store: Store) -> None:
         (pa.array([0], pa.timestamp("us", "Asia/Tokyo")), pa.timestamp("us"), [dt.datetime(1970, 1, 1, 9)]),
     ]:
         table = one(store, values)
-        table.cast_column("x", kind, lossy=True)
+        table.columns.cast("x", kind, lossy=True)
         assert first(table, len(values)) == expected
     table = one(store, pa.array([1.5, 1e300, float("nan")]))
     with pytest.raises(BadData, match="1e\\+300"):
-        table.cast_column("x", int, lossy=True)
-    table.cast_column("x", int, lossy=True, on_error="null")
+        table.columns.cast("x", int, lossy=True)
+    table.columns.cast("x", int, lossy=True, on_error="null")
     assert first(table, 3) == [1, None, None]
 
 
 def test_casts_without_a_meaning_are_refused(table: Any) -> None:
     with pytest.raises(TypeConflict, match="column 'n' is int32 and cannot become date32"):
-        table.cast_column("n", "date32")
+        table.columns.cast("n", "date32")
     with pytest.raises(TypeConflict, match="cannot become list"):
-        table.cast_column("n", pa.list_(pa.int64()))
+        table.columns.cast("n", pa.list_(pa.int64()))
     with pytest.raises(BadData, match="on_error"):
-        table.cast_column("n", int, on_error="ignore")
+        table.columns.cast("n", int, on_error="ignore")
 
 
 def test_a_cast_column_sees_pending_changes_and_leaves_deleted_rows_out(table: Any) -> None:
@@ -368,11 +368,11 @@ def test_a_cast_column_sees_pending_changes_and_leaves_deleted_rows_out(table: A
     table.update_where(None, {"$set": {"word": "8"}})
     table.update([{"_id": 2, "word": "not a number"}])
     table.delete(ids=[2])
-    table.cast_column("word", int)
+    table.columns.cast("word", int)
     assert set(table.read()["word"].to_pylist()) == {8}
     assert table.read(where=col("word") > 7).num_rows == table.num_rows
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     assert table.get(2)["word"] == "not a number"
 
 
@@ -381,26 +381,26 @@ def test_a_cast_column_sees_pending_changes_and_leaves_deleted_rows_out(table: A
 
 def test_metadata_of_table_and_columns_is_kept_shown_and_undone(table: Any) -> None:
     table.set_metadata({"source": "a survey", "unit": "none"})
-    table.set_metadata({"unit": "km"}, column="half")
+    table.columns.set_metadata("half", {"unit": "km"})
     assert table.metadata == {"source": "a survey", "unit": "none"}
-    assert table.column_metadata("half") == {"unit": "km"}
+    assert table.columns.metadata("half") == {"unit": "km"}
     table.set_metadata({"unit": None, b"raw": b"\xff"})
     assert table.schema.metadata == {b"source": b"a survey", b"raw": b"\xff"}
     assert table.schema.field("half").metadata == {b"unit": b"km"}
-    table.rename_column("half", "distance")
-    table.cast_column("distance", "float32", lossy=True)
-    assert table.column_metadata("distance") == {"unit": "km"}
+    table.columns.rename("half", "distance")
+    table.columns.cast("distance", "float32", lossy=True)
+    assert table.columns.metadata("distance") == {"unit": "km"}
     for _ in range(3):
-        table.undo()
+        table.history.undo()
     assert table.metadata == {"source": "a survey", "unit": "none"}
-    table.drop_column("half")
-    table.undo()
-    assert table.column_metadata("half") == {"unit": "km"}
+    table.columns.drop("half")
+    table.history.undo()
+    assert table.columns.metadata("half") == {"unit": "km"}
     assert table.set_metadata({"unit": "none"}).version == table.version
     with pytest.raises(UnknownColumn):
-        table.set_metadata({"a": "b"}, column="hlaf")
+        table.columns.set_metadata("hlaf", {"a": "b"})
     with pytest.raises(BadData):
-        table.set_metadata({"a": "b"}, column="_id")
+        table.columns.set_metadata("_id", {"a": "b"})
 
 
 @pytest.mark.parametrize("rows", SIZES.values())
@@ -416,7 +416,7 @@ def test_what_arrow_notes_about_data_is_kept_with_the_table(store: Store, tmp_pa
     with Store.open(store.path) as again:
         table = again["noted"]
         assert table.metadata == {"pandas": "{}", "geo": "{...}"}
-        assert table.column_metadata("n") == {"unit": "km"}
+        assert table.columns.metadata("n") == {"unit": "km"}
         assert table.schema.remove_metadata().equals(table.read().schema)
         table.insert(data)
         assert table.metadata["geo"] == "{...}"

@@ -21,7 +21,7 @@ from lamella import Store, col
 from lamella.core.errors import BadData, Cancelled
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import FileSegment
-from lamella.core.store.publish import ATTEMPTS
+from lamella.core.store.commit import ATTEMPTS
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_small_files_and_pending_rows_become_one_file(store: Store) -> None:
     table.update([{"n": 1, "label": "pending"}, {"n": 1_600, "label": None}], on="n")
     table.delete(where=col("n").is_in([2, 700]))
     rows, version = table.read(), table.version
-    done = table.compact()
+    done = table.maintenance.compact()
     assert table.read().equals(rows)
     assert table.version == version
     assert [groups(path) for path in files(table)] == [[2_703]]
@@ -74,9 +74,9 @@ def test_small_files_and_pending_rows_become_one_file(store: Store) -> None:
 
 def test_a_table_in_good_order_is_left_alone(store: Store) -> None:
     table = pieces(store, [1_500, 1_200])
-    table.compact()
+    table.maintenance.compact()
     before = files(table)
-    again = table.compact()
+    again = table.maintenance.compact()
     assert files(table) == before
     assert again.rewritten == 0
     assert "in good order already" in str(again)
@@ -84,11 +84,11 @@ def test_a_table_in_good_order_is_left_alone(store: Store) -> None:
 
 def test_only_the_files_that_need_it_are_rewritten(store: Store) -> None:
     table = store.create_table("t", many(6_000))
-    table.compact(rows_a_group=1_000, rows_a_file=2_000)
+    table.maintenance.compact(rows_a_group=1_000, rows_a_file=2_000)
     before = files(table)
     assert [groups(path) for path in before] == [[1_000, 1_000]] * 3
     table.update([{"_id": 2_500, "n": -1}])
-    done = table.compact(rows_a_group=1_000, rows_a_file=2_000)
+    done = table.maintenance.compact(rows_a_group=1_000, rows_a_file=2_000)
     after = files(table)
     assert (after[0], after[2]) == (before[0], before[2])
     assert after[1] != before[1]
@@ -100,44 +100,44 @@ def test_only_the_files_that_need_it_are_rewritten(store: Store) -> None:
 def test_row_groups_and_files_get_the_size_asked_for(store: Store, group: int, file: int) -> None:
     table = pieces(store, [1_100, 1_300, 1_200])
     rows = table.read()
-    table.compact(rows_a_group=group, rows_a_file=file)
+    table.maintenance.compact(rows_a_group=group, rows_a_file=file)
     assert table.read().equals(rows)
     sizes = [groups(path) for path in files(table)]
     assert all(size <= group for groups_of in sizes for size in groups_of)
     assert all(size == group for groups_of in sizes for size in groups_of[:-1])
     assert all(sum(groups_of) <= file for groups_of in sizes)
     assert all(sum(a) + sum(b) > file for a, b in itertools.pairwise(sizes))
-    assert table.compact(rows_a_group=group, rows_a_file=file).rewritten == 0
+    assert table.maintenance.compact(rows_a_group=group, rows_a_file=file).rewritten == 0
 
 
 def test_sizes_that_make_no_sense_are_refused(store: Store) -> None:
     table = store.create_table("t", many(10))
     for group, file in [(0, 10), (20, 10), (-1, None)]:
         with pytest.raises(BadData, match="t: row"):
-            table.compact(rows_a_group=group, rows_a_file=file)
+            table.maintenance.compact(rows_a_group=group, rows_a_file=file)
 
 
 def test_a_table_whose_rows_are_all_deleted_keeps_its_columns_and_counter(store: Store) -> None:
     table = store.create_table("t", many(3_000))
     table.delete(where=col("n") >= 0)
-    table.compact()
+    table.maintenance.compact()
     assert files(table) == []
     assert table.schema.names == ["_id", "n", "label"]
     table.insert([{"n": 1}])
     assert table.read()["_id"].to_pylist() == [3_000]
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     assert table.num_rows == 3_000
 
 
 def test_deleted_segments_are_not_even_read(store: Store) -> None:
     table = store.create_table("t", many(6_000))
-    table.compact(rows_a_group=1_000, rows_a_file=2_000)
+    table.maintenance.compact(rows_a_group=1_000, rows_a_file=2_000)
     gone = files(table)[1]
     table.delete(ids=range(2_000, 4_000))
     assert gone in files(table)
     gone.write_bytes(b"unreadable")
-    table.compact()
+    table.maintenance.compact()
     assert gone not in files(table)
     assert table.num_rows == 4_000
 
@@ -146,19 +146,19 @@ def test_compaction_is_invisible_to_history(store: Store) -> None:
     table = pieces(store, [1_500, 1_200])
     table.update([{"_id": 5, "n": -5}])
     table.delete(ids=[6])
-    versions = [c.version for c in table.history()]
-    table.compact()
-    assert [c.version for c in table.history()] == versions
-    table.undo()
+    versions = [c.version for c in table.history.commits()]
+    table.maintenance.compact()
+    assert [c.version for c in table.history.commits()] == versions
+    table.history.undo()
     assert table.get(6)["n"] == 6
-    table.compact()
-    table.undo()
+    table.maintenance.compact()
+    table.history.undo()
     assert table.get(5)["n"] == 5
-    table.redo()
-    table.redo()
+    table.history.redo()
+    table.history.redo()
     assert table.get(5)["n"] == -5
     assert table.get(6) is None
-    table.compact()
+    table.maintenance.compact()
     assert table.get(5)["n"] == -5
 
 
@@ -182,12 +182,12 @@ MEDDLING: dict[str, Callable[[Any], Any]] = {
     "an update of what is being rewritten": lambda t: t.update([{"_id": 7, "n": 1000 + t.version}]),
     "rows that come in": lambda t: t.insert([{"n": 1}]),
     "a delete": lambda t: t.delete(ids=[int(t.read(limit=1)["_id"][0].as_py())]),
-    "an undo of what is being worked in": lambda t: t.undo(),
-    "an undo and a redo": lambda t: (t.undo(), t.redo()),
-    "a flush": lambda t: t.flush(),
+    "an undo of what is being worked in": lambda t: t.history.undo(),
+    "an undo and a redo": lambda t: (t.history.undo(), t.history.redo()),
+    "a flush": lambda t: t.maintenance.flush(),
     "a large update": lambda t: t.update_where(None, {"$set": {"n": t.version}}),
-    "a renamed column": lambda t: t.rename_column("n", "m"),
-    "another compaction": lambda t: t.compact(),
+    "a renamed column": lambda t: t.columns.rename("n", "m"),
+    "another compaction": lambda t: t.maintenance.compact(),
 }
 
 
@@ -199,27 +199,28 @@ TIMES = [(name, times) for name in MEDDLING for times in (1, 5) if times == 1 or
 def test_what_others_commit_meanwhile_is_kept(store: Store, meddled: str, times: int) -> None:
     table, twin = twins(store)
     job = Meddling(lambda: MEDDLING[meddled](table), times)
-    table.compact(job=job)
+    table.maintenance.compact(job=job)
     happened = times - job.left
     assert happened
     for _ in range(happened):
         MEDDLING[meddled](twin)
     assert table.read().equals(twin.read())
-    table.compact()
+    table.maintenance.compact()
     assert table.read().equals(twin.read())
     assert len(files(table)) == 1
-    while table.undoable():
-        table.undo()
-        twin.undo()
+    while table.history.undoable():
+        table.history.undo()
+        twin.history.undo()
         assert table.read().equals(twin.read())
 
 
 def test_a_busy_table_is_compacted_all_the_same(store: Store) -> None:
     table, _ = twins(store)
     busy = Meddling(
-        lambda: (table.update([{"_id": 3, "n": table.version}]), table.flush()), SEGMENTS * ATTEMPTS
+        lambda: (table.update([{"_id": 3, "n": table.version}]), table.maintenance.flush()),
+        SEGMENTS * ATTEMPTS,
     )
-    table.compact(job=busy)
+    table.maintenance.compact(job=busy)
     assert busy.left == 0
     assert len(files(table)) == 1
     assert table.get(3)["n"] == table.version - 1
@@ -242,7 +243,7 @@ def test_a_cancelled_compaction_leaves_no_file_behind(store: Store) -> None:
     job = Job()
     job.cancel()
     with pytest.raises(Cancelled):
-        table.compact(job=job)
+        table.maintenance.compact(job=job)
     assert set(store.path.rglob("*.parquet")) == before
     assert list((store.path / "tmp").iterdir()) == []
     assert table.read().equals(rows)
@@ -276,14 +277,14 @@ def same(found: list[dict], rows: list[dict]) -> bool:
 def test_the_files_are_the_table_for_every_reader_of_parquet(store: Store) -> None:
     table = store.create_table("t", pa.concat_tables([ODD] * 500))
     table.insert(ODD)
-    table.rename_columns({"n": "text", "text": "n"})
-    table.cast_column("x", "float32")
-    table.add_column("new", int)
-    table.drop_column("flag")
-    table.reorder_columns(["zoned"])
+    table.columns.rename({"n": "text", "text": "n"})
+    table.columns.cast("x", "float32")
+    table.columns.add("new", int)
+    table.columns.drop("flag")
+    table.columns.reorder(["zoned"])
     table.update([{"_id": 1, "tags": ["set"], "new": 7}])
     table.delete(ids=[0])
-    table.compact(rows_a_group=400, rows_a_file=800)
+    table.maintenance.compact(rows_a_group=400, rows_a_file=800)
     rows, paths = table.read().to_pylist(), [str(path) for path in files(table)]
     assert len(paths) == 2
     with duckdb.connect() as connection:
@@ -299,10 +300,10 @@ def test_the_files_are_the_table_for_every_reader_of_parquet(store: Store) -> No
 def test_columns_without_nulls_are_written_as_such_and_compaction_settles(store: Store) -> None:
     table = store.create_table("t", many(1_500))
     table.insert(pa.table({"n": pa.nulls(1_500, pa.int64()), "label": ["x"] * 1_500}))
-    table.compact()
+    table.maintenance.compact()
     schema = pq.ParquetFile(files(table)[0]).schema_arrow
     assert {f.name: f.nullable for f in schema} == {"_id": False, "n": True, "label": False}
-    assert table.compact().rewritten == 0
+    assert table.maintenance.compact().rewritten == 0
 
 
 def test_only_columns_that_hold_or_gained_a_null_are_nullable_after_compaction(store: Store) -> None:
@@ -311,7 +312,7 @@ def test_only_columns_that_hold_or_gained_a_null_are_nullable_after_compaction(s
     table.update([{"_id": 7, "gains": None}, {"_id": 8, "gains": 3}])
     table.insert([{"full": 5, "gains": 1, "had": 2}])
     expected = table.read().to_pylist()
-    table.compact()
+    table.maintenance.compact()
     assert table.read().to_pylist() == expected
     schema = pq.ParquetFile(files(table)[0]).schema_arrow
     assert [field.name for field in schema if field.nullable] == ["gains", "had"]

@@ -25,49 +25,49 @@ def table(store: Store) -> Any:
         "t", pa.table({"n": pa.array(range(30_000), pa.int32()), "word": ["w"] * 30_000})
     )
     made.insert([{"n": -1, "word": None}])
-    made.cast_column("n", "int64")
+    made.columns.cast("n", "int64")
     made.update([{"_id": i, "n": 2**40} for i in range(0, 30_000, 2)])
     made.update([{"_id": 1, "word": "pending"}])
     made.delete(ids=[2, 3])
-    made.drop_column("word")
-    made.undo()
+    made.columns.drop("word")
+    made.history.undo()
     made.set_metadata({"source": "here"})
-    made.set_metadata({"unit": "km"}, column="n")
+    made.columns.set_metadata("n", {"unit": "km"})
     return made
 
 
 def test_a_copy_is_the_same_table_and_goes_its_own_way(store: Store, table: Any) -> None:
-    rows, last = table.read(), table.history()[-1].version
+    rows, last = table.read(), table.history.commits()[-1].version
     copy = store.copy_table("t", "copy")
     assert store.tables == ["copy", "t"]
     assert copy.read().equals(rows)
     assert copy.schema.equals(table.schema, check_metadata=True)
-    assert [c.message for c in copy.history()] == ["copy of t"]
-    assert copy.undoable() is None
+    assert [c.message for c in copy.history.commits()] == ["copy of t"]
+    assert copy.history.undoable() is None
     copy.update([{"_id": 1, "n": 5}])
     ids = copy.insert([{"n": 1}]) and copy.read()["_id"].to_pylist()[-1]
     assert ids > rows["_id"].to_pylist()[-1]
-    assert copy.add_column("more", int)
+    assert copy.columns.add("more", int)
     assert table.read().equals(rows)
-    assert table.history()[-1].version == last
+    assert table.history.commits()[-1].version == last
     for _ in range(3):
-        copy.undo()
+        copy.history.undo()
     assert copy.read().equals(rows)
-    assert store.verify().problems == ()
+    assert store.maintenance.verify().problems == ()
 
 
 def test_a_copy_outlives_the_original_and_a_restart(store: Store, table: Any) -> None:
     rows = table.read()
     store.copy_table("t", "copy")
     store.drop_table("t")
-    store.vacuum()
+    store.maintenance.vacuum()
     store.close()
     with Store.open(store.path) as again:
         assert again["copy"].read().equals(rows)
-        again["copy"].compact()
-        again.vacuum()
+        again["copy"].maintenance.compact()
+        again.maintenance.vacuum()
         assert again["copy"].read().equals(rows)
-        assert again.verify().problems == ()
+        assert again.maintenance.verify().problems == ()
 
 
 def test_copying_refuses_names_that_are_taken_or_unknown(store: Store, table: Any) -> None:
@@ -96,27 +96,33 @@ def test_a_renamed_table_is_the_same_for_whoever_has_it_open(store: Store, table
 
 
 def test_the_summary_of_a_table_fits_a_screen_and_tells_what_it_takes(store: Store, table: Any) -> None:
-    text = table.summary()
+    text = table.maintenance.summary()
     assert text.startswith("t: 29,999 rows, 2 columns\n")
     lines = {words[0]: words for words in map(str.split, text.splitlines()) if words}
-    assert lines["versions"][1:] == [f"{len(table.history())},", "the", "newest", "is", str(table.version)]
+    assert lines["versions"][1:] == [
+        f"{len(table.history.commits())},",
+        "the",
+        "newest",
+        "is",
+        str(table.version),
+    ]
     assert lines["pending"][-3:] == ["2", "deleted", "rows"]
     assert lines["metadata"] == ["metadata", "source"]
     assert lines["n"][1] == "int64"
     assert "delta_binary_packed" in lines["n"]
     assert int(lines["n"][-1].replace(",", "")) > 0
-    table.compact()
-    assert " 0 rows, 0 changed cells, 0 deleted rows" in table.summary()
+    table.maintenance.compact()
+    assert " 0 rows, 0 changed cells, 0 deleted rows" in table.maintenance.summary()
     store.create_table("wide", [{f"c{i}": i for i in range(100)}])
-    assert len(store["wide"].summary().splitlines()) < 50
-    assert "… and 61 more columns" in store["wide"].summary()
-    assert "t: 29,999 rows" in store.summary()
-    assert "wide: 1 row," in store.summary()
+    assert len(store["wide"].maintenance.summary().splitlines()) < 50
+    assert "… and 61 more columns" in store["wide"].maintenance.summary()
+    assert "t: 29,999 rows" in store.maintenance.summary()
+    assert "wide: 1 row," in store.maintenance.summary()
 
 
 def test_a_summary_knows_the_parts_of_nested_columns(store: Store) -> None:
     rows = [{"a": {"b": i, "c": [str(i)]}, "a.b": 1} for i in range(1_500)]
-    lines = store.create_table("nested", rows).summary().splitlines()
+    lines = store.create_table("nested", rows).maintenance.summary().splitlines()
     assert sum(line.strip().startswith("a ") for line in lines) == 1
     sizes = [
         int(line.split()[-1].replace(",", "")) for line in lines if line.strip().startswith(("a ", "a.b "))

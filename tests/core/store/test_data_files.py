@@ -79,7 +79,7 @@ def test_columns_without_nulls_are_required_file_by_file(tmp_path: Path) -> None
         assert sorted(required, key=len) == [{"_id", "a"}, {"_id", "a", "b"}]
         assert table.count(col("b").is_null()) == 1
         table.update_where([0], {"$set": {"a": None}})
-        table.flush()
+        table.maintenance.flush()
         assert table.read(columns=["a"]).column("a").null_count == 1
 
 

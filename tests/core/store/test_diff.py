@@ -40,7 +40,7 @@ def test_rows_and_cells_that_differ(store: Store) -> None:
     table.update([{"_id": 1, "n": 10}, {"_id": 2, "n": 2}])
     table.delete(ids=[0, 9])
     table.insert([{"n": -1, "word": "new"}])
-    diff = table.diff(1)
+    diff = table.history.diff(1)
     found = diff.summary()
     assert (diff.versions, found.added, found.removed, found.changed) == ((1, 4), 1, 2, 1)
     assert found.cells == {"n": 1} and found and not found.columns
@@ -48,7 +48,7 @@ def test_rows_and_cells_that_differ(store: Store) -> None:
     assert diff.changed("word").num_rows == 0
     assert diff.removed()["_id"].to_pylist() == [0, 9]
     assert diff.added().to_pylist() == [{"_id": 3_000, "n": -1, "word": "new"}]
-    back = table.diff(4, 1)
+    back = table.history.diff(4, 1)
     assert back.changed("n").to_pylist() == [{"_id": 1, "before": 10, "after": 1}]
     assert back.added().equals(diff.removed()) and back.removed().equals(diff.added())
     with pytest.raises(UnknownColumn, match="Did you mean 'word'"):
@@ -59,38 +59,38 @@ def test_a_version_does_not_differ_from_itself_nor_from_its_files_in_another_ord
     table = store.create_table("t", {"n": list(range(3_000))})
     table.update([{"_id": 1, "n": 10}])
     before = table.as_of(2)
-    table.flush()
-    table.compact()
-    table.undo()
-    table.redo()
-    assert not table.diff(2).summary() and not table.diff(2, 2).summary()
-    assert table.diff(1, 4).summary().changed == 1
+    table.maintenance.flush()
+    table.maintenance.compact()
+    table.history.undo()
+    table.history.redo()
+    assert not table.history.diff(2).summary() and not table.history.diff(2, 2).summary()
+    assert table.history.diff(1, 4).summary().changed == 1
     assert before.read().equals(table.read())
 
 
 def test_columns_are_told_by_their_ids(store: Store) -> None:
     table = store.create_table("t", {"a": [1, 2], "b": ["x", "y"], "c": [True, False], "d": [1.5, None]})
-    table.rename_column("a", "d2")
-    table.drop_column("b")
+    table.columns.rename("a", "d2")
+    table.columns.drop("b")
     table.insert([{"b": "again", "d": 2.5}])
-    table.cast_column("c", pa.string())
-    table.reorder_columns(["b", "d"])
-    diff = table.diff(1)
+    table.columns.cast("c", pa.string())
+    table.columns.reorder(["b", "d"])
+    diff = table.history.diff(1)
     assert diff.columns.renamed == (("a", "d2"),)
     assert (diff.columns.added, diff.columns.removed) == (("b",), ("b",))
     assert diff.columns.retyped == (("c", pa.bool_(), pa.string()),)
     assert diff.columns.reordered
     assert diff.summary().added == 1
     assert diff.changed("c").schema.types == [pa.int64(), pa.bool_(), pa.string()]
-    assert not table.diff(1, 1).columns
+    assert not table.history.diff(1, 1).columns
 
 
 def test_a_column_that_is_new_was_null_before(store: Store) -> None:
     table = store.create_table("t", {"a": [1, 2, 3]})
     table.update([{"_id": 1, "b": 5}])
-    diff = table.diff(1)
+    diff = table.history.diff(1)
     assert diff.changed("b").to_pylist() == [{"_id": 1, "before": None, "after": 5}]
-    assert cells(table.diff(2, 1)) == {}
+    assert cells(table.history.diff(2, 1)) == {}
 
 
 def test_nan_and_nested_values_are_compared_as_values(store: Store) -> None:
@@ -98,16 +98,16 @@ def test_nan_and_nested_values_are_compared_as_values(store: Store) -> None:
     table = store.create_table("t", {"x": [nan, 1.0], "l": [[1, nan], [2.0]], "s": [{"k": [1]}, None]})
     table.update([{"_id": 0, "x": nan, "l": [1.0, nan]}])
     table.update([{"_id": 1, "s": {"k": None}}])
-    table.compact()
-    assert cells(table.diff(1)) == {"s": {1: (None, {"k": None})}}
+    table.maintenance.compact()
+    assert cells(table.history.diff(1)) == {"s": {1: (None, {"k": None})}}
 
 
 def test_a_limit_stops_early(store: Store) -> None:
     table = store.create_table("t", {"n": list(range(250_000))})
     table.update_where(None, {"$inc": {"n": 1}})
-    table.compact()
+    table.maintenance.compact()
     table.delete(where=col("n") <= 20)
-    diff = table.diff(1)
+    diff = table.history.diff(1)
     assert diff.changed("n", limit=2).to_pylist() == [
         {"_id": 20, "before": 20, "after": 21},
         {"_id": 21, "before": 21, "after": 22},
@@ -129,7 +129,7 @@ def test_only_what_the_versions_do_not_share_is_read(store: Store, monkeypatch: 
         return scan_rows.take_rows(snapshot, positions, columns)
 
     monkeypatch.setattr(diffs, "take_rows", counted)
-    found = table.diff(1).summary()
+    found = table.history.diff(1).summary()
     assert (found.changed, found.added, found.removed) == (1, 1, 1)
     assert sum(read) == 2
 
@@ -167,8 +167,8 @@ def test_random_versions_differ_as_a_plain_model_says(steps: list, data: st.Data
                 assert _rows(table) == versions[table.version - 1]
             for _ in range(4):
                 a, b = (data.draw(st.integers(1, table.version)) for _ in range(2))
-                _compare(table.diff(a, b), versions[a - 1], versions[b - 1])
-            table.restore(data.draw(st.integers(1, table.version)))
+                _compare(table.history.diff(a, b), versions[a - 1], versions[b - 1])
+            table.history.restore(data.draw(st.integers(1, table.version)))
         finally:
             store.close()
 
@@ -196,14 +196,14 @@ def _step(table: Table, versions: list[Rows], kind: str, told: object) -> None:
         rows = {i: row for i, row in rows.items() if i not in gone}
     elif kind == "restore":
         wanted = 1 + told % table.version  # type: ignore[operator]
-        table.restore(wanted)
+        table.history.restore(wanted)
         rows = versions[wanted - 1]
     elif kind in ("undo", "redo"):
-        target = table.undoable() if kind == "undo" else table.redoable()
+        target = table.history.undoable() if kind == "undo" else table.history.redoable()
         if target is not None:
-            rows = versions[(getattr(table, kind)().restores or 0) - 1]
+            rows = versions[(getattr(table.history, kind)().restores or 0) - 1]
     else:
-        getattr(table, kind)()
+        getattr(table.maintenance, kind)()
     if table.version > before:
         versions.append(copy.deepcopy(rows))
 
@@ -224,17 +224,17 @@ def _compare(diff: Diff, a: Rows, b: Rows) -> None:
 
 def test_a_column_that_is_cast_and_renamed_is_told_as_that(store: Store) -> None:
     table = store.create_table("t", {"a": ["1", "2"], "b": [1, 2]})
-    table.cast_column("a", pa.int64())
-    table.rename_column("a", "n")
-    table.cast_column("n", pa.float64())
-    table.cast_column("n", pa.string())
-    table.add_column("a", pa.int64())
-    found = table.diff(1).columns
+    table.columns.cast("a", pa.int64())
+    table.columns.rename("a", "n")
+    table.columns.cast("n", pa.float64())
+    table.columns.cast("n", pa.string())
+    table.columns.add("a", pa.int64())
+    found = table.history.diff(1).columns
     assert found.renamed == (("a", "n"),) and found.added == ("a",) and not found.removed
-    assert table.diff(1).changed("n").num_rows == 0
-    forth = table.diff(1, 4).columns
+    assert table.history.diff(1).changed("n").num_rows == 0
+    forth = table.history.diff(1, 4).columns
     assert forth.retyped == (("n", pa.string(), pa.float64()),) and forth.renamed == (("a", "n"),)
-    back = table.diff(4, 1).columns
+    back = table.history.diff(4, 1).columns
     assert back.retyped == (("a", pa.float64(), pa.string()),) and back.renamed == (("n", "a"),)
-    assert table.diff(2, 5).columns.retyped == (("n", pa.int64(), pa.string()),)
-    assert table.column_metadata("n") == {}
+    assert table.history.diff(2, 5).columns.retyped == (("n", pa.int64(), pa.string()),)
+    assert table.columns.metadata("n") == {}

@@ -60,7 +60,7 @@ def test_a_table_of_documents_gives_each_back_whole(tmp_path: Path, count: int) 
         names = table.schema.field("x").type.names
         assert {f"k{j}" for j in range(100)} < set(names)
         assert len(names) <= MOST_FIELDS + 1
-        table.flush()
+        table.maintenance.flush()
         for row_id in (0, 1, count // 2, count - 1):
             found = table.get(row_id)
             assert found is not None and found["x"] == given_rows[row_id]["x"]
@@ -91,7 +91,7 @@ def test_what_a_field_cannot_take_goes_into_the_rest_of_later_rows(tmp_path: Pat
             assert [whole(found[i]) for i in (0, 1, 1_500, 3_000)] == [
                 {"a": ["list"]}, {"a": 1}, {"a": "text"}, {"a": "text", "b": 5},
             ]  # fmt: skip
-            table.flush()
+            table.maintenance.flush()
 
 
 def test_what_json_has_no_word_for_is_refused(tmp_path: Path) -> None:

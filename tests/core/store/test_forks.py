@@ -37,7 +37,7 @@ if child == 0:
     refused(lambda: table.read())
     refused(lambda: table.get(0))
     refused(lambda: table.insert([{"x": 9}]))
-    refused(lambda: table.flush())
+    refused(lambda: table.maintenance.flush())
     refused(lambda: store.tables)
     with Store.open(path) as own:
         own["t"].update([{"_id": 0, "x": 10}])
@@ -46,7 +46,7 @@ if child == 0:
 ended_well(child)
 assert table.get(0)["x"] == 10
 table.update([{"_id": 0, "x": 11}])
-assert store.verify().problems == ()
+assert store.maintenance.verify().problems == ()
 """
 
 FORGETS = """
@@ -60,7 +60,7 @@ ended_well(child)
 for n in range(20):
     table.update([{"_id": 0, "x": n}])
 assert table.get(0)["x"] == 19
-assert store.verify().problems == ()
+assert store.maintenance.verify().problems == ()
 """
 
 IN_THE_MIDDLE = """
@@ -87,7 +87,7 @@ except StoreProblem:
     os._exit(0)
 ended_well(child)
 assert table.get(2)["x"] == 60
-assert store.verify().problems == ()
+assert store.maintenance.verify().problems == ()
 """
 
 WHILE_ANOTHER_THREAD_WRITES = """
@@ -128,7 +128,7 @@ for work in (insert, hold, change):
 assert table.num_rows == 20_003
 assert table.get(0)["x"] == 71
 assert list((store.path / "tmp").iterdir()) == []
-assert store.verify().problems == ()
+assert store.maintenance.verify().problems == ()
 """
 
 LOCKS_END_WITH_THE_PARENT = """
@@ -158,7 +158,7 @@ before = table.get(0)["x"]
 with multiprocessing.get_context("fork").Pool(2) as pool:
     assert pool.map(add, range(6)) == [3] * 6
 assert table.get(0)["x"] == before + 6
-assert store.verify().problems == ()
+assert store.maintenance.verify().problems == ()
 """
 
 
@@ -176,4 +176,4 @@ def test_a_forked_child_does_no_harm(tmp_path: Path, program: str) -> None:
     )  # fmt: skip
     assert told.returncode == 0, told.stderr
     with Store.open(tmp_path / "s") as store:
-        assert store.verify().problems == ()
+        assert store.maintenance.verify().problems == ()

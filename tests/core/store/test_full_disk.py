@@ -55,14 +55,14 @@ WORKS: dict[str, Work] = {
     "update a third": lambda store: store["t"].update(changed_rows(ROWS // 3 + 1_000, 7)),
     "update few": lambda store: store["t"].update(changed_rows(2_000, 7)),
     "delete many": lambda store: store["t"].delete(where=col("x") > 30_000),
-    "cast a column": lambda store: store["t"].cast_column("y", "float64"),
-    "flush": lambda store: store["t"].flush(),
-    "compact": lambda store: store["t"].compact(),
+    "cast a column": lambda store: store["t"].columns.cast("y", "float64"),
+    "flush": lambda store: store["t"].maintenance.flush(),
+    "compact": lambda store: store["t"].maintenance.compact(),
     "transform": lambda store: store["t"].transform(lambda rows: {"z": rows.column("x")}),
     "several tables": together,
     "copy a table": lambda store: store.copy_table("t", "more"),
     "back up": lambda store: store.backup(store.path.with_name("backup")),
-    "undo": lambda store: store["t"].undo(),
+    "undo": lambda store: store["t"].history.undo(),
 }
 
 
@@ -81,7 +81,7 @@ def everything(store: Store) -> dict[str, object]:
 
 
 def assert_clean(store: Store) -> None:
-    assert store.verify().problems == ()
+    assert store.maintenance.verify().problems == ()
     assert list((store.path / "tmp").iterdir()) == []
 
 
@@ -139,7 +139,7 @@ def begun_with_history(folder: Path, commits: int) -> None:
         table.update_where(None, {"$inc": {"x": 1, "y": 1, "z": 1}})
         for value in range(commits):
             table.update(changed_rows(2, value))
-        table.compact()
+        table.maintenance.compact()
         store.create_table("u", numbers(ROWS, 3))
 
 
@@ -192,8 +192,8 @@ def test_a_full_disk_is_relieved_by_letting_versions_expire(commits: int) -> Non
     with small_disk(12_000) as disk:
         begun_with_history(disk / "s", commits)
         with Store.open(disk / "s") as store, filled(disk):
-            store["t"].expire(keep_versions=1)
-            assert store.vacuum().bytes > 100_000
+            store["t"].maintenance.expire(keep_versions=1)
+            assert store.maintenance.vacuum().bytes > 100_000
             store["t"].insert([{"x": 1}])
             assert_clean(store)
 
@@ -237,7 +237,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
 assert table.num_rows == 1_500
 assert list((store.path / "tmp").iterdir()) == []
 table.insert({"x": list(range(2_000))})
-assert store.verify().problems == ()
+assert store.maintenance.verify().problems == ()
 """
 
 

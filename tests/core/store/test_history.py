@@ -45,20 +45,20 @@ def test_an_old_version_is_read_like_any_dataset(table: Table) -> None:
     assert numbers(first.batches().read_all()) == list(range(2_000))
     assert (first.count(col("word") == "a"), table.count(col("word") == "a")) == (2_000, 0)
     assert numbers(third.read(where=col("_id") <= 5)) == [0, 1, 2, -3, 4]
-    assert third.version == 3 and not third.editable
+    assert third.version == 3
     assert table.read(["n"], as_of=2, where=col("_id") == 3).to_pylist() == [{"n": -3}]
 
 
 def test_an_old_version_stays_what_it_was_while_the_table_moves_on(table: Table) -> None:
     old = table.as_of(2)
-    table.flush()
-    table.compact()
+    table.maintenance.flush()
+    table.maintenance.compact()
     table.delete(where=col("n") > 10)
     assert numbers(old.read())[:5] == [0, 1, 2, -3, 4] and old.num_rows == 2_000
 
 
 def test_a_time_means_the_version_that_was_the_newest_then(table: Table) -> None:
-    times = [c.time for c in table.history()]
+    times = [c.time for c in table.history.commits()]
     assert all(t is not None for t in times)
     for version, time in enumerate(times, start=1):
         assert time is not None
@@ -78,8 +78,8 @@ def test_a_time_means_one_version_when_the_clock_was_set_back(
     for clock in (now + 10**13, now, now - 10**12, now + 10**13, now + 10**14):
         monkeypatch.setattr("time.time_ns", lambda clock=clock: clock)
         made = table.update([{"_id": 3, "n": clock}])
-        assert made.time == table.history()[-1].time
-    times = [c.time for c in table.history()]
+        assert made.time == table.history.commits()[-1].time
+    times = [c.time for c in table.history.commits()]
     assert times == sorted(set(times))
     assert [table.as_of(when).version for when in times] == list(range(1, 11))
 
@@ -98,56 +98,56 @@ def test_what_names_no_version_is_refused(table: Table, when: object) -> None:
 
 def test_restore_is_a_commit_that_can_be_undone(table: Table) -> None:
     now, then = table.read(), table.as_of(2).read()
-    done = table.restore(2, message="as it was")
+    done = table.history.restore(2, message="as it was")
     assert (done.kind, done.restores, done.version, done.message) == ("restore", 2, 6, "as it was")
     assert (done.inserted, done.updated, done.deleted) == (1, 1_999, 1)
     assert table.read().equals(then)
-    assert table.undo().restores == 5
+    assert table.history.undo().restores == 5
     assert table.read().equals(now)
-    table.redo()
+    table.history.redo()
     assert table.read().equals(then)
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     assert table.read(["word"], as_of=4).equals(table.read(["word"]))
-    assert table.restore(table.version).version == table.version
+    assert table.history.restore(table.version).version == table.version
 
 
 def test_restore_leads_back_across_changed_columns(table: Table) -> None:
-    table.drop_column("n")
-    table.rename_column("word", "n")
-    table.restore(1)
+    table.columns.drop("n")
+    table.columns.rename("word", "n")
+    table.history.restore(1)
     assert table.schema.equals(table.as_of(1).schema)
     table.insert([{"n": 1, "word": "x"}])
     assert table.get(2_001) == {"_id": 2_001, "n": 1, "word": "x"}
 
 
 def test_versions_have_names(table: Table) -> None:
-    table.name_version("start", 1)
-    table.name_version("now")
-    assert [c.name for c in table.history()] == ["start", "", "", "", "now"]
+    table.history.name_version("start", 1)
+    table.history.name_version("now")
+    assert [c.name for c in table.history.commits()] == ["start", "", "", "", "now"]
     assert table.as_of("start").num_rows == 2_000
     with pytest.raises(StoreProblem, match="version 1 is called 'start' already"):
-        table.name_version("start", 2)
+        table.history.name_version("start", 2)
     with pytest.raises(StoreProblem, match=r"version 5 is called 'now' already.*unname_version"):
-        table.name_version("later", 5)
+        table.history.name_version("later", 5)
     with pytest.raises(StoreProblem, match="needs a name"):
-        table.name_version(" ", 2)
+        table.history.name_version(" ", 2)
     with pytest.raises(UnknownVersion, match="Did you mean 'start'"):
-        table.restore("strat")
-    table.unname_version("start")
-    table.name_version("start", 2)
-    assert table.restore("start").restores == 2
+        table.history.restore("strat")
+    table.history.unname_version("start")
+    table.history.name_version("start", 2)
+    assert table.history.restore("start").restores == 2
 
 
 def test_expired_versions_are_gone_and_the_others_whole(table: Table) -> None:
     kept = {v: table.as_of(v).read() for v in (2, 4, 5)}
-    times = [c.time for c in table.history()]
-    table.name_version("second", 2)
-    planned = table.expire(keep_versions=2, dry_run=True)
-    assert len(table.history()) == 5
-    assert table.expire(keep_versions=2) == planned
+    times = [c.time for c in table.history.commits()]
+    table.history.name_version("second", 2)
+    planned = table.maintenance.expire(keep_versions=2, dry_run=True)
+    assert len(table.history.commits()) == 5
+    assert table.maintenance.expire(keep_versions=2) == planned
     assert (planned.expired, planned.oldest, planned.named) == ((1, 3), 4, (2,))
-    assert [c.version for c in table.history()] == [2, 4, 5]
+    assert [c.version for c in table.history.commits()] == [2, 4, 5]
     for version, rows in kept.items():
         assert table.as_of(version).read().equals(rows)
     for gone in (1, 3, times[0], times[1], times[2]):
@@ -157,22 +157,22 @@ def test_expired_versions_are_gone_and_the_others_whole(table: Table) -> None:
 
 
 def test_a_version_expires_when_it_has_no_name_any_more(table: Table) -> None:
-    table.name_version("second", 2)
-    assert table.expire(keep_versions=1).expired == (1, 3, 4)
-    table.unname_version("second")
-    assert table.expire(keep_versions=1).expired == (2,)
+    table.history.name_version("second", 2)
+    assert table.maintenance.expire(keep_versions=1).expired == (1, 3, 4)
+    table.history.unname_version("second")
+    assert table.maintenance.expire(keep_versions=1).expired == (2,)
     with pytest.raises(UnknownVersion, match="No version of it has a name"):
         table.as_of("second")
 
 
 def test_versions_expire_by_age_but_not_the_one_that_held_then(table: Table) -> None:
-    third = table.history()[2].time
+    third = table.history.commits()[2].time
     assert third is not None
-    assert table.expire(older_than=dt.timedelta(days=1)).expired == ()
-    assert table.expire(older_than=third, keep_versions=4).expired == (1,)
-    assert table.expire(older_than=third).expired == (2,)
+    assert table.maintenance.expire(older_than=dt.timedelta(days=1)).expired == ()
+    assert table.maintenance.expire(older_than=third, keep_versions=4).expired == (1,)
+    assert table.maintenance.expire(older_than=third).expired == (2,)
     assert table.as_of(third).version == 3
-    assert table.expire(older_than=dt.timedelta(0)).expired == (3, 4)
+    assert table.maintenance.expire(older_than=dt.timedelta(0)).expired == (3, 4)
     assert table.num_rows == 2_000
 
 
@@ -180,77 +180,77 @@ def test_versions_expire_until_their_files_fit(store: Store) -> None:
     table = store.create_table("t", {"n": list(range(5_000))})
     for value in range(3):
         table.update_where(None, {"$set": {"n": value}})
-        table.compact()
+        table.maintenance.compact()
     sizes = sum(f.stat().st_size for f in (store.path / "data").rglob("*.*"))
-    assert table.expire(max_bytes=sizes).expired == ()
-    done = table.expire(max_bytes=1)
-    assert done.oldest == table.version and len(table.history()) == 1
-    assert store.vacuum().bytes >= done.bytes > 0
+    assert table.maintenance.expire(max_bytes=sizes).expired == ()
+    done = table.maintenance.expire(max_bytes=1)
+    assert done.oldest == table.version and len(table.history.commits()) == 1
+    assert store.maintenance.vacuum().bytes >= done.bytes > 0
     assert numbers(table.read()) == [2] * 5_000
 
 
 def test_expire_needs_to_be_told_what(table: Table) -> None:
     with pytest.raises(BadData, match="older_than=, keep_versions= or max_bytes="):
-        table.expire()
+        table.maintenance.expire()
     with pytest.raises(BadData, match="keep_versions 0 is less than 1"):
-        table.expire(keep_versions=0)
+        table.maintenance.expire(keep_versions=0)
 
 
 def test_undo_stops_at_the_oldest_version_and_redo_goes_on(table: Table) -> None:
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     rows = table.read()
-    table.expire(keep_versions=1)
-    assert table.undoable() is None and table.redoable() is None
+    table.maintenance.expire(keep_versions=1)
+    assert table.history.undoable() is None and table.history.redoable() is None
     with pytest.raises(StoreProblem, match="nothing to undo"):
-        table.undo()
+        table.history.undo()
     table.insert([{"n": 8}])
-    table.undo()
-    assert table.read().equals(rows) and table.undoable() is None
-    table.redo()
+    table.history.undo()
+    assert table.read().equals(rows) and table.history.undoable() is None
+    table.history.redo()
     assert table.num_rows == len(rows) + 1
-    table.undo()
+    table.history.undo()
     assert table.read().equals(rows)
 
 
 def test_undo_and_redo_work_where_what_they_restore_has_expired(table: Table) -> None:
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     rows = table.read()
-    table.redo()
+    table.history.redo()
     redone = table.read()
-    table.expire(keep_versions=2)
-    assert table.undoable() is None
+    table.maintenance.expire(keep_versions=2)
+    assert table.history.undoable() is None
     table.delete(ids=[0])
-    table.undo()
+    table.history.undo()
     assert table.read().equals(redone)
-    assert table.restore(7).restores == 7
+    assert table.history.restore(7).restores == 7
     assert table.read().equals(rows)
 
 
 def test_what_was_undone_before_versions_that_expired_is_not_redone(table: Table) -> None:
-    table.undo()
-    table.name_version("undone", 5)
-    table.name_version("kept", 6)
+    table.history.undo()
+    table.history.name_version("undone", 5)
+    table.history.name_version("kept", 6)
     table.delete(ids=[0])
-    table.undo()
+    table.history.undo()
     rows = table.read()
-    assert table.expire(keep_versions=1).expired == (1, 2, 3, 4, 7)
-    assert table.redoable() is None
+    assert table.maintenance.expire(keep_versions=1).expired == (1, 2, 3, 4, 7)
+    assert table.history.redoable() is None
     with pytest.raises(StoreProblem, match="nothing to redo"):
-        table.redo()
+        table.history.redo()
     assert table.read().equals(rows)
     table.insert([{"n": 8}])
-    table.undo()
-    assert table.redo().inserted == 1
+    table.history.undo()
+    assert table.history.redo().inserted == 1
 
 
 def test_pending_rows_stay_readable_when_the_columns_they_were_written_with_expire(store: Store) -> None:
     table = store.create_table("t", [{"n": 1, "word": "a"}])
     table.insert([{"n": 2, "word": "b"}])
-    table.rename_column("word", "text")
-    table.drop_column("n")
-    table.expire(keep_versions=1)
+    table.columns.rename("word", "text")
+    table.columns.drop("n")
+    table.maintenance.expire(keep_versions=1)
     with Store.open(store.path) as other:
         assert other["t"].read().to_pylist() == [{"_id": 0, "text": "a"}, {"_id": 1, "text": "b"}]
 
@@ -258,12 +258,12 @@ def test_pending_rows_stay_readable_when_the_columns_they_were_written_with_expi
 def test_history_cannot_be_changed_read_only(table: Table, store: Store) -> None:
     with Store.open(store.path, read_only=True) as reading:
         same = reading["t"]
-        assert same.as_of(1).num_rows == 2_000 and same.diff(1).summary().removed == 1
+        assert same.as_of(1).num_rows == 2_000 and same.history.diff(1).summary().removed == 1
         for change in (
-            lambda: same.restore(1),
-            lambda: same.name_version("x"),
-            lambda: same.expire(keep_versions=1),
-            reading.vacuum,
+            lambda: same.history.restore(1),
+            lambda: same.history.name_version("x"),
+            lambda: same.maintenance.expire(keep_versions=1),
+            reading.maintenance.vacuum,
         ):
             with pytest.raises(ReadOnlyStore):
                 change()

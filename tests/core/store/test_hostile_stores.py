@@ -109,13 +109,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Store.open(path) as store:
         table = store.create_table("t", {"n": list(range(ROWS)), "text": ["red fox"] * ROWS})
         table.update([{"_id": i, "n": -i} for i in range(2_000)])
-        table.flush()
-        table.create_index("n")
-        table.create_index("text", kind="fulltext")
+        table.maintenance.flush()
+        table.indexes.create("n")
+        table.indexes.create("text", kind="fulltext")
         table.set_metadata({"source": "a book"})
         store.create_table("u", [{"n": 5, "text": "five"}])
-        store.relate("t.n", "u.n", "of")
-        table.name_version("named")
+        store.relations.declare("t.n", "u.n", "of")
+        table.history.name_version("named")
         table.insert([{"n": ROWS, "text": "grey wolf"}])
         table.update([{"_id": 7, "text": "seven"}])
         table.delete(ids=[9])
@@ -249,49 +249,49 @@ TABLE_WORKS: list[Callable[[Table], object]] = [
     lambda table: table.where("n > 5").group_by("text").agg().read(),
     lambda table: table.search("fox"),
     lambda table: table.profile("n"),
-    lambda table: table.indexes,
-    lambda table: table.history(),
-    lambda table: table.summary(),
+    lambda table: list(table.indexes),
+    lambda table: table.history.commits(),
+    lambda table: table.maintenance.summary(),
     lambda table: table.schema,
     lambda table: table.metadata,
     lambda table: table.as_of(1).read(),
     lambda table: table.as_of("named").read(),
-    lambda table: table.diff(1).summary(),
-    lambda table: table.related(5, "u"),
-    lambda table: table.verify(),
+    lambda table: table.history.diff(1).summary(),
+    lambda table: table.relations.rows(5, "u"),
+    lambda table: table.maintenance.verify(),
     lambda table: table.insert([{"n": 1}]),
     lambda table: table.insert({"n": list(range(3_000))}),
     lambda table: table.update([{"_id": 3, "n": 4}]),
     lambda table: table.update_where("n > 100", {"$inc": {"n": 1}}),
     lambda table: table.delete(ids=[1]),
-    lambda table: table.undo(),
-    lambda table: table.flush(),
-    lambda table: table.drop_index("n"),
-    lambda table: table.create_index("n"),
-    lambda table: table.rename_column("n", "m"),
-    lambda table: table.compact(),
-    lambda table: table.restore(1),
-    lambda table: table.expire(keep_versions=1),
+    lambda table: table.history.undo(),
+    lambda table: table.maintenance.flush(),
+    lambda table: table.indexes.drop("n"),
+    lambda table: table.indexes.create("n"),
+    lambda table: table.columns.rename("n", "m"),
+    lambda table: table.maintenance.compact(),
+    lambda table: table.history.restore(1),
+    lambda table: table.maintenance.expire(keep_versions=1),
 ]
 
 WORKS: list[Work] = [
     lambda store, _: store.tables,
     lambda store, _: store.sql("select count(*), max(n) from t join u using (n)"),
-    lambda store, _: store.relations,
-    lambda store, _: store.check_relations(),
-    lambda store, _: store.suggest_relations(),
-    lambda store, _: store.summary(),
+    lambda store, _: list(store.relations),
+    lambda store, _: store.relations.check(),
+    lambda store, _: store.relations.suggest(),
+    lambda store, _: store.maintenance.summary(),
     lambda store, _: asked_in_sqlite(store),
-    lambda store, _: store.verify(),
+    lambda store, _: store.maintenance.verify(),
     lambda store, _: store.copy_table("t", "copy"),
     lambda store, place: store.backup(place / "backup"),
-    lambda store, _: store.compact(),
-    lambda store, _: store.vacuum(),
-    lambda store, _: store.unrelate("of"),
+    lambda store, _: store.maintenance.compact(),
+    lambda store, _: store.maintenance.vacuum(),
+    lambda store, _: store.relations.drop("of"),
     lambda store, _: store.rename_table("u", "v"),
     lambda store, _: store.create_table("more", {"n": list(range(3_000))}),
     lambda store, _: [store.drop_table(name) for name in store.tables],
-    lambda store, _: store.vacuum(),
+    lambda store, _: store.maintenance.vacuum(),
 ]
 
 
@@ -361,7 +361,7 @@ def test_an_impossible_number_is_refused_before_anything_is_written(
         assert store.tables == ["t", "u"]
         store["u"].insert([{"n": 6, "text": "six"}])
         assert [row["n"] for row in store["u"].read().to_pylist()] == [5, 6, 6]
-        assert any("t: " in problem for problem in store.verify().problems)
+        assert any("t: " in problem for problem in store.maintenance.verify().problems)
         if table == "tables":
             store.drop_table("t")
             assert store.tables == ["u"]

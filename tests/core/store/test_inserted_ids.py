@@ -103,11 +103,11 @@ def test_what_inserts_nothing_has_none(table: Table) -> None:
 
 def test_the_history_does_not_keep_them_and_says_so(table: Table) -> None:
     inserted = table.insert([{"k": 3}, {"k": 4}])
-    assert table.history()[-1] == inserted
+    assert table.history.commits()[-1] == inserted
     with pytest.raises(StoreProblem, match="which rows version 2 added"):
-        table.history()[-1].inserted_ids  # noqa: B018 -- it is the asking that is refused
+        table.history.commits()[-1].inserted_ids  # noqa: B018 -- it is the asking that is refused
     table.delete(ids=inserted.inserted_ids)
-    undone = table.undo()
+    undone = table.history.undo()
     assert undone.inserted == 2
     with pytest.raises(StoreProblem, match="diff"):
         undone.inserted_ids  # noqa: B018 -- it is the asking that is refused

@@ -53,7 +53,7 @@ def test_deleting_every_row_keeps_the_columns_and_what_is_inserted_next(store: S
 def test_ids_are_never_given_twice(table: Table) -> None:
     table.delete(ids=[ROWS - 1])
     table.insert([{"n": 1}])
-    table.undo()
+    table.history.undo()
     table.insert([{"n": 2}])
     assert column(table, "_id")[-1] == ROWS + 1
 
@@ -64,7 +64,7 @@ def test_a_misspelt_column_is_an_error_with_the_right_name(table: Table) -> None
         lambda: table.read(where=col("wrod") == "w1"),
         lambda: table.read(sort=["wrod"]),
         lambda: table.count(col("wrod") == "w1"),
-        lambda: table.drop_column("wrod"),
+        lambda: table.columns.drop("wrod"),
     ):
         with pytest.raises(UnknownColumn, match="Did you mean 'word'"):
             ask()
@@ -84,7 +84,7 @@ def test_a_column_can_be_set_to_null(table: Table) -> None:
 def test_an_integer_column_takes_floats_where_all_stay_exact(table: Table) -> None:
     table.insert([{"n": 1.5}])
     assert column(table, "n") == [*map(float, range(ROWS)), 1.5]
-    table.undo()
+    table.history.undo()
     table.insert([{"n": 2**53 + 1}])
     before = table.read()
     with pytest.raises(BadData, match=r"'n'.*decimal"):
@@ -100,7 +100,7 @@ def test_ragged_lists_with_a_lucky_total_length_stay_ragged(store: Store) -> Non
 
 
 def test_renaming_a_column_leaves_no_old_one(table: Table) -> None:
-    table.rename_column("word", "text")
+    table.columns.rename("word", "text")
     assert table.schema.names == ["_id", "n", "text"] and column(table, "text")[7] == "w7"
 
 
@@ -125,7 +125,7 @@ def test_a_nested_value_is_read_as_it_is_now(store: Store) -> None:
     assert people.read(columns=["at.city"]).column(0)[3].as_py() == "Oslo"
     people.update_where([3], {"$set": {"at.city": "Rome"}})
     assert people.read(columns=["at.city"]).column(0)[3].as_py() == "Rome"
-    people.flush()
+    people.maintenance.flush()
     assert people.get(3) == {"_id": 3, "at": {"city": "Rome", "zip": 3}}
 
 

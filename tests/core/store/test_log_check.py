@@ -10,7 +10,7 @@ import pytest
 
 from lamella import Store
 from lamella.core.store.folder import CATALOG
-from lamella.core.store.log_check import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
+from lamella.core.store.verify import FRAME_HEADER_BYTES, HEADER_BYTES, log_damage
 
 COMMITS = 30
 PAGE = 4096
@@ -54,7 +54,7 @@ def change(store: Path, at: int, length: int = 1) -> None:
 
 def told(store: Path) -> list[str]:
     with Store.open(store, read_only=True) as opened:
-        return [problem for problem in opened.verify().problems if "-wal" in problem]
+        return [problem for problem in opened.maintenance.verify().problems if "-wal" in problem]
 
 
 def newest(store: Path) -> int:

@@ -60,7 +60,7 @@ def test_a_crash_at_any_size_loses_no_commit(tmp_path: Path, commits: int) -> No
             change(store, value + 10)
         with as_after_a_crash(store.path, tmp_path / "copy") as found:
             assert found["t"].get(1) == {"_id": 1, "n": commits + 9}
-            assert found.catalog.integrity() == []
+            assert found._catalog.integrity() == []
             change(found, -1)
             assert found["t"].get(1) == {"_id": 1, "n": -1}
 
@@ -93,7 +93,7 @@ def test_writers_that_take_turns_keep_each_others_pages(tmp_path: Path) -> None:
         for value in range(COMMITS):
             change(store if value % 3 else other, value)
             assert {s["t"].get(1)["n"] for s in (store, other)} == {value}
-        assert len(store["t"].history()) == COMMITS + 1
+        assert len(store["t"].history.commits()) == COMMITS + 1
         with as_after_a_crash(store.path, tmp_path / "copy") as found:
             assert found["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
 
@@ -109,7 +109,7 @@ def test_room_is_made_again_after_the_log_was_cut(tmp_path: Path) -> None:
         for value in range(COMMITS):
             change(store, value)
         assert store["t"].get(1) == {"_id": 1, "n": COMMITS - 1}
-        assert store.catalog.integrity() == []
+        assert store._catalog.integrity() == []
 
 
 def test_a_large_log_gets_no_more_than_a_megabyte_at_once(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_store_on_a_read_only_medium_is_read_and_says_how_it_can_be_opened(tmp
             Store.open(place)
         with Store.open(place, read_only=True) as store:
             assert store["t"].read(where=col("x") == 1).to_pylist() == [{"_id": 0, "x": 1}]
-            assert store.verify().problems == ()
+            assert store.maintenance.verify().problems == ()
             with pytest.raises(ReadOnlyStore, match="open read-only"):
                 store["t"].update([{"_id": 0, "x": 2}])
 
@@ -193,10 +193,10 @@ def test_no_shared_memory_is_used_on_a_network_folder(tmp_path: Path) -> None:
             table.update([{"_id": 0, "x": n}])
             other["t"].update_where([1], {"$inc": {"x": 1}})
             assert reader["t"].read().column("x").to_pylist() == [n, n + 2]
-        table.flush()
-        table.undo()
+        table.maintenance.flush()
+        table.history.undo()
         assert not list(path.glob("*-shm")) and not list(path.glob("*-wal"))
-        assert one.verify().problems == ()
+        assert one.maintenance.verify().problems == ()
     assert journal_of(path) != "wal"
 
 

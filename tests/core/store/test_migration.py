@@ -35,7 +35,7 @@ def old_store(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
         table.update([{"_id": 5, "word": "five"}])
         table.insert([{"n": -1, "word": "new"}])
         table.delete(ids=[7])
-        table.undo()
+        table.history.undo()
     catalog = sqlite3.connect(tmp_path / "s" / "catalog.sqlite")
     catalog.executescript(request.param)
     catalog.close()
@@ -49,10 +49,10 @@ def test_a_store_of_an_earlier_format_is_brought_up_to_date(old_store: Path) -> 
             found = table.read()
             assert found["n"].to_pylist() == [*range(2_000), -1]
             assert found["word"].to_pylist()[4:6] == ["a", "five"]
-            assert store.verify().problems == ()
-            assert table.redoable() is not None and len(table.history()) == 5
+            assert store.maintenance.verify().problems == ()
+            assert table.history.redoable() is not None and len(table.history.commits()) == 5
     with Store.open(old_store) as store:
-        store["t"].redo()
+        store["t"].history.redo()
         assert store["t"].get(7) is None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -39,7 +40,7 @@ REFUSED: list[tuple[str, Ask]] = [
     ("ids= and where= were both given", lambda t: t.delete(ids=[1], where=col("n") > 1)),
     ("takes a dict of operators, not None", lambda t: t.update_where(None, None)),
     ("takes a dict of operators", lambda t: t.update_where(None, [{"$set": {"n": 1}}])),
-    ("rename_columns takes a dict", lambda t: t.rename_columns(["n"])),
+    (r"columns.rename was given \['n'\]", lambda t: t.columns.rename(["n"])),
     (r"not \('n', 'desc'\).*'-n' for descending", lambda t: t.read(sort=[("n", "desc")])),
     ("expected_version '1' is no whole number", lambda t: t.insert([{"n": 1}], expected_version="1")),
     (r"'0' is no _id.*whole number", lambda t: t.update([{"_id": "0", "n": 1}])),
@@ -49,13 +50,16 @@ REFUSED: list[tuple[str, Ask]] = [
         "no '_id' to find it by. Add it, or leave",
         lambda t: t.update([{"_id": 0, "n": 5}, {"n": 1}]),
     ),
+    ("set_on_insert takes a dict, not 5", lambda t: t.upsert([{"n": 1}], "n", set_on_insert=5)),
+    ("set_on_insert takes a dict", lambda t: t.upsert([{"n": 1}], "n", set_on_insert=np.array([1, 2]))),
+    ("column name 1 is no text", lambda t: t.upsert([{"n": 1}], "n", set_on_insert={1: 2})),
     ("limit 1.5 is no whole number", lambda t: t.read(limit=1.5)),
     ("table name None is no text", lambda t: t.store.create_table(None, [{"a": 1}])),
     ("table name 5 is no text", lambda t: t.store.create_table(5, [{"a": 1}])),
     ("table name 5 is no text", lambda t: t.store[5]),
-    ("version name None is no text", lambda t: t.name_version(None)),
+    ("version name None is no text", lambda t: t.history.name_version(None)),
     ("statement None is no text", lambda t: t.store.sql(None)),
-    ("older_than '1 day' is no time", lambda t: t.expire(older_than="1 day")),
+    ("older_than '1 day' is no time", lambda t: t.maintenance.expire(older_than="1 day")),
     ("Did you mean 'columns'", lambda t: t.export("x.parquet", colums=["n"])),
     (r"Give a list: \[5\]", lambda t: t.read(where=col("n").is_in(5))),
     (r"Give a list: \['ab'\]", lambda t: t.read(where=col("code").is_in("ab"))),
@@ -69,7 +73,7 @@ REFUSED: list[tuple[str, Ask]] = [
     ("DataFrame cannot become rows", lambda t: t.insert(pd.DataFrame([[1, 2]], columns=["n", "n"]))),
     ("metadata is text; 'rows' is 5", lambda t: t.set_metadata({"rows": 5})),
     ("metadata is text; 'd' is {'a': 1}", lambda t: t.set_metadata({"d": {"a": 1}})),
-    ("a key of metadata is text, not 5", lambda t: t.set_metadata({5: "x"}, column="n")),
+    ("a key of metadata is text, not 5", lambda t: t.columns.set_metadata("n", {5: "x"})),
     ("metadata is a dict of text", lambda t: t.set_metadata("x")),
 ]
 
@@ -88,15 +92,15 @@ def test_one_name_stands_for_a_list_of_one(table: Table, tmp_path: Path) -> None
     assert table.batches(columns="n", sort="-n").read_all().column_names == ["n"]
     assert table.page(1, columns="n", sort="-n").rows["n"].to_pylist() == [9]
     assert table.export(tmp_path / "n.csv", columns="n").rows == 10
-    table.reorder_columns("n")
+    table.columns.reorder("n")
     assert table.schema.names == ["_id", "n", "code"]
 
 
 def test_columns_to_drop_may_come_as_a_list(table: Table) -> None:
-    table.drop_column(["n", "code"])
+    table.columns.drop(["n", "code"])
     assert table.schema.names == ["_id"]
-    with pytest.raises(BadData, match="drop_column takes names of columns, not 5"):
-        table.drop_column(5)  # type: ignore[arg-type]
+    with pytest.raises(BadData, match=r"columns\.drop takes names of columns, not 5"):
+        table.columns.drop(5)  # type: ignore[arg-type]
 
 
 def test_nulls_of_pandas_are_nulls(table: Table) -> None:

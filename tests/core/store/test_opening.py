@@ -102,7 +102,7 @@ def test_a_store_that_was_closed_says_so_whatever_is_asked_of_it(tmp_path: Path)
         lambda: store.backup(tmp_path / "copy"),
         table.read,
         lambda: table.insert([{"a": 2}]),
-        lambda: list(table.history()),
+        lambda: list(table.history.commits()),
     )
     for ask in asked:
         with pytest.raises(StoreProblem, match=r"s: the store was closed\. Open it again"):
@@ -117,7 +117,7 @@ def test_a_stray_file_beside_the_tables_folders_is_told_and_left_alone(tmp_path:
     Store.open(tmp_path / "s").close()
     stray.write_text("mine")
     with Store.open(tmp_path / "s") as store:
-        assert store.verify().problems == (f"{stray}: is none of the store's files, and stays",)
+        assert store.maintenance.verify().problems == (f"{stray}: is none of the store's files, and stays",)
     assert stray.read_text() == "mine"
 
 
@@ -160,7 +160,7 @@ def test_a_catalog_with_what_could_change_commits_is_read_and_not_written(
         Store.open(tmp_path / "s")
     with Store.open(tmp_path / "s", read_only=True) as store:
         assert store["t"].read().to_pylist() == [{"_id": 0, "a": 1}]
-        (problem,) = store.verify().problems
+        (problem,) = store.maintenance.verify().problems
         assert told.replace("has a", "holds a") in problem
 
 

@@ -271,7 +271,7 @@ def test_several_operators_are_one_commit_told_in_the_history(store: Store) -> N
     table = store.create_table("t", [{"n": 1, "word": "a"}, {"n": 2, "word": "b"}])
     done = table.update_where(col("n") > 1, {"$set": {"word": "z", "late": True}, "$inc": {"n": 5}})
     assert (done.updated, done.version, done.message) == (1, 2, "set word, late, increase n")
-    table.undo()
+    table.history.undo()
     assert table.read().drop_columns(["_id"]).to_pylist() == [{"n": 1, "word": "a"}, {"n": 2, "word": "b"}]
 
 

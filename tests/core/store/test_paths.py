@@ -28,9 +28,9 @@ def made(tmp_path: Path) -> Path:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"n": list(range(ROWS)), "text": ["red fox"] * ROWS})
         table.update([{"_id": i, "n": -i} for i in range(2_000)])
-        table.flush()
-        table.create_index("n")
-        table.create_index("text", kind="fulltext")
+        table.maintenance.flush()
+        table.indexes.create("n")
+        table.indexes.create("text", kind="fulltext")
         store.create_table("u", [{"n": 1}])
     return tmp_path / "s"
 
@@ -112,9 +112,9 @@ def test_a_removed_file_outside_the_store_stays(made: Path, sentinels: Path, how
         places(sentinels)[how],
     )
     with Store.open(made) as store:
-        store.compact()
-        assert store.verify(quick=True).tables == 2
-        (problem,) = store.vacuum().problems
+        store.maintenance.compact()
+        assert store.maintenance.verify(quick=True).tables == 2
+        (problem,) = store.maintenance.vacuum().problems
         assert "That is no name that Lamella gives" in problem
         store.drop_table("t")
         assert store["u"].num_rows == 1
@@ -134,16 +134,16 @@ def test_a_data_file_outside_the_store_is_neither_read_nor_removed(
             store["t"].read,
             lambda: store["t"].insert([{"n": 1}]),
             lambda: store.sql("select * from t"),
-            store["t"].compact,
+            store["t"].maintenance.compact,
             lambda: store.copy_table("t", "again"),
             lambda: store.backup(tmp_path / "backup"),
         )
         for attempt in tries:
             with pytest.raises(DamagedStore, match="do not trust it"):
                 attempt()
-        assert any("do not trust it" in problem for problem in store.verify().problems)
+        assert any("do not trust it" in problem for problem in store.maintenance.verify().problems)
         store.drop_table("t")
-        store.vacuum()
+        store.maintenance.vacuum()
         assert store.tables == ["u"]
 
 
@@ -156,7 +156,7 @@ def test_a_table_folder_outside_the_store_is_not_written_to(made: Path, sentinel
             store["u"].insert({"n": list(range(ROWS))})
         assert store["t"].num_rows == ROWS
         store.drop_table("u")
-        assert store.vacuum().problems == []
+        assert store.maintenance.vacuum().problems == []
     new = {path for path in set(made.parent.rglob("*")) - before if made not in path.parents}
     assert new == set()
 
@@ -179,9 +179,9 @@ def test_a_linked_table_folder_is_refused_and_left_untouched(made: Path, tmp_pat
             store["t"].read()
         with pytest.raises(StoreProblem, match="is a link"):
             store["t"].insert({"n": list(range(ROWS))})
-        assert any("is a link" in problem for problem in store.verify().problems)
+        assert any("is a link" in problem for problem in store.maintenance.verify().problems)
         store.drop_table("t")
-        told = store.vacuum().problems
+        told = store.maintenance.vacuum().problems
         assert all("is a link" in problem for problem in told) and bool(told) == (kind == "data")
         assert store["u"].num_rows == 1
     for _ in range(2):
@@ -202,7 +202,7 @@ def test_a_linked_data_file_is_refused(made: Path, tmp_path: Path, sentinels: Pa
         with pytest.raises(StoreProblem, match="is a link"):
             store.backup(tmp_path / "backup")
         store.drop_table("t")
-        assert len(store.vacuum().problems) == 1
+        assert len(store.maintenance.vacuum().problems) == 1
     Store.open(made).close()
 
 
@@ -227,7 +227,7 @@ def test_a_linked_store_is_opened(made: Path, tmp_path: Path) -> None:
     with Store.open(made) as store:
         assert store["t"].num_rows == ROWS
         store.drop_table("t")
-        assert store.vacuum().problems == []
+        assert store.maintenance.vacuum().problems == []
 
 
 FOREIGN = ["letter.txt", f"{'0' * 32}.txt", ".hidden", "t", f"x{'0' * 32}.parquet"]
@@ -249,10 +249,10 @@ def test_sweeps_remove_only_what_is_called_like_files_of_a_store(made: Path) -> 
     left.write_text("half")
     with Store.open(made) as store:
         assert not left.exists()
-        told = store.verify(quick=True).problems
+        told = store.maintenance.verify(quick=True).problems
         assert {f"{path}: is none of the store's files, and stays" for path in kept[5:15]} <= set(told)
         store.drop_table("t")
-        store.vacuum()
+        store.maintenance.vacuum()
     assert [path for path in kept if not path.exists()] == []
     assert [path for path in gone if path.exists()] == []
 
@@ -275,12 +275,12 @@ def test_sweeps_follow_no_links(made: Path, sentinels: Path) -> None:
         link.symlink_to(target)
     for _ in range(2):
         with Store.open(made) as store:
-            store.verify()
-            store.vacuum()
+            store.maintenance.verify()
+            store.maintenance.vacuum()
     with Store.open(made) as store:
-        store["t"].drop_index("n")
+        store["t"].indexes.drop("n")
         store.drop_table("t")
-        store.vacuum()
+        store.maintenance.vacuum()
     dropped = [link for link in links if not link.is_symlink()]
     assert all(".sorted-1-" in link.name for link in dropped)  # the link itself is the index's own
 
@@ -309,7 +309,7 @@ def test_a_seal_that_names_files_outside_the_index_is_not_believed(made: Path, s
     told["files"][str(letter)] = _checksum(letter)
     seal.write_text(json.dumps({"told": told, "checksum": _code(told)}))
     with Store.open(made) as store:
-        assert any("its checksum of" in problem for problem in store.verify().problems)
+        assert any("its checksum of" in problem for problem in store.maintenance.verify().problems)
 
 
 @needs_links

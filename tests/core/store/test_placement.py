@@ -50,7 +50,7 @@ def test_scattered_rows_leave_the_data_files_and_write_what_changed(table: Table
     assert column(table, "c3") == [-i if i % 3 == 0 else i for i in range(ROWS)]
     assert column(table, "c4") == list(range(ROWS))
     assert table.count(col("c3") < 0) == ROWS // 3 - 1
-    table.undo()
+    table.history.undo()
     assert column(table, "c3") == list(range(ROWS))
 
 
@@ -85,8 +85,8 @@ def test_deleting_every_row_keeps_columns_and_never_gives_an_id_again(table: Tab
     assert table.num_rows == 0 and len(table.schema) == COLUMNS + 1
     table.insert([{"c0": 1}])
     assert column(table, "_id") == [ROWS]
-    table.undo()
-    table.undo()
+    table.history.undo()
+    table.history.undo()
     assert column(table, "c1") == list(range(ROWS))
 
 
@@ -103,7 +103,7 @@ def test_what_came_last_holds_wherever_it_was_written(table: Table) -> None:
         tidy(table._writer.upkeep._tidier, table._reader.current(), Job())
         assert column(table, "c3") == expected
     for before in reversed(past):
-        table.undo()
+        table.history.undo()
         assert column(table, "c3") == before
 
 
@@ -111,7 +111,7 @@ def test_cells_older_than_a_change_file_do_not_come_back_when_they_are_merged(ta
     table.update([{"_id": 3, "c3": -1}])
     table.update([{"_id": i, "c3": -2} for i in range(100)])
     table.update([{"_id": 4, "c3": -3}])
-    table.flush()
+    table.maintenance.flush()
     assert column(table, "c3")[:6] == [-2, -2, -2, -2, -3, -2]
     assert in_files(table)
 
@@ -121,7 +121,7 @@ def test_cells_in_a_rewritten_file_do_not_come_back_when_the_others_are_merged(t
     table.update([{"_id": 3, "c3": -1}, {"_id": ROWS + 3, "c3": -1}])
     table.update([{"_id": i, **{f"c{k}": -2 for k in range(COLUMNS)}} for i in range(ROWS)])
     table.update([{"_id": ROWS + 4, "c3": -3}])
-    table.flush()
+    table.maintenance.flush()
     assert column(table, "c3")[3] == -2
     assert column(table, "c3")[ROWS + 3 : ROWS + 6] == [-1, -3, 5]
 

@@ -65,15 +65,15 @@ def test_readers_see_each_version_whole_while_one_process_writes(tmp_path: Path)
         for n in range(6):
             for rows in (2, 4_000, 12_000, 30_000):
                 give_and_take(table, rows, n + rows % 7)
-            table.flush() if n % 2 else table.compact()
-            table.undo()
-            table.expire(keep_versions=25)  # more than a reader is behind between two lines
-            store.vacuum()
+            table.maintenance.flush() if n % 2 else table.maintenance.compact()
+            table.history.undo()
+            table.maintenance.expire(keep_versions=25)  # more than a reader is behind between two lines
+            store.maintenance.vacuum()
         store.create_table("stop", [{"x": 1}])
         told = [reader.communicate()[0].split() for reader in readers]
         assert [reader.returncode for reader in readers] == [0, 0]
         assert all(int(readings) >= 5 for readings, _ in told)
-        assert store.verify().problems == ()
+        assert store.maintenance.verify().problems == ()
 
 
 WAITER = """

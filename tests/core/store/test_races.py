@@ -54,15 +54,15 @@ def whole(table: Table) -> None:
     ids = table.read(columns=["_id"]).column(0).to_pylist()
     assert ids == sorted(set(ids))
     assert all(table.get(i) is not None for i in ids[:: len(ids) // 200])
-    assert not table.verify().problems
+    assert not table.maintenance.verify().problems
 
 
 def flush(table: Table) -> None:
-    table.flush()
+    table.maintenance.flush()
 
 
 def compact(table: Table) -> None:
-    table.compact()
+    table.maintenance.compact()
 
 
 def update(table: Table) -> None:
@@ -82,7 +82,7 @@ def test_no_file_spans_the_ids_of_rows_that_are_still_coming_in(
     whole(table)
     assert table.num_rows == ROWS + 12_000 + 1_200
     assert table.delete(where=col("n") < 0).deleted == 11_999
-    table.compact()
+    table.maintenance.compact()
     whole(table)
     assert table.num_rows == ROWS + 1_200 + 1
 
@@ -94,8 +94,8 @@ def test_ids_taken_for_rows_that_never_came_stand_in_nobodys_way(table: Table, o
 
     with pytest.raises(ZeroDivisionError):
         table.insert(rows_with(breaks))
-    assert table.store.catalog.ids_under_way(table.table_id) == []
-    table.compact()
+    assert table.store._catalog.ids_under_way(table._reader.table_id) == []
+    table.maintenance.compact()
     assert len(table.snapshot().segments) == 1
 
 
@@ -109,9 +109,9 @@ def test_a_column_that_comes_back_while_a_table_is_compacted_keeps_its_values(
     table: Table, other: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table.insert({"n": list(range(ROWS)), "c": list(range(ROWS))})
-    table.drop_column("c")
-    once_before_publishing(monkeypatch, other.undo)
-    table.compact()
+    table.columns.drop("c")
+    once_before_publishing(monkeypatch, other.history.undo)
+    table.maintenance.compact()
     assert table.read(columns=["c"]).column(0).to_pylist() == [*range(ROWS), *range(ROWS)]
 
 
@@ -121,8 +121,8 @@ def test_rows_that_come_back_while_their_neighbours_are_joined_are_in_their_plac
     for part in (1, 2):
         table.insert({"n": [part] * ROWS, "c": [part] * ROWS})
     table.delete(where=col("n") == 1, message="the middle")
-    once_before_publishing(monkeypatch, other.undo)
-    table.compact()
+    once_before_publishing(monkeypatch, other.history.undo)
+    table.maintenance.compact()
     whole(table)
     assert table.num_rows == 3 * ROWS
 

@@ -69,7 +69,7 @@ def wear(store: Store) -> list[Row]:
     schema = table.schema.remove(0)
     for first in (1_500, 3_000):
         table.insert(pa.Table.from_pylist(plain[first : first + 1_500], schema))
-    table.flush()
+    table.maintenance.flush()
     ids = table.read(["_id"]).column("_id").to_pylist()
     cells: dict[int, Row] = {row_id: {} for row_id in ids}
     for step, name in enumerate(schema.names):
@@ -204,7 +204,7 @@ def test_pages_go_on_behind_a_row_that_was_changed_or_deleted(
     seen, last = wanted[:500], wanted[499]
     assert same(first.rows, seen)
     table.delete(ids=[last["_id"], wanted[10]["_id"], wanted[501]["_id"]])
-    table.flush()
+    table.maintenance.flush()
     table.update([{"_id": wanted[498]["_id"], "name": "elsewhere"}])
     second = table.page(500, first.next, sort=sort)
     assert second.rows.column("_id").to_pylist() == [
@@ -321,7 +321,7 @@ def test_a_stream_gives_the_version_it_was_begun_with(worn: tuple[Table, list[Ro
     stream = table.batches()
     first = stream.read_next_batch()
     table.delete(where=col("n") == 3)
-    table.flush()
+    table.maintenance.flush()
     rest = pa.Table.from_batches([first, *stream])
     assert same(rest, rows)
 
@@ -362,12 +362,12 @@ def test_ids_alone_are_those_of_the_rows(tmp_path: Path) -> None:
         table = store.create_table(
             "t", {"n": [i % 10 for i in range(3_000)], "x": [-i for i in range(3_000)]}
         )
-        table.flush()
-        table.create_index("n")
+        table.maintenance.flush()
+        table.indexes.create("n")
         for change in (
             lambda: table.delete(ids=range(5, 3_000, 7)),
             lambda: table.insert({"n": [3, 3], "x": [1, 2]}),
-            table.compact,
+            table.maintenance.compact,
             lambda: table.delete(ids=[3_001]),
         ):
             change()

@@ -52,7 +52,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Table, d
         schema = pa.schema({name: kind for name, (kind, _) in MADE.items()})
         model = {n: made(n) for n in range(ROWS)}
         table = store.create_table("t", pa.Table.from_pylist(list(model.values()), schema=schema))
-        table.add_column("later", pa.int32())
+        table.columns.add("later", pa.int32())
         for row in model.values():
             row["later"] = None
         change(table, model, range(3, ROWS, 3), lambda n: made(n + 1) | {"later": n})
@@ -64,7 +64,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Table, d
         table.delete(ids=gone)
         for one in gone:
             del model[one]
-        assert {kind for kind, _ in table.state().cells} == {"change_files", "pending_cells"}
+        assert {kind for kind, _ in table._state().cells} == {"change_files", "pending_cells"}
         yield table, model
 
 
@@ -123,7 +123,7 @@ def test_a_change_file_is_not_opened_for_every_column(
     with Store.open(tmp_path / "store") as store:
         table = store.create_table("t", {name: np.arange(20_000) for name in names})
         table.update([{"_id": one} | dict.fromkeys(names, -one) for one in range(1, 8_001, 2)])
-        assert [kind for kind, _ in table.state().cells] == ["change_files"]
+        assert [kind for kind, _ in table._state().cells] == ["change_files"]
     files: list[Path] = []
     open_file = Footer.open
 

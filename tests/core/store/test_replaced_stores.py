@@ -24,8 +24,8 @@ def filled(path: Path, first: int) -> None:
     with Store.open(path) as store:
         table = store.create_table("t", {"n": list(range(first, first + ROWS)), "text": ["fox"] * ROWS})
         table.update([{"_id": i, "n": -i} for i in range(1_500)])
-        table.create_index("n")
-        table.create_index("text", kind="fulltext")
+        table.indexes.create("n")
+        table.indexes.create("text", kind="fulltext")
         store.create_table("u", [{"n": 1}])
 
 
@@ -85,22 +85,22 @@ CHANGES: dict[str, Callable[[Store], object]] = {
     "update few": lambda store: store["t"].update([{"_id": 1, "n": 5}]),
     "update all": lambda store: store["t"].update_where(None, {"$inc": {"n": 1}}),
     "delete": lambda store: store["t"].delete(ids=[3]),
-    "undo": lambda store: store["t"].undo(),
-    "flush": lambda store: store["t"].flush(),
-    "compact": lambda store: store["t"].compact(),
-    "add a column": lambda store: store["t"].add_column("m", "int64"),
+    "undo": lambda store: store["t"].history.undo(),
+    "flush": lambda store: store["t"].maintenance.flush(),
+    "compact": lambda store: store["t"].maintenance.compact(),
+    "add a column": lambda store: store["t"].columns.add("m", "int64"),
     "create a small table": lambda store: store.create_table("v", [{"n": 1}]),
     "create a table": lambda store: store.create_table("v", {"n": list(range(ROWS))}),
     "copy a table": lambda store: store.copy_table("t", "v"),
     "rename a table": lambda store: store.rename_table("u", "v"),
     "drop a table": lambda store: store.drop_table("t"),
-    "create an index": lambda store: store["u"].create_index("n"),
-    "drop an index": lambda store: store["t"].drop_index("n"),
-    "relate": lambda store: store.relate("t.n", "u.n"),
-    "expire": lambda store: store["t"].expire(keep_versions=1),
-    "name a version": lambda store: store["t"].name_version("now"),
+    "create an index": lambda store: store["u"].indexes.create("n"),
+    "drop an index": lambda store: store["t"].indexes.drop("n"),
+    "relate": lambda store: store.relations.declare("t.n", "u.n"),
+    "expire": lambda store: store["t"].maintenance.expire(keep_versions=1),
+    "name a version": lambda store: store["t"].history.name_version("now"),
     "SQL": lambda store: store.sql("delete from t where n = 7", write=True),
-    "vacuum": lambda store: store.vacuum(),
+    "vacuum": lambda store: store.maintenance.vacuum(),
     "several tables": in_transaction,
 }
 
@@ -113,9 +113,9 @@ QUESTIONS: dict[str, Callable[[Store], object]] = {
     "SQL": lambda store: store.sql("select sum(n) from t"),
     "SQLite": lambda store: connect(store).close(),
     "an earlier version": lambda store: store["t"].as_of(1).read(),
-    "history": lambda store: store["t"].history(),
-    "summary": lambda store: store.summary(),
-    "verify": lambda store: store.verify(),
+    "history": lambda store: store["t"].history.commits(),
+    "summary": lambda store: store.maintenance.summary(),
+    "verify": lambda store: store.maintenance.verify(),
     "backup": lambda store: store.backup(store.path.with_name("backup")),
     "export": lambda store: store["t"].export(store.path.with_name("t.csv"), overwrite=True),
 }
@@ -171,11 +171,11 @@ def test_what_was_committed_before_is_where_the_store_went(
     opened.close()
     with Store.open(opened.path.with_name("moved")) as store:
         assert store["t"].num_rows == rows
-        assert store.verify().problems == ()
+        assert store.maintenance.verify().problems == ()
         store["t"].insert([{"n": 1}])
     if harm is not moved:
         with Store.open(opened.path) as store:
-            assert store.verify().problems == ()
+            assert store.maintenance.verify().problems == ()
 
 
 def test_a_log_that_was_removed_is_noticed(tmp_path: Path) -> None:
@@ -194,8 +194,8 @@ TABLE_CHANGES: dict[str, Callable[[Store], object]] = {
     "insert many": lambda store: store["t"].insert({"n": list(range(ROWS))}),
     "update": lambda store: store["t"].update([{"_id": 1, "n": 5}]),
     "delete": lambda store: store["t"].delete(ids=[1]),
-    "undo": lambda store: store["t"].undo(),
-    "rename a column": lambda store: store["t"].rename_column("n", "m"),
+    "undo": lambda store: store["t"].history.undo(),
+    "rename a column": lambda store: store["t"].columns.rename("n", "m"),
 }
 
 
@@ -214,7 +214,7 @@ def test_a_table_whose_files_are_gone_refuses_every_change(
     assert opened["t"].version == version
     change(opened)
     assert opened["t"].version == version + 1
-    assert opened.verify().problems == ()
+    assert opened.maintenance.verify().problems == ()
 
 
 def test_a_table_without_files_needs_no_folder(tmp_path: Path) -> None:

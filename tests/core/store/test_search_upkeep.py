@@ -24,21 +24,21 @@ from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_fo
 @pytest.mark.parametrize("last", [1, 2, 4, 6])
 def test_cancelled_an_index_leaves_nothing(store: Store, last: int) -> None:
     table = store.create_table("t", {"text": ["fox"] * 5_000})
-    table.flush()
+    table.maintenance.flush()
     with pytest.raises(Cancelled):
-        table.create_index("text", kind="fulltext", job=Stopped(last))
-    assert table.indexes == []
+        table.indexes.create("text", kind="fulltext", job=Stopped(last))
+    assert not table.indexes
     assert list((store.path / "index").glob("*/*")) == []
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     assert len(ids(table, "fox")) == 5_000
 
 
 def test_who_waits_for_an_index_that_is_made_can_stop_and_others_go_on(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"text": ["fox"] * 3_000, "other": ["tea"] * 3_000})
-        table.flush()
-        table.create_index("text", kind="fulltext")
-        table.create_index("other", kind="fulltext")
+        table.maintenance.flush()
+        table.indexes.create("text", kind="fulltext")
+        table.indexes.create("other", kind="fulltext")
     for folder in (tmp_path / "s" / "index").glob("*/*.fulltext-*"):
         shutil.rmtree(folder)
     making, going_on = threading.Event(), threading.Event()
@@ -73,8 +73,8 @@ def _one_byte_changed(file: Path) -> None:
 def test_a_damaged_index_is_noticed_and_made_anew(tmp_path: Path, damage: str) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("books", BOOKS)
-        table.create_index(["title", "body"], kind="fulltext")
-        table.flush()
+        table.indexes.create(["title", "body"], kind="fulltext")
+        table.maintenance.flush()
         right = table.search("run tea").to_pylist()
         (folder,) = index_folders(store)
     (terms,) = (folder / "0").glob("*.term")
@@ -89,17 +89,17 @@ def test_a_damaged_index_is_noticed_and_made_anew(tmp_path: Path, damage: str) -
     else:
         folder.rename(tmp_path / "gone")
     with Store.open(tmp_path / "s") as store:
-        problems = store.verify().problems
+        problems = store.maintenance.verify().problems
         assert len(problems) == (0 if damage == "all" else 1)
         assert store["books"].search("run tea").to_pylist() == right
-        assert store.verify().problems == ()
+        assert store.maintenance.verify().problems == ()
 
 
 def test_where_nothing_may_be_written_searches_are_answered(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("books", BOOKS)
-        table.create_index(["title", "body"], kind="fulltext")
-        table.flush()
+        table.indexes.create(["title", "body"], kind="fulltext")
+        table.maintenance.flush()
         right = table.search("run tea").to_pylist()
         (folder,) = index_folders(store)
     for there in (True, False):
@@ -115,8 +115,8 @@ def test_where_nothing_may_be_written_searches_are_answered(tmp_path: Path) -> N
 def test_processes_that_make_the_same_index_do_not_disturb_each_other(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"text": [f"fox {i}" for i in range(3_000)]})
-        table.create_index("text", kind="fulltext")
-        table.flush()
+        table.indexes.create("text", kind="fulltext")
+        table.maintenance.flush()
         (folder,) = index_folders(store)
     folder.rename(tmp_path / "gone")
     script = (
@@ -147,11 +147,11 @@ def test_what_does_not_fit_one_part_makes_several(books: Table, monkeypatch: pyt
     monkeypatch.setattr("lamella.core.index.fulltext.files.build", small)
     monkeypatch.setattr("lamella.core.index.fulltext.open_parts.build", small)
     table = books.store.create_table("t", {"text": texts})
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     for _ in ("pending", "flushed"):
         assert ids(table, "fox") == right
         assert ids(table, "w250") == [250]
-        table.flush()
+        table.maintenance.flush()
     assert max(sizes) <= 100
     assert len(sizes) >= 8
 
@@ -176,12 +176,12 @@ def test_much_text_is_indexed_on_several_cores_and_answers_are_the_same(
         monkeypatch.setattr("os.cpu_count", lambda: segments)
         with Store.open(tmp_path / name) as store:
             table = store.create_table("t", {"text": texts, "n": list(range(4_000))})
-            table.create_index("text", kind="fulltext", language=None)
+            table.indexes.create("text", kind="fulltext", language=None)
             answers.append(_answers(table))
             folders += index_folders(store)
         with Store.open(tmp_path / name, read_only=True) as store:
             answers.append(_answers(store["t"]))
-            assert not store.verify().problems
+            assert not store.maintenance.verify().problems
     assert [len(list(folder.glob("*/*.idx"))) for folder in folders] == [1, segments]
     assert answers[0] == answers[1] == answers[2] == answers[3]
     assert [row["n"] for row in answers[0][3 * SEARCHES.index("odd")]] == [3_999]
@@ -193,40 +193,40 @@ def test_cancelled_while_several_cores_index_nothing_is_left(
     monkeypatch.setattr(writing, "BYTES_A_SEGMENT", 1_000)
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     table = store.create_table("t", {"text": ["fox"] * 5_000})
-    table.flush()
+    table.maintenance.flush()
     for last in (3, 5):
         with pytest.raises(Cancelled):
-            table.create_index("text", kind="fulltext", job=Stopped(last))
+            table.indexes.create("text", kind="fulltext", job=Stopped(last))
         assert list((store.path / "index").glob("*/*")) == []
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     assert len(ids(table, "fox")) == 5_000
 
 
 def test_a_row_of_a_few_megabytes_of_words_is_found_and_is_in_nobodys_way(books: Table) -> None:
-    books.flush()
+    books.maintenance.flush()
     long = " ".join(f"w{i:x}q" for i in range(120_000))
     for _ in range(2):
         books.insert([{"title": long, "body": "zebra"}])
     for _ in ("pending", "flushed"):
         assert ids(books, "w1d4bfq and zebra") == [6, 7]
         assert ids(books, "cafe") == [2]
-        books.flush()
+        books.maintenance.flush()
 
 
 def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
     books: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    books.flush()
+    books.maintenance.flush()
 
     def full(*_: object) -> None:
         raise ValueError("An IO error occurred: 'No space left on device (os error 28)'")
 
     monkeypatch.setattr("lamella.core.index.fulltext.part._add", full)
     books.insert([{"title": "foxes"}])
-    books.flush()
+    books.maintenance.flush()
     assert books.num_rows == 7
     with pytest.raises(StoreProblem, match="No space left"):
-        books.create_index("title", kind="fulltext")
+        books.indexes.create("title", kind="fulltext")
     assert [index.columns for index in books.indexes] == [("title", "body"), ("tags",)]
     monkeypatch.undo()
     assert ids(books, "fox") == [0, 6]
@@ -235,38 +235,38 @@ def test_a_full_text_index_that_cannot_be_written_undoes_no_commit(
 def test_vacuum_leaves_an_index_alone_that_another_process_is_making(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
         table = store.create_table("t", {"text": ["fox"] * 3_000})
-        table.flush()
+        table.maintenance.flush()
 
         class Vacuumed(Job):
             def check(self) -> None:
-                other.vacuum()
+                other.maintenance.vacuum()
 
-        table.create_index("text", kind="fulltext", job=Vacuumed())
+        table.indexes.create("text", kind="fulltext", job=Vacuumed())
         assert len(index_folders(store)) == 1
         assert len(ids(table, "fox")) == 3_000
         (folder,) = index_folders(store)
         left = folder.with_name(f"{folder.name}.{'0' * 32}.part")
         left.mkdir()
         os.utime(left, (0, 0))
-        store.vacuum()
+        store.maintenance.vacuum()
         assert index_folders(store) == [folder]
 
 
 def test_an_index_is_dropped_without_those_that_begin_with_its_column(store: Store) -> None:
     table = store.create_table("t", {"a": ["fox"], "b": ["tea"]})
-    table.flush()
-    table.create_index(["a", "b"], kind="fulltext")
+    table.maintenance.flush()
+    table.indexes.create(["a", "b"], kind="fulltext")
     (folder,) = index_folders(store)
-    table.create_index("a", kind="fulltext")
-    table.drop_index("a", kind="fulltext")
+    table.indexes.create("a", kind="fulltext")
+    table.indexes.drop("a", kind="fulltext")
     assert index_folders(store) == [folder]
 
 
 def test_a_version_without_one_of_the_columns_is_searched_in_turn_with_the_newest(store: Store) -> None:
     table = store.create_table("t", {"title": ["fox", "tea"]})
     version = table.version
-    table.add_column("body", "string", default="fox")
-    table.create_index(["title", "body"], kind="fulltext")
+    table.columns.add("body", "string", default="fox")
+    table.indexes.create(["title", "body"], kind="fulltext")
     for _ in range(2):
         assert ids(table, "fox", as_of=version) == [0]
         assert ids(table, "fox") == [0, 1]
@@ -280,23 +280,28 @@ def test_scores_do_not_depend_on_what_the_process_did_before(tmp_path: Path) -> 
     texts = [f"word{i % 37} number {i}" for i in range(100)] + ["apple aa bb", "berry aa bb"]
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", {"text": texts})
-        table.flush()
-        table.create_index("text", kind="fulltext")
+        table.maintenance.flush()
+        table.indexes.create("text", kind="fulltext")
         table.insert([{"text": f"apple {i}"} for i in range(20)])
         table.search("apple")
-        for tidied in (table.flush, table.compact, lambda: table.delete(where="_id > 101"), table.compact):
+        for tidied in (
+            table.maintenance.flush,
+            table.maintenance.compact,
+            lambda: table.delete(where="_id > 101"),
+            table.maintenance.compact,
+        ):
             tidied()
             with Store.open(tmp_path / "s") as fresh:
                 assert scores(table) == scores(fresh["t"])
 
 
 def test_vacuum_removes_what_belongs_to_files_that_are_gone(books: Table) -> None:
-    books.flush()
+    books.maintenance.flush()
     books.insert([{"title": "foxes"}])
-    books.flush()
+    books.maintenance.flush()
     assert len(index_folders(books.store)) == 4
-    books.compact()
-    books.expire(keep_versions=1)
-    books.store.vacuum()
+    books.maintenance.compact()
+    books.maintenance.expire(keep_versions=1)
+    books.store.maintenance.vacuum()
     assert len(index_folders(books.store)) == 2
     assert sorted(ids(books, "fox")) == [0, 6]

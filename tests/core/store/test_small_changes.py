@@ -23,7 +23,7 @@ ROWS = 20
 def wide(tmp_path: Path) -> Iterator[StoreType]:
     with Store.open(tmp_path / "w") as store:
         table = store.create_table("t", {name: list(range(ROWS)) for name in COLUMNS})
-        assert table.flush() is None
+        assert table.maintenance.flush() is None
         yield store
 
 
@@ -104,14 +104,14 @@ def test_integers_meet_columns_of_other_types_and_new_ones(tmp_path: Path) -> No
 def test_rows_of_a_known_shape_meet_the_columns_as_they_are_now(wide: StoreType) -> None:
     table = wide["t"]
     table.update([{"_id": 0, **_row(1)}])
-    table.rename_column("c0", "other")
+    table.columns.rename("c0", "other")
     table.update([{"_id": 1, **_row(2)}])
     held = _read_anew(wide)
     assert (held[0]["other"], held[0]["c0"], held[1]["other"], held[1]["c0"]) == (1, None, 1, 2)
-    table.cast_column("c5", "text")
+    table.columns.cast("c5", "text")
     with pytest.raises(BadData):
         table.update([{"_id": 2, **_row(3)}])
-    table.drop_column("c5")
+    table.columns.drop("c5")
     table.update([{"_id": 2, **_row(3)}])
     assert _read_anew(wide)[2]["c5"] == 3
 
@@ -120,7 +120,7 @@ def test_rows_of_a_known_shape_meet_what_another_process_did(wide: StoreType) ->
     table = wide["t"]
     table.update([{"_id": 0, **_row(1)}])
     with Store.open(wide.path) as other:
-        other["t"].cast_column("c1", "double")
+        other["t"].columns.cast("c1", "double")
         other["t"].update([{"_id": 1, "c1": 0.5}])
     table.update([{"_id": 2, **_row(2)}])
     assert table.read(["c1"]).column("c1").to_pylist()[:3] == [1.0, 0.5, 2.0]
@@ -163,12 +163,12 @@ def test_many_single_deletions_stay_few_to_read_and_can_be_taken_back(tmp_path: 
         held = [n for n in range(1_000) if n not in gone]
         assert [row["n"] for row in _read_anew(store)] == held
         assert table.read(as_of=1 + 70)["n"].to_pylist() == [n for n in range(1_000) if n not in gone[:70]]
-        table.restore(1 + 100)
+        table.history.restore(1 + 100)
         assert [row["n"] for row in _read_anew(store)] == [n for n in range(1_000) if n not in gone[:100]]
-        table.undo()
+        table.history.undo()
         assert [row["n"] for row in _read_anew(store)] == held
-        assert len(table.state().deletions) <= ENTRIES
-        assert store.verify().problems == ()
+        assert len(table._state().deletions) <= ENTRIES
+        assert store.maintenance.verify().problems == ()
 
 
 def test_rows_of_nothing_are_merged_with_others(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_an_update_of_every_row_replaces_the_files_and_is_undone_whole(store: St
     table = store.create_table("t", many(30_000))
     table.update_where(None, {"$set": {"label": "same"}})
     assert table.count(col("label") == "same") == 30_000
-    table.undo()
+    table.history.undo()
     assert table.read().drop_columns(["_id"]).equals(many(30_000))
 
 
@@ -93,7 +93,7 @@ def test_a_column_widens_only_when_a_value_asks_for_it(store: Store) -> None:
     table.insert([{"n": 2**40}])
     assert table.schema.field("n").type == pa.int64()
     assert table.read().column("n").to_pylist() == [2, 3, 2**40]
-    table.undo()
+    table.history.undo()
     assert table.schema.field("n").type == pa.int32()
     assert table.read().column("n").to_pylist() == [2, 3]
 
@@ -130,32 +130,32 @@ def test_undo_and_redo_walk_through_the_history_also_after_a_restart(tmp_path: P
         table = store["people"]
         seen = [rows(table)]
         for _ in range(3):
-            table.undo()
+            table.history.undo()
             seen.append(rows(table))
         assert seen[-1] == [{"_id": i, **row} for i, row in enumerate(PEOPLE)]
         for before in reversed(seen[:-1]):
-            table.redo()
+            table.history.redo()
             assert rows(table) == before
         with pytest.raises(StoreProblem, match="nothing to redo"):
-            table.redo()
+            table.history.redo()
 
 
 def test_a_new_change_ends_what_could_be_redone(store: Store) -> None:
     table = store.create_table("people", PEOPLE)
     table.delete(ids=[0])
-    table.undo()
+    table.history.undo()
     table.update([{"_id": 0, "age": 5}])
-    assert table.redoable() is None
-    table.undo()
+    assert table.history.redoable() is None
+    table.history.undo()
     assert [r["age"] for r in rows(table)] == [36, None, 85]
     with pytest.raises(StoreProblem, match="nothing to undo"):
-        table.undo()
+        table.history.undo()
 
 
 def test_history_says_what_each_commit_did(store: Store) -> None:
     table = store.create_table("people", PEOPLE)
     table.update_where(col("age") > 40, {"$set": {"age": 40}}, message="cap the ages")
-    told = [(c.version, c.kind, c.inserted, c.updated, c.deleted, c.message) for c in table.history()]
+    told = [(c.version, c.kind, c.inserted, c.updated, c.deleted, c.message) for c in table.history.commits()]
     assert told == [(1, "create", 3, 0, 0, "create people"), (2, "change", 0, 1, 0, "cap the ages")]
 
 
@@ -165,11 +165,11 @@ def test_flushing_changes_files_and_nothing_else(store: Store) -> None:
     table.delete(ids=[6, 7])
     table.insert([{"n": -1, "label": "new"}])
     before, version = rows(table), table.version
-    table.flush()
+    table.maintenance.flush()
     assert (rows(table), table.version) == (before, version)
     assert all(isinstance(segment, FileSegment) for segment in table.snapshot().segments)
     for _ in range(3):
-        table.undo()
+        table.history.undo()
     assert table.read().drop_columns(["_id"]).equals(many(3_000))
 
 
@@ -244,14 +244,14 @@ assert "pandas" not in sys.modules
 def test_rows_without_values_are_kept_as_rows(store: Store, count: int) -> None:
     table = store.create_table("t", [{}] * count)
     assert table.insert([{}] * count).inserted == count
-    table.flush()
+    table.maintenance.flush()
     table.insert([{"a": 1}, *[{}] * count])
     ids = list(range(2 * count + 1 + count))
     assert table.num_rows == len(ids)
     assert rows(table) == [{"_id": i, "a": 1 if i == 2 * count else None} for i in ids]
-    table.compact()
+    table.maintenance.compact()
     assert table.read(columns=["_id"]).column("_id").to_pylist() == ids
-    assert store.verify().problems == ()
+    assert store.maintenance.verify().problems == ()
 
 
 def test_a_store_iterates_over_the_names_of_its_tables(store: Store) -> None:
@@ -308,26 +308,26 @@ def test_schema_keeps_that_a_field_is_required_until_a_null_comes(store: Store) 
     def required() -> str:
         return "".join(field.name for field in table.schema if not field.nullable)
 
-    assert required() == "abd" and table.column_metadata("a") == {}
+    assert required() == "abd" and table.columns.metadata("a") == {}
     table.insert(rows)
     table.update([{"_id": 0, "a": 5, "c": None}])
     table.update_where([1], {"$inc": {"b": 1}})
     assert required() == "abd"
-    table.rename_column("d", "e")
+    table.columns.rename("d", "e")
     table.update([{"_id": 0, "a": None}])
     assert required() == "be"
-    table.cast_column("b", pa.string())
+    table.columns.cast("b", pa.string())
     table.insert([{"b": "x"}])
     assert required() == "b"
-    table.undo()
+    table.history.undo()
     assert required() == "be"
     table.insert({"a": range(3_000), "e": range(3_000)})
     assert required() == "e"
     table.insert(pa.table({"e": range(3_000)}))
     table.delete(ids=[0])
-    table.add_column("f", pa.int64())
+    table.columns.add("f", pa.int64())
     assert required() == "e"
-    table.compact()
+    table.maintenance.compact()
     assert required() == "e" and store.copy_table("t", "copy").schema.field("e").nullable is False
 
 

@@ -62,7 +62,7 @@ def test_an_answer_has_id_score_and_the_columns_asked_for(books: Table) -> None:
 
 def test_a_word_in_a_heavier_column_counts_more(store: Store) -> None:
     table = store.create_table("t", {"a": ["fox", "dog"], "b": ["dog", "fox"]})
-    table.create_index(["a", "b"], kind="fulltext", weights={"b": 3})
+    table.indexes.create(["a", "b"], kind="fulltext", weights={"b": 3})
     found = table.search("fox", columns=["_id"])
     assert found.column("_id").to_pylist() == [1, 0]
     first, second = found.column("_score").to_pylist()
@@ -72,8 +72,8 @@ def test_a_word_in_a_heavier_column_counts_more(store: Store) -> None:
 def test_scores_are_bm25(store: Store) -> None:
     texts = ["fox", "fox fox dog", "dog dog dog dog cat", "cat fox dog cat", "bird"] * 3
     table = store.create_table("t", {"text": texts})
-    table.create_index("text", kind="fulltext", language=None)
-    table.flush()
+    table.indexes.create("text", kind="fulltext", language=None)
+    table.maintenance.flush()
     found = table.search("fox cat", columns=["text"], limit=None)
     words = [text.split() for text in texts]
     usual = sum(map(len, words)) / len(words)
@@ -89,7 +89,7 @@ def test_scores_are_bm25(store: Store) -> None:
 
 def test_equal_scores_come_in_the_order_of_ids_and_pages_follow_each_other(store: Store) -> None:
     table = store.create_table("t", {"text": ["fox", "a fox here", "dog"] * 40})
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     whole = ids(table, "fox")
     scores = table.search("fox", limit=None).column("_score").to_pylist()
     assert sorted(zip(scores, whole, strict=True), key=lambda hit: (-hit[0], hit[1])) == list(
@@ -103,7 +103,7 @@ def test_equal_scores_come_in_the_order_of_ids_and_pages_follow_each_other(store
 
 def test_a_condition_chooses_rows_before_any_are_counted(store: Store) -> None:
     table = store.create_table("t", {"text": ["fox"] * 500 + ["a fox in the wood"], "n": list(range(501))})
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     assert table.search("fox", where="n >= 499", limit=2).column("_id").to_pylist() == [499, 500]
     assert table.search("fox", where=col("n") == 500, limit=1).column("_id").to_pylist() == [500]
     assert ids(table, "fox", where="n < 0") == []
@@ -113,15 +113,15 @@ def test_a_condition_chooses_rows_before_any_are_counted(store: Store) -> None:
 def test_the_best_rows_may_be_gone_and_ids_have_gaps(store: Store, place: str) -> None:
     texts = ["fox"] * 300 + ["a fox here"] * 300
     table = store.create_table("t", {"text": texts, "n": list(range(600))})
-    table.create_index("text", kind="fulltext")
-    table.flush()
+    table.indexes.create("text", kind="fulltext")
+    table.maintenance.flush()
     table.delete(ids=[*range(1, 200), *range(300, 320)])
     table.update([{"_id": 250, "text": "dog"}, {"_id": 400, "text": "fox"}])
     table.insert([{"text": "fox", "n": 600}])
     if place != "pending":
-        table.flush()
+        table.maintenance.flush()
     if place == "compacted":
-        table.compact()
+        table.maintenance.compact()
     right = [0, *range(200, 250), *range(251, 300), 400, 600, *range(320, 400), *range(401, 600)]
     for limit in (1, 5, 102, 150, 1_000):
         for columns in ([], ["n"]):
@@ -137,8 +137,8 @@ def test_the_best_rows_may_be_gone_and_ids_have_gaps(store: Store, place: str) -
 def test_a_condition_that_few_rows_meet_changes_no_score(store: Store, text: str) -> None:
     texts = [f"w{i % 2} w{i % 3} w{i % 5} w{i % 7}" for i in range(1_000)]
     table = store.create_table("t", {"text": texts[:900], "n": list(range(900))})
-    table.create_index("text", kind="fulltext", weights={"text": 2})
-    table.flush()
+    table.indexes.create("text", kind="fulltext", weights={"text": 2})
+    table.maintenance.flush()
     table.insert({"text": texts[900:], "n": list(range(900, 1_000))})
     table.update([{"_id": i, "text": "w1 w2"} for i in range(100, 120)])
     table.delete(ids=[110, 905])
@@ -156,7 +156,7 @@ def test_a_condition_that_few_rows_meet_changes_no_score(store: Store, text: str
 def test_a_pending_row_scores_like_its_twin_in_a_file(store: Store) -> None:
     texts = [f"word{i % 50} " * (1 + i % 7) + "fox" for i in range(2_000)] + ["a fox and a long line of dogs"]
     table = store.create_table("t", {"text": texts})
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     table.insert([{"text": texts[-1]}])
     twin = len(texts)
     for _ in ("pending", "in a file of its own"):
@@ -164,20 +164,20 @@ def test_a_pending_row_scores_like_its_twin_in_a_file(store: Store) -> None:
         assert set(found.column("_id").to_pylist()) == {2_000, twin}
         first, second = found.column("_score").to_pylist()
         assert first == pytest.approx(second, rel=0.01)
-        table.flush()
+        table.maintenance.flush()
 
 
 def test_changes_undo_and_earlier_versions_are_searched_as_they_were(books: Table) -> None:
-    books.flush()
+    books.maintenance.flush()
     before = books.version
     books.update([{"_id": 1, "title": "Slow fox"}])
     books.insert([{"title": "foxes"}])
     books.delete(ids=[0])
     assert sorted(ids(books, "fox")) == [1, 6]
     assert ids(books, "fox", as_of=before) == [0]
-    books.undo()
+    books.history.undo()
     assert sorted(ids(books, "fox")) == [0, 1, 6]
-    books.restore(before)
+    books.history.restore(before)
     assert ids(books, "fox") == [0]
     assert sorted(ids(books, "red")) == [1]
 
@@ -211,10 +211,10 @@ def test_pending_rows_are_looked_at_again_only_where_they_changed(
 
 
 def test_columns_keep_their_index_by_another_name_and_lose_it_when_dropped(books: Table) -> None:
-    books.rename_column("title", "heading")
+    books.columns.rename("title", "heading")
     assert ids(books, "heading:cafe") == [2]
     version = books.version
-    books.drop_column("body")
+    books.columns.drop("body")
     assert [index.columns for index in books.indexes] == [("tags",)]
     with pytest.raises(UnknownColumn, match="has no column 'body'"):
         ids(books, "body:tea")
@@ -222,15 +222,15 @@ def test_columns_keep_their_index_by_another_name_and_lose_it_when_dropped(books
 
 
 def test_a_cast_column_keeps_its_index_as_long_as_it_holds_words(books: Table) -> None:
-    books.flush()
+    books.maintenance.flush()
     version = books.version
-    books.cast_column("title", pa.dictionary(pa.int32(), pa.string()))
+    books.columns.cast("title", pa.dictionary(pa.int32(), pa.string()))
     assert sorted(ids(books, "title:apple")) == [1]
     assert books.indexes[-1].options["weights"] == [2.0, 1.0]
-    books.add_column("code", "string", default="12")
-    books.create_index("code", kind="fulltext")
+    books.columns.add("code", "string", default="12")
+    books.indexes.create("code", kind="fulltext")
     assert len(ids(books, "code:12")) == 6
-    books.cast_column("code", "int64")
+    books.columns.cast("code", "int64")
     with pytest.raises(UnknownColumn):
         ids(books, "code:12")
     assert ids(books, "title:apple", as_of=version) == [1]
@@ -238,11 +238,11 @@ def test_a_cast_column_keeps_its_index_as_long_as_it_holds_words(books: Table) -
 
 def test_a_version_before_a_column_came_is_searched_by_the_others(books: Table) -> None:
     version = books.version
-    books.add_column("more", "string", default="zebra")
-    books.create_index(["title", "more"], kind="fulltext")
+    books.columns.add("more", "string", default="zebra")
+    books.indexes.create(["title", "more"], kind="fulltext")
     assert len(ids(books, "more:zebra")) == 6
     assert ids(books, "cafe", as_of=version, on=["title", "body"]) == [2]
-    books.drop_index(["title", "body"], kind="fulltext")
+    books.indexes.drop(["title", "body"], kind="fulltext")
     assert ids(books, "title:cafe", as_of=version) == [2]
 
 
@@ -268,7 +268,7 @@ def test_snippets_show_where_the_words_are(books: Table) -> None:
 def test_a_snippet_of_a_long_text_shows_the_piece_with_most_of_the_words(store: Store) -> None:
     text = "fox " + "filling words " * 50 + "a <fox> met dogs " + "filling words " * 50
     table = store.create_table("t", {"text": [text], "other": ["dog"]})
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     how = Highlight(before="<b>", after="</b>", length=60, escape=True)
     (shown,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
     assert "&lt;<b>fox</b>&gt; met <b>dogs</b>" in shown
@@ -284,7 +284,7 @@ def test_a_snippet_of_a_text_that_is_full_of_the_words_shows_the_first_of_the_be
 ) -> None:
     text = "fox " * 3 + "dog in a wood " + "the fox and " * 20_000
     table = store.create_table("t", {"text": [text]})
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     how = Highlight(before="<", after=">", length=19)
     (shown,) = table.search("fox dog", highlight=how).column("_snippet_text").to_pylist()
     assert shown == "<fox> <fox> <fox> <dog> in…"
@@ -307,23 +307,25 @@ def test_snippets_that_cannot_look_so_are_refused(books: Table, how: Highlight) 
 
 def test_what_became_of_an_index_is_told(store: Store) -> None:
     table = store.create_table("t", {"a": ["fox"], "b": ["tea"], "n": [1]})
-    table.create_index(["a", "b"], kind="fulltext")
-    with pytest.raises(BadSearch, match=r"'n' is no column of text.*create_index\(\['a', 'b'\]"):
+    table.indexes.create(["a", "b"], kind="fulltext")
+    with pytest.raises(BadSearch, match=r"'n' is no column of text.*indexes.create\(\['a', 'b'\]"):
         table.search("fox", on="n")
-    table.drop_column("b")
-    with pytest.raises(BadSearch, match=r"(?i)a column of the one it had was dropped.*create_index\(\['a'\]"):
+    table.columns.drop("b")
+    with pytest.raises(
+        BadSearch, match=r"(?i)a column of the one it had was dropped.*indexes.create\(\['a'\]"
+    ):
         table.search("fox")
 
 
 def test_without_an_index_the_way_to_one_is_told(store: Store) -> None:
     table = store.create_table("t", {"n": [1], "text": ["fox"]})
-    with pytest.raises(BadSearch, match=r"create_index\(\['text'\], kind='fulltext'\)"):
+    with pytest.raises(BadSearch, match=r"indexes.create\(\['text'\], kind='fulltext'\)"):
         table.search("fox")
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     with pytest.raises(BadSearch, match="no full-text index on n"):
         table.search("fox", on="n")
     assert ids(table, "fox", on="text") == [0]
-    table.drop_index("text", kind="fulltext")
+    table.indexes.drop("text", kind="fulltext")
     with pytest.raises(BadSearch):
         table.search("fox")
     assert index_folders(store) == []
@@ -346,37 +348,37 @@ def test_arguments_that_mean_nothing_are_refused(books: Table) -> None:
 def test_indexes_that_cannot_be_are_refused(store: Store) -> None:
     table = store.create_table("t", {"n": [1], "text": ["fox"]})
     with pytest.raises(BadData, match="holds no words"):
-        table.create_index(["text", "n"], kind="fulltext")
+        table.indexes.create(["text", "n"], kind="fulltext")
     with pytest.raises(BadData, match="kind of an index None is no text"):
-        table.create_index("text", kind=None)  # type: ignore[arg-type]
+        table.indexes.create("text", kind=None)  # type: ignore[arg-type]
     with pytest.raises(BadData, match="needs a column"):
-        table.create_index([], kind="fulltext")
+        table.indexes.create([], kind="fulltext")
     with pytest.raises(BadData, match="english"):
-        table.create_index("text", kind="fulltext", language="englsh")
+        table.indexes.create("text", kind="fulltext", language="englsh")
     with pytest.raises(UnknownName, match="weights"):
-        table.create_index("text", kind="fulltext", weight=2)
+        table.indexes.create("text", kind="fulltext", weight=2)
     with pytest.raises(UnknownColumn, match="text"):
-        table.create_index("text", kind="fulltext", weights={"txt": 2})
+        table.indexes.create("text", kind="fulltext", weights={"txt": 2})
     with pytest.raises(BadData, match="above 0"):
-        table.create_index("text", kind="fulltext", weights={"text": 0})
-    assert table.indexes == []
+        table.indexes.create("text", kind="fulltext", weights={"text": 0})
+    assert not table.indexes
 
 
 def test_a_language_brings_its_own_words_together(store: Store) -> None:
     table = store.create_table("t", {"text": ["les chansons mangées", "chanson", "manger"]})
-    table.create_index("text", kind="fulltext", language="french")
+    table.indexes.create("text", kind="fulltext", language="french")
     assert sorted(ids(table, "chanson")) == [0, 1]
     assert sorted(ids(table, "mange")) == [0, 2]
-    table.create_index(["text"], kind="sorted")
-    table.drop_index("text", kind="fulltext")
-    table.create_index("text", kind="fulltext", language=None)
+    table.indexes.create(["text"], kind="sorted")
+    table.indexes.drop("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext", language=None)
     assert ids(table, "chanson") == [1]
 
 
 @pytest.mark.parametrize("language", ["turkish", "english", None])
 def test_a_dotted_capital_i_is_an_i(store: Store, language: str | None) -> None:
     table = store.create_table("t", {"text": ["in İstanbul today", "istanbul"]})
-    table.create_index("text", kind="fulltext", language=language)
+    table.indexes.create("text", kind="fulltext", language=language)
     for text in ("istanbul", "İstanbul", "İSTANBUL", "ist*", "İst*", "istanbol~"):
         assert sorted(ids(table, text)) == [0, 1]
     shown = table.search("istanbul", highlight=True).column("_snippet_text").to_pylist()
@@ -387,9 +389,9 @@ def test_letters_of_any_script_make_words(store: Store) -> None:
     table = store.create_table(
         "t", {"text": ["Straße", "naïve café", "日本 語", "e\u0301tude", "МОСКВА 2024"]}
     )
-    table.create_index("text", kind="fulltext")
+    table.indexes.create("text", kind="fulltext")
     for _ in ("pending", "flushed"):
         for text, row in [("strasse", 0), ("STRASSE*", 0), ("naive cafe", 1), ("日本", 2), ("ÉTUDES", 3)]:
             assert ids(table, text) == [row]
         assert ids(table, "москва and 2024") == [4]
-        table.flush()
+        table.maintenance.flush()

@@ -33,17 +33,17 @@ def test_reasons_and_ways_out_begin_like_sentences() -> None:
 @pytest.mark.parametrize("lossy", [False, True])
 def test_a_cast_offers_only_what_helps(table: Table, column: str, lossy: bool) -> None:
     with pytest.raises(BadData, match=r"has no value near it\. Cast with on_error='null'") as told:
-        table.cast_column(column, "int8", lossy=lossy)
+        table.columns.cast(column, "int8", lossy=lossy)
     assert "lossy" not in str(told.value)
-    table.cast_column(column, "int8", on_error="null")
+    table.columns.cast(column, "int8", on_error="null")
     assert table.read([column]).to_pylist() == [{column: None}]
 
 
 def test_a_cast_offers_to_cut_what_is_too_fine(table: Table) -> None:
     table.update_where(None, {"$set": {"x": 1.7}})
     with pytest.raises(BadData, match="lossy=True to cut what is too fine"):
-        table.cast_column("x", "int8")
-    table.cast_column("x", "int8", lossy=True)
+        table.columns.cast("x", "int8")
+    table.columns.cast("x", "int8", lossy=True)
     assert table.read(["x"]).to_pylist() == [{"x": 1}]
 
 
@@ -86,10 +86,10 @@ def test_a_conflict_of_types_names_a_value(table: Table, column: str, value: Any
 
 
 def test_summary_counts_one_in_the_singular(table: Table) -> None:
-    table.flush()
-    assert "in 1 row group\n" in table.summary()
+    table.maintenance.flush()
+    assert "in 1 row group\n" in table.maintenance.summary()
     table.insert([{"n": 1}])
-    assert "1 row, 0 changed cells, 0 deleted rows" in table.summary()
+    assert "1 row, 0 changed cells, 0 deleted rows" in table.maintenance.summary()
 
 
 @pytest.mark.parametrize(

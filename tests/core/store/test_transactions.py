@@ -41,7 +41,7 @@ def files(store: Store) -> set[str]:
 
 
 def no_stray(store: Store) -> None:
-    assert files(store) == store.catalog.known_paths()
+    assert files(store) == store._catalog.known_paths()
     assert list((store.path / "tmp").iterdir()) == []
 
 
@@ -57,11 +57,11 @@ def test_changes_of_several_tables_happen_at_once(store: Store) -> None:
             store["stock"].delete(ids=[7])
             assert (store["orders"].num_rows, store["stock"].get(0)) == (3, {"_id": 0, "left": 4})
             assert store.sql("select sum(total) s from orders").to_pylist() == [{"s": 60}]
-            assert store["orders"].diff(1).summary().added == 1
+            assert store["orders"].history.diff(1).summary().added == 1
             assert (other["orders"].num_rows, other["stock"].get(0)) == (2, {"_id": 0, "left": 5})
         assert contents(other) == contents(store)
         assert (other["orders"].num_rows, other["stock"].num_rows) == (3, 1_999)
-    told = [c for name in store.tables for c in store[name].history() if c.message == "a sale"]
+    told = [c for name in store.tables for c in store[name].history.commits() if c.message == "a sale"]
     assert len(told) == 3 and len({c.transaction_id for c in told}) == 1
     assert told[0].transaction_id is not None
 
@@ -72,7 +72,7 @@ def test_an_exception_takes_all_of_it_back(store: Store) -> None:
     with pytest.raises(ZeroDivisionError), store.transaction():
         sell(store)
         store["stock"].insert({"left": list(range(3_000))})
-        store["stock"].compact()
+        store["stock"].maintenance.compact()
         assert store["stock"].num_rows == 5_000
         store.create_table("new", {"a": list(range(2_000))})
         store.rename_table("orders", "sales")
@@ -108,12 +108,12 @@ def test_what_was_taken_back_is_never_read_again_after_a_reload(store: Store) ->
         with pytest.raises(ZeroDivisionError), store.transaction():
             orders.insert([{"total": value}])
             orders.update([{"_id": 0, "total": value}])
-            orders.rename_column("total", name)
+            orders.columns.rename("total", name)
             assert orders.read()[name].to_pylist() == [value, 20, value]
             raise ZeroDivisionError
     orders.insert([{"total": 3}])
     orders.update([{"_id": 0, "total": 4}])
-    orders.rename_column("total", "third")
+    orders.columns.rename("total", "third")
     assert orders.read()["third"].to_pylist() == [4, 20, 3]
 
 
@@ -176,7 +176,7 @@ def test_a_block_inside_another_fails_alone_and_succeeds_with_it(store: Store) -
         with store.transaction("inner"):
             store["orders"].insert([{"total": 77}])
     assert store["orders"].read()["total"].to_pylist() == [10, 20, 30, 77]
-    assert {c.transaction_id for c in store["orders"].history()[1:]} == {1}
+    assert {c.transaction_id for c in store["orders"].history.commits()[1:]} == {1}
     no_stray(store)
     with pytest.raises(ZeroDivisionError), store.transaction():
         with store.transaction():
@@ -189,10 +189,10 @@ def test_files_are_not_removed_while_they_may_be_wanted_back(store: Store) -> No
     before, on_disk = contents(store), files(store)
     with pytest.raises(ZeroDivisionError), store.transaction():
         store["stock"].insert({"left": [1] * 5_000})
-        store["stock"].expire(keep_versions=1)
+        store["stock"].maintenance.expire(keep_versions=1)
         store.drop_table("stock")
         with pytest.raises(StoreProblem, match="Vacuum after its block"):
-            store.vacuum()
+            store.maintenance.vacuum()
         Store.open(store.path).close()
         raise ZeroDivisionError
     assert contents(store) == before and files(store) == on_disk
@@ -213,16 +213,16 @@ def test_undo_and_redo_go_over_all_tables_of_a_transaction(store: Store) -> None
         sell(store)
         sell(store, orders=2)
     after = contents(store)
-    undone = store["stock"].undo()
+    undone = store["stock"].history.undo()
     assert contents(store) == before
     assert (undone.table, undone.kind) == ("stock", "undo")
-    assert store["orders"].history()[-1].transaction_id == undone.transaction_id is not None
-    assert store["orders"].history()[-1].deleted == 3
-    store["orders"].redo()
+    assert store["orders"].history.commits()[-1].transaction_id == undone.transaction_id is not None
+    assert store["orders"].history.commits()[-1].deleted == 3
+    store["orders"].history.redo()
     assert contents(store) == after
-    store["orders"].undo()
+    store["orders"].history.undo()
     assert contents(store) == before
-    assert store["stock"].undoable() is None
+    assert store["stock"].history.undoable() is None
 
 
 def test_a_transaction_is_not_undone_where_one_of_its_tables_moved_on(store: Store) -> None:
@@ -231,14 +231,14 @@ def test_a_transaction_is_not_undone_where_one_of_its_tables_moved_on(store: Sto
     store["stock"].update([{"_id": 5, "left": 0}])
     before = contents(store)
     with pytest.raises(StoreProblem, match=r"stock: it changed since.*Undo the later changes of stock"):
-        store["orders"].undo()
+        store["orders"].history.undo()
     assert contents(store) == before
-    store["stock"].undo()
-    store["orders"].undo()
+    store["stock"].history.undo()
+    store["orders"].history.undo()
     assert store["stock"].get(0) == {"_id": 0, "left": 5}
     store["orders"].insert([{"total": 1}])
     with pytest.raises(StoreProblem, match="orders: it changed since"):
-        store["stock"].redo()
+        store["stock"].history.redo()
 
 
 @pytest.mark.parametrize("asked", ["orders", "new"])
@@ -250,26 +250,26 @@ def test_undo_of_a_transaction_that_made_a_table_leaves_it_empty_and_redo_fills_
         sell(store)
         new = store.create_table("new", [{"a": 1}, {"a": 2}])
         new.insert([{"a": 3, "b": "x"}])
-        new.add_column("c", pa.int64())
+        new.columns.add("c", pa.int64())
     after = contents(store)
-    assert store[asked].undo().kind == "undo"
+    assert store[asked].history.undo().kind == "undo"
     assert contents(store) == before | {"new": []} and new.schema.names == ["_id"]
-    assert new.history()[-1].deleted == 3 and new.undoable() is None
-    assert not store.verify().problems
-    store[asked].redo()
+    assert new.history.commits()[-1].deleted == 3 and new.history.undoable() is None
+    assert not store.maintenance.verify().problems
+    store[asked].history.redo()
     assert contents(store) == after and new.schema.names == ["_id", "a", "b", "c"]
-    store[asked].undo()
+    store[asked].history.undo()
     new.insert([{"z": 1}])
     assert new.read().to_pylist() == [{"_id": 3, "z": 1}]
-    new.undo()
+    new.history.undo()
     assert contents(store) == before | {"new": []}
 
 
 def test_a_table_is_not_undone_into_nothing_outside_a_transaction(store: Store) -> None:
     made = store.create_table("made", [{"a": 1}])
-    assert made.undoable() is None
+    assert made.history.undoable() is None
     with pytest.raises(StoreProblem, match="nothing to undo"):
-        made.undo()
+        made.history.undo()
 
 
 def test_a_transaction_that_lost_a_table_is_not_undone_in_part(store: Store) -> None:
@@ -278,8 +278,8 @@ def test_a_transaction_that_lost_a_table_is_not_undone_in_part(store: Store) -> 
         store.create_table("new", [{"a": 1}])
     store.drop_table("new")
     with pytest.raises(StoreProblem, match="One of those tables was dropped"):
-        store["orders"].undo()
-    store["orders"].restore(1)
+        store["orders"].history.undo()
+    store["orders"].history.restore(1)
     assert store["orders"].num_rows == 2
 
 
@@ -287,23 +287,23 @@ def test_a_transaction_of_which_a_version_expired_is_not_undone_in_part(store: S
     with store.transaction():
         sell(store)
     store["stock"].update([{"_id": 1, "left": 1}])
-    store["stock"].expire(keep_versions=1)
+    store["stock"].maintenance.expire(keep_versions=1)
     with pytest.raises(StoreProblem, match="its versions have expired"):
-        store["orders"].undo()
+        store["orders"].history.undo()
 
 
 def test_a_transaction_cannot_undo_itself(store: Store) -> None:
     with store.transaction():
         store["stock"].update([{"_id": 0, "left": 1}])
         with pytest.raises(StoreProblem, match="cannot undo what it did itself"):
-            store["stock"].undo()
+            store["stock"].history.undo()
     assert store["stock"].get(0) == {"_id": 0, "left": 1}
 
 
 def test_what_happened_before_can_be_undone_inside_a_transaction(store: Store) -> None:
     store["stock"].update([{"_id": 0, "left": 1}])
     with store.transaction():
-        store["stock"].undo()
+        store["stock"].history.undo()
         store["orders"].insert([{"total": 1}])
     assert (store["stock"].get(0), store["orders"].num_rows) == ({"_id": 0, "left": 5}, 3)
 
@@ -357,8 +357,8 @@ def test_pending_changes_are_put_in_order_after_the_transaction(store: Store) ->
     with store.transaction():
         for value in range(100):
             store["stock"].update([{"_id": value, "left": value}])
-    entries = store.catalog.valid(
-        "pending_cells", store["stock"].table_id, store["stock"].version, ("entry",)
+    entries = store._catalog.valid(
+        "pending_cells", store["stock"]._reader.table_id, store["stock"].version, ("entry",)
     )
     assert len(entries) < 100
     assert store["stock"].read()["left"].to_pylist()[:100] == list(range(100))
@@ -367,7 +367,7 @@ def test_pending_changes_are_put_in_order_after_the_transaction(store: Store) ->
 def test_columns_change_with_the_rest(store: Store) -> None:
     before = contents(store)
     with pytest.raises(ZeroDivisionError), store.transaction():
-        store["orders"].rename_column("total", "sum")
+        store["orders"].columns.rename("total", "sum")
         store["orders"].update([{"_id": 0, "paid": True}])
         assert store["orders"].schema.names == ["_id", "sum", "paid"]
         raise ZeroDivisionError
@@ -406,14 +406,14 @@ def test_a_process_that_is_killed_inside_leaves_nothing_of_it(store: Store) -> N
     )
     assert writer.stdout is not None and writer.stdout.readline() == "written\n"
     Store.open(store.path).close()  # what is being written in the transaction is not swept
-    published = files(store) - store.catalog.known_paths()
+    published = files(store) - store._catalog.known_paths()
     assert len(published) == 2
     writer.kill()
     writer.communicate()
     with Store.open(store.path) as opened:
         assert contents(opened) == before
         no_stray(opened)
-        assert opened.verify().problems == ()
+        assert opened.maintenance.verify().problems == ()
 
 
 def test_many_processes_see_all_of_a_transaction_or_nothing(store: Store) -> None:

@@ -112,8 +112,8 @@ def test_a_changed_cell_of_any_type_leaves_the_others_alone(table: object) -> No
     after = table.read()
     assert all(after.column(name)[0].as_py() is None for name in VALUES)
     assert str(after.column("place")[2].as_py()) == str(VALUES["place"][2].as_py())
-    while table.version < 100 and table.undoable():
-        table.undo()
+    while table.version < 100 and table.history.undoable():
+        table.history.undo()
     assert str(table.read().slice(0, 3).column("pairs").to_pylist()) == str(VALUES["pairs"].to_pylist())
 
 
@@ -127,7 +127,7 @@ def test_a_sorted_and_filtered_page_has_them_all(table: object) -> None:
 
 def test_the_data_files_reopen_after_a_flush(table: object) -> None:
     table.update_where([1], {"$set": {"text": "set"}})
-    table.flush()
+    table.maintenance.flush()
     assert table.get(1)["text"] == "set"
     assert str(table.get(0)["tags"]) == str(VALUES["tags"][0].as_py())
 
@@ -150,7 +150,7 @@ def test_every_type_can_be_asked_for_in_sql_also_where_files_lack_the_column(tab
 def test_all_of_them_come_back_after_a_change_a_flush_and_a_reopen(table: object) -> None:
     table.update_where([1], {"$set": {"text": "set"}})
     path, rows = table.store.path, table.num_rows
-    table.flush()
+    table.maintenance.flush()
     table.store.close()
     with Store.open(path) as store:
         found = store["t"].read()
@@ -172,7 +172,7 @@ def test_other_layouts_come_back_as_the_plain_one(tmp_path: Path, layout: str, c
             found = table.read(columns=["x"]).column("x")
             assert found.type == kind
             assert found.to_pylist() == [None, *(values.to_pylist() * (count + 1))[1:]]
-            table.flush()
+            table.maintenance.flush()
 
 
 @pytest.mark.parametrize("kind", [pa.month_day_nano_interval(), pa.dense_union([pa.field("a", pa.int64())])])
@@ -195,7 +195,7 @@ def test_seconds_beyond_what_can_be_kept_are_refused_when_they_come_in(tmp_path:
                 change()
         with pytest.raises(BadData, match="column 'at'"):
             table.update_where([0], {"$set": {"at": pa.scalar(2**60, pa.timestamp("s"))}})
-        table.flush()
+        table.maintenance.flush()
         assert table.read(columns=["at"]).to_pylist() == [{"at": dt.datetime(1970, 1, 1, 0, 0, 1)}]
         assert store.tables == ["t"]
 
@@ -205,7 +205,7 @@ def test_what_is_noted_about_columns_stays_when_their_layout_does_not(tmp_path: 
     data = pa.table([pa.array([1], pa.timestamp("s"))], schema=pa.schema([kind], {"made": "by hand"}))
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", data)
-        assert (table.metadata, table.column_metadata("at")) == ({"made": "by hand"}, {"unit": "s"})
+        assert (table.metadata, table.columns.metadata("at")) == ({"made": "by hand"}, {"unit": "s"})
 
 
 FAR = {
@@ -234,7 +234,7 @@ def test_a_row_can_be_got_whose_times_python_has_no_value_for(
     with Store.open(tmp_path / "s") as store:
         table = store.create_table("t", pa.table({"v": values, **within}))
         if flushed:
-            table.flush()
+            table.maintenance.flush()
         expected = {"_id": 0, "v": told, "list": [told], "struct": {"x": told}, "map": [("k", told)]}
         assert table.get(0) == expected
 
@@ -249,7 +249,7 @@ def test_rows_are_found_by_keys_of_any_type_without_parts(tmp_path: Path, kind: 
             assert table.read().column("text").to_pylist() == ["A", "B", "c"]
             done = table.upsert(pa.table({"k": keys.slice(2), "w": two.slice(0, 1)}), on="k")
             assert (done.inserted, done.updated) == (0, 1)
-            table.flush()
+            table.maintenance.flush()
         with pytest.raises(BadData, match="two of the rows given have k = "):
             table.update(pa.table({"k": pa.concat_arrays([keys, keys]), "w": ["x"] * 6}), on="k")
 

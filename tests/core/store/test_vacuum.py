@@ -38,40 +38,40 @@ def rewritten(table: Table) -> None:
     """Every file of the newest version is another than before, and the earlier versions have expired."""
     before = files(table.store)
     table.update_where(None, {"$inc": {"n": 1}})
-    table.compact()
-    table.store.vacuum()
+    table.maintenance.compact()
+    table.store.maintenance.vacuum()
     assert len(files(table.store) - before) == len(before) == 1
-    table.expire(keep_versions=1)
+    table.maintenance.expire(keep_versions=1)
 
 
 def test_vacuum_removes_what_no_version_has(store: Store) -> None:
     table = store["t"]
     before = files(store)
     table.update_where(None, {"$inc": {"n": 1}})
-    table.compact()
-    store.vacuum()
-    changed = table.diff(1).summary().changed
-    assert store.vacuum().files == 0 and changed == ROWS
-    planned = table.expire(keep_versions=1, dry_run=True)
+    table.maintenance.compact()
+    store.maintenance.vacuum()
+    changed = table.history.diff(1).summary().changed
+    assert store.maintenance.vacuum().files == 0 and changed == ROWS
+    planned = table.maintenance.expire(keep_versions=1, dry_run=True)
     assert files(store) >= before
-    assert table.expire(keep_versions=1) == planned
+    assert table.maintenance.expire(keep_versions=1) == planned
     sizes = sum((store.path / "data" / name).stat().st_size for name in before)
-    done = store.vacuum()
+    done = store.maintenance.vacuum()
     assert (done.files, done.bytes, done.problems) == (planned.files, planned.bytes, [])
     assert (done.files, done.bytes) == (len(before), sizes)
-    assert files(store) == store.catalog.paths()
+    assert files(store) == store._catalog.paths()
     assert table.read(limit=3)["n"].to_pylist() == [1, 2, 3]
-    assert store.vacuum().files == 0
+    assert store.maintenance.vacuum().files == 0
 
 
 def test_vacuum_removes_files_replaced_within_a_version(store: Store) -> None:
     table = store["t"]
     table.update([{"_id": i, "n": 0} for i in range(100)])
-    table.flush()
-    table.compact()
-    store.vacuum()
+    table.maintenance.flush()
+    table.maintenance.compact()
+    store.maintenance.vacuum()
     assert table.as_of(1).read(limit=2)["n"].to_pylist() == [0, 1]
-    assert files(store) == store.catalog.paths()
+    assert files(store) == store._catalog.paths()
     assert len(files(store)) == 2
 
 
@@ -81,17 +81,17 @@ def test_what_is_held_in_this_process_stays_readable(store: Store) -> None:
     old = table.as_of(1)
     first = [stream.read_next_batch()["n"][0].as_py(), view.page(0, 2).num_rows]
     rewritten(table)
-    waiting = store.vacuum()
+    waiting = store.maintenance.vacuum()
     assert first == [0, 2] and waiting.files == 0 and len(waiting.problems) == 1
     assert "is being read" in waiting.problems[0]
     assert stream.read_all().num_rows < ROWS and view.page(2, 8).num_rows == 8
     assert old.read(limit=1)["n"].to_pylist() == [0]
     del stream, view
-    assert store.vacuum().files == 0
+    assert store.maintenance.vacuum().files == 0
     del old
     gc.collect()
-    assert store.vacuum().files == 1
-    assert files(store) == store.catalog.paths()
+    assert store.maintenance.vacuum().files == 1
+    assert files(store) == store._catalog.paths()
 
 
 def test_the_files_of_a_dropped_table_wait_for_who_reads_it(store: Store) -> None:
@@ -111,8 +111,8 @@ def test_the_newest_version_held_in_memory_keeps_no_older_files(store: Store) ->
         assert other["t"].read(limit=1)["n"].to_pylist() == [1]
         held = other["t"].snapshot()
         store["t"].update_where(None, {"$inc": {"n": 1}})
-        store["t"].compact()
-        store.vacuum()
+        store["t"].maintenance.compact()
+        store.maintenance.vacuum()
         assert held.num_rows == ROWS
         assert other["t"].as_of(2).read(limit=1)["n"].to_pylist() == [1]
 
@@ -175,13 +175,13 @@ def go_on(process: subprocess.Popen) -> str:
 def test_another_process_reads_an_old_version_to_its_end(store: Store, options: tuple[str, ...]) -> None:
     with reader(store, *options) as process:
         rewritten(store["t"])
-        waiting = store.vacuum()
+        waiting = store.maintenance.vacuum()
         assert waiting.files == 0 and len(waiting.waiting) == 1 and waiting.waiting[0].bytes > 0
         Store.open(store.path).close()
         assert go_on(process) == "read\n"
         ended(process)
-    assert store.vacuum().files == 1
-    assert files(store) == store.catalog.paths()
+    assert store.maintenance.vacuum().files == 1
+    assert files(store) == store._catalog.paths()
     assert len(list((store.path / FOLDER).iterdir())) == 1  # this process has the store open
 
 
@@ -198,10 +198,10 @@ def test_another_process_reads_a_dropped_table_to_its_end(store: Store) -> None:
 def test_a_killed_reader_keeps_nothing(store: Store) -> None:
     with reader(store) as process:
         rewritten(store["t"])
-        assert len(store.vacuum().waiting) == 1
+        assert len(store.maintenance.vacuum().waiting) == 1
         process.kill()
-    assert store.vacuum().files == 1
-    assert files(store) == store.catalog.paths()
+    assert store.maintenance.vacuum().files == 1
+    assert files(store) == store._catalog.paths()
     assert all(FileLock(f).is_locked() for f in (store.path / FOLDER).iterdir())
 
 
@@ -226,13 +226,13 @@ while last < 25:
         assert [p.stdout.readline() for p in (one, other) if p.stdout] == ["ready\n"] * 2
         for _ in range(25):
             table.update_where(None, {"$inc": {"n": 1}})
-            table.compact()
-            table.expire(keep_versions=3)
-            store.vacuum()
+            table.maintenance.compact()
+            table.maintenance.expire(keep_versions=3)
+            store.maintenance.vacuum()
         ended(one)
         ended(other)
-    store.vacuum()
-    assert files(store) == store.catalog.paths()
+    store.maintenance.vacuum()
+    assert files(store) == store._catalog.paths()
 
 
 def test_a_file_in_the_way_stays_queued_and_is_reported(store: Store) -> None:
@@ -242,10 +242,10 @@ def test_a_file_in_the_way_stays_queued_and_is_reported(store: Store) -> None:
     path = store.path / "data" / name
     path.unlink()
     path.mkdir()
-    report = store.vacuum()
+    report = store.maintenance.vacuum()
     assert report.files == 0 and [w.path for w in report.waiting] == [name] and report.waiting[0].why
     path.rmdir()
-    assert store.vacuum().waiting == ()
+    assert store.maintenance.vacuum().waiting == ()
     assert store["t"].read(limit=1)["n"].to_pylist() == [1]
 
 
@@ -269,10 +269,10 @@ print("read", flush=True)
     with python(script, str(store.path)) as process:
         assert process.stdout is not None and process.stdout.readline() == "1\n"
         rewritten(store["t"])
-        assert len(store.vacuum().waiting) == 1
+        assert len(store.maintenance.vacuum().waiting) == 1
         assert go_on(process) == "read\n"
         ended(process)
-    assert store.vacuum().files == 1
+    assert store.maintenance.vacuum().files == 1
 
 
 def test_vacuum_gives_back_the_room_of_expired_changes_in_the_catalog(store: Store) -> None:
@@ -281,10 +281,10 @@ def test_vacuum_gives_back_the_room_of_expired_changes_in_the_catalog(store: Sto
     for start in range(0, 200, 10):
         table.update([{"_id": i, "text": text + str(i)} for i in range(start, start + 10)])
     table.delete(ids=list(range(200)))
-    table.compact()
-    table.expire(keep_versions=1)
+    table.maintenance.compact()
+    table.maintenance.expire(keep_versions=1)
     before = (store.path / "catalog.sqlite").stat().st_size
-    freed = store.vacuum().catalog_bytes
+    freed = store.maintenance.vacuum().catalog_bytes
     assert freed > 1_000_000
     assert (store.path / "catalog.sqlite").stat().st_size == before - freed
     assert table.num_rows == ROWS - 200
@@ -295,7 +295,7 @@ def test_a_file_that_is_queued_and_still_named_stays(tmp_path: Path) -> None:
     """As a damaged catalog may have it, or one that somebody sent."""
     with Store.open(tmp_path / "s") as store:
         store.create_table("t", pa.table({"n": range(100_000)}))
-        (path,) = store.catalog.paths()
+        (path,) = store._catalog.paths()
     with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite")) as catalog, catalog:
         catalog.execute(
             "insert into removed_files (path, bytes, table_id, first_version, last_version)"
@@ -303,5 +303,5 @@ def test_a_file_that_is_queued_and_still_named_stays(tmp_path: Path) -> None:
             (path,),
         )
     with Store.open(tmp_path / "s") as store:
-        assert [file.why for file in store.vacuum().waiting] == ["a version names it"]
+        assert [file.why for file in store.maintenance.vacuum().waiting] == ["a version names it"]
         assert store["t"].count("n >= 0") == 100_000

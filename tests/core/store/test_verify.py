@@ -31,8 +31,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         table.update([{"_id": i, "n": 0} for i in range(0, ROWS, 2)])
         table.update([{"_id": 1, "n": 7}])
         table.delete(ids=[2, 3])
-        table.rename_column("late", "delayed")
-        table.undo()
+        table.columns.rename("late", "delayed")
+        table.history.undo()
         store.create_table("small", [{"word": "a"}])
     return path
 
@@ -44,7 +44,7 @@ def path(whole: Path, tmp_path: Path) -> Path:
 
 def problems(path: Path, quick: bool = False) -> list[str]:
     with Store.open(path, read_only=True) as store:
-        return list(store.verify(quick).problems)
+        return list(store.maintenance.verify(quick).problems)
 
 
 def file(path: Path, suffix: str = ".parquet") -> Path:
@@ -53,29 +53,34 @@ def file(path: Path, suffix: str = ".parquet") -> Path:
 
 def test_a_report_says_no_more_than_there_is_to_say(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store:
-        assert str(store.verify()) == "no tables: all is well"
+        assert str(store.maintenance.verify()) == "no tables: all is well"
         store.create_table("t", [{"n": 1}])
         for quick in (False, True):
-            assert str(store.verify(quick)) == "1 table, no files: all is well"
+            assert str(store.maintenance.verify(quick)) == "1 table, no files: all is well"
         store.create_table("u", {"n": list(range(ROWS))})
         (size,) = (file.stat().st_size for file in (tmp_path / "s").rglob("*.parquet"))
-        assert str(store.verify()) == f"2 tables, 1 file, {size:,} bytes with checksums: all is well"
-        assert str(store.verify(True)) == f"2 tables, 1 file, {size:,} bytes without checksums: all is well"
+        assert (
+            str(store.maintenance.verify()) == f"2 tables, 1 file, {size:,} bytes with checksums: all is well"
+        )
+        assert (
+            str(store.maintenance.verify(True))
+            == f"2 tables, 1 file, {size:,} bytes without checksums: all is well"
+        )
 
 
 def test_a_whole_store_has_no_problems_and_the_report_says_what_was_looked_at(path: Path) -> None:
     with Store.open(path) as store:
-        report = store.verify()
+        report = store.maintenance.verify()
         assert report.problems == ()
         assert report.not_checked == ()
         assert (report.tables, report.files, report.checksums) == (2, 2, True)
         assert report.bytes == sum(f.stat().st_size for f in (path / "data").rglob("*") if f.is_file())
         assert "2 tables, 2 files" in str(report)
         assert str(report).endswith("all is well")
-        store["flights"].compact()
-        store["flights"].drop_column("n")
-        assert store["flights"].verify().problems == ()
-        assert not store.verify(quick=True).checksums
+        store["flights"].maintenance.compact()
+        store["flights"].columns.drop("n")
+        assert store["flights"].maintenance.verify().problems == ()
+        assert not store.maintenance.verify(quick=True).checksums
 
 
 def flipped(path: Path) -> None:
@@ -113,7 +118,7 @@ def test_a_flipped_bit_of_a_pending_entry_is_found_in_whichever_version_it_is(
 ) -> None:
     with Store.open(path) as store:
         store.copy_table("flights", "second")
-        store["flights"].restore(1)
+        store["flights"].history.restore(1)
     catalog = sqlite3.connect(path / "catalog.sqlite")
     entries = catalog.execute(f"SELECT entry, {blob} FROM {kind}").fetchall()
     for entry, held in entries:
@@ -156,8 +161,10 @@ def test_a_file_that_no_table_names_is_found(path: Path) -> None:
     with Store.open(path) as store:
         stray = file(path).with_name(f"{'0' * 32}.parquet")
         stray.write_bytes(b"")
-        assert store.verify().problems == (f"{stray}: no table names this file; vacuum removes it",)
-        assert store["flights"].verify().problems == ()
+        assert store.maintenance.verify().problems == (
+            f"{stray}: no table names this file; vacuum removes it",
+        )
+        assert store["flights"].maintenance.verify().problems == ()
 
 
 CATALOG: dict[str, tuple[str, str]] = {
@@ -277,7 +284,12 @@ def test_a_data_file_that_was_replaced_is_refused(
     }[known]
     with Store.open(path) as store:
         table = store["flights"]
-        for read in (table.read, partial(table.get, ROWS - 5), partial(table.count, "n > 5"), table.compact):
+        for read in (
+            table.read,
+            partial(table.get, ROWS - 5),
+            partial(table.count, "n > 5"),
+            table.maintenance.compact,
+        ):
             with pytest.raises(FileProblem, match=told):
                 read()
 
@@ -336,6 +348,6 @@ def test_verify_leaves_every_file_as_it_was(path: Path, log: bool) -> None:
     before = listing(path)
     assert main(["verify", str(path)]) == 0
     with Store.open(path, read_only=True) as store:
-        store["small"].verify()
+        store["small"].maintenance.verify()
 
     assert listing(path) == before

@@ -65,8 +65,8 @@ def test_a_column_widens_for_what_arrives(tmp_path: Path, case: tuple, held: int
             assert len(values) == held + more
             counted = store.sql("select count(*) as n, count(x) as v from t").to_pylist()[0]
             assert counted["n"] == held + more
-            table.flush()
-        table.undo()
+            table.maintenance.flush()
+        table.history.undo()
         assert table.read(columns=["x"]).column("x").to_pylist() == first.to_pylist() * held
 
 
@@ -102,7 +102,7 @@ def test_changed_cells_are_looked_at_before_a_column_widens(tmp_path: Path) -> N
             with pytest.raises(BadData, match="decimals hold every digit"):
                 change()
         table.update([{"_id": 3, "x": 2**53}])
-        table.flush()
+        table.maintenance.flush()
         table.update([{"_id": 0, "x": 0.5}])
         assert table.read(columns=["x"]).column("x").to_pylist()[:4] == [0.5, 1.0, 1.0, 2.0**53]
 

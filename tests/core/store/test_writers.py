@@ -17,6 +17,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.errors import BadData, StoreProblem, TypeConflict, UnknownRow
 from lamella.core.store import Table
+from lamella.core.store.history import History
 
 
 @pytest.fixture
@@ -128,19 +129,19 @@ def test_undo_takes_nothing_back_that_it_has_not_seen(
     with Store.open(tmp_path / "s") as one, Store.open(tmp_path / "s") as other:
         table = one.create_table("t", [{"x": 1}])
         table.update([{"_id": 0, "x": 2}])
-        history, meddled = table.history, []
+        commits, meddled = History.commits, []
 
-        def late() -> list:
-            found = history()
+        def late(history: History) -> list:
+            found = commits(history)
             if not meddled:
                 meddled.append(other["t"].insert([{"x": 5}]))
             return found
 
-        monkeypatch.setattr(table, "history", late)
-        table.undo()
+        monkeypatch.setattr(History, "commits", late)
+        table.history.undo()
         assert meddled
         assert [r["x"] for r in table.read().to_pylist()] == [2]  # the newest commit, the insert, is undone
-        table.redo()
+        table.history.redo()
         assert [r["x"] for r in table.read().to_pylist()] == [2, 5]
 
 
@@ -231,7 +232,7 @@ def test_table_names_that_differ_only_in_case_are_refused(store: Store) -> None:
 def test_reading_does_not_wait_for_another_programs_write(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store, Store.open(tmp_path / "s") as other:
         table = store.create_table("t", [{"x": 1}])
-        with other.catalog.transaction():
+        with other._catalog.transaction():
             blocked = threading.Thread(target=lambda: table.insert([{"x": 2}]))
             blocked.start()
             assert (table.name, table.num_rows) == ("t", 1)

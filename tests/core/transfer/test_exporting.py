@@ -72,7 +72,7 @@ def test_a_parquet_file_has_the_rows_types_and_notes_and_imports_again(
     store: Store, table: Any, tmp_path: Path
 ) -> None:
     table.set_metadata({"source": "here", "pandas": "{}"})
-    table.set_metadata({"unit": "EUR"}, column="price")
+    table.columns.set_metadata("price", {"unit": "EUR"})
     done = table.export(tmp_path / "out.parquet")
     assert (done.rows, done.files, done.bytes) == (249, 1, (tmp_path / "out.parquet").stat().st_size)
     read = pq.ParquetFile(tmp_path / "out.parquet").read()
@@ -155,7 +155,7 @@ def test_an_empty_table_exports_to_what_opens_again(store: Store, tmp_path: Path
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
 def test_delimited_text_imports_again(store: Store, table: Any, tmp_path: Path, suffix: str) -> None:
-    table.drop_column("x")
+    table.columns.drop("x")
     table.export(tmp_path / f"out{suffix}")
     header = (tmp_path / f"out{suffix}").read_text().splitlines()[0]
     assert header.replace('"', "").replace("\t", ",") == "n,carrier,day,price,at"
@@ -251,7 +251,7 @@ def test_a_stopped_or_failed_export_leaves_nothing(
 
 
 def test_exports_that_cannot_be_meant_are_refused(table: Any, tmp_path: Path) -> None:
-    table.add_column("raw", bytes, default=b"x")
+    table.columns.add("raw", bytes, default=b"x")
     before = set(tmp_path.iterdir())
     for path, options, error, said in [
         ("out.xyz", {}, FileProblem, "names no format"),

@@ -8,9 +8,10 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from lamella import Store, col
+from lamella import col
 from lamella.core.jobs import Job
 from lamella.core.scan.parallel import each
+from lamella.core.store.store import StoreMaintenance
 from lamella.ui.editing.update_dialog import UpdateDialog
 
 
@@ -206,14 +207,14 @@ def test_closing_while_a_change_runs_asks(window, qtbot) -> None:
 def test_closing_while_the_store_is_flushed_asks_nothing(window, table, monkeypatch) -> None:
     begun, ended = threading.Event(), threading.Event()
 
-    def flush(store: Store, job: Job | None = None) -> None:
+    def flush(maintenance: StoreMaintenance, job: Job | None = None) -> None:
         if job is None:  # a store that is closed flushes, too
             return
         with job.interrupted_by(ended.set):
             begun.set()
             assert ended.wait(60)
 
-    monkeypatch.setattr(Store, "flush_at_rest", flush)
+    monkeypatch.setattr(StoreMaintenance, "flush_idle", flush)
     monkeypatch.setattr(QMessageBox, "question", lambda *words: pytest.fail(words[2]))
     window.at_rest.timer.timeout.emit()
     assert begun.wait(60)

@@ -1,4 +1,4 @@
-"""Rows of a table found by words."""
+"""Rows of a table found by words: answers come from a full-text index."""
 
 from __future__ import annotations
 
@@ -16,15 +16,13 @@ from lamella.core.index.definition import Index
 from lamella.core.index.fulltext.open_parts import is_text, language_of
 from lamella.core.index.fulltext.query import Hits, Node, leaves, read, search
 from lamella.core.index.fulltext.snippets import Highlight, snippet
-from lamella.core.index.open_indexes import FULLTEXT
+from lamella.core.index.open_indexes import FULLTEXT, OpenIndexes
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
-from lamella.core.query.source import When
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at
 from lamella.core.scan.snapshot import Column, Snapshot, project
-from lamella.core.store.table_rows import TableHandle
-from lamella.core.store.table_version import State
+from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import MOST_ROWS, count_of, names_of, text_of
 
 ROW_ID, SCORE = pa.field(ID_COLUMN.name, ID_COLUMN.type), pa.field("_score", pa.float64())
@@ -44,63 +42,55 @@ class _Search:
         return [column for column in self.snapshot.columns if column.key in self.index.keys]
 
 
-class TableSearch(TableHandle):
-    """Answers come from a full-text index: `create_index(["title", "body"], kind="fulltext")`."""
+def find_words(  # noqa: PLR0913 -- all that can be asked of a search
+    state: TableVersion,
+    indexes: OpenIndexes,
+    text: str,
+    *,
+    columns: list[str] | None,
+    where: Condition | None,
+    limit: int | None,
+    offset: int,
+    highlight: bool | str | Sequence[str] | Highlight,
+    job: Job,
+    on: str | Sequence[str] | None,
+    earlier: bool,
+) -> pa.Table:
+    """The rows that the words of `text` are in; see `Table.search`. `earlier`: the state is of an earlier
+    version."""
+    snapshot, name = state.snapshot, state.snapshot.name
+    count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
+    first = count_of(offset, f"{name}: offset")
+    named = None if columns is None else names_of(columns, f"{name}: columns")
+    wanted = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
+    able = _fulltext(indexes, snapshot, on, earlier)
+    asked = _asked(snapshot, text_of(text, f"{name}: the search text"), able)
+    how = _highlight(asked, highlight)
+    condition = condition_of(where, f"{name}: where", snapshot)
+    within = None if condition is None else np.sort(find_rows(snapshot, condition, (), job))
+    last = min(first + count, snapshot.num_rows)
+    hits = search(snapshot, asked.index, indexes.fulltext, asked.node, last, within, job)
+    return _answer(state, asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
 
-    def search(  # noqa: PLR0913 -- all that can be asked of a search, by keyword
-        self,
-        text: str,
-        columns: list[str] | None = None,
-        where: Condition | None = None,
-        limit: int | None = 20,
-        offset: int = 0,
-        highlight: bool | str | Sequence[str] | Highlight = False,
-        job: Job | None = None,
-        *,
-        on: str | Sequence[str] | None = None,
-        as_of: When | None = None,
-    ) -> pa.Table:
-        """The rows that the words of `text` are in, the best first: `_id`, `_score`, and the columns.
 
-        Words next to each other: one of them has to be there. `+word` has to, `-word` must not; and, or, not,
-        parentheses; "words in a row", begin*, near~1 (a letter differs), title:word (in this column). Rows
-        of equal score come in `_id` order. `where` chooses rows before any are counted. `highlight`: a column
-        `_snippet_title` beside `title`, null where nothing was found in it. `on`: the columns of the index,
-        where there are several.
-
-        Raises `BadSearch` with the place in the text, also where there is no index for it.
-        """
-        job, state = job or Job(), self.state(as_of)
-        snapshot, name = state.snapshot, state.snapshot.name
-        count = MOST_ROWS if limit is None else count_of(limit, f"{name}: limit")
-        first = count_of(offset, f"{name}: offset")
-        named = None if columns is None else names_of(columns, f"{name}: columns")
-        wanted = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
-        indexes = self._fulltext(snapshot, on, earlier=as_of is not None)
-        asked = _asked(snapshot, text_of(text, f"{name}: the search text"), indexes)
-        how = _highlight(asked, highlight)
-        condition = condition_of(where, f"{name}: where", snapshot)
-        within = None if condition is None else np.sort(find_rows(snapshot, condition, (), job))
-        last = min(first + count, snapshot.num_rows)
-        hits = search(snapshot, asked.index, self._reader.indexes.fulltext, asked.node, last, within, job)
-        return _answer(state, asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
-
-    def _fulltext(self, snapshot: Snapshot, on: str | Sequence[str] | None, earlier: bool) -> list[Index]:
-        """Those that have the snapshot's rows; an earlier version may not have all of their columns yet."""
-        present = {column.key for column in snapshot.columns}
-        enough = present.intersection if earlier else present.issuperset
-        listed = self._reader.indexes.listed
-        found = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
-        if on is None:
-            if not found:
-                raise _no_index(snapshot, lost=any(index.kind == FULLTEXT for index in listed))
-            return found
-        names = names_of(on, f"{snapshot.name}: on")
-        keys = {snapshot.column(name).key for name in names}
-        named = [index for index in found if set(index.keys) == keys]
-        if not named:
-            raise _no_index(snapshot, names)
-        return named
+def _fulltext(
+    indexes: OpenIndexes, snapshot: Snapshot, on: str | Sequence[str] | None, earlier: bool
+) -> list[Index]:
+    """Those that have the snapshot's rows; an earlier version may not have all of their columns yet."""
+    present = {column.key for column in snapshot.columns}
+    enough = present.intersection if earlier else present.issuperset
+    listed = indexes.listed
+    found = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
+    if on is None:
+        if not found:
+            raise _no_index(snapshot, lost=any(index.kind == FULLTEXT for index in listed))
+        return found
+    names = names_of(on, f"{snapshot.name}: on")
+    keys = {snapshot.column(name).key for name in names}
+    named = [index for index in found if set(index.keys) == keys]
+    if not named:
+        raise _no_index(snapshot, names)
+    return named
 
 
 def _asked(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
@@ -116,7 +106,7 @@ def _asked(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
 
 
 def _answer(
-    state: State, asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
+    state: TableVersion, asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
 ) -> pa.Table:
     snapshot = state.snapshot
     shown = [] if how is None else [c for c in asked.columns if c.name in (how.columns or ())]
@@ -175,7 +165,7 @@ def _no_index(snapshot: Snapshot, on: Sequence[str] | None = None, lost: bool = 
     if on and len(names) < len(on):
         why = f"'{next(name for name in on if name not in texts)}' is no column of text"
         names = names or texts[:3]
-    made = f"table.create_index({names!r}, kind='{FULLTEXT}')"
+    made = f"table.indexes.create({names!r}, kind='{FULLTEXT}')"
     return BadSearch(
         f"{snapshot.name} has no full-text index{there}",
         why,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, overload
 
 from lamella.core.errors import BadData, ReadOnlyStore
 from lamella.core.index.definition import Index, Options
@@ -13,8 +13,7 @@ from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column, project
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.folder import disk_problems
-from lamella.core.store.table_rows import TableHandle
-from lamella.core.store.table_version import State
+from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.validation import names_of, text_of
 
 
@@ -36,18 +35,18 @@ def entered(catalog: Catalog, table_id: int) -> list[Index]:
     return [index_of(*told) for told in catalog.indexes(table_id)]
 
 
-def listed(catalog: Catalog, state: State) -> list[Index]:
+def listed(catalog: Catalog, state: TableVersion) -> list[Index]:
     """Those whose columns the table has at a version."""
     present = state.column_entries.keys()
     return [index for index in entered(catalog, state.row.table_id) if present >= set(index.keys)]
 
 
-def described(index: Index, state: State) -> TableIndex:
+def described(index: Index, state: TableVersion) -> TableIndex:
     names = {column.key: column.name for column in state.columns}
     return TableIndex(tuple(names.get(key, f"column {key}") for key in index.keys), index.kind, index.options)
 
 
-def follow(catalog: Catalog, before: State, after: State) -> bool:
+def follow(catalog: Catalog, before: TableVersion, after: TableVersion) -> bool:
     """Enter the indexes of columns in whose place other ones of the same name came, for these too, where they
     can have such an index; whether there were any."""
     keys = {column.name: column.key for column in after.columns}
@@ -62,7 +61,7 @@ def follow(catalog: Catalog, before: State, after: State) -> bool:
     return bool(following)
 
 
-def _following(index: Index, moved: Mapping[int, int], after: State) -> Index | None:
+def _following(index: Index, moved: Mapping[int, int], after: TableVersion) -> Index | None:
     keys = tuple(moved[key] for key in index.keys)
     if keys == index.keys:
         return None
@@ -74,31 +73,55 @@ def _following(index: Index, moved: Mapping[int, int], after: State) -> Index | 
     return replace(index, keys=keys)
 
 
-class TableIndexes(TableHandle):
-    """Every commit keeps indexes true. What of them is missing or damaged is made anew when it is needed."""
+class Indexes(Sequence[TableIndex]):
+    """The indexes of a table, the first made first: `table.indexes.create("carrier")`. Those whose columns it
+    has now are listed.
 
-    @property
-    def indexes(self) -> list[TableIndex]:
-        """Those whose columns the table has now, the first made first."""
+    Every commit keeps them true. What of them is missing or damaged is made anew when it is needed.
+    """
+
+    __slots__ = ("_catalog", "_index_new_files", "_reader")
+
+    def __init__(self, catalog: Catalog, reader: Reader, index_new_files: Callable[[Job], None]) -> None:
+        self._catalog, self._reader, self._index_new_files = catalog, reader, index_new_files
+
+    def __repr__(self) -> str:
+        return f"<Indexes of '{self._reader.last_name}'>"
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __iter__(self) -> Iterator[TableIndex]:
         state = self._reader.current()
-        return [described(index, state) for index in listed(self.store.catalog, state)]
+        return iter([described(index, state) for index in listed(self._catalog, state)])
 
-    def create_index(
+    @overload
+    def __getitem__(self, place: int) -> TableIndex: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[TableIndex]: ...
+
+    def __getitem__(self, place: int | slice) -> TableIndex | list[TableIndex]:
+        return list(iter(self))[place]
+
+    def create(
         self, columns: str | Sequence[str], kind: str = "sorted", job: Job | None = None, **options: Any
     ) -> TableIndex:
         """Make an index for the rows that are there, and for all that come; it makes no version.
 
         `sorted` is of one column and serves equality, ranges, lists, beginnings of text, null, and sorts with
-        a limit. `fulltext` is of columns of text, for `search`, with `language=` (English, None for words as
-        they are) and `weights=` by column. Cancelled, or failed, it leaves nothing.
+        a limit. `fulltext` is of columns of text, for `table.search`, with `language=` (English, None for
+        words as they are) and `weights=` by column. Cancelled, or failed, it leaves nothing.
 
         Raises `UnknownColumn`, `UnknownName` for a kind, and `BadData` for columns that the kind cannot
         index and for an index that is there.
         """
-        if self.store.read_only:
-            raise ReadOnlyStore(f"{self.store.path}: the store is open read-only", fix="Open it for writing")
+        if self._catalog.read_only:
+            raise ReadOnlyStore(
+                f"{self._catalog.path.parent}: the store is open read-only", fix="Open it for writing"
+            )
         made_by, work, state = kind_of(kind), job or Job(), self._reader.current()
-        indexed = [_own(state, name) for name in names_of(columns, f"{self.name}: create_index")]
+        indexed = [_own(state, name) for name in names_of(columns, f"{self._name}: indexes.create")]
         index = Index(
             kind, tuple(c.key for c in indexed), made_by.checked(state.row.name, indexed, options)
         )  # fmt: skip
@@ -109,53 +132,57 @@ class TableIndexes(TableHandle):
                 made_by.make(place, index, state.snapshot, work)
             work.check()
         except BaseException:
-            if index not in entered(self.store.catalog, self.table_id):
+            if index not in entered(self._catalog, self._reader.table_id):
                 made_by.drop(place, index)
             raise
         self._enter(index)
         now = self._reader.current()
-        self._writer.upkeep.index_new_files(Job())
+        self._index_new_files(Job())
         return described(index, now)
 
-    def drop_index(self, columns: str | Sequence[str], kind: str = "sorted") -> None:
+    def drop(self, columns: str | Sequence[str], kind: str = "sorted") -> None:
         """Remove the index of this kind on these columns; raises `BadData` where there is none."""
-        names, state = names_of(columns, f"{self.name}: drop_index"), self._reader.current()
-        for index in listed(self.store.catalog, state):
+        names, state = names_of(columns, f"{self._name}: indexes.drop"), self._reader.current()
+        for index in listed(self._catalog, state):
             if index.kind == kind and list(described(index, state).columns) == names:
                 break
         else:
             raise self._no_index(names, kind)
-        with self.store.catalog.transaction() as transaction:
-            transaction.drop_index(self.table_id, *entry_of(index)[:2])
-            transaction.next_generation(self.table_id)
+        with self._catalog.transaction() as transaction:
+            transaction.drop_index(self._reader.table_id, *entry_of(index)[:2])
+            transaction.next_generation(self._reader.table_id)
         self._reader.current()
         self._reader.indexes.forget(index)
         kind_of(kind).drop(self._reader.indexes.place, index)
 
-    def _enter(self, index: Index) -> None:
-        with self.store.catalog.transaction() as transaction:
-            if not transaction.add_index(self.table_id, entry_of(index)):
-                raise self._twice(described(index, self._reader.current()))
-            transaction.next_generation(self.table_id)
+    @property
+    def _name(self) -> str:
+        return self._reader.current().row.name
 
-    def _refuse_twice(self, state: State, index: Index) -> None:
-        for known in listed(self.store.catalog, state):
+    def _enter(self, index: Index) -> None:
+        with self._catalog.transaction() as transaction:
+            if not transaction.add_index(self._reader.table_id, entry_of(index)):
+                raise self._twice(described(index, self._reader.current()))
+            transaction.next_generation(self._reader.table_id)
+
+    def _refuse_twice(self, state: TableVersion, index: Index) -> None:
+        for known in listed(self._catalog, state):
             if (known.kind, known.keys) == (index.kind, index.keys):
                 raise self._twice(described(known, state))
 
     def _twice(self, index: TableIndex) -> BadData:
-        return BadData(f"{self.name} has a {index} already", fix="Drop it first to make it another way")
+        return BadData(f"{self._name} has a {index} already", fix="Drop it first to make it another way")
 
     def _no_index(self, names: Sequence[str], kind: str) -> BadData:
-        there = "; ".join(map(str, self.indexes))
-        text_of(kind, f"{self.name}: the kind of index")
+        there = "; ".join(map(str, self))
+        text_of(kind, f"{self._name}: the kind of index")
         return BadData(
-            f"{self.name} has no {kind} index on {', '.join(names)}",
+            f"{self._name} has no {kind} index on {', '.join(names)}",
             fix=f"There is: {there}" if there else "It has no indexes",
         )
 
 
-def _own(state: State, name: str) -> Column:
+def _own(state: TableVersion, name: str) -> Column:
     """Raises `UnknownColumn`; `BadData` for a field inside a column, and for `_id`, by which rows are found
     anyway."""
     (column,) = project(state.snapshot, [name])

@@ -25,13 +25,12 @@ from lamella.core.store import columns as metadata
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import LARGEST_NUMBER, VERSIONED, whole_numbers
 from lamella.core.store.catalog.transaction import Transaction
-from lamella.core.store.commit import Change
+from lamella.core.store.commit import CatalogEntries, Change, commit_row
 from lamella.core.store.data_files import ROWS_A_GROUP
 from lamella.core.store.evolution import plan_columns, stored_as
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.paths import new_folder_name
-from lamella.core.store.publish import Publication, commit_row
-from lamella.core.store.writing import Intake, few_change, few_or_many, refuse_ids
+from lamella.core.store.writer import Intake, few_change, few_or_many, refuse_ids
 from lamella.core.validation import text_of
 
 
@@ -122,10 +121,10 @@ def _entered(catalog: Catalog, name: str, change: Change, staging: Staging, star
                 raise taken(catalog, name)
             table_id = transaction.add_table(name, folder)
             transaction.take_column_ids(table_id, len(change.columns))
-            publication = Publication(transaction, table_id, 1)
-            entries = publication.columns(None, change)
-            publication.metadata(None, change)
-            _enter_rows(publication, change, entries, paths)
+            catalog_entries = CatalogEntries(transaction, table_id, 1)
+            entries = catalog_entries.columns(None, change)
+            catalog_entries.metadata(None, change)
+            _enter_rows(catalog_entries, change, entries, paths)
             if change.files:
                 transaction.take_ids(table_id, change.inserted)
             row = commit_row(1, "create", None, (change.inserted, 0, 0), started, change.message)
@@ -136,10 +135,12 @@ def _entered(catalog: Catalog, name: str, change: Change, staging: Staging, star
     return table_id
 
 
-def _enter_rows(publication: Publication, change: Change, entries: dict[int, int], paths: list[str]) -> None:
-    publication.files(change.files, paths)
+def _enter_rows(
+    catalog_entries: CatalogEntries, change: Change, entries: dict[int, int], paths: list[str]
+) -> None:
+    catalog_entries.files(change.files, paths)
     if change.rows is not None and change.inserted:
-        publication.rows(change.rows[0], change.inserted, entries)
+        catalog_entries.rows(change.rows[0], change.inserted, entries)
 
 
 FILES = ("data_files", "change_files")

@@ -1,4 +1,4 @@
-"""How changes of one table reach the disk: small ones into the catalog, large ones as data files."""
+"""What makes the commits of a table: few rows go into the catalog, many become data files as they come in."""
 
 from __future__ import annotations
 
@@ -6,49 +6,53 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_numpy, to_numpy
+from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.from_python import together, unified
 from lamella.core.arrow.ingest import KeptBlocks, RowBatch, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.scan.read import read_rows, schema_of
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.schema import VERSIONED
+from lamella.core.store.cells import CellChanges
 from lamella.core.store.changes import fit_to_columns
 from lamella.core.store.columns import refuse_misfits, refuse_stored_misfits, with_nulls_noted
-from lamella.core.store.commit import Cells, Change, Commit
+from lamella.core.store.commit import (
+    CatalogEntries,
+    Change,
+    Commit,
+    Overtaken,
+    Retries,
+    Staged,
+    commit_from_row,
+    commit_row,
+    expected,
+    still_at,
+)
 from lamella.core.store.data_files import ROWS_A_GROUP, Encoder, FileSeries
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as, wider_columns
 from lamella.core.store.folder import Layout, Staging
+from lamella.core.store.history import Restored
+from lamella.core.store.indexes import follow
 from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
-from lamella.core.store.publish import Attempts, Overtaken, Publication, commit_row, expected, still_at
 from lamella.core.store.rewrite import (
-    LARGE_SHARE,
-    SMALL_ROWS,
     Place,
-    Rewrite,
-    Staged,
-    contained,
+    fits_in_catalog,
     place,
-    segments_of,
     stage,
+    stage_replacement,
 )
-from lamella.core.store.row_lookup import ids_given
-from lamella.core.store.table_version import Reader, State
-from lamella.core.store.versions import Restored, commit_from_row
+from lamella.core.store.table_version import Reader, TableVersion
 
 FEW_ROWS = 1_000
 FIRST_ROWS = 10_000
@@ -169,185 +173,6 @@ def _with_ids(block: RowBatch, columns: Columns, start: int, ids: range) -> pa.T
     return rows.add_column(0, pa.field(ID, pa.int64()), numbers)
 
 
-@dataclass(frozen=True, eq=False)
-class Replaced:
-    """The files of `rewrite` hold the rows of `ids` as they were given, and nothing else."""
-
-    ids: np.ndarray
-    rewrite: Rewrite
-
-
-def few(blocks: Iterator[RowBatch]) -> bool:
-    """Whether they hold no more rows than the catalog takes; takes no more blocks than it has to."""
-    rows = 0
-    while rows <= SMALL_ROWS and (block := next(blocks, None)) is not None:
-        rows += block.num_rows
-    return rows <= SMALL_ROWS
-
-
-def replaced(
-    state: State, blocks: Iterator[RowBatch], on: str, by_key: bool, staging: Staging, job: Job
-) -> Replaced | None:
-    """Stage the rows in place of the segments that hold them; None at the first block that leaves out half of
-    the columns or a row between, holds a null, or has values that its column does not take as they are.
-
-    `on` is the column that rows are found by: `_id`, or one that is given the values it has in the table, all
-    of them in that order. `by_key`: structs came as dicts, so that a null or a missing field in one may have
-    been left out.
-    """
-    cover = _cover(state, on)
-    if cover is None:
-        return None
-    with Encoder(FileSeries(staging)) as encoder:
-        for block in blocks:
-            rows = _given(block, cover.columns, by_key)
-            known = None if rows is None else cover.with_ids(rows)
-            if known is None:
-                return None
-            whole = _whole(state, known, _first(cover, known))
-            job.report(cover.num_rows, text=f"{cover.num_rows:,} rows written")
-            encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_as_given, whole))
-        if not cover.is_whole:
-            return None
-        files = tuple(encoder.finish())
-    ids = cover.ids
-    held = tuple(state.held[i] for i in segments_of(state, ids))
-    return Replaced(ids, Rewrite(held, files, contained(state, held)))
-
-
-def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
-    """The number of the first of the rows that were taken last."""
-    taken: int = rows.num_rows
-    return (cover.next_row or 0) - taken
-
-
-def _cover(state: State, on: str) -> _ById | _ByKey | None:
-    """Floats are no keys here: equal ones may differ, and keys stay as they are."""
-    if on == ID:
-        return _ById(state)
-    key = next((column for column in state.columns if column.name == on), None)
-    return None if key is None or pa.types.is_floating(key.type) else _ByKey(state, key)
-
-
-def _as_given(rows: pa.Table) -> pa.Table:
-    return rows
-
-
-def _given(block: RowBatch, columns: Columns, by_key: bool) -> pa.Table | None:
-    """What the block gives of the columns, in their types; the first of them has to be there."""
-    names = set(block.schema.names)
-    given = tuple(column for column in columns if column.name in names)
-    most = len(given) > LARGE_SHARE * len(columns) and columns[0] in given
-    if not most or len(given) != len(block.schema.names):
-        return None
-    rows = block.table().select([c.name for c in given])
-    if by_key and not all(_is_whole(rows.column(c.name), c.type) for c in given):
-        return None
-    if any(f.type != c.type for f, c in zip(rows.schema, given, strict=True)):
-        rows = narrowed(rows, given)
-    alike = all(f.type == c.type for f, c in zip(rows.schema, given, strict=True))
-    return rows if alike and not any(values.null_count for values in rows.columns) else None
-
-
-def _is_whole(values: pa.ChunkedArray, kind: pa.DataType) -> bool:
-    """Whether structs surely have all their fields."""
-    if not pa.types.is_struct(kind):
-        return True
-    if not pa.types.is_struct(values.type) or values.null_count or set(values.type.names) != set(kind.names):
-        return False
-    inside = ((pc.struct_field(values, [i]), kind.field(f.name).type) for i, f in enumerate(values.type))
-    return all(not field.null_count and _is_whole(field, inner) for field, inner in inside)
-
-
-def _whole(state: State, rows: pa.Table, first: int) -> pa.Table:
-    """With the columns that are left out as they are held, of the live rows from number `first` on."""
-    columns = (ID_COLUMN, *state.columns)
-    given = dict(zip(rows.column_names, rows.columns, strict=True))
-    left_out = [column for column in columns if column.name not in given]
-    if left_out:
-        held = read_rows(state.snapshot, first, rows.num_rows, left_out)
-        given |= dict(zip(held.column_names, held.columns, strict=True))
-    return pa.Table.from_arrays([given[c.name] for c in columns], schema=schema_of(columns))
-
-
-class _ById:
-    """Rows with their `_id`s: live ones one after the other, from the first of a segment to the last of
-    one."""
-
-    def __init__(self, state: State) -> None:
-        self.columns: Columns = (ID_COLUMN, *state.columns)
-        self.num_rows = 0
-        self._state, self._ids = state, [np.empty(0, np.int64)]
-        starts = state.snapshot.segment_starts
-        self._starts = starts - np.searchsorted(state.snapshot.deleted, starts)
-        self.next_row: int | None = None
-
-    def with_ids(self, rows: pa.Table) -> pa.Table | None:
-        """The rows, if they are the next ones."""
-        ids = ids_given(self._state, rows.column(0))
-        return rows if self._goes_on(ids) else None
-
-    def _goes_on(self, ids: np.ndarray) -> bool:
-        if not len(ids):
-            return True
-        positions = self._state.locate(ids)
-        ranks = positions - np.searchsorted(self._state.snapshot.deleted, positions)
-        first = int(ranks[0])
-        begins = first in self._starts if self.next_row is None else first == self.next_row
-        if not begins or positions.min() < 0 or not np.array_equal(ranks, np.arange(first, first + len(ids))):
-            return False
-        self._ids.append(ids)
-        self.next_row, self.num_rows = first + len(ids), self.num_rows + len(ids)
-        return True
-
-    @property
-    def is_whole(self) -> bool:
-        return self.next_row is not None and self.next_row in self._starts
-
-    @property
-    def ids(self) -> np.ndarray:
-        return np.concatenate(self._ids)
-
-
-class _ByKey:
-    """Rows with a key: all of the table, with the values that the key column has there."""
-
-    def __init__(self, state: State, key: Column) -> None:
-        self.columns: Columns = (key, *(column for column in state.columns if column != key))
-        self.num_rows = 0
-        self._state, self._key = state, key
-        self._ids, self._keys = [np.empty(0, np.int64)], [pa.chunked_array([], self._key.type)]
-
-    def with_ids(self, rows: pa.Table) -> pa.Table | None:
-        """The rows with the `_id`s that they have, if they are the next ones."""
-        held = read_rows(self._state.snapshot, self.num_rows, rows.num_rows, [ID_COLUMN, self._key])
-        given = rows.column(self._key.name)
-        if held.num_rows < rows.num_rows or not held.column(1).equals(given):
-            return None
-        self.num_rows += rows.num_rows
-        self._ids.append(to_numpy(held.column(0)))
-        self._keys.append(given)
-        return rows.add_column(0, pa.field(ID, pa.int64()), held.column(0))
-
-    @property
-    def next_row(self) -> int:
-        return self.num_rows
-
-    @property
-    def is_whole(self) -> bool:
-        """A key that stands twice is for others to refuse, or to find all rows of."""
-        keys = pa.chunked_array([chunk for keys in self._keys for chunk in keys.chunks], self._key.type)
-        return self.num_rows == self._state.snapshot.num_rows == int(pc.count_distinct(keys).as_py())
-
-    @property
-    def ids(self) -> np.ndarray:
-        return np.concatenate(self._ids)
-
-
-ATTEMPTS = 5
-
-T = TypeVar("T")
-
 log = logging.getLogger(__name__)
 
 
@@ -357,12 +182,17 @@ class TableWriter:
     def __init__(self, catalog: Catalog, layout: Layout, table_id: int, reader: Reader) -> None:
         self._catalog, self._layout, self._reader = catalog, layout, reader
         self._table_id = table_id
-        self._attempts = Attempts(catalog, reader)
-        self.upkeep = Upkeep(catalog, layout, table_id, reader, self._attempts)
+        self._retries = Retries(catalog, reader)
+        self.upkeep = Upkeep(catalog, layout, table_id, reader, self._retries)
 
     def refuse_inside_change(self) -> None:
         """Raises `StoreProblem` for who is asked for the values of a change of this table."""
-        self._attempts.refuse_inside()
+        self._retries.refuse_inside()
+
+    def follow_casts(self, before: TableVersion, job: Job) -> None:
+        """Have the indexes of columns that were cast since `before` follow them."""
+        if follow(self._catalog, before, self._reader.current()):
+            self.upkeep.index_new_files(job)
 
     def take_column_ids(self, count: int) -> int:
         with self._catalog.transaction() as transaction:
@@ -382,22 +212,22 @@ class TableWriter:
             intake = self._intake(state.snapshot.name, state.columns, staging)
             change = intake.change(rows, staging, message, job)
 
-            def attempt(now: State) -> Commit:
+            def attempt(now: TableVersion) -> Commit:
                 refuse_stored_misfits(now, wider_columns(now.columns, change.columns))
-                return self._publish(_same_columns(now, state), change, staging, job, started)
+                return self._stage_and_commit(_same_columns(now, state), change, staging, job, started)
 
-            done = self._attempts.retried(attempt, expected_version)
+            done = self._retries.retried(attempt, expected_version)
         self.upkeep.index_new_files(job)
         return done
 
-    def _few(self, state: State, rows: pa.Table, message: str) -> Change:
+    def _few(self, state: TableVersion, rows: pa.Table, message: str) -> Change:
         rows = with_paths_inside(rows, {c.name: c.type for c in state.columns}, state.snapshot.name)
         plan, rows = fit_to_columns(state, rows, self.take_column_ids)
         return few_change(plan, plan.applied(state.columns), rows, message)
 
     def commit(
         self,
-        build: Callable[[State], Change],
+        build: Callable[[TableVersion], Change],
         job: Job,
         started: float | None = None,
         expected_version: int | None = None,
@@ -409,15 +239,15 @@ class TableWriter:
         """
         begun = time.perf_counter() if started is None else started
 
-        def attempt(state: State) -> Commit:
-            with self._attempts.building():
+        def attempt(state: TableVersion) -> Commit:
+            with self._retries.building():
                 change = build(state)
             if change.is_empty(state.columns, state.metadata):
                 return Commit(state.row.name, state.version, message=change.message)
-            return self._publish(state, change, None, job, begun)
+            return self._stage_and_commit(state, change, None, job, begun)
 
-        with self._attempts.in_turn():
-            done = self._attempts.retried(attempt, expected_version)
+        with self._retries.in_turn():
+            done = self._retries.retried(attempt, expected_version)
             self.upkeep.tidy_if_needed(job, done.version)
         self.upkeep.index_new_files(job)
         return done
@@ -437,16 +267,16 @@ class TableWriter:
         or cell is left out, or another commit came first.
         """
         started = time.perf_counter()
-        if few(blocks):
+        if fits_in_catalog(blocks):
             return None
         state = expected(self._reader.current(), expected_version)
         with self._staging() as staging:
-            made = replaced(state, blocks.again(), on, by_key, staging, job)
+            made = stage_replacement(state, blocks.again(), on, by_key, staging, job)
             if made is None:
                 return None
-            change = Change(message, state.columns, cells=Cells(made.ids, {}))
+            change = Change(message, state.columns, cells=CellChanges(made.ids, {}))
             try:
-                with self._attempts.in_turn(), self._withdrawn_on_failure(staging):
+                with self._retries.in_turn(), self._withdrawn_on_failure(staging):
                     done = self._commit(state, change, Staged(rewritten=made.rewrite), staging, started)
             except Overtaken:
                 return None
@@ -454,11 +284,11 @@ class TableWriter:
         self.upkeep.index_new_files(job)
         return done
 
-    def restore(self, kind: str, target: Callable[[State], Restored], message: str = "") -> Commit:
+    def restore(self, kind: str, target: Callable[[TableVersion], Restored], message: str = "") -> Commit:
         """A commit whose content is an earlier version's again; `target` is asked for each attempt."""
         started = time.perf_counter()
 
-        def attempt(state: State) -> Commit:
+        def attempt(state: TableVersion) -> Commit:
             wanted = target(state)
             said = message or f"{kind} {wanted.about}".strip()
             row = commit_row(state.version + 1, kind, wanted.version, wanted.counts, started, said)
@@ -470,10 +300,10 @@ class TableWriter:
                 row = transaction.move_on(self._table_id, row)
             return _as_commit(state, row)
 
-        return self._attempts.retried(attempt)
+        return self._retries.retried(attempt)
 
-    def _publish(
-        self, state: State, change: Change, staging: Staging | None, job: Job, started: float
+    def _stage_and_commit(
+        self, state: TableVersion, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
         change = with_nulls_noted(change, state.metadata)
         where = place(state, change)
@@ -481,7 +311,7 @@ class TableWriter:
             return self._commit(state, change, Staged(), None, started)
         if staging is None:
             with self._staging() as own:
-                return self._publish(state, change, own, job, started)
+                return self._stage_and_commit(state, change, own, job, started)
         with self._withdrawn_on_failure(staging):
             change = self._with_rows_in_files(state, change, staging, job)
             under_way = self._catalog.ids_under_way(self._table_id)
@@ -496,7 +326,7 @@ class TableWriter:
             staging.withdraw(besides=self._catalog.known_paths())
             raise
 
-    def _with_rows_in_files(self, state: State, change: Change, staging: Staging, job: Job) -> Change:
+    def _with_rows_in_files(self, state: TableVersion, change: Change, staging: Staging, job: Job) -> Change:
         if change.rows is None:
             return change
         intake = self._intake(state.row.name, change.columns, staging)
@@ -504,33 +334,33 @@ class TableWriter:
         return replace(change, files=(*change.files, *made.files), rows=None, unused_ids=made.unused_ids)
 
     def _commit(
-        self, state: State, change: Change, staged: Staged, staging: Staging | None, started: float
+        self, state: TableVersion, change: Change, staged: Staged, staging: Staging | None, started: float
     ) -> Commit:
         """Files are made durable before the catalog's lock is taken."""
         self._refuse_missing_files(state)
         version = state.version + 1
         counts = (change.inserted, change.updated, len(change.deleted))
         paths = staging.publish([f.path for f in staged.all_files], state.row.folder) if staging else []
-        following: State | None = None
+        following: TableVersion | None = None
         with self._catalog.transaction() as transaction:
             still_at(transaction, state)
             if staging is not None:
                 transaction.ids_arrived(self._table_id, staging.name, change.unused_ids)
-            publication = Publication(transaction, self._table_id, version)
-            entries = publication.columns(state, change)
-            publication.metadata(state, change)
+            catalog_entries = CatalogEntries(transaction, self._table_id, version)
+            entries = catalog_entries.columns(state, change)
+            catalog_entries.metadata(state, change)
             if staging is not None:
-                publication.staged(staged, paths)
+                catalog_entries.staged(staged, paths)
             if not staged.change_files and not staged.rewritten:
-                following = _enter_small(publication, state, change, entries)
+                following = _enter_small(catalog_entries, state, change, entries)
             row = commit_row(version, "change", None, counts, started, change.message)
             row = transaction.move_on(self._table_id, row)
         self.upkeep.note_change()
         if following is not None:
             self._reader.advance(state, following)
-        return _as_commit(state, row, publication.given_ids)
+        return _as_commit(state, row, catalog_entries.given_ids)
 
-    def _refuse_missing_files(self, state: State) -> None:
+    def _refuse_missing_files(self, state: TableVersion) -> None:
         if state.has_files:
             self._layout.refuse_missing_folder(state.row.folder)
 
@@ -562,30 +392,30 @@ class TableWriter:
 
 
 def _enter_small(
-    publication: Publication, state: State, change: Change, entries: dict[int, int]
-) -> State | None:
+    catalog_entries: CatalogEntries, state: TableVersion, change: Change, entries: dict[int, int]
+) -> TableVersion | None:
     """Enter what stays in the catalog; the next state, where it follows from this one without looking."""
     version = state.version + 1
-    following: State | None = state
+    following: TableVersion | None = state
     if change.rows is not None:
-        added = publication.rows(*change.rows, entries)
+        added = catalog_entries.rows(*change.rows, entries)
         following = following.with_rows(version, added) if following else None
     if change.cells is not None and change.updated:
         cells = replace(change.cells, made=version)
-        entry = publication.cells(cells, entries)
+        entry = catalog_entries.cells(cells, entries)
         following = following.with_cells(version, entry, cells) if following else None
     if len(change.deleted):
-        entry = publication.deletions(change.deleted)
+        entry = catalog_entries.deletions(change.deleted)
         following = following.with_deletion(version, entry, change.deleted) if following else None
     simple = change.columns == state.columns and not change.files and change.metadata is None
     return following if simple else None
 
 
-def _same_columns(state: State, before: State) -> State:
+def _same_columns(state: TableVersion, before: TableVersion) -> TableVersion:
     if state.column_entries != before.column_entries:
         raise BadData(f"{state.row.name}: its columns changed while rows came in", fix="Insert them again")
     return state
 
 
-def _as_commit(state: State, row: tuple[object, ...], given_ids: tuple[range, ...] = ()) -> Commit:
+def _as_commit(state: TableVersion, row: tuple[object, ...], given_ids: tuple[range, ...] = ()) -> Commit:
     return commit_from_row(state.row.name, row, given_ids)

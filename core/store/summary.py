@@ -1,28 +1,18 @@
-"""A table on one screen, and what keeps its files in good order."""
+"""A table on one screen: its rows and files, and what each column takes in which encodings."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
 
 import pyarrow.parquet as pq
 
-from lamella.core.jobs import Job
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.store.catalog.queries import Catalog
-from lamella.core.store.maintenance import Compaction, Compactor, Tidier, nullable_after, shape_of
-from lamella.core.store.table_indexes import described, listed
-from lamella.core.store.table_rows import TableHandle
-from lamella.core.store.table_version import State
-from lamella.core.store.verify import Report, verify
-
-if TYPE_CHECKING:
-    from lamella.core.transfer.exporting import Export
-
+from lamella.core.store.indexes import described, listed
+from lamella.core.store.table_version import TableVersion
 
 MOST_COLUMNS = 40
 WIDEST = 40
@@ -39,7 +29,7 @@ class Stored:
     encodings: Counter[str] = field(default_factory=Counter)
 
 
-def summary(catalog: Catalog, state: State) -> str:
+def summary(catalog: Catalog, state: TableVersion) -> str:
     """Text of as many lines as a screen has; at most forty columns are named."""
     name = state.row.name
     lines = [f"{name}: {_counted(state.snapshot.num_rows, 'row')}, {_counted(len(state.columns), 'column')}"]
@@ -54,7 +44,7 @@ def size_text(size: int) -> str:
     return f"{size:,} bytes" if not unit else f"{number:.3g} {_UNITS[unit]}"
 
 
-def _facts(catalog: Catalog, state: State) -> Iterator[str]:
+def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
     now, ever = _files(catalog, state, None), _files(catalog, state, "every version")
     commits = catalog.commits(state.row.table_id)
     groups = _counted(_row_groups(state), "row group")
@@ -73,7 +63,7 @@ def _facts(catalog: Catalog, state: State) -> Iterator[str]:
             yield f"metadata  {key.decode(errors='replace')}"
 
 
-def _files(catalog: Catalog, state: State, every: str | None) -> dict[str, int]:
+def _files(catalog: Catalog, state: TableVersion, every: str | None) -> dict[str, int]:
     """Bytes by path."""
     wanted, table = ("path", "bytes"), state.row.table_id
     found = [
@@ -83,15 +73,15 @@ def _files(catalog: Catalog, state: State, every: str | None) -> dict[str, int]:
     return {path: size for kind in found for path, size in kind}
 
 
-def _segments(state: State) -> list[FileSegment]:
+def _segments(state: TableVersion) -> list[FileSegment]:
     return [s for s in state.snapshot.segments if isinstance(s, FileSegment)]
 
 
-def _row_groups(state: State) -> int:
+def _row_groups(state: TableVersion) -> int:
     return sum(unchanged(segment).metadata.num_row_groups for segment in _segments(state))
 
 
-def _columns(state: State) -> Iterator[str]:
+def _columns(state: TableVersion) -> Iterator[str]:
     stored: dict[int, Stored] = {}
     for segment in _segments(state):
         _add(segment, unchanged(segment).metadata, stored)
@@ -150,74 +140,3 @@ def _cut(text: str) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-FILE_KINDS = ("data_files", "change_files")
-
-
-class TableUpkeep(TableHandle):
-    """What is done to a table's files while its rows stay what they are."""
-
-    def flush(self, job: Job | None = None) -> None:
-        """Write pending changes into data files; makes no version."""
-        self._writer.upkeep.tidy(lambda tidier, state: tidier.flush(state, job or Job()))
-
-    def flush_at_rest(self, job: Job | None = None) -> None:
-        """See `Store.flush_at_rest`."""
-        self._writer.upkeep.flush_at_rest(job or Job())
-
-    def compact(
-        self, rows_a_group: int | None = None, rows_a_file: int | None = None, job: Job | None = None
-    ) -> Compaction:
-        """Make the table a few plain Parquet files of its columns: small files are merged, row groups and
-        files get the size asked for, and what is pending or deleted is worked in.
-
-        Only what needs it is rewritten, a file at a time, while others read and write. A cancelled compaction
-        keeps the files that are done. Earlier versions keep theirs until they expire.
-        """
-        work, row = job or Job(), self.store.catalog.table(self.table_id)
-        compactor = Compactor(
-            shape_of(self._reader.current(), rows_a_group, rows_a_file), row.next_id if row else 0
-        )
-        before, rewritten = self._file_sizes(), 0
-
-        def step(tidier: Tidier, state: State) -> int:
-            segments = compactor.next_step(state, tidier.under_way())
-            if segments is None:
-                return 0
-            shape = replace(compactor.shape, nullable=nullable_after(state, segments))
-            compactor.made(tidier.rewrite(state, segments, work, shape))
-            return len(segments)
-
-        while done := self._writer.upkeep.beside(step):
-            rewritten += done
-            self._writer.upkeep.index_new_files(work)
-        after = self._file_sizes()
-        return Compaction(self.name, len(before), len(after), sum(before), sum(after), rewritten)
-
-    def verify(self, quick: bool = False, job: Job | None = None) -> Report:
-        """Whether every file of every version is as it was written, and the newest version fits together.
-
-        `quick` looks at what files say of themselves, not at all of their bytes. Nothing is changed.
-        """
-        return verify(self.store.catalog, [self.table_id], quick, job or Job())
-
-    def export(self, path: str | Path, job: Job | None = None, **options: Any) -> Export:
-        """Write rows to a file of their own, or with `partition_by=` to a folder of Parquet files.
-
-        The options are those of `core.transfer.exporting.ExportOptions`: columns, where, format, …
-        """
-        from lamella.core.transfer.exporting import export, options_of
-
-        return export(self, path, options_of(options), job)
-
-    def summary(self) -> str:
-        """The table on one screen: rows, columns with what they take, files, versions, what is pending."""
-        return summary(self.store.catalog, self._reader.current())
-
-    def _file_sizes(self) -> list[int]:
-        """Of the newest version's files."""
-        found = [
-            self.store.catalog.valid(kind, self.table_id, self.version, ("bytes",)) for kind in FILE_KINDS
-        ]
-        return [size for kind in found for (size,) in kind]

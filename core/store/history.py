@@ -1,0 +1,348 @@
+"""The history of a table: which version is meant by number, name or time, and the way back to one."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
+from lamella.core.jobs import Job
+from lamella.core.query.source import When
+from lamella.core.store.catalog.queries import Catalog, CatalogVersions
+from lamella.core.store.commit import Commit, commit_from_row
+from lamella.core.store.diff import Diff
+from lamella.core.store.table_version import Reader, TableVersion
+from lamella.core.validation import text_of
+
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+
+
+def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -> int:
+    """Raises `UnknownVersion` for a name, `StoreProblem` for a version that is not there or has expired."""
+    if isinstance(when, str):
+        named = versions.named(text_of(when, f"{table}: the version"))
+        if named is None:
+            raise UnknownVersion(when, table, versions.names())
+        return named
+    if isinstance(when, dt.datetime):
+        return _at(table, newest, versions, when)
+    if isinstance(when, bool) or not isinstance(when, int):
+        raise BadData(
+            f"{table}: {shown(when)} names no version", "it is neither a number nor a name nor a time",
+            "Give a version's number or name, or a datetime",
+        )  # fmt: skip
+    if not (1 <= when <= newest and versions.exists(when)):
+        raise _missing(table, newest, when)
+    return when
+
+
+def _at(table: str, newest: int, versions: CatalogVersions, when: dt.datetime) -> int:
+    found = versions.at(seconds_of(when))
+    if found is None and versions.exists(1):
+        raise StoreProblem(
+            f"{table}: there was no version yet at {when}", "the table was made later", "Name a later time"
+        )
+    if found is None or not (found == newest or versions.exists(found + 1)):
+        raise _expired(table, f"the version of {when}")
+    return found
+
+
+def seconds_of(when: dt.datetime) -> float:
+    """Since 1970, to the microsecond, which `timestamp` is not for times without a zone.
+
+    The hours at either end of what a datetime can say count as the very end where UTC has none for them.
+    """
+    try:
+        there = when.astimezone(dt.UTC)
+    except (ValueError, OverflowError):
+        there = (dt.datetime.min if when.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)
+    return (there - _EPOCH) // dt.timedelta(microseconds=1) / 1_000_000
+
+
+def _missing(table: str, newest: int, version: int) -> StoreProblem:
+    if 1 <= version <= newest:
+        return _expired(table, f"version {version}")
+    return StoreProblem(
+        f"{table}: there is no version {version}", f"the newest is {newest}", "See the table's history"
+    )
+
+
+def _expired(table: str, what: str) -> StoreProblem:
+    return StoreProblem(
+        f"{table}: {what} has expired", "older versions were let go of", "See the table's history"
+    )
+
+
+Counts = tuple[int, int, int]
+"""Rows inserted, updated and deleted."""
+NOTHING = 0
+"""The version before a table's first: nothing was valid then, no column and no row."""
+FOLLOWS = ("undo", "redo")
+"""Commits that go along the history, and add nothing to it."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """The version whose content is wanted again, what brings it back, and what that changes."""
+
+    version: int
+    about: str
+    counts: Counts
+
+
+def undo_target(commits: Sequence[Commit]) -> Commit | None:
+    """The commit that an undo takes back, with all of its transaction: whose content the table has.
+
+    A commit that made the table is taken back as part of a transaction alone."""
+    by_version = {c.version: c for c in commits}
+    newest = _origin(by_version, commits[-1])
+    first = _together(commits, newest)[0]
+    made_here = _makes_table(first) and first.transaction_id is not None
+    known = first.version - 1 in by_version or made_here
+    return newest if newest.kind not in FOLLOWS and known else None
+
+
+def redo_target(commits: Sequence[Commit]) -> Commit | None:
+    """The commit that a redo brings back: the last one undone and not done over. What was undone before
+    versions that expired is not known."""
+    by_version = {c.version: c for c in commits}
+    undone: list[Commit] = []
+    for commit in commits:
+        before = by_version.get(commit.version - 1)
+        if before is None:
+            undone.clear()
+        elif commit.kind == "undo":
+            undone.append(_origin(by_version, before))
+        elif commit.kind == "redo":
+            undone = undone[:-1]
+        else:
+            undone.clear()
+    return undone[-1] if undone else None
+
+
+def newest_change(commits: Sequence[Commit]) -> Commit:
+    """The commit whose content the table has."""
+    return _origin({c.version: c for c in commits}, commits[-1])
+
+
+def taken_back(commits: Sequence[Commit], undone: Commit) -> Restored:
+    """What undoing this commit, with all of its transaction, restores."""
+    by_version = {c.version: c for c in commits}
+    made = _together(commits, undone)
+    inserted, updated, deleted = _counts(made)
+    if _makes_table(made[0]):
+        return Restored(NOTHING, undone.message, (deleted, updated, inserted))
+    content = _origin(by_version, by_version[made[0].version - 1])
+    return Restored(content.version, undone.message, (deleted, updated, inserted))
+
+
+def brought_back(commits: Sequence[Commit], redone: Commit) -> Restored:
+    return Restored(redone.version, redone.message, _counts(_together(commits, redone)))
+
+
+def _makes_table(commit: Commit) -> bool:
+    return commit.kind == "create"
+
+
+def _together(commits: Sequence[Commit], commit: Commit) -> list[Commit]:
+    """The commits of this one's transaction, this one last."""
+    if commit.transaction_id is None:
+        return [commit]
+    return [c for c in commits if c.transaction_id == commit.transaction_id]
+
+
+def _counts(commits: Sequence[Commit]) -> Counts:
+    return sum(c.inserted for c in commits), sum(c.updated for c in commits), sum(c.deleted for c in commits)
+
+
+def _origin(by_version: dict[int, Commit], commit: Commit) -> Commit:
+    """The commit that made this one's content; itself where that one has expired."""
+    if commit.kind not in FOLLOWS or commit.restores is None:
+        return commit
+    return by_version.get(commit.restores, commit)
+
+
+def state_at(catalog: Catalog, reader: Reader, when: When) -> TableVersion:
+    """A table at a version, given by its number, its name, or a time at which it was the newest."""
+    newest = reader.current()
+    versions = catalog.versions(reader.table_id)
+    return reader.at(version_of(newest.row.name, newest.version, versions, when))
+
+
+Restore = Callable[[str, Callable[[TableVersion], Restored], str], Commit]
+"""Makes a commit of this kind and message, whose content is an earlier version's again."""
+StepTransaction = Callable[[str, int], Commit]
+"""Undoes or redoes the transaction of this number on all of its tables."""
+
+
+class History:
+    """What a table was, the way back there, and what differs: `table.history.undo()`.
+
+    Every commit makes a version; undo, redo and restore are commits too. `Table.as_of` reads a version.
+    """
+
+    __slots__ = ("_catalog", "_reader", "_restore", "_step_transaction")
+
+    def __init__(
+        self, catalog: Catalog, reader: Reader, restore: Restore, step_transaction: StepTransaction
+    ) -> None:
+        self._catalog, self._reader = catalog, reader
+        self._restore, self._step_transaction = restore, step_transaction
+
+    def __repr__(self) -> str:
+        return f"<History of '{self._reader.last_name}'>"
+
+    def commits(self) -> list[Commit]:
+        """Every commit whose version is kept, oldest first."""
+        name, rows = self._name, self._catalog.commits(self._reader.table_id)
+        return [commit_from_row(name, row) for row in rows]
+
+    def diff(self, before: When, after: When | None = None) -> Diff:
+        """What differs between two versions; the later one is the newest when it is not given."""
+        return Diff(
+            self._state_at(before), self._reader.current() if after is None else self._state_at(after)
+        )
+
+    def undoable(self) -> Commit | None:
+        """The commit that `undo` would take back."""
+        return undo_target(self.commits())
+
+    def redoable(self) -> Commit | None:
+        """The commit that `redo` would bring back."""
+        return redo_target(self.commits())
+
+    def undo(self) -> Commit:
+        """Take back the last commit that is not taken back yet, as a commit of its own.
+
+        One that was part of a transaction is taken back on all tables of that. A table which the transaction
+        made is there afterwards without columns and rows, so that `redo` brings it back; drop it to be rid of
+        it.
+        """
+        return self._along_history("undo", self.undoable())
+
+    def redo(self) -> Commit:
+        """Bring back what the last undo took."""
+        return self._along_history("redo", self.redoable())
+
+    def restore(self, when: When, message: str = "", job: Job | None = None) -> Commit:
+        """Make the content of an earlier version the newest again: a commit that can be undone like others.
+
+        Restoring the newest version itself makes none; any other makes one, even if the content is the same.
+        """
+        wanted = self._state_at(when)
+
+        def target(state: TableVersion) -> Restored:
+            found = Diff(state, wanted).summary(job)
+            return Restored(
+                wanted.version, f"version {wanted.version}", (found.added, found.changed, found.removed)
+            )
+
+        newest = self._reader.current()
+        if newest.version == wanted.version:
+            return Commit(newest.row.name, newest.version, message=message)
+        return self._restore("restore", target, message)
+
+    def name_version(self, name: str, version: int | None = None) -> None:
+        """Call a version, the newest if none is given, by a name of its own. It will not expire."""
+        if not text_of(name, f"{self._name}: the version name").strip():
+            raise StoreProblem(f"{self._name}: a version needs a name", fix="Give it one")
+        with self._catalog.transaction() as transaction:
+            number = self._version_of(self._reader.current().version if version is None else version)
+            taken, called = self._versions.named(name), self._versions.name_of(number)
+            if taken is not None:
+                raise StoreProblem(
+                    f"{self._name}: version {taken} is called '{name}' already", fix="Choose another name"
+                )
+            if called:
+                raise StoreProblem(
+                    f"{self._name}: version {number} is called '{called}' already",
+                    fix=f"Take that name away first: table.history.unname_version('{called}')",
+                )
+            transaction.name_commit(self._reader.table_id, number, name)
+
+    def unname_version(self, name: str) -> None:
+        """Take a version's name away, so that it may expire."""
+        with self._catalog.transaction() as transaction:
+            transaction.name_commit(self._reader.table_id, self._version_of(name), "")
+
+    @property
+    def _versions(self) -> CatalogVersions:
+        return self._catalog.versions(self._reader.table_id)
+
+    @property
+    def _name(self) -> str:
+        return self._reader.current().row.name
+
+    def _version_of(self, when: When) -> int:
+        newest = self._reader.current()
+        return version_of(newest.row.name, newest.version, self._versions, when)
+
+    def _state_at(self, when: When) -> TableVersion:
+        return state_at(self._catalog, self._reader, when)
+
+    def _along_history(self, kind: str, newest: Commit | None) -> Commit:
+        if newest is not None and newest.transaction_id is not None:
+            return self._step_transaction(kind, newest.transaction_id)
+        return self._step(kind)
+
+    def _step(self, kind: str) -> Commit:
+        """Undo or redo in this table alone."""
+        return self._restore(kind, lambda state: self._next_step(kind), "")
+
+    def _next_step(self, kind: str) -> Restored:
+        commits = self.commits()
+        find, restored = _STEPS[kind]
+        found = find(commits)
+        if found is None:
+            raise StoreProblem(f"{self._name}: there is nothing to {kind}")
+        together = self._catalog.together_here
+        if found.transaction_id is not None and together is None:
+            raise StoreProblem(
+                f"{self._name}: it was changed together with other tables in this moment",
+                fix=f"See its history, and {kind} again",
+            )
+        return restored(commits, found)
+
+
+_STEPS: dict[
+    str, tuple[Callable[[list[Commit]], Commit | None], Callable[[list[Commit], Commit], Restored]]
+] = {"undo": (undo_target, taken_back), "redo": (redo_target, brought_back)}
+
+
+def step_together(kind: str, histories: Mapping[int, History], asked: History, number: int) -> Commit:
+    """Undo or redo a transaction on all of its tables, inside one; the commit of the table that was asked.
+
+    `histories` are those of the tables, by their ids. Raises `StoreProblem` naming the table that does not
+    let it happen, and nothing changes.
+    """
+    own = asked._reader.table_id
+    if own not in histories:
+        raise StoreProblem(
+            f"{asked._name}: its change was made together with other tables, and is {_DONE[kind]} with them",
+            "one of those tables was dropped, or its versions have expired",
+            "Restore a version of this table instead",
+        )
+    for history in histories.values():
+        _check(kind, history, number)
+    return {table_id: history._step(kind) for table_id, history in histories.items()}[own]
+
+
+def _check(kind: str, history: History, number: int) -> None:
+    name = history._name
+    newest = newest_change(history.commits()) if kind == "undo" else history.redoable()
+    if newest is None or newest.transaction_id != number:
+        raise StoreProblem(
+            f"{name}: it changed since the transaction that is to be {_DONE[kind]}",
+            f"That transaction changed {name} too, and is {_DONE[kind]} on all of its tables or none",
+            f"Undo the later changes of {name} first, or restore a version of each table",
+        )
+    if kind == "undo" and history.undoable() is None:
+        raise StoreProblem(
+            f"{name}: there is no version of it to go back to",
+            "its earlier versions have expired",
+            "Restore a version of each of the other tables instead",
+        )
+
+
+_DONE = {"undo": "undone", "redo": "redone"}

@@ -1,0 +1,425 @@
+"""The relations of a store: declared, found by the tables they lead between, followed from a table's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, overload
+
+import pyarrow as pa
+
+from lamella.core.errors import (
+    BadData,
+    StoreProblem,
+    UnknownRelation,
+    UnknownTable,
+    shown,
+)
+from lamella.core.filters.condition import Condition, condition_of, ids_listed
+from lamella.core.filters.expr import all_of
+from lamella.core.jobs import Job
+from lamella.core.query.pages import Page, page_by_id
+from lamella.core.query.scan_query import read_scan, scan_query_of
+from lamella.core.query.source import Source, When
+from lamella.core.relations.following import AsOf, condition, counts, link_at, related, versions
+from lamella.core.relations.relation import (
+    DIRECTIONS,
+    Direction,
+    End,
+    Link,
+    Relation,
+    apart,
+    end_of,
+    refuse_apart,
+)
+from lamella.core.scan.row_ids import ID_COLUMN, IdentifiedRows
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.catalog.transaction import ColumnIds, RelationRow, column_now, last_name
+from lamella.core.store.table_version import Reader
+from lamella.core.validation import text_of
+
+if TYPE_CHECKING:
+    from lamella.core.relations.checking import RelationCheck
+    from lamella.core.relations.graphs import Edges, RelatedTables
+    from lamella.core.relations.suggesting import Suggestion
+
+TableOf = Callable[[int], Source]
+"""The table of a number in the catalog."""
+RowsOf = Callable[[str, When | None], IdentifiedRows]
+"""The rows of the table of this name, as they are or were."""
+
+
+class StoreRelations(Sequence[Relation]):
+    """The relations of a store, the first declared first: `store.relations.declare(…)`.
+
+    They belong to the store, not to a version: they are neither undone nor restored. They follow what tables
+    and columns are called, and what a cast makes of a column; dropping a table drops its own. One whose
+    column was dropped says so in its `problem`.
+    """
+
+    def __init__(self, catalog: Catalog, tables: RelatedTables, table_of: TableOf, rows_at: RowsOf) -> None:
+        self._catalog, self._tables, self._table_of, self._rows_at = catalog, tables, table_of, rows_at
+        self._place = catalog.path.parent.name
+
+    def __repr__(self) -> str:
+        return f"<Relations of '{self._place}'>"
+
+    def __len__(self) -> int:
+        return len(self._entered()[0])
+
+    def __iter__(self) -> Iterator[Relation]:
+        rows, names = self._entered()
+        return iter([self._relation(row, names) for row in rows])
+
+    @overload
+    def __getitem__(self, place: int) -> Relation: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Relation]: ...
+
+    def __getitem__(self, place: int | slice) -> Relation | list[Relation]:
+        return list(iter(self))[place]
+
+    def declare(
+        self, one: str | Iterable[str], other: str | Iterable[str], name: str | None = None
+    ) -> Relation:
+        """Declare that rows of one table point at rows of another by equal values.
+
+            store.relations.declare("flights.carrier", "airlines.carrier")
+            store.relations.declare(["flights.origin", "flights.time_hour"],
+                                    ["weather.origin", "weather.time_hour"])
+
+        The first end is what points: many flights at one airline. Nothing is checked of the rows; see
+        `check`. Without a `name` it is called after table and columns: `flights_carrier`.
+        Raises `UnknownTable`, `UnknownColumn`, `TypeConflict` for columns whose values are never equal, and
+        `StoreProblem` where there is such a relation or name already.
+        """
+        tables = {row.name: row.table_id for row in self._catalog.tables()}
+        known = {table: self._table_of(number) for table, number in tables.items()}
+        start, target = (end_of(given, self._place, known) for given in (one, other))
+        refuse_apart(self._place, start, target)
+        if name is not None and not text_of(name, f"store {self._place}: the relation's name").strip():
+            raise BadData(f"store {self._place}: a relation needs a name", fix="Give one, or leave it out")
+        with self._catalog.transaction() as transaction:
+            for end in (start, target):
+                self._refuse_dropped(end.table, tables[end.table])
+            self._refuse_again(start, target)
+            taken = [row.name for row in transaction.relations.all()]
+            if name in taken:
+                raise self._taken(name)
+            called = name or _free_name(start, target, taken)
+            row = RelationRow(called, tables[start.table], _ids(start), tables[target.table], _ids(target))
+            transaction.relations.add(row)
+        return Relation(called, start.table, start.names, target.table, target.names)
+
+    def drop(self, name: str) -> None:
+        """Give a relation up; no row changes. Raises `UnknownRelation`."""
+        with self._catalog.transaction() as transaction:
+            names = [row.name for row in transaction.relations.all()]
+            if text_of(name, f"store {self._place}: the relation's name") not in names:
+                raise UnknownRelation(name, f"store {self._place}", names)
+            transaction.relations.drop(name)
+
+    def named(self, name: str) -> Relation:
+        """Raises `UnknownRelation`."""
+        relations = {relation.name: relation for relation in self}
+        if text_of(name, f"store {self._place}: the relation's name") not in relations:
+            raise UnknownRelation(name, f"store {self._place}", list(relations))
+        return relations[name]
+
+    def between(
+        self, table: str, other: str, through: str | None = None, direction: Direction | None = None
+    ) -> Link:
+        """How rows of `table` lead to rows of `other`: by `columns` that equal `other_columns`.
+
+        `through` names a relation where there are several, `direction` tells the two ways of one that leads
+        from a table to itself. Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where none leads
+        there.
+        """
+        if direction is not None and direction not in DIRECTIONS:
+            raise BadData(f"direction cannot be {shown(direction)}", fix="Give 'out' or 'in'")
+        for name in (table, other):
+            text_of(name, f"store {self._place}: the table name")
+        links = self._catalog.noted(("links", table, other), partial(self._links, table, other))
+        if not links:
+            raise StoreProblem(
+                f"store {self._place}: no relation leads between {table} and {other}",
+                fix=f"Declare one: store.relations.declare('{table}.…', '{other}.…'); "
+                "store.relations.suggest() looks for candidates",
+            )
+        found = [link for link in links if through in (None, link.relation.name)]
+        if not found:
+            known = dict.fromkeys(link.relation.name for link in links)
+            raise UnknownRelation(str(through), f"{table} to {other}", known)
+        meant = [link for link in found if direction in (None, link.direction)]
+        if len(meant) != 1:
+            raise _ambiguous(table, other, found, direction)
+        meant[0].relation.usable()
+        return meant[0]
+
+    def check(self, *names: str, job: Job | None = None) -> tuple[RelationCheck, ...]:
+        """Whether the rows that others point at are there: counts and examples by relation, all or these.
+
+        Raises `UnknownRelation`.
+        """
+        from lamella.core.relations.checking import check
+
+        wanted = [self.named(name) for name in names] if names else list(self)
+        tables, work = self._tables, job or Job()
+        return tuple(
+            check(r, tables[r.from_table].snapshot(), tables[r.to_table].snapshot(), work) for r in wanted
+        )
+
+    def suggest(self, *tables: str, job: Job | None = None) -> tuple[Suggestion, ...]:
+        """Relations that these tables, or all, may have, the most likely first; none is declared by this.
+
+        A column may point at one whose values are each there once, if most of a sample is found there, and at
+        several columns of the same names in another table. Text says enough by itself; numbers and dates may
+        coincide, so they have to be called like what they point at.
+        """
+        from lamella.core.relations.suggesting import suggestions
+
+        names = tables or [row.name for row in self._catalog.tables()]
+        return suggestions([self._tables[name].snapshot() for name in names], tuple(self), job or Job())
+
+    def edges(self, table: str, source: str | None = None, target: str | None = None) -> Edges:
+        """A table as edges between rows of others: `source` and `target` name the relations that say where
+        they begin and end. Where exactly two lead from the table, the first declared is the source.
+
+        Raises `UnknownTable`, `UnknownRelation`, and `StoreProblem` where it is not clear which are meant.
+        """
+        from lamella.core.relations.graphs import edges_of
+
+        return edges_of(self._tables, self._rows_of, table, source, target)
+
+    def from_networkx(
+        self,
+        graph: Any,
+        nodes: str,
+        edges: str,
+        *,
+        key: str = "node",
+        ends: tuple[str, str] = ("source", "target"),
+        job: Job | None = None,
+    ) -> Edges:
+        """Two new tables of a networkx graph's nodes and edges, with their attributes as columns, and the
+        relations between them: all of it, or nothing.
+
+        What nodes are called is in the column `key`, and in the two columns `ends` of the edges. Keys of
+        parallel edges are in a column `key` where networkx did not number them itself. Raises `BadData` for
+        names of nodes that have no type in common, `TypeConflict` for nested ones.
+        """
+        from lamella.core.relations.graphs import tables_of
+
+        return tables_of(self._tables, self._rows_of, graph, nodes, edges, key, ends, job)
+
+    def _rows_of(self, table: str) -> IdentifiedRows:
+        return self._rows_at(table, None)
+
+    def _entered(self) -> tuple[list[RelationRow], dict[int, str]]:
+        """Relations, and the names of tables by their ids, of one moment."""
+        with self._catalog.unchanging():
+            return self._catalog.relations.all(), {row.table_id: row.name for row in self._catalog.tables()}
+
+    def _links(self, table: str, other: str) -> list[Link]:
+        rows, names = self._entered()
+        for name in (table, other):
+            if name not in names.values():
+                raise UnknownTable(name, f"store {self._place}", list(names.values()))
+        ends = [(row, {names.get(row.from_table), names.get(row.to_table)}) for row in rows]
+        leading = [self._relation(row, names) for row, tables in ends if tables == {table, other}]
+        return [link for relation in leading for link in _links(relation, table, other)]
+
+    def _relation(self, row: RelationRow, names: dict[int, str]) -> Relation:
+        start, target = (names.get(table, "?") for table in (row.from_table, row.to_table))
+        if not names.keys() >= {row.from_table, row.to_table}:
+            unknown = [tuple("?" for _ in ids) for ids in (row.from_columns, row.to_columns)]
+            return Relation(row.name, start, unknown[0], target, unknown[1], "the catalog has no such table")
+        froms, lost = self._columns(row.from_table, row.from_columns)
+        tos, lost_too = self._columns(row.to_table, row.to_columns)
+        problems = [f"{column} of {start} was dropped" for column in lost]
+        problems += [f"{column} of {target} was dropped" for column in lost_too]
+        if not problems:
+            pairs = zip(froms, tos, strict=True)
+            problems = [told for a, b in pairs if (told := apart(start, a, target, b))]
+        return Relation(row.name, start, _names(froms), target, _names(tos), "; ".join(problems))
+
+    def _columns(self, table_id: int, ids: ColumnIds) -> tuple[list[Column], list[str]]:
+        """The columns as they are now, and in words those that are gone."""
+        columns = {c.key: c for c in self._table_of(table_id).snapshot().columns}
+        if all(column_id in columns for column_id in ids):
+            return [columns[column_id] for column_id in ids], []
+        entries = self._catalog.relations.columns(table_id)
+        found, lost = [], []
+        for column_id in ids:
+            now = columns.get(column_now(entries, column_id) or ID_COLUMN.key, ID_COLUMN)
+            if column_id != ID_COLUMN.key and now is ID_COLUMN:
+                name = last_name(entries, column_id)
+                lost.append("a column" if name is None else f"column '{name}'")
+                now = Column(name or "?", ID_COLUMN.type, column_id)
+            found.append(now)
+        return found, lost
+
+    def _refuse_dropped(self, table: str, table_id: int) -> None:
+        """Somebody else may have dropped it since it was looked at."""
+        if self._catalog.table(table_id) is None:
+            raise UnknownTable(table, f"store {self._place}", [row.name for row in self._catalog.tables()])
+
+    def _refuse_again(self, start: End, target: End) -> None:
+        wanted = Relation("", start.table, start.names, target.table, target.names)
+        for held in self:
+            if _pairs(held) == _pairs(wanted):
+                raise StoreProblem(
+                    f"store {self._place} has this relation already: {held}",
+                    fix=f"Use it, or give it up first: store.relations.drop({held.name!r})",
+                )
+
+    def _taken(self, name: str) -> StoreProblem:
+        return StoreProblem(
+            f"store {self._place} already has a relation '{name}'",
+            fix=f"Choose another name, or give that one up: store.relations.drop({name!r})",
+        )
+
+
+class TableRelations:
+    """What a row of a table is related to. Relations are followed both ways:
+    `flights.relations.rows(5, "airlines")`, `airlines.relations.rows(2, "flights")`.
+
+    Where several lead to the other table, `through` names one; where one leads from a table to itself,
+    `direction` says whether the rows are meant that a row points at ("out"), or that point at it ("in").
+    `as_of` is a time, a name that a version of both tables has, or versions by the tables' names: both are
+    seen as they were; the relation, which has no versions, is followed by the columns that it has now.
+    Each method raises `UnknownTable`, `UnknownRow`, and `StoreProblem` where no relation leads there, or none
+    that can be followed.
+    """
+
+    __slots__ = ("_reader", "_relations", "_rows_at")
+
+    def __init__(self, reader: Reader, relations: StoreRelations, rows_at: RowsOf) -> None:
+        self._reader, self._relations, self._rows_at = reader, relations, rows_at
+
+    def __repr__(self) -> str:
+        return f"<Relations of '{self._reader.last_name}'>"
+
+    def rows(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
+        self,
+        row_id: int,
+        to: str,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+        *,
+        through: str | None = None,
+        direction: Direction | None = None,
+        as_of: AsOf | None = None,
+    ) -> pa.Table:
+        """The rows of the table `to` that are related to the row with this `_id`; all else as for `read`."""
+        link, here, other = self._ends(to, through, direction, as_of)
+        query = scan_query_of(other.snapshot, columns, where, sort, limit, offset)
+        chosen = related(link, here, row_id, other, job or Job()).and_meeting(query.where)
+        return read_scan(other.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
+
+    def page(  # noqa: PLR0913 -- as above
+        self,
+        row_id: int,
+        to: str,
+        size: int,
+        after: str | None = None,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        through: str | None = None,
+        direction: Direction | None = None,
+        as_of: AsOf | None = None,
+    ) -> Page:
+        """`size` of them behind the cursor `after`, and the cursor of the next page; see `Table.page`."""
+        link, here, other = self._ends(to, through, direction, as_of)
+        met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
+        pointed = condition(link, here, row_id, other, job or Job())
+        both = pointed if met is None else all_of((pointed, met))
+        return page_by_id(other, size, after, columns, both, sort, job)
+
+    def counts(
+        self,
+        row_ids: Sequence[int],
+        to: str,
+        where: Condition | None = None,
+        job: Job | None = None,
+        *,
+        through: str | None = None,
+        direction: Direction | None = None,
+        as_of: AsOf | None = None,
+    ) -> pa.Table:
+        """`_id` and `count`: how many rows of `to`, of those that meet `where`, each row is related to.
+
+        Rows come in the order given. All of them are counted at once.
+        """
+        ids = ids_listed(row_ids, f"{self._reader.current().row.name}: ids")
+        link, here, other = self._ends(to, through, direction, as_of)
+        met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
+        return counts(link, here, ids, other.snapshot, met, job or Job())
+
+    def _ends(
+        self, to: str, through: str | None, direction: Direction | None, as_of: AsOf | None
+    ) -> tuple[Link, IdentifiedRows, IdentifiedRows]:
+        """How this table leads to the other, and both as they are or were."""
+        name = self._reader.current().row.name
+        link = self._relations.between(name, to, through, direction)
+        here, other = self._rows_at(name, None), self._rows_at(to, None)
+        if as_of is None:
+            return link, here, other
+        when, other_when = versions(link, as_of)
+        then, other_then = self._rows_at(name, when), self._rows_at(to, other_when)
+        own, others = (here.snapshot, then.snapshot), (other.snapshot, other_then.snapshot)
+        return link_at(link, own, others), then, other_then
+
+
+def _links(relation: Relation, table: str, other: str) -> list[Link]:
+    links = [relation.link(direction) for direction in DIRECTIONS]
+    return [link for link in links if (link.table, link.other) == (table, other)]
+
+
+def _ambiguous(table: str, other: str, links: Sequence[Link], direction: Direction | None) -> StoreProblem:
+    names = list(dict.fromkeys(link.relation.name for link in links))
+    if len(names) > 1:
+        told = dict.fromkeys(str(link.relation) for link in links)
+        why, fix = "; ".join(told), f"Say which: through='{names[0]}'"
+    elif direction is None:
+        why = f"'{names[0]}' leads from rows of {table} to rows of {table}"
+        fix = "Say direction='out' for the rows that a row points at, 'in' for those that point at it"
+    else:
+        why, fix = f"'{names[0]}' leads the other way", "Leave the direction out"
+    return StoreProblem(f"it is not clear how {table} leads to {other}", why, fix)
+
+
+def _pairs(relation: Relation) -> tuple[str, str, frozenset[tuple[str, str]]]:
+    """The order in which columns are named means nothing."""
+    pairs = zip(relation.from_columns, relation.to_columns, strict=True)
+    return relation.from_table, relation.to_table, frozenset(pairs)
+
+
+def _free_name(start: End, target: End, taken: Sequence[str]) -> str:
+    """`flights_carrier`, and more where that is taken."""
+    name = "_".join((start.table, *start.names))
+    for candidate in (name, f"{name}_{target.table}"):
+        if candidate not in taken:
+            return candidate
+    number = 2
+    while f"{name}_{number}" in taken:
+        number += 1
+    return f"{name}_{number}"
+
+
+def _names(columns: Sequence[Column]) -> tuple[str, ...]:
+    return tuple(column.name for column in columns)
+
+
+def _ids(end: End) -> ColumnIds:
+    return tuple(column.key for column in end.columns)
