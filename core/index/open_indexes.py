@@ -136,7 +136,7 @@ class OpenIndexes:
         """Whether there is a sorted index of the column itself."""
         return column.key in self._sorted and not column.path
 
-    def placed(self, snapshot: Snapshot) -> IndexPlacement:
+    def placement(self, snapshot: Snapshot) -> IndexPlacement:
         """Where the index files of a snapshot are."""
         found = self._placed.get(snapshot)
         if found is None:
@@ -151,7 +151,7 @@ class OpenIndexes:
         with self._one_at_a_time:
             now, held = _fingerprint(path), self._open.get(path)
             if held is None or not held.holds(now):
-                index = self._opened(path, segment, column)
+                index = self._read(path, segment, column)
                 held = self._open[path] = _OpenFile(now if index is None else _fingerprint(path), index)
                 if len(self._open) > KEPT_OPEN:
                     self._open.popitem(last=False)
@@ -186,16 +186,16 @@ class OpenIndexes:
                 log.warning("%s: index %s is not complete: %s", snapshot.name, index.stem, error)
         self._complete = files
 
-    def _opened(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+    def _read(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
         try:
             if path.exists():
                 return sorted_file.read_file(path, segment, column)
             log.info("%s: the index of column '%s' is missing, and made anew", path, column.name)
         except FileProblem as problem:
             log.warning("%s It is made anew", problem)
-        return self._made(path, segment, column)
+        return self._rebuild(path, segment, column)
 
-    def _made(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
+    def _rebuild(self, path: Path, segment: FileSegment, column: Column) -> Sorted | None:
         if not self.place.writable:
             return None
         try:
@@ -224,7 +224,7 @@ class FileIndex:
         self._indexes, self._placing, self._column = indexes, placing, column
         self._found: Sorted | None = None
 
-    def opened(self) -> Sorted:
+    def file(self) -> Sorted:
         """Raises `NotServed` where it cannot be had."""
         if self._found is None:
             self._found = self._indexes.sorted_file(self._placing, self._column)
@@ -241,7 +241,7 @@ def indexes_of(snapshot: Snapshot) -> OpenIndexes:
 
 def index_placement(snapshot: Snapshot) -> IndexPlacement:
     """Of a snapshot that has indexes."""
-    return indexes_of(snapshot).placed(snapshot)
+    return indexes_of(snapshot).placement(snapshot)
 
 
 def indexed_column(snapshot: Snapshot, name: str) -> Column | None:

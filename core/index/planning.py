@@ -96,8 +96,8 @@ def named_runs(sought: IndexCondition, column: Column, files: Sequence[FileIndex
     """What each index names; raises `NotServed`, where that can be told before files are opened."""
     if not files:
         sought.runs(partial(Sorted.of_nulls, 0, column.type))
-    found = [(file, sought.runs(file.opened)) for file in files]
-    return [(file.start, file.opened(), runs) for file, runs in found]
+    found = [(file, sought.runs(file.file)) for file in files]
+    return [(file.start, file.file(), runs) for file, runs in found]
 
 
 def _overlay_candidates(
@@ -227,7 +227,7 @@ def _spans(
     files = file_indexes(snapshot, column)
     try:
         if condition is None:
-            held = [(file.start, file.opened()) for file in files]
+            held = [(file.start, file.file()) for file in files]
             return [(start, index, (0, index.num_values + 1)) for start, index in held]
         named = named_runs(IndexCondition(condition), column, files)
     except NotServed:

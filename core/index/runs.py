@@ -108,12 +108,12 @@ class OwnValues:
         narrowed = narrow(how, value, *self._type.counts)
         return _long(narrowed) if self._type.long_decimal else narrowed
 
-    def listed(self, values: Sequence[Any]) -> Values:
+    def list_values(self, values: Sequence[Any]) -> Values:
         """Those of a list that the column can hold, made once."""
         held, made = self._lists.get(id(values), (None, None))
         if held is values and made is not None:
             return made
-        own = self._held(values)
+        own = self._representable(values)
         made = (
             from_values(list(set(own)), pa.large_binary())
             if self._type.in_bytes
@@ -122,7 +122,7 @@ class OwnValues:
         self._lists[id(values)] = (values, made)
         return made
 
-    def _held(self, values: Sequence[Any]) -> Sequence[Value]:
+    def _representable(self, values: Sequence[Any]) -> Sequence[Value]:
         if not (self._type.kind in (Kind.FLOAT, Kind.BOOLEAN) or self._type.in_bytes):
             return narrow_each(values, *self._type.counts)
         narrowed = (self.compared("eq", value) for value in values)
@@ -156,7 +156,7 @@ class RunsOperand:
     def one_of(self, values: Sequence[Any]) -> Runs:
         if len(values) <= FEW_LISTED:
             return Runs(_joined([span for value in values for span in self.compare("eq", value).spans]))
-        listed = self._own.listed(values)
+        listed = self._own.list_values(values)
         return _of_numbers(self._opened().numbers_of(listed))
 
     def starts_with(self, text: str) -> Runs:

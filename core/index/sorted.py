@@ -49,7 +49,7 @@ def is_long_decimal(kind: pa.DataType) -> bool:
 
 def as_bytes(values: pa.Array) -> pa.Array:
     """A column for which `is_bytes` holds, as large binary."""
-    plain = _plain(values)
+    plain = _storage(values)
     if types.is_decimal(plain.type):
         plain = ordered(plain.cast(pa.decimal256(plain.type.precision, plain.type.scale)))
     if kind_of(plain.type) is Kind.TEXT:
@@ -59,7 +59,7 @@ def as_bytes(values: pa.Array) -> pa.Array:
 
 def as_numbers(values: pa.Array) -> np.ndarray:
     """Any other column that can be ordered; what stands in the place of a null is undefined."""
-    plain = _plain(values)
+    plain = _storage(values)
     kind = kind_of(plain.type)
     if kind is Kind.FLOAT:
         wide = plain.cast(pa.float32()) if types.is_float16(plain.type) else plain
@@ -113,7 +113,7 @@ def differ(ordered: np.ndarray) -> np.ndarray:
     return found
 
 
-def _plain(values: pa.Array) -> pa.Array:
+def _storage(values: pa.Array) -> pa.Array:
     if kind_of(values.type) is Kind.UUID:
         return values.storage
     return values.cast(values.type.value_type) if types.is_dictionary(values.type) else values
@@ -299,7 +299,7 @@ def write_file(path: Path, index: Sorted, segment: FileSegment, column: Column) 
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        batch = _batch(index, _told(index, segment, column))
+        batch = _batch(index, _description(index, segment, column))
         with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, batch.schema) as writer:
             writer.write_batch(batch)
         draft.replace(path)
@@ -316,7 +316,7 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             told = json.loads((reader.schema.metadata or {}).get(KEY, b"{}"))
             index = _index(reader.get_batch(0))
-        wanted = _told(index, segment, column, told.get("checksum") if quick else None)
+        wanted = _description(index, segment, column, told.get("checksum") if quick else None)
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileProblem(path, "is no index that can be read", str(error)) from error
     if told != wanted:
@@ -324,7 +324,7 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
     return index
 
 
-def _told(
+def _description(
     index: Sorted, segment: FileSegment, column: Column, checksum: str | None = None
 ) -> dict[str, object]:
     """What an index says of itself."""

@@ -16,46 +16,50 @@ from lamella.core.query.steps import Aggregate
 
 def count(value: Any = None, where: Any = None) -> Aggregate:
     """Rows; given a value, the rows in which it is not null."""
-    return _made("count", value, where) if value is not None else Aggregate("count", None, _asked(where))
+    return (
+        _aggregate("count", value, where)
+        if value is not None
+        else Aggregate("count", None, _condition(where))
+    )
 
 
 def count_distinct(value: Any, where: Any = None) -> Aggregate:
-    return _made("count_distinct", value, where)
+    return _aggregate("count_distinct", value, where)
 
 
 def sum(value: Any, where: Any = None) -> Aggregate:
     """Of whole numbers it is one of 64 bits, and a query fails where it does not fit."""
-    return _made("sum", value, where)
+    return _aggregate("sum", value, where)
 
 
 def avg(value: Any, where: Any = None) -> Aggregate:
-    return _made("avg", value, where)
+    return _aggregate("avg", value, where)
 
 
 mean = avg
 
 
 def min(value: Any, where: Any = None) -> Aggregate:
-    return _made("min", value, where)
+    return _aggregate("min", value, where)
 
 
 def max(value: Any, where: Any = None) -> Aggregate:
-    return _made("max", value, where)
+    return _aggregate("max", value, where)
 
 
 def first(value: Any, where: Any = None) -> Aggregate:
     """Of the first row in the order the rows have, null or not."""
-    return _made("first", value, where)
+    return _aggregate("first", value, where)
 
 
 def last(value: Any, where: Any = None) -> Aggregate:
     """Of the last row in the order the rows have, null or not."""
-    return _made("last", value, where)
+    return _aggregate("last", value, where)
 
 
 def median(value: Any, where: Any = None) -> Aggregate:
     """Numbers are interpolated; of other values it is the lower of the two in the middle."""
-    return _made("median", value, where)
+    return _aggregate("median", value, where)
 
 
 def quantile(value: Any, part: float, where: Any = None) -> Aggregate:
@@ -64,43 +68,43 @@ def quantile(value: Any, part: float, where: Any = None) -> Aggregate:
         raise BadQuery(
             f"quantile takes a part of the values, not {shown(part)}", fix="Give a number from 0 to 1"
         )
-    return _made("quantile", value, where, float(part))
+    return _aggregate("quantile", value, where, float(part))
 
 
 def stddev(value: Any, where: Any = None) -> Aggregate:
     """The standard deviation of a sample: null of fewer than two values."""
-    return _made("stddev", value, where)
+    return _aggregate("stddev", value, where)
 
 
 def stddev_pop(value: Any, where: Any = None) -> Aggregate:
     """The standard deviation of all there is: 0 of a single value."""
-    return _made("stddev_pop", value, where)
+    return _aggregate("stddev_pop", value, where)
 
 
 def variance(value: Any, where: Any = None) -> Aggregate:
     """The variance of a sample: null of fewer than two values."""
-    return _made("variance", value, where)
+    return _aggregate("variance", value, where)
 
 
 def mode(value: Any, where: Any = None) -> Aggregate:
     """The most frequent value, the least of them where several are."""
-    return _made("mode", value, where)
+    return _aggregate("mode", value, where)
 
 
 def list(value: Any, where: Any = None) -> Aggregate:
     """All values in the order the rows have, nulls among them."""
-    return _made("list", value, where)
+    return _aggregate("list", value, where)
 
 
 def distinct_list(value: Any, where: Any = None) -> Aggregate:
     """Each value once, in ascending order, without null."""
-    return _made("distinct_list", value, where)
+    return _aggregate("distinct_list", value, where)
 
 
-def _made(function: str, value: Any, where: Any, parameter: float | None = None) -> Aggregate:
+def _aggregate(function: str, value: Any, where: Any, parameter: float | None = None) -> Aggregate:
     given = Named(value) if isinstance(value, str) else expression_of(value)
-    return Aggregate(function, given, _asked(where), parameter)
+    return Aggregate(function, given, _condition(where), parameter)
 
 
-def _asked(where: Any) -> Any:
+def _condition(where: Any) -> Any:
     return condition_of(where, "the condition of an aggregate")

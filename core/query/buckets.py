@@ -61,8 +61,8 @@ class Edges:
     def __len__(self) -> int:
         return len(self.exact)
 
-    def written(self, place: int) -> exp.Expr:
-        return _written(self.exact[place], self.type)
+    def edge(self, place: int) -> exp.Expr:
+        return _edge_literal(self.exact[place], self.type)
 
     def passed(self, place: int, field: Field, fields: Fields) -> exp.Expr:
         """Whether a value lies behind an end: the last range has its `high` too."""
@@ -71,7 +71,7 @@ class Edges:
             asked = Predicate(field.name, "gt" if last else "gte", (self.asked[place],))
             return condition(asked, fields)[0]
         make = exp.GT if last else exp.GTE
-        return make(this=column(field.identifier), expression=self.written(place))
+        return make(this=column(field.identifier), expression=self.edge(place))
 
 
 def checked_edges(edges: Sequence[Any], kind: pa.DataType) -> Edges:
@@ -79,7 +79,7 @@ def checked_edges(edges: Sequence[Any], kind: pa.DataType) -> Edges:
     exact = [convert(edge, kind).exact for edge in edges]
     if not all(a < b for a, b in pairwise(exact)):
         raise ValueError("the ends do not ascend; give each once, the least first")
-    found = _held(exact, kind)
+    found = _edge_type(exact, kind)
     return Edges(found, [_in(one, kind, found) for one in exact], edges)
 
 
@@ -113,7 +113,7 @@ def _floats(low: float, high: float, parts: int, kind: pa.DataType) -> list[floa
     return [low, *sorted(end for end in kept if low < end < high), high]
 
 
-def _held(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
+def _edge_type(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
     """A type that holds the ends: the column's own where it does."""
     if kind_of(kind) in (Kind.TEXT, Kind.OTHER):
         return kind
@@ -156,7 +156,7 @@ def _in(exact: Exact, kind: pa.DataType, found: pa.DataType) -> Exact:
     return _reduced(in_sql_units(exact, kind)) if kind_of(kind) in COUNTED else _reduced(exact)
 
 
-def _written(exact: Exact, kind: pa.DataType) -> exp.Expr:
+def _edge_literal(exact: Exact, kind: pa.DataType) -> exp.Expr:
     if is_.is_duration(kind):
         return cast(number(exact), "BIGINT")
     return cast_to(literal(exact, kind), kind)
@@ -168,14 +168,14 @@ LOW, HIGH = "low", "high"
 
 def bucket_node(compiler: Compiling, step: Buckets, rows: Node) -> Node:
     rows, (field,) = compiler.reachable([step.column], rows)
-    seen = ProjectNode(rows, _seen(rows.fields, field))
+    seen = ProjectNode(rows, _with_field(rows.fields, field))
     kind = value_type(field.type)
     if kind_of(kind) not in ORDERED or is_.is_decimal256(kind):
         raise BadQuery(f"{rows.fields.place}: '{step.column}' has no ranges", f"It is {field.type}")
     if isinstance(step.edges, int):
         ends = _spread(compiler, step.edges, step.column, seen, kind)
     else:
-        ends = _given(step.edges, step.column, kind, rows.fields.place)
+        ends = _checked_edges(step.edges, step.column, kind, rows.fields.place)
     place = Field("bucket", pa.int64(), compiler.new())
     placed = ComputeNode(seen, seen.fields, {place.identifier: _place_of(field, ends, seen.fields)})
     refuse_twice([LOW, HIGH, *(name for name, _ in step.aggregates)], rows.fields.place)
@@ -183,11 +183,11 @@ def bucket_node(compiler: Compiling, step: Buckets, rows: Node) -> Node:
     return _with_ends(compiler, grouped, place, ends)
 
 
-def _seen(fields: Fields, field: Field) -> Fields:
+def _with_field(fields: Fields, field: Field) -> Fields:
     return fields if field in fields.all else Fields(fields.place, (*fields.all, field))
 
 
-def _given(edges: Sequence[Any], name: str, kind: pa.DataType, place: str) -> Edges:
+def _checked_edges(edges: Sequence[Any], name: str, kind: pa.DataType, place: str) -> Edges:
     if not 2 <= len(edges) <= MOST + 1:
         raise BadQuery(f"{place}: {len(edges)} ends make no ranges", fix=f"Give 2 to {MOST + 1:,}")
     try:
@@ -232,7 +232,7 @@ def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) ->
 
 def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> Node:
     """The number of the range as its two ends."""
-    listed = cast(exp.Array(expressions=[ends.written(n) for n in range(len(ends))]), f"{_name(ends)}[]")
+    listed = cast(exp.Array(expressions=[ends.edge(n) for n in range(len(ends))]), f"{_name(ends)}[]")
     fields, made = [], {}
     for name, further in ((LOW, 1), (HIGH, 2)):
         field = Field(name, ends.type, compiler.new())
@@ -267,7 +267,7 @@ class Axis:
         return self.unit != "DOUBLE"
 
     @property
-    def stored(self) -> pa.DataType:
+    def storage_type(self) -> pa.DataType:
         """What Arrow has for a place."""
         return {WHOLE: pa.int64(), WIDE: pa.decimal128(38, 0)}.get(self.unit, pa.float64())
 

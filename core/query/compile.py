@@ -241,7 +241,7 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     groups: Node = compiler.grouped(rows, by, tuple(told))
     cells = groups.fields.all[len(by) :]
     if step.values is None:
-        held = _held(compiler, rows, across)
+        held = _column_values(compiler, rows, across)
         names, places, place = _names(held), list(range(1, len(held) + 1)), _rank(across)
     else:
         names = [_called(value) for value in step.values]
@@ -267,7 +267,7 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     return ComputeNode(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), made)
 
 
-def _held(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
+def _column_values(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
     """The values of a column, in order, null last."""
     found = GroupNode(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
     return list(answers.read(found, compiler.job, MOST_COLUMNS + 1).column(0))

@@ -96,7 +96,7 @@ class DecodedRows:
         """
         footers = [(unchanged(file), self._names(file)) for file in self.files]
         missing = [(told, [n for n in names if whole.held(told, [n]) is None]) for told, names in footers]
-        if not _asked_before({(told, name) for told, names in missing for name in names}):
+        if not _requested_before({(told, name) for told, names in missing for name in names}):
             return False
         for told, names in missing:
             whole.decode_and_keep(told, names, job)
@@ -154,7 +154,7 @@ def _is_plain(told: Footer, name: str, kind: pa.DataType) -> bool:
     )
 
 
-def _asked_before(columns: set[tuple[Footer, str]]) -> bool:
+def _requested_before(columns: set[tuple[Footer, str]]) -> bool:
     """They count as not asked for from then on: what is let go of soon is not decoded each time."""
     with _lock:
         if _asked >= columns:
@@ -304,7 +304,7 @@ def _live(
     cursor: duckdb.DuckDBPyConnection,
     hand: Hand | None = None,
 ) -> exp.Query:
-    base = _stored(snapshot, columns, cursor, hand)
+    base = _stored_relation(snapshot, columns, cursor, hand)
     changed = _changed_positions(snapshot, columns)
     gone = union(snapshot.deleted, changed)
     live = _without(base, gone, cursor) if len(gone) else base
@@ -317,10 +317,10 @@ def stored_relation(
     snapshot: Snapshot, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection
 ) -> exp.Subquery:
     """All rows as the segments hold them, deleted ones too, without what is pending."""
-    return _stored(snapshot, columns, cursor).subquery("rows")
+    return _stored_relation(snapshot, columns, cursor).subquery("rows")
 
 
-def _stored(
+def _stored_relation(
     snapshot: Snapshot,
     columns: Sequence[Column],
     cursor: duckdb.DuckDBPyConnection,

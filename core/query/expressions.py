@@ -342,10 +342,10 @@ class Column(Computable):
         return self._predicate("not_between", low, high)
 
     def is_in(self, values: Iterable[Any], ignore_case: bool = False) -> Filter:
-        return self._predicate("in", *self._listed(values), ignore_case=ignore_case)
+        return self._predicate("in", *self._value_list(values), ignore_case=ignore_case)
 
     def not_in(self, values: Iterable[Any], ignore_case: bool = False) -> Filter:
-        return self._predicate("nin", *self._listed(values), ignore_case=ignore_case)
+        return self._predicate("nin", *self._value_list(values), ignore_case=ignore_case)
 
     def equals(self, value: Any, ignore_case: bool = False) -> Filter:
         return self._predicate("eq", value, ignore_case=ignore_case)
@@ -384,11 +384,11 @@ class Column(Computable):
 
     def has_any(self, items: Iterable[Any], ignore_case: bool = False) -> Filter:
         """The list holds at least one of these items."""
-        return self._predicate("has_any", *self._listed(items), ignore_case=ignore_case)
+        return self._predicate("has_any", *self._value_list(items), ignore_case=ignore_case)
 
     def has_all(self, items: Iterable[Any], ignore_case: bool = False) -> Filter:
         """The list holds each of these items; every list holds all of none."""
-        return self._predicate("has_all", *self._listed(items), ignore_case=ignore_case)
+        return self._predicate("has_all", *self._value_list(items), ignore_case=ignore_case)
 
     def has_size(self, size: int) -> Filter:
         """The list holds so many items, nulls among them."""
@@ -430,7 +430,7 @@ class Column(Computable):
         """Neither null nor the empty text."""
         return self._predicate("not_empty")
 
-    def _listed(self, values: Iterable[Any]) -> list[Any]:
+    def _value_list(self, values: Iterable[Any]) -> list[Any]:
         if isinstance(values, Computable):
             raise BadFilter(
                 f"{self!r} cannot be in {values!r}",

@@ -189,7 +189,7 @@ def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Valu
     written = made[0].sql("duckdb")
     if all(written.count(name) <= 1 for name in names.values()):
         return make(values)
-    given = exp.Array(expressions=[_given([values[place].sql for place in long], list(names.values()))])
+    given = exp.Array(expressions=[_struct([values[place].sql for place in long], list(names.values()))])
     found = func("list_transform", given, exp.Var(this=f"lambda {_NAME}: {written}"))
     return func("list_extract", found, number(1)), made[1]
 
@@ -203,7 +203,7 @@ def _name(place: int, count: int) -> str:
     return _NAME if count == 1 else f"{_NAME}.v{place}"
 
 
-def _given(operands: list[exp.Expr], names: list[str]) -> exp.Expr:
+def _struct(operands: list[exp.Expr], names: list[str]) -> exp.Expr:
     if len(operands) == 1:
         return operands[0]
     fields = [name.partition(".")[2] for name in names]

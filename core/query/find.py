@@ -129,7 +129,7 @@ class RowSearch:
         self._statement, self._caches_order = statement, False
         self._order: np.ndarray | None = None
         self._served: IndexedRows | None = None
-        self.strategy = self._chosen() if method is None else self._forced(method)
+        self.strategy = self._choose() if method is None else self._forced(method)
 
     def run(self, job: Job | None = None) -> SearchResult:
         """Where masks find many rows to sort, DuckDB does both after all: the answer's strategy says so."""
@@ -156,7 +156,7 @@ class RowSearch:
 
     # ------------------------------------------------------------------ choosing
 
-    def _chosen(self) -> Strategy:
+    def _choose(self) -> Strategy:
         if not self._statement and self._may_have_order() and self._is_order_cached():
             return Strategy(Method.ORDER, "the rows were put in this order before")
         served = self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
@@ -507,7 +507,7 @@ OrderKey = tuple[object, ...]
 """A snapshot, a filter and a sort."""
 
 
-class _Seen:
+class _RecentKeys:
     """What was asked for of late. Any thread."""
 
     def __init__(self) -> None:
@@ -534,7 +534,7 @@ class _Seen:
 
 
 _orders: LruCache[OrderKey, np.ndarray] = LruCache(MOST_BYTES)
-_first_rows, _searched = _Seen(), _Seen()
+_first_rows, _searched = _RecentKeys(), _RecentKeys()
 """Orders of which the first rows were asked for; columns that were searched before they were decoded."""
 
 

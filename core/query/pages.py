@@ -48,7 +48,7 @@ def write_cursor(snapshot: Snapshot, position: int, id_column: Column, keys: Seq
     rows = take_rows(snapshot, np.array([position]), columns)
     rows = rows.rename_columns([str(i) for i in range(len(columns))])
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, rows.schema.with_metadata({_SORT: _told(keys)})) as stream:
+    with pa.ipc.new_stream(sink, rows.schema.with_metadata({_SORT: _order_text(keys)})) as stream:
         stream.write_table(rows)
     return base64.urlsafe_b64encode(sink.getvalue()).decode()
 
@@ -65,7 +65,7 @@ def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cu
         raise BadData(
             f"{snapshot.name}: {shown(cursor)} is no cursor", fix="Give what the page before has as `next`"
         ) from error
-    if told != json.loads(_told(keys)):
+    if told != json.loads(_order_text(keys)):
         raise BadData(
             f"{snapshot.name}: the cursor is of pages in another order",
             fix="Keep the sort from page to page, or begin again without a cursor",
@@ -109,7 +109,7 @@ def _comparable(scalar: pa.Scalar) -> tuple[bool, Any]:
     return (True, 0) if value != value else (False, value)
 
 
-def _told(keys: Sequence[SortKey]) -> str:
+def _order_text(keys: Sequence[SortKey]) -> str:
     return json.dumps([[key.column, key.descending] for key in keys])
 
 
@@ -140,7 +140,7 @@ class PageQuery:
             return self._next_rows(size, cursor)
         found = self._next_met(size + 1, cursor, job)
         if found is None:
-            found = self._next_found(size + 1, cursor, job)
+            found = self._next_positions(size + 1, cursor, job)
         rows = take_rows(self.snapshot, found[:size], self.columns)
         return Page(rows, self._cursor(int(found[size - 1])) if len(found) > size else None)
 
@@ -164,7 +164,7 @@ class PageQuery:
     def _cursor(self, position: int) -> str:
         return write_cursor(self.snapshot, position, self.id_column, self.keys)
 
-    def _next_found(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
+    def _next_positions(self, count: int, cursor: Cursor | None, job: Job) -> np.ndarray:
         """The first ones are found without ordering the others."""
         if cursor is None:
             return find_rows(self.snapshot, self.where, self.keys, job, first=count)[:count]
@@ -234,7 +234,9 @@ def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: J
         found = relation.to_arrow_table()
     rows, ranks = found.slice(0, size), found.select(range(len(node.fields.all), found.num_columns))
     values = from_duckdb(rows.select(range(len(node.fields.all))), node.fields.schema)
-    return Page(values, _written(ranks.slice(size - 1, 1), uuids, told) if found.num_rows > size else None)
+    return Page(
+        values, _cursor_text(ranks.slice(size - 1, 1), uuids, told) if found.num_rows > size else None
+    )
 
 
 def _ranked(node: Node, running: QueryContext) -> exp.Select:
@@ -273,7 +275,7 @@ def _typed(row: pa.Table) -> exp.Subquery:
     return exp.select(*values).from_(exp.Table(this=quoted(_AFTER))).subquery(_AFTER)
 
 
-def _written(row: pa.Table, uuids: list[bool], told: str) -> str:
+def _cursor_text(row: pa.Table, uuids: list[bool], told: str) -> str:
     sink = pa.BufferOutputStream()
     noted = {_QUERY: told, _UUIDS: json.dumps(uuids)}
     with pa.ipc.new_stream(sink, row.schema.with_metadata(noted)) as stream:

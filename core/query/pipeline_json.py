@@ -303,7 +303,7 @@ DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 
 def query_to_json(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
     """With what the pipeline does not tell: that a dataset is called otherwise in it, or an old version."""
-    told = {called: _told(called, dataset) for called, dataset in sources.items()}
+    told = {called: _source_json(called, dataset) for called, dataset in sources.items()}
     made, others = to_json(pipeline), {called: one for called, one in told.items() if one}
     return {**made, DATASETS: others} if others else made
 
@@ -314,15 +314,15 @@ def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, 
     told = obj.get(DATASETS, {})
     if not isinstance(told, Mapping) or not all(isinstance(one, Mapping) for one in told.values()):
         raise BadQuery("the saved query cannot be read", f"its {DATASETS} are {told!r}")
-    return {name: _found(name, told.get(name, {}), find) for name in pipeline.sources()}, pipeline
+    return {name: _source_named(name, told.get(name, {}), find) for name in pipeline.sources()}, pipeline
 
 
-def _told(called: str, dataset: Source) -> Json:
+def _source_json(called: str, dataset: Source) -> Json:
     told: Json = {} if dataset.name == called else {NAME: dataset.name}
     return {**told, AS_OF: dataset.pinned_version} if isinstance(dataset, Pinned) else told
 
 
-def _found(called: str, told: Mapping[str, Any], find: Callable[[str], Source]) -> Source:
+def _source_named(called: str, told: Mapping[str, Any], find: Callable[[str], Source]) -> Source:
     name, version = told.get(NAME, called), told.get(AS_OF)
     if not isinstance(name, str) or not isinstance(version, int | None) or isinstance(version, bool):
         raise BadQuery("the saved query cannot be read", f"it names {name!r} as of {version!r}")

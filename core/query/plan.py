@@ -276,13 +276,13 @@ class FacetNode(Node):
         if not wanted:
             return exp.select(alias(number(1), "row"), copy=False)
         self._shared.name(running)
-        lists = [self._listed(part, field.identifier, running) for field, part in wanted]
+        lists = [self._packed_rows(part, field.identifier, running) for field, part in wanted]
         query = exp.select("*", copy=False).from_(lists[0], copy=False)
         for one in lists[1:]:
             query = query.join(one, join_type="cross", copy=False)
         return self._shared.read_into(query, running)
 
-    def _listed(self, part: Node, identifier: str, running: QueryContext) -> exp.Subquery:
+    def _packed_rows(self, part: Node, identifier: str, running: QueryContext) -> exp.Subquery:
         """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
         held = Needed(field.identifier for field in part.fields.all)
         packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
@@ -359,7 +359,7 @@ class ScanNode(Node):
         running.read.append((self.snapshot, columns))
         wanted = [c for c in columns if self._called(c) in needed]
         found = self._by_index(wanted, running)
-        rows = found or self._stored(columns, running)
+        rows = found or self._stored_columns(columns, running)
         values = [alias(self._value(c), self._called(c)) for c in wanted]
         made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
             rows, copy=False
@@ -368,7 +368,7 @@ class ScanNode(Node):
             return made
         return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
 
-    def _stored(self, columns: Sequence[Column], running: QueryContext) -> exp.Subquery:
+    def _stored_columns(self, columns: Sequence[Column], running: QueryContext) -> exp.Subquery:
         """Of a large file, statistics may tell a filter more than memory does."""
         from_memory = running.grouping and (not self.where or is_cacheable(self.snapshot))
         decodings = running.decodings if from_memory else None

@@ -107,9 +107,9 @@ class _Profiling:
 
     def profile(self) -> ColumnProfile:
         with cursor(self._job, self._place) as own:
-            one = self._asked(own, self._of_extremes())
+            one = self._measure(own, self._of_extremes())
             edges, held = self._edges(one), one["held"]
-            two = self._asked(own, self._of_spread(edges, held))
+            two = self._measure(own, self._of_spread(edges, held))
             quantiles, approximate = two.get("quantiles"), held > EXACT_ROWS
             counted = None
             if self._axis is not None and edges:
@@ -133,8 +133,8 @@ class _Profiling:
             wanted += [(name, self._met(func(name, value)), plain) for name in ("min", "max")]
         if self._axis is not None:
             wanted += [
-                ("low", self._met(func("min", self._axis.value), finite=True), self._axis.stored),
-                ("high", self._met(func("max", self._axis.value), finite=True), self._axis.stored),
+                ("low", self._met(func("min", self._axis.value), finite=True), self._axis.storage_type),
+                ("high", self._met(func("max", self._axis.value), finite=True), self._axis.storage_type),
             ]
             mean = self._met(func("avg", cast(self._axis.value, "DOUBLE")))
             if is_.is_duration(plain):
@@ -204,7 +204,7 @@ class _Profiling:
         self._job.check()
         return exp.select().from_(self._scan.source(self._needed, QueryContext(own, self._job)))
 
-    def _asked(self, own: duckdb.DuckDBPyConnection, wanted: Sequence[Wanted]) -> dict[str, Any]:
+    def _measure(self, own: duckdb.DuckDBPyConnection, wanted: Sequence[Wanted]) -> dict[str, Any]:
         asked = self._rows(own).select(*(alias(value, name) for name, value, _ in wanted))
         found = own.sql(asked.sql("duckdb")).to_arrow_table()
         told = from_duckdb(found, pa.schema([pa.field(name, kind) for name, _, kind in wanted]))

@@ -137,13 +137,13 @@ def may_meet(snapshot: Snapshot, bound: Filter) -> Callable[[Piece], bool]:
     def extents(segment: FileSegment) -> dict[str, list[Extent]]:
         return {name: extents_of(segment, column) for name, column in columns.items()}
 
-    def asked(piece: Piece) -> bool:
+    def may_meet_filter(piece: Piece) -> bool:
         if not isinstance(piece.segment, FileSegment) or _is_changed(snapshot, piece, columns.values()):
             return True
         told = extents(piece.segment)
         return any(_might(bound, {n: e[group] for n, e in told.items()}).meet for group in piece.row_groups)
 
-    return asked
+    return may_meet_filter
 
 
 def _is_changed(snapshot: Snapshot, piece: Piece, columns: Any) -> bool:
@@ -212,14 +212,14 @@ class StatisticsOperand:
             return Might(held.values and bool(values))
         wanted = self._made.get(StatisticsOperand)
         if wanted is None:
-            wanted = self._made[StatisticsOperand] = sorted(self._all_told(values))
+            wanted = self._made[StatisticsOperand] = sorted(self._comparable_values(values))
         if wanted and not isinstance(held.low, type(wanted[0])):
             return Might()
         first = bisect_left(wanted, held.low)
         meets = first < len(wanted) and wanted[first] <= held.high
         return Might(meets, held.nulls or not (meets and held.low == held.high))
 
-    def _all_told(self, values: Sequence[Any]) -> Sequence[Any]:
+    def _comparable_values(self, values: Sequence[Any]) -> Sequence[Any]:
         """As statistics have them."""
         kinds = set(map(type, values))
         if all(issubclass(kind, str) for kind in kinds):

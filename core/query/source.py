@@ -66,7 +66,7 @@ class SourceStore(Protocol):
 
 
 @runtime_checkable
-class Stored(Protocol):
+class StoreTable(Protocol):
     """A table of a store."""
 
     @property
@@ -84,13 +84,16 @@ def whole_snapshot(source: Source, job: Job) -> Snapshot:
 
 def sibling(source: Source, name: str) -> Source | None:
     """Another table of the same store; None where there is no store. Raises `UnknownTable`."""
-    return source.store[name] if isinstance(source, Stored) else None
+    return source.store[name] if isinstance(source, StoreTable) else None
 
 
 def related_keys(source: Source, other: Source, relation: str | None) -> Keys | None:
     """The keys of the relation between two tables of one store, by its name where several lead there; None
     for what cannot be related. Raises `StoreProblem` where no relation leads there."""
-    if not (isinstance(source, Stored) and isinstance(other, Stored)) or source.store is not other.store:
+    if (
+        not (isinstance(source, StoreTable) and isinstance(other, StoreTable))
+        or source.store is not other.store
+    ):
         return None
     link = source.store.relations.between(source.name, other.name, relation)
     return link.columns, link.other_columns

@@ -36,7 +36,7 @@ def can_be_cached(pipeline: Pipeline) -> bool:
 
 def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
     """The answer of one that `is_kept`."""
-    statement = _known(pipeline, snapshot)
+    statement = _cached_statement(pipeline, snapshot)
     if statement is not None:
         for file in files_of(snapshot):
             unchanged(file)
@@ -61,7 +61,7 @@ def _is_of_a_column(aggregate: Aggregate) -> bool:
     return aggregate.parameter is None and isinstance(aggregate.value, Named | None)
 
 
-def _known(pipeline: Pipeline, snapshot: Snapshot) -> Statement | None:
+def _cached_statement(pipeline: Pipeline, snapshot: Snapshot) -> Statement | None:
     """None also where an index may have come to serve it."""
     if snapshot.indexes is not None and snapshot.indexes.any_sorted and _is_filtered(pipeline):
         return None

@@ -22,7 +22,7 @@ NULLS = "Cast with on_error='null' to make null of what does not fit"
 _UNITS = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
 
 
-class Lost(Exception):
+class LostValues(Exception):
     """`value` does not survive the cast, for the reason given; `fix` is the way out."""
 
     def __init__(self, value: str, why: str, fix: str) -> None:
@@ -178,7 +178,7 @@ def _read_one(one: pa.Array, wanted: pa.DataType, nulls: bool) -> pa.Array:
     except BadData as error:
         if nulls:
             return pa.nulls(1, wanted)
-        raise Lost(repr(text), error.why, NULLS) from error
+        raise LostValues(repr(text), error.why, NULLS) from error
 
 
 def _unfit(one: pa.Array, cast: Cast) -> pa.Array:
@@ -187,8 +187,8 @@ def _unfit(one: pa.Array, cast: Cast) -> pa.Array:
     value = str(one[0].as_py())
     if _converter(one.type, cast.to, lossy=True)(one) is not None:
         nearest = f"{NULLS}, with lossy=True to cut what is too fine"
-        raise Lost(value, f"it is {one.type}, and {cast.to} does not hold it exactly", nearest)
-    raise Lost(value, f"it is {one.type}, and {cast.to} has no value near it", NULLS)
+        raise LostValues(value, f"it is {one.type}, and {cast.to} does not hold it exactly", nearest)
+    raise LostValues(value, f"it is {one.type}, and {cast.to} has no value near it", NULLS)
 
 
 def _joined(parts: Iterator[pa.Array], wanted: pa.DataType) -> pa.Array:

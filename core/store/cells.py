@@ -46,18 +46,18 @@ class CellChanges:
 
 def to_batch(values: Mapping[int, pa.Array], entries: Mapping[int, int]) -> tuple[str, bytes]:
     """Columns as (their catalog entries, an Arrow IPC record batch message without its schema)."""
-    return _listed(tuple(map(entries.__getitem__, values))), _message(values)
+    return _entry_list(tuple(map(entries.__getitem__, values))), _message(values)
 
 
 @lru_cache(maxsize=64)
-def _listed(entries: tuple[int, ...]) -> str:
+def _entry_list(entries: tuple[int, ...]) -> str:
     return json.dumps(entries)
 
 
 def _message(values: Mapping[int, pa.Array]) -> bytes:
     if isinstance(values, BatchValues):
         return values.message
-    batch = pa.RecordBatch.from_arrays(list(map(_plain, values.values())), names=list(map(str, values)))
+    batch = pa.RecordBatch.from_arrays(list(map(_storage, values.values())), names=list(map(str, values)))
     message: bytes = batch.serialize().to_pybytes()
     return message
 
@@ -153,7 +153,7 @@ def as_type(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values if values.type.equals(kind) else values.cast(kind)
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def _storage(array: pa.Array) -> pa.Array:
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
 
 

@@ -32,7 +32,7 @@ from lamella.core.store.columns import refuse_stored_misfits
 from lamella.core.store.commit import Change
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
 from lamella.core.store.operators import Assignment, applied, assignments, columns_read
-from lamella.core.store.operators.values import array_of, as_held, repeated
+from lamella.core.store.operators.values import array_of, as_stored, repeated
 from lamella.core.store.partial_values import (
     is_odd,
     merge_parts,
@@ -45,10 +45,10 @@ from lamella.core.store.row_lookup import (
     Matches,
     Where,
     chosen_ids,
-    ids_given,
     known_matches,
     matches,
     refuse_duplicates,
+    row_ids_of,
 )
 from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import text_of
@@ -66,7 +66,7 @@ def updated(
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
     refuse_odd_keys(state, data.column_names)
-    ids, places = _found_rows(state, data, on)
+    ids, places = _matching_rows(state, data, on)
     found = whole_values(state, ids, rows.without({*on, ID}).take(places))
     plan, values = fit_to_columns(state, found.table, take_ids)
     if not plan.columns:
@@ -90,7 +90,7 @@ def assigned(
         return Change(message, state.columns)
     found = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
     columns = [c for c in state.columns if c.name in found.column_names]
-    held = dict(zip([c.name for c in columns], _held(state, ids, columns), strict=True))
+    held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
     new = dict(zip(found.column_names, map(in_one, found.columns), strict=True))
     return replaced(state, ids, held, new, take_ids, message)
 
@@ -106,11 +106,11 @@ def operated(
     """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
     name, wanted = state.snapshot.name, set(columns_read(found))
     columns = [c for c in state.columns if c.name in wanted]
-    held = dict(zip([c.name for c in columns], _held(state, ids, columns), strict=True))
+    held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
     return replaced(state, ids, held, applied(found, held, len(ids), name), take_ids, message)
 
 
-def _held(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
+def _stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
     positions = state.locate(ids)
     if len(ids) == 1:
         return arrays_at(state.snapshot, int(positions[0]), columns)
@@ -148,7 +148,7 @@ def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> Par
     if not parts:
         return rows
     columns = [c for c in state.columns if c.name in parts]
-    held = dict(zip([c.name for c in columns], _held(state, ids, columns), strict=True))
+    held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
     return merge_parts(rows, held, types, state.snapshot.name)
 
 
@@ -237,10 +237,10 @@ def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.
     return changed
 
 
-def _found_rows(state: TableVersion, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _matching_rows(state: TableVersion, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
     if list(on) == [ID]:
-        given = ids_given(state, data.column(ID))
+        given = row_ids_of(state, data.column(ID))
         if len(given) == 1:
             refuse_unknown(state, given)
             return given, np.zeros(1, np.int64)
@@ -339,7 +339,7 @@ def _cell(value: Any, kind: pa.DataType) -> pa.Array:
         value = number_text(value) or value
     elif kind_of(kind) not in NESTED:
         value = convert(value, kind).shown
-    return as_held(array_of([value]), kind)
+    return as_stored(array_of([value]), kind)
 
 
 def _refuse(state: TableVersion, data: pa.Table, set_on_insert: Mapping[str, Any]) -> None:
@@ -442,7 +442,7 @@ def transformed(
 ) -> Change:
     """The rows that `where` chooses with the columns that `function` makes of theirs."""
     chosen = state.columns if columns is None else state.snapshot.select(columns)
-    made = _Made()
+    made = _Transformed()
     for rows in _batches(state, chosen, where, job):
         job.check()
         _add(made, state, rows, len(chosen), function)
@@ -454,7 +454,7 @@ def transformed(
     return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(made.ids), cells))
 
 
-class _Made:
+class _Transformed:
     """What the function made, of rows that it changed; `changed` are the columns it did."""
 
     def __init__(self) -> None:
@@ -519,7 +519,7 @@ def _batches(
         yield take_rows(state.snapshot, positions[start : start + ROWS_AT_ONCE], wanted)
 
 
-def _add(made: _Made, state: TableVersion, rows: pa.Table, given: int, function: Function) -> None:
+def _add(made: _Transformed, state: TableVersion, rows: pa.Table, given: int, function: Function) -> None:
     ids = to_numpy(rows.column(rows.num_columns - 1))
     chosen = rows.select(range(given))
     values = _called(state.snapshot.name, function, chosen, ids)

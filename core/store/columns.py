@@ -31,7 +31,7 @@ from lamella.core.scan.parquet_file import Footer, unchanged
 from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
-from lamella.core.store.casts import Cast, Lost, converted, is_carried, refuse_unrelated
+from lamella.core.store.casts import Cast, LostValues, converted, is_carried, refuse_unrelated
 from lamella.core.store.cells import CellChanges
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
@@ -51,7 +51,7 @@ def added(
     refuse_names(table, [c.name for c in state.columns], [column.name])
     place = 0 if after == ID else len(state.columns)
     if after not in (None, ID):
-        place = state.columns.index(known(state, [after])[0]) + 1
+        place = state.columns.index(columns_named(state, [after])[0]) + 1
     columns = (*state.columns[:place], column, *state.columns[place:])
     if default is None:
         return Change(message, columns)
@@ -63,7 +63,7 @@ def added(
 
 
 def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
-    gone = set(known(state, names))
+    gone = set(columns_named(state, names))
     kept = tuple(c for c in state.columns if c not in gone)
     keys = {c.key for c in gone}
     metadata = {key: value for key, value in state.metadata.items() if key[0] not in keys}
@@ -72,7 +72,7 @@ def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
 
 def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
     """All at once, so that two columns can swap their names."""
-    renaming = {c.key: new for c, new in zip(known(state, list(names)), names.values(), strict=True)}
+    renaming = {c.key: new for c, new in zip(columns_named(state, list(names)), names.values(), strict=True)}
     others = [c.name for c in state.columns if c.key not in renaming]
     refuse_names(state.snapshot.name, others, list(names.values()))
     return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
@@ -80,7 +80,7 @@ def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Chan
 
 def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change:
     """These columns first, the others behind them in the order they had."""
-    first = known(state, names)
+    first = columns_named(state, names)
     keys = {c.key for c in first}
     return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
 
@@ -90,7 +90,7 @@ def cast_change(
 ) -> Change:
     """The column as another type: where values have to be converted it is a new column in the old one's
     place, so that earlier versions keep theirs."""
-    column, how = known(state, [name])[0], replace(how, to=stored_type(how.to))
+    column, how = columns_named(state, [name])[0], replace(how, to=stored_type(how.to))
     if how.to.equals(column.type):
         return Change(message, state.columns)
     if is_carried(column.type, how.to):
@@ -102,7 +102,7 @@ def cast_change(
     return Change(message, _replaced(state, column, made), _moved(state.metadata, column, made), cells=cells)
 
 
-def known(state: TableVersion, names: Sequence[str]) -> list[Column]:
+def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
     """The columns of these names, each named once; raises `UnknownColumn`, and `BadData` for `_id`."""
     table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
     if ID in names:
@@ -166,7 +166,7 @@ def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tupl
         ids.append(to_numpy(rows.column(0)))
         try:
             values.append(converted(rows.column(1).combine_chunks(), how))
-        except Lost as lost:
+        except LostValues as lost:
             raise BadData(
                 f"{state.snapshot.name}: column '{column.name}' holds {lost.value}, which is no {how.to}",
                 lost.why,
@@ -281,7 +281,7 @@ def changed(state: TableVersion, name: str | None, values: Values, message: str)
 
 
 def _key(state: TableVersion, name: str | None) -> int:
-    return TABLE if name is None else known(state, [name])[0].key
+    return TABLE if name is None else columns_named(state, [name])[0].key
 
 
 def _text(stored: bytes) -> str:

@@ -30,7 +30,7 @@ from lamella.core.store.data_files import ROWS_A_GROUP
 from lamella.core.store.evolution import plan_columns, stored_as
 from lamella.core.store.folder import Layout, Staging
 from lamella.core.store.paths import new_folder_name
-from lamella.core.store.writer import Intake, few_change, few_or_many, refuse_ids
+from lamella.core.store.writer import Intake, catalog_change, few_or_many, refuse_ids
 from lamella.core.validation import text_of
 
 
@@ -49,10 +49,10 @@ def refuse_name(catalog: Catalog, name: str, besides: str | None = None) -> None
         raise StoreProblem(f"store {catalog.path.parent.name}: a table needs a name", fix="Give it one")
     for row in catalog.tables():
         if row.name != besides and row.name.casefold() == name.casefold():
-            raise taken(catalog, row.name)
+            raise name_problem(catalog, row.name)
 
 
-def taken(catalog: Catalog, name: str) -> StoreProblem:
+def name_problem(catalog: Catalog, name: str) -> StoreProblem:
     return StoreProblem(
         f"store {catalog.path.parent.name} already has a table '{name}'",
         fix="Choose another name, or drop that one",
@@ -74,11 +74,11 @@ def _rows_staged(name: str, data: Iterator[RowBatch], staging: Staging, job: Job
     column_ids, row_ids = itertools.count(1), itertools.count(0, ROWS_A_GROUP)
     few, rows = few_or_many(data)
     if few is None:
-        intake = Intake(name, (), partial(_taken_from, column_ids), lambda _: next(row_ids))
+        intake = Intake(name, (), partial(_take_from, column_ids), lambda _: next(row_ids))
         return intake.change(rows, staging, message, job)
     refuse_ids(name, few.schema)
-    plan = plan_columns(name, (), few, partial(_taken_from, column_ids))
-    return few_change(plan, plan.columns, stored_as(few, plan.columns), message)
+    plan = plan_columns(name, (), few, partial(_take_from, column_ids))
+    return catalog_change(plan, plan.columns, stored_as(few, plan.columns), message)
 
 
 def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
@@ -86,7 +86,7 @@ def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
     else is called so stays, and is refused."""
     for block in data:
         place = block.schema.get_field_index(ID)
-        if place < 0 or not _are_given(block.table().column(place)):
+        if place < 0 or not _are_table_ids(block.table().column(place)):
             yield block
             continue
         rows = block.table().drop_columns([ID])
@@ -94,7 +94,7 @@ def _without_ids(data: Iterator[RowBatch]) -> Iterator[RowBatch]:
         yield RowBatch(rows.schema, block.num_rows, partial(_itself, rows), block.checked)
 
 
-def _are_given(ids: pa.ChunkedArray) -> bool:
+def _are_table_ids(ids: pa.ChunkedArray) -> bool:
     """Whether these may be ids of a table: each its own number, of those that a table gives."""
     if ids.type != pa.int64() or ids.null_count:
         return False
@@ -107,7 +107,7 @@ def _itself(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _taken_from(numbers: Iterator[int], count: int) -> int:
+def _take_from(numbers: Iterator[int], count: int) -> int:
     """The first of `count` numbers in a row."""
     return next(iter(list(itertools.islice(numbers, count))))
 
@@ -118,7 +118,7 @@ def _entered(catalog: Catalog, name: str, change: Change, staging: Staging, star
         paths = staging.publish([f.path for f in change.files], folder) if change.files else []
         with catalog.transaction() as transaction:
             if name in transaction.table_names():
-                raise taken(catalog, name)
+                raise name_problem(catalog, name)
             table_id = transaction.add_table(name, folder)
             transaction.take_column_ids(table_id, len(change.columns))
             catalog_entries = CatalogEntries(transaction, table_id, 1)
@@ -173,7 +173,7 @@ def copy_table(catalog: Catalog, layout: Layout, table_id: int, rows: int, name:
             paths = _copied_files(original, layout, staging, folder := new_folder_name(name))
             with catalog.transaction() as transaction:
                 if name in transaction.table_names():
-                    raise taken(catalog, name)
+                    raise name_problem(catalog, name)
                 return _enter(transaction, original, name, folder, paths, started)
         except BaseException:
             staging.withdraw(besides=catalog.known_paths())

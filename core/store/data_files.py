@@ -353,7 +353,7 @@ class FileSeries:
         if columns != self._columns:
             self._change_columns(columns)
         if self._held and not self._follows(rows, self._held[-1]):
-            self._write_held()
+            self._write_buffered()
         self._held.append(rows)
         size = self._shape.rows_a_group if self._shape else rows_a_group(len(columns))
         while sum(map(len, self._held)) >= size:
@@ -363,7 +363,7 @@ class FileSeries:
 
     def finish(self) -> list[WrittenFile]:
         """What was written; the series is over then."""
-        self._write_held()
+        self._write_buffered()
         self._end_file()
         return self._written
 
@@ -376,10 +376,10 @@ class FileSeries:
         try:
             self._held = [stored_as(rows, columns) for rows in self._held]
         except BadData:
-            self._write_held()
+            self._write_buffered()
         self._columns = columns
 
-    def _write_held(self) -> None:
+    def _write_buffered(self) -> None:
         if self._held:
             whole, self._held = pa.concat_tables(self._held), []
             self._write(whole)

@@ -25,7 +25,7 @@ ROWS_A_BLOCK = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class DiffBlock:
     """Positions of rows that one of the versions lacks, in the other; and of those that both have, in the
     order of their `ids`. In the latter only `columns`, by id, may differ, None for all."""
 
@@ -53,7 +53,7 @@ class _Rows:
 _NO_ROWS = _Rows(NO_IDS, NO_IDS)
 
 
-def blocks(before: TableVersion, after: TableVersion) -> Iterator[Block]:
+def blocks(before: TableVersion, after: TableVersion) -> Iterator[DiffBlock]:
     """In `_id` order, at most about 100,000 rows each."""
     ranges = _ranges(before, after)
     touched, columns = _touched(before, after)
@@ -116,7 +116,7 @@ def _same(a: CellChanges, b: CellChanges) -> bool:
 
 def _of_ids(
     before: TableVersion, after: TableVersion, ids: np.ndarray, columns: frozenset[int]
-) -> Iterator[Block]:
+) -> Iterator[DiffBlock]:
     for at in range(0, len(ids), ROWS_A_BLOCK):
         some = ids[at : at + ROWS_A_BLOCK]
         yield _block(_living(before, some), _living(after, some), columns)
@@ -127,7 +127,7 @@ def _living(state: TableVersion, ids: np.ndarray) -> _Rows:
     return _Rows(ids[positions >= 0], positions[positions >= 0])
 
 
-def _of_range(before: TableVersion, after: TableVersion, first: int, last: int) -> Iterator[Block]:
+def _of_range(before: TableVersion, after: TableVersion, first: int, last: int) -> Iterator[DiffBlock]:
     rows, others = _walk(before, first, last), _walk(after, first, last)
     mine, theirs = next(rows, None), next(others, None)
     while mine is not None or theirs is not None:
@@ -156,10 +156,10 @@ def _live(snapshot: Snapshot, first: int, stop: int) -> np.ndarray:
     return np.delete(np.arange(first, stop), snapshot.deleted[low:high] - first)
 
 
-def _block(before: _Rows, after: _Rows, columns: frozenset[int] | None) -> Block:
+def _block(before: _Rows, after: _Rows, columns: frozenset[int] | None) -> DiffBlock:
     ids, mine, theirs = np.intersect1d(before.ids, after.ids, assume_unique=True, return_indices=True)
     removed, added = np.delete(before.positions, mine), np.delete(after.positions, theirs)
-    return Block(removed, added, ids, before.positions[mine], after.positions[theirs], columns)
+    return DiffBlock(removed, added, ids, before.positions[mine], after.positions[theirs], columns)
 
 
 def column_pairs(before: TableVersion, after: TableVersion) -> list[tuple[Column | None, Column]]:
@@ -288,7 +288,7 @@ class Diff:
                     arrays = [from_numpy(block.ids[where]), take(before, where), take(after, where)]
                     yield ChangedCells(column.name, pa.Table.from_arrays(arrays, [ID, "before", "after"]))
 
-    def _blocks(self, job: Job | None) -> Iterator[Block]:
+    def _blocks(self, job: Job | None) -> Iterator[DiffBlock]:
         if self._before.snapshot.token == self._after.snapshot.token:
             return
         for block in blocks(self._before, self._after):
@@ -300,7 +300,7 @@ class Diff:
         return (take_rows(snapshot, positions, snapshot.columns) for positions in chosen if len(positions))
 
     def _differing(
-        self, block: Block, columns: frozenset[int] | None = None
+        self, block: DiffBlock, columns: frozenset[int] | None = None
     ) -> Iterator[tuple[Column, np.ndarray, pa.Array, pa.Array]]:
         """Each column that may differ: in which of the block's rows it does, and both versions' values."""
         chosen = [c for c in (block.columns, columns) if c is not None]

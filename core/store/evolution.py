@@ -117,11 +117,11 @@ def stored_as(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     if [(f.name, f.type) for f in rows.schema] == [(c.name, c.type) for c in columns]:
         return rows
     given = dict(zip(rows.column_names, rows.columns, strict=True))
-    arrays = [_stored(given.get(c.name), c, rows.num_rows) for c in columns]
+    arrays = [_column_values(given.get(c.name), c, rows.num_rows) for c in columns]
     return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
 
 
-def _stored(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.ChunkedArray:
+def _column_values(values: pa.ChunkedArray | None, column: Column, rows: int) -> pa.ChunkedArray:
     if values is None:
         return pa.chunked_array([pa.nulls(rows, column.type)])
     values = folded(values, column.type)

@@ -126,7 +126,7 @@ def newest_change(commits: Sequence[Commit]) -> Commit:
     return _origin({c.version: c for c in commits}, commits[-1])
 
 
-def taken_back(commits: Sequence[Commit], undone: Commit) -> Restored:
+def undo_of(commits: Sequence[Commit], undone: Commit) -> Restored:
     """What undoing this commit, with all of its transaction, restores."""
     by_version = {c.version: c for c in commits}
     made = _together(commits, undone)
@@ -307,7 +307,7 @@ class History:
 
 _STEPS: dict[
     str, tuple[Callable[[list[Commit]], Commit | None], Callable[[list[Commit], Commit], Restored]]
-] = {"undo": (undo_target, taken_back), "redo": (redo_target, brought_back)}
+] = {"undo": (undo_target, undo_of), "redo": (redo_target, brought_back)}
 
 
 def step_together(kind: str, histories: Mapping[int, History], asked: History, number: int) -> Commit:

@@ -27,7 +27,7 @@ class ImportProgress:
         self._job, self._total = job, total
         self._started = time.perf_counter()
 
-    def told(self, rows: int, done: int) -> None:
+    def report(self, rows: int, done: int) -> None:
         """Raises `Cancelled` when the import should stop."""
         seconds = max(time.perf_counter() - self._started, 0.001)
         self._job.report(min(done, self._total), self._total, f"{rows:,} rows · {rows / seconds:,.0f} rows/s")
@@ -63,7 +63,7 @@ def import_dataset(dataset: Dataset, store: Store, name: str | None = None, job:
         return _create(dataset.schema, _kept_rows(dataset, job), store, name, job)
     while True:
         progress = ImportProgress(job, dataset.source.size)
-        rows = dataset.rows_once(job, progress.told)
+        rows = dataset.rows_once(job, progress.report)
         try:
             return _create(dataset.reading_schema, rows, store, name, job)
         except TypesWidened:  # values far in the file asked for wider types, which the dataset now knows
@@ -105,4 +105,4 @@ def _kept_rows(dataset: Dataset, job: Job) -> Batches:
     for batch in dataset.batches(job=Unreported(job)):
         yield batch
         count += batch.num_rows
-        progress.told(count, count)
+        progress.report(count, count)

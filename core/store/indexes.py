@@ -35,7 +35,7 @@ def entered(catalog: Catalog, table_id: int) -> list[Index]:
     return [index_of(*told) for told in catalog.indexes(table_id)]
 
 
-def listed(catalog: Catalog, state: TableVersion) -> list[Index]:
+def indexes_of_table(catalog: Catalog, state: TableVersion) -> list[Index]:
     """Those whose columns the table has at a version."""
     present = state.column_entries.keys()
     return [index for index in entered(catalog, state.row.table_id) if present >= set(index.keys)]
@@ -51,7 +51,7 @@ def follow(catalog: Catalog, before: TableVersion, after: TableVersion) -> bool:
     can have such an index; whether there were any."""
     keys = {column.name: column.key for column in after.columns}
     moved = {column.key: keys.get(column.name, column.key) for column in before.columns}
-    found = [_following(index, moved, after) for index in listed(catalog, before)]
+    found = [_following(index, moved, after) for index in indexes_of_table(catalog, before)]
     following = [index for index in found if index is not None]
     if following:
         with catalog.transaction() as transaction:
@@ -93,7 +93,7 @@ class Indexes(Sequence[TableIndex]):
 
     def __iter__(self) -> Iterator[TableIndex]:
         state = self._reader.current()
-        return iter([described(index, state) for index in listed(self._catalog, state)])
+        return iter([described(index, state) for index in indexes_of_table(self._catalog, state)])
 
     @overload
     def __getitem__(self, place: int) -> TableIndex: ...
@@ -121,7 +121,7 @@ class Indexes(Sequence[TableIndex]):
                 f"{self._catalog.path.parent}: the store is open read-only", fix="Open it for writing"
             )
         made_by, work, state = kind_of(kind), job or Job(), self._reader.current()
-        indexed = [_own(state, name) for name in names_of(columns, f"{self._name}: indexes.create")]
+        indexed = [_own_column(state, name) for name in names_of(columns, f"{self._name}: indexes.create")]
         index = Index(
             kind, tuple(c.key for c in indexed), made_by.checked(state.row.name, indexed, options)
         )  # fmt: skip
@@ -143,7 +143,7 @@ class Indexes(Sequence[TableIndex]):
     def drop(self, columns: str | Sequence[str], kind: str = "sorted") -> None:
         """Remove the index of this kind on these columns; raises `BadData` where there is none."""
         names, state = names_of(columns, f"{self._name}: indexes.drop"), self._reader.current()
-        for index in listed(self._catalog, state):
+        for index in indexes_of_table(self._catalog, state):
             if index.kind == kind and list(described(index, state).columns) == names:
                 break
         else:
@@ -166,7 +166,7 @@ class Indexes(Sequence[TableIndex]):
             transaction.next_generation(self._reader.table_id)
 
     def _refuse_twice(self, state: TableVersion, index: Index) -> None:
-        for known in listed(self._catalog, state):
+        for known in indexes_of_table(self._catalog, state):
             if (known.kind, known.keys) == (index.kind, index.keys):
                 raise self._twice(described(known, state))
 
@@ -182,7 +182,7 @@ class Indexes(Sequence[TableIndex]):
         )
 
 
-def _own(state: TableVersion, name: str) -> Column:
+def _own_column(state: TableVersion, name: str) -> Column:
     """Raises `UnknownColumn`; `BadData` for a field inside a column, and for `_id`, by which rows are found
     anyway."""
     (column,) = project(state.snapshot, [name])

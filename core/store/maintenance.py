@@ -64,7 +64,7 @@ class Tidier:
     def __init__(self, catalog: Catalog, layout: Layout, table_id: int) -> None:
         self._catalog, self._layout, self._table_id = catalog, layout, table_id
 
-    def needed(self, state: TableVersion) -> Tidying | None:
+    def due(self, state: TableVersion) -> Tidying | None:
         """What has to be done for the state to stay quick to read, if anything."""
         rows = [h.segment.num_rows for h in _loose(state)]
         changed = [(len(c.ids), len(c.values)) for (kind, _), c in state.cells.items() if kind == _PENDING]
@@ -279,7 +279,7 @@ class Upkeep:
 
         The commit before it stands whatever happens here: what fails is logged, and tried after the next.
         """
-        self._tidy_by(self._tidier.needed, job, version)
+        self._tidy_by(self._tidier.due, job, version)
 
     def flush_idle(self, job: Job) -> None:
         """The same for what may wait until nothing else is asked of a table that was changed from here."""
@@ -293,7 +293,7 @@ class Upkeep:
         if self._catalog.together_here is not None:
             return
         try:
-            if wanted(self._reader.held(version) or self._reader.current()):
+            if wanted(self._reader.version_at(version) or self._reader.current()):
                 self._retries.retried(lambda state: (wanted(state) or _nothing)(state, job))
         except (LamellaError, Cancelled, OSError, pa.ArrowException) as error:
             log.warning("%s: pending changes stay pending: %s", self._reader.last_name, error)
@@ -353,7 +353,7 @@ class Compactor:
                 return np.array(pack, np.int64)
         return None
 
-    def made(self, entries: Sequence[int]) -> None:
+    def note_files(self, entries: Sequence[int]) -> None:
         """These data files were just made, so they are in order."""
         self._in_order.update(entries)
 
@@ -414,12 +414,12 @@ def _as_the_table(state: TableVersion, segment: FileSegment) -> bool:
     """Whether any Parquet reader finds the columns as the table has them, in its order."""
     schema = unchanged(segment).schema
     stored = dict(zip(schema.names, schema.types, strict=True))
-    wanted = [(c.key, c.name, _kept(c.type)) for c in (ID_COLUMN, *state.columns)]
+    wanted = [(c.key, c.name, _storage_type(c.type)) for c in (ID_COLUMN, *state.columns)]
     return wanted == [(key, name, stored.get(name)) for key, name in segment.names.items()]
 
 
 @lru_cache(1024)
-def _kept(kind: pa.DataType) -> pa.DataType:
+def _storage_type(kind: pa.DataType) -> pa.DataType:
     """The type that Parquet gives back for a column of this one."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(sink, pa.schema([pa.field("x", kind)])):
@@ -489,7 +489,7 @@ class Maintenance:
             if segments is None:
                 return 0
             shape = replace(compactor.shape, nullable=nullable_after(state, segments))
-            compactor.made(tidier.rewrite(state, segments, work, shape))
+            compactor.note_files(tidier.rewrite(state, segments, work, shape))
             return len(segments)
 
         while done := self._upkeep.beside(step):

@@ -23,7 +23,7 @@ from lamella.core.arrow.types import REST, REST_FIELD, wider_type
 from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.store.operators.inside import changed_at
 from lamella.core.store.operators.table import Path, path_to
-from lamella.core.store.operators.values import Refusal, array_of, chosen, nulls
+from lamella.core.store.operators.values import Refusal, array_of, choose, nulls
 
 Types = Mapping[str, pa.DataType]
 
@@ -70,7 +70,7 @@ def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], typ
     for one, other in product(names, others):
         paths = [path_inside(name, types) or Path(name, (), name) for name in (one, other)]
         if paths[0].overlaps(paths[1]):
-            raise _given_twice(table, *paths)
+            raise _twice_problem(table, *paths)
 
 
 def merge_parts(rows: PartialRows, held: Mapping[str, pa.Array], types: Types, table: str) -> PartialRows:
@@ -82,7 +82,7 @@ def merge_parts(rows: PartialRows, held: Mapping[str, pa.Array], types: Types, t
     merging = _Merge(rows, held, types, table)
     for name in rows.table.column_names:
         merging.add(name)
-    return merging.done()
+    return merging.result()
 
 
 def parts_of(rows: PartialRows, types: Types) -> list[str]:
@@ -116,7 +116,7 @@ class _Part:
             merged = self.values
             if self.documents is not None:
                 merged = merged_structs(held, self.values, self.documents)
-            return chosen(self.gives, merged, held)
+            return choose(self.gives, merged, held)
         rows = np.flatnonzero(self.gives)
 
         def compute(before: pa.Array, some: np.ndarray) -> pa.Array:
@@ -155,10 +155,10 @@ class _Merge:
         part = _Part(path, in_one(values), gives, self._rows.documents.get(name))
         for other in self._parts:
             if other.path.overlaps(path) and bool((other.gives & gives).any()):
-                raise _given_twice(self._table, other.path, path)
+                raise _twice_problem(self._table, other.path, path)
         self._parts.append(part)
 
-    def done(self) -> PartialRows:
+    def result(self) -> PartialRows:
         merged: dict[str, pa.Array] = {}
         for part in sorted(self._parts, key=lambda part: len(part.path.steps)):
             name = part.path.column
@@ -239,10 +239,10 @@ def _merged(held: Any, given: Any) -> Any:
 def _spread(gives: np.ndarray, values: pa.Array, held: pa.Array, whole: bool = False) -> pa.Array:
     """Where `gives`, the next of `values`, or with `whole` the one of the same row; elsewhere as `held`."""
     if whole or gives.all():
-        return chosen(gives, values, held)
+        return choose(gives, values, held)
     places = np.zeros(len(held), np.int64)
     places[gives] = np.arange(len(values))
-    return chosen(gives, take(values, places), held) if gives.any() else held
+    return choose(gives, take(values, places), held) if gives.any() else held
 
 
 def _field(values: pa.StructArray, name: str) -> pa.Array:
@@ -264,7 +264,7 @@ def _inside(document: Any, name: str) -> Any:
     return document.get(name) if isinstance(document, Mapping) else None
 
 
-def _given_twice(table: str, one: Path, other: Path) -> BadData:
+def _twice_problem(table: str, one: Path, other: Path) -> BadData:
     if one.text == other.text:
         return BadData(f"{table}: column '{one.text}' is given twice", fix="Leave it out of one")
     return BadData(

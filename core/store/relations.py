@@ -108,7 +108,7 @@ class StoreRelations(Sequence[Relation]):
             self._refuse_again(start, target)
             taken = [row.name for row in transaction.relations.all()]
             if name in taken:
-                raise self._taken(name)
+                raise self._name_problem(name)
             called = name or _free_name(start, target, taken)
             row = RelationRow(called, tables[start.table], _ids(start), tables[target.table], _ids(target))
             transaction.relations.add(row)
@@ -276,7 +276,7 @@ class StoreRelations(Sequence[Relation]):
                     fix=f"Use it, or give it up first: store.relations.drop({held.name!r})",
                 )
 
-    def _taken(self, name: str) -> StoreProblem:
+    def _name_problem(self, name: str) -> StoreProblem:
         return StoreProblem(
             f"store {self._place} already has a relation '{name}'",
             fix=f"Choose another name, or give that one up: store.relations.drop({name!r})",
@@ -319,7 +319,7 @@ class TableRelations:
         as_of: AsOf | None = None,
     ) -> pa.Table:
         """The rows of the table `to` that are related to the row with this `_id`; all else as for `read`."""
-        link, here, other = self._ends(to, through, direction, as_of)
+        link, here, other = self._endpoints(to, through, direction, as_of)
         query = scan_query_of(other.snapshot, columns, where, sort, limit, offset)
         chosen = related(link, here, row_id, other, job or Job()).and_meeting(query.where)
         return read_scan(other.snapshot, replace(query, where=chosen.where), job, within=chosen.within)
@@ -340,7 +340,7 @@ class TableRelations:
         as_of: AsOf | None = None,
     ) -> Page:
         """`size` of them behind the cursor `after`, and the cursor of the next page; see `Table.page`."""
-        link, here, other = self._ends(to, through, direction, as_of)
+        link, here, other = self._endpoints(to, through, direction, as_of)
         met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
         pointed = condition(link, here, row_id, other, job or Job())
         both = pointed if met is None else all_of((pointed, met))
@@ -362,11 +362,11 @@ class TableRelations:
         Rows come in the order given. All of them are counted at once.
         """
         ids = ids_listed(row_ids, f"{self._reader.current().row.name}: ids")
-        link, here, other = self._ends(to, through, direction, as_of)
+        link, here, other = self._endpoints(to, through, direction, as_of)
         met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
         return counts(link, here, ids, other.snapshot, met, job or Job())
 
-    def _ends(
+    def _endpoints(
         self, to: str, through: str | None, direction: Direction | None, as_of: AsOf | None
     ) -> tuple[Link, IdentifiedRows, IdentifiedRows]:
         """How this table leads to the other, and both as they are or were."""

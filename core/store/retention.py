@@ -150,7 +150,7 @@ class Vacuum:
         if not removed:
             return VacuumReport()
         self._layout.refuse_replaced()
-        in_use = {file.number for file in _needed(removed, self._readers.readings())}
+        in_use = {file.number for file in _still_read(removed, self._readers.readings())}
         named = self._catalog.paths()  # what a damaged catalog queues, and still needs, stays
         waiting: list[WaitingFile] = []
         gone: list[int] = []
@@ -187,7 +187,7 @@ class Vacuum:
             log.info("files that are gone stay on the list: %s", busy)
 
 
-def _needed(removed: Iterable[RemovedFile], readings: Iterable[Reading]) -> list[RemovedFile]:
+def _still_read(removed: Iterable[RemovedFile], readings: Iterable[Reading]) -> list[RemovedFile]:
     by_table: dict[int, list[Reading]] = {}
     for reading in readings:
         by_table.setdefault(reading.table_id, []).append(reading)

@@ -31,7 +31,7 @@ from lamella.core.store.commit import (
 from lamella.core.store.data_files import Encoder, FileSeries, FileShape, WrittenFile, write_files
 from lamella.core.store.evolution import narrowed
 from lamella.core.store.folder import Staging
-from lamella.core.store.row_lookup import ids_given
+from lamella.core.store.row_lookup import row_ids_of
 from lamella.core.store.table_version import SegmentEntry, TableVersion, overlaid
 
 
@@ -214,13 +214,13 @@ def stage_replacement(
         return None
     with Encoder(FileSeries(staging)) as encoder:
         for block in blocks:
-            rows = _given(block, cover.columns, by_key)
+            rows = _batch_table(block, cover.columns, by_key)
             known = None if rows is None else cover.with_ids(rows)
             if known is None:
                 return None
             whole = _whole(state, known, _first(cover, known))
             job.report(cover.num_rows, text=f"{cover.num_rows:,} rows written")
-            encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_as_given, whole))
+            encoder.add((ID_COLUMN, *state.columns), whole.num_rows, partial(_unchanged, whole))
         if not cover.is_whole:
             return None
         files = tuple(encoder.finish())
@@ -243,11 +243,11 @@ def _cover(state: TableVersion, on: str) -> _ById | _ByKey | None:
     return None if key is None or pa.types.is_floating(key.type) else _ByKey(state, key)
 
 
-def _as_given(rows: pa.Table) -> pa.Table:
+def _unchanged(rows: pa.Table) -> pa.Table:
     return rows
 
 
-def _given(block: RowBatch, columns: tuple[Column, ...], by_key: bool) -> pa.Table | None:
+def _batch_table(block: RowBatch, columns: tuple[Column, ...], by_key: bool) -> pa.Table | None:
     """What the block gives of the columns, in their types; the first of them has to be there."""
     names = set(block.schema.names)
     given = tuple(column for column in columns if column.name in names)
@@ -298,7 +298,7 @@ class _ById:
 
     def with_ids(self, rows: pa.Table) -> pa.Table | None:
         """The rows, if they are the next ones."""
-        ids = ids_given(self._state, rows.column(0))
+        ids = row_ids_of(self._state, rows.column(0))
         return rows if self._goes_on(ids) else None
 
     def _goes_on(self, ids: np.ndarray) -> bool:

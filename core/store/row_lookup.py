@@ -45,7 +45,7 @@ def refuse_duplicates(name: str, ids: np.ndarray) -> None:
         )
 
 
-def ids_given(state: TableVersion, column: pa.ChunkedArray) -> np.ndarray:
+def row_ids_of(state: TableVersion, column: pa.ChunkedArray) -> np.ndarray:
     """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
     given = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
     if given is None or given.null_count:
@@ -81,7 +81,7 @@ def known_matches(state: TableVersion, keys: pa.Table) -> Matches:
     found = matches(state, given)
     if len(found.unknown):
         raise UnknownRow(
-            f"{state.snapshot.name} has no row with {_told(given, int(found.unknown[0]))}",
+            f"{state.snapshot.name} has no row with {_key_text(given, int(found.unknown[0]))}",
             fix="Insert it, or leave it out of the update",
         )
     return found
@@ -151,7 +151,7 @@ def _codes(table: str, keys: pa.Table) -> KeyCodes:
     again = np.flatnonzero(codes.first != np.arange(keys.num_rows))
     if len(again):
         raise BadData(
-            f"{table}: two of the rows given have {_told(keys, int(again[0]))}", fix="Give each row once"
+            f"{table}: two of the rows given have {_key_text(keys, int(again[0]))}", fix="Give each row once"
         )
     return codes
 
@@ -160,5 +160,5 @@ def _is_nested(kind: pa.DataType) -> bool:
     return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))
 
 
-def _told(keys: pa.Table, row: int) -> str:
+def _key_text(keys: pa.Table, row: int) -> str:
     return ", ".join(f"{name} = {python_value(keys.column(name)[row])!r}" for name in keys.column_names)

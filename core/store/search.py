@@ -64,7 +64,7 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
     named = None if columns is None else names_of(columns, f"{name}: columns")
     wanted = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
     able = _fulltext(indexes, snapshot, on, earlier)
-    asked = _asked(snapshot, text_of(text, f"{name}: the search text"), able)
+    asked = _parse_search(snapshot, text_of(text, f"{name}: the search text"), able)
     how = _highlight(asked, highlight)
     condition = condition_of(where, f"{name}: where", snapshot)
     within = None if condition is None else np.sort(find_rows(snapshot, condition, (), job))
@@ -93,7 +93,7 @@ def _fulltext(
     return named
 
 
-def _asked(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
+def _parse_search(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _Search:
     """By the first index that has the columns named in the text."""
     unknown: UnknownColumn | None = None
     for index in indexes:

@@ -26,10 +26,10 @@ def change(store: Tables, asked: ChangeStatement, answer: Answer, message: str, 
     """
     if asked.kind == "create":
         made = store.create_table(asked.table, answer(asked.question), message, job)
-        return _told(made.history.commits()[-1])
+        return _commit_row(made.history.commits()[-1])
     with store.transaction():
         table = _table(store, asked.table)
-        return _told(_MADE[asked.kind](table, asked, answer(asked.question), message, job))
+        return _commit_row(_MADE[asked.kind](table, asked, answer(asked.question), message, job))
 
 
 def _table(store: Tables, name: str) -> Table:
@@ -47,12 +47,14 @@ def _insert(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, 
             f"The columns are {', '.join(names)}; {ID} is given by the store",
             f"Name the columns, and leave {ID} out: SELECT * EXCLUDE ({ID})",
         )
-    return table.insert(_named(table, rows, _known(table, names)), message, job)
+    return table.insert(_named(table, rows, _known_columns(table, names)), message, job)
 
 
 def _update(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
     _refuse_twice(table, rows)
-    return table.update(_named(table, rows, [ID, *_known(table, asked.columns or ())]), ID, message, job)
+    return table.update(
+        _named(table, rows, [ID, *_known_columns(table, asked.columns or ())]), ID, message, job
+    )
 
 
 def _delete(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
@@ -62,7 +64,7 @@ def _delete(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, 
 _MADE = {"insert": _insert, "update": _update, "delete": _delete}
 
 
-def _known(table: Table, names: Sequence[str]) -> list[str]:
+def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
     """As the table calls them. Raises `UnknownColumn`, `BadSql` for one that is set twice, and for `_id`."""
     own = table.schema.names
     lower = {name.lower(): name for name in own}
@@ -96,7 +98,7 @@ def _refuse_twice(table: Table, rows: pa.Table) -> None:
         )
 
 
-def _told(commit: Commit) -> pa.Table:
+def _commit_row(commit: Commit) -> pa.Table:
     told = {
         "table": commit.table, "version": commit.version, "inserted": commit.inserted,
         "updated": commit.updated, "deleted": commit.deleted,

@@ -99,7 +99,7 @@ class Store:
             raise StoreProblem(f"{folder}: cannot be read", why, "Check the path and the disk") from error
         if not read_only:
             Layout(folder).refuse_unwritable()
-        store = cls(folder, _opened(folder, read_only, busy_seconds))
+        store = cls(folder, _open_catalog(folder, read_only, busy_seconds))
         try:
             if not read_only:
                 store._tidy_up()
@@ -239,7 +239,7 @@ class Store:
             raise self._read_only()
         text_of(message, "the message")
         joins = self._catalog.together_here is not None
-        with committed_together(self._catalog, self._layout, message, self._taken_back) as together:
+        with committed_together(self._catalog, self._layout, message, self._roll_back) as together:
             yield
         if not joins:
             self._after(together)
@@ -330,7 +330,7 @@ class Store:
         if together.drops:
             self._remove_files()
 
-    def _taken_back(self) -> None:
+    def _roll_back(self) -> None:
         """Let go of whatever was read in a transaction, or a part of one, that did not happen."""
         known = {row.table_id for row in self._catalog.tables()}
         for table_id, table in list(self._open.items()):
@@ -418,7 +418,7 @@ class StoreMaintenance:
         return (self._table_of(row.table_id) for row in self._catalog.tables())
 
 
-def _opened(folder: Path, read_only: bool, busy_seconds: float) -> Catalog:
+def _open_catalog(folder: Path, read_only: bool, busy_seconds: float) -> Catalog:
     """To open it on a full disk, SQLite needs some of the room that was kept back."""
     try:
         return Catalog(folder, read_only, busy_seconds)
@@ -433,13 +433,13 @@ def _refuse_folder(folder: Path, read_only: bool) -> None:
         raise StoreProblem(f"{folder}: there is no store here", fix="Check the path")
     if folder.is_file():
         raise StoreProblem(f"{folder}: a store is a folder, this is a file", fix="Choose another place")
-    if folder.is_dir() and any(not _own(entry.name) for entry in folder.iterdir()):
+    if folder.is_dir() and any(not _is_own_name(entry.name) for entry in folder.iterdir()):
         raise StoreProblem(
             f"{folder}: the folder holds other things and no store",
             fix="Choose an empty folder, or a new name",
         )
 
 
-def _own(name: str) -> bool:
+def _is_own_name(name: str) -> bool:
     """What a store that was not made to its end may have left."""
     return name in OWN_NAMES or name.startswith(CATALOG)

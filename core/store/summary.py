@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.store.catalog.queries import Catalog
-from lamella.core.store.indexes import described, listed
+from lamella.core.store.indexes import described, indexes_of_table
 from lamella.core.store.table_version import TableVersion
 
 MOST_COLUMNS = 40
@@ -22,7 +22,7 @@ _UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 
 @dataclass
-class Stored:
+class StoredSizes:
     """What a column is in the data files: bytes, and how many row groups have it in which encodings."""
 
     bytes: int = 0
@@ -56,7 +56,7 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
     cells = sum(len(c.ids) * len(c.values) for c in state.cells.values())
     pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted), "deleted row")
     yield f"pending   {', '.join(_counted(*each) for each in pending)}"
-    for index in listed(catalog, state):
+    for index in indexes_of_table(catalog, state):
         yield f"index     {described(index, state)}"
     for column, key in state.metadata:
         if column == 0:
@@ -82,17 +82,17 @@ def _row_groups(state: TableVersion) -> int:
 
 
 def _columns(state: TableVersion) -> Iterator[str]:
-    stored: dict[int, Stored] = {}
+    stored: dict[int, StoredSizes] = {}
     for segment in _segments(state):
         _add(segment, unchanged(segment).metadata, stored)
     shown = state.snapshot.columns[:MOST_COLUMNS]
-    rows = [_row(column, stored.get(column.key, Stored())) for column in shown]
+    rows = [_row(column, stored.get(column.key, StoredSizes())) for column in shown]
     yield from _aligned([("column", "type", "encoding", "bytes"), *rows])
     if len(state.snapshot.columns) > len(shown):
         yield f"… and {len(state.snapshot.columns) - len(shown):,} more columns"
 
 
-def _add(segment: FileSegment, told: pq.FileMetaData, stored: dict[int, Stored]) -> None:
+def _add(segment: FileSegment, told: pq.FileMetaData, stored: dict[int, StoredSizes]) -> None:
     keys = {name: key for key, name in segment.names.items()}
     tops = unchanged(segment).schema.names
     for number in range(told.num_row_groups):
@@ -101,7 +101,7 @@ def _add(segment: FileSegment, told: pq.FileMetaData, stored: dict[int, Stored])
             chunk = group.column(place)
             top = chunk.path_in_schema if chunk.path_in_schema in keys else _top(chunk.path_in_schema, tops)
             if top in keys:
-                column = stored.setdefault(keys[top], Stored())
+                column = stored.setdefault(keys[top], StoredSizes())
                 column.bytes += chunk.total_compressed_size
                 column.encodings[_encoding(chunk)] += 1
 
@@ -118,7 +118,7 @@ def _encoding(chunk: pq.ColumnChunkMetaData) -> str:
     return own if codec == "uncompressed" else f"{own}, {codec}"
 
 
-def _row(column: Column, stored: Stored) -> tuple[str, str, str, str]:
+def _row(column: Column, stored: StoredSizes) -> tuple[str, str, str, str]:
     usual = stored.encodings.most_common(1)
     encoding = (
         usual[0][0] + (" and others" if len(stored.encodings) > 1 else "") if usual else "not in a file"

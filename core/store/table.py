@@ -43,7 +43,7 @@ from lamella.core.store.commit import Change, Commit
 from lamella.core.store.history import History, StepTransaction, state_at
 from lamella.core.store.indexes import Indexes
 from lamella.core.store.maintenance import Maintenance
-from lamella.core.store.operators import Operators, assignments, told
+from lamella.core.store.operators import Operators, assignments, operators_text
 from lamella.core.store.partial_values import is_odd
 from lamella.core.store.relations import StoreRelations, TableRelations
 from lamella.core.store.row_lookup import chosen_ids
@@ -488,7 +488,7 @@ class Table(RowsById):
         def build(state: TableVersion) -> Change:
             found = assignments(operators, state.columns, state.snapshot.name)
             ids = chosen_ids(state, chosen)
-            said, take_ids = message or told(operators), self._writer.take_column_ids
+            said, take_ids = message or operators_text(operators), self._writer.take_column_ids
             if upsert and not len(ids):
                 return inserted_instead(state, chosen, found, take_ids, said)
             return changes.operated(state, ids, found, take_ids, said)

@@ -295,7 +295,7 @@ class Reader:
     def current(self) -> TableVersion:
         row = self._row()
         with self._lock:
-            held = self._held_for(row)
+            held = self._cached_version(row)
             if held is None:
                 held = self._loaded(None)
                 self._forget_all_but(held)
@@ -304,13 +304,13 @@ class Reader:
             self._keep(held)
             return held
 
-    def held(self, version: int | None) -> TableVersion | None:
+    def version_at(self, version: int | None) -> TableVersion | None:
         """What is in memory, if it is the table at `version`: no look at the catalog tells whether there is a
         newer one."""
         held = self._current
         return held if held is not None and held.version == version else None
 
-    def _held_for(self, row: TableRow) -> TableVersion | None:
+    def _cached_version(self, row: TableRow) -> TableVersion | None:
         """The state in memory that is where the table is. A transaction begins with the committed one."""
         drafts = [self._draft] if row.draft and self._draft and self._draft.row.draft == row.draft else []
         for held in (*drafts, self._current):
@@ -381,7 +381,7 @@ class Reader:
             claim = self._readers.claim(Reading(self._table_id, wanted, removals))
             with self._catalog.unchanging():
                 if (self._row(), self._catalog.removals()) == (row, removals):
-                    return _held_by(self._understood(wanted, row), claim, self.indexes)
+                    return _claimed(self._understood(wanted, row), claim, self.indexes)
 
     def _understood(self, version: int, row: TableRow) -> TableVersion:
         try:
@@ -402,7 +402,7 @@ class Reader:
         _refuse_doubles(row.name, columns)
         by_key = {key: entry for entry, key, _, _ in entries}
         deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
-        held, cells = self._held(row, version), self._all_cells(version)
+        held, cells = self._segments(row, version), self._all_cells(version)
         return state_of(row, version, columns, by_key, self._metadata(version), held, cells, deletions)
 
     def _metadata(self, version: int) -> dict[tuple[int, bytes], tuple[int, bytes]]:
@@ -416,7 +416,7 @@ class Reader:
         found = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
         for made, entry, path, rows, names, checksum in files:
             segment = self._segment("change_files", path, rows, names, checksum)
-            cells = self._once("change_files", entry, partial(read_cells, segment, made))
+            cells = self._parse_once("change_files", entry, partial(read_cells, segment, made))
             found.append((made, "change_files", entry, cells))
         found.sort(key=lambda f: f[:3])
         return {(kind, entry): cells for _, kind, entry, cells in found}
@@ -442,7 +442,7 @@ class Reader:
         found = self._valid("columns", version, ("entry", "column_id", "name", "type", "place"))
         return [entry[:4] for entry in sorted(found, key=lambda e: (e[4], e[0]))]
 
-    def _held(self, row: TableRow, version: int) -> tuple[SegmentEntry, ...]:
+    def _segments(self, row: TableRow, version: int) -> tuple[SegmentEntry, ...]:
         wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
         files = self._valid("data_files", version, wanted)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
@@ -492,7 +492,7 @@ class Reader:
             known, about = self._batch_columns(columns), f"{self._name}: pending_rows {entry}"
             return PendingRows.numbered(first, rows, lambda: from_batch(known, batch, about))
 
-        return self._once("pending_rows", entry, parse)
+        return self._parse_once("pending_rows", entry, parse)
 
     def _cells(self, entry: int) -> CellChanges:
         def parse() -> CellChanges:
@@ -501,10 +501,10 @@ class Reader:
             values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
             return CellChanges(row_ids("pending_cells", ids), values, made)
 
-        return self._once("pending_cells", entry, parse)
+        return self._parse_once("pending_cells", entry, parse)
 
     def _deleted(self, entry: int) -> np.ndarray:
-        return self._once(
+        return self._parse_once(
             "deletions",
             entry,
             lambda: row_ids("deletions", self._pending("deletions", entry, ("ids",))[0]),
@@ -534,9 +534,9 @@ class Reader:
             key, kind = self._catalog.entry("columns", entry, ("column_id", "type"))
             return key, column_type(kind)
 
-        return self._once("columns", entry, read)
+        return self._parse_once("columns", entry, read)
 
-    def _once(self, kind: str, entry: int, parse: Callable[[], T]) -> T:
+    def _parse_once(self, kind: str, entry: int, parse: Callable[[], T]) -> T:
         """Entries never change, so each is read once."""
         if (kind, entry) not in self._parsed:
             self._parsed[kind, entry] = parse()
@@ -561,7 +561,7 @@ def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:
         keys.add(column.key)
 
 
-def _held_by(state: TableVersion, claim: Claim | None, indexes: OpenIndexes) -> TableVersion:
+def _claimed(state: TableVersion, claim: Claim | None, indexes: OpenIndexes) -> TableVersion:
     return replace(state, snapshot=replace(state.snapshot, keeps=claim, indexes=indexes))
 
 

@@ -33,15 +33,15 @@ from lamella.core.store.table_version import UNREADABLE, Reader, SegmentEntry, T
 def problems(state: TableVersion, damaged: Collection[Path]) -> Iterator[str]:
     """Sentences; none when all is well. Values in files that are `damaged` are not looked at."""
     for (kind, entry), cells in state.cells.items():
-        told = (*_cell_problems(state, cells), *_ids_given(state, cells.ids))
+        told = (*_cell_problems(state, cells), *_number_problems(state, cells.ids))
         yield from (f"{kind} {entry} {each}" for each in told)
     for entry, ids in state.deletions.items():
-        yield from (f"deletions {entry} {told}" for told in _ids_given(state, ids))
+        yield from (f"deletions {entry} {told}" for told in _number_problems(state, ids))
     for held in state.held:
         yield from _misfits(state, held, damaged)
 
 
-def _ids_given(state: TableVersion, ids: np.ndarray) -> Iterator[str]:
+def _number_problems(state: TableVersion, ids: np.ndarray) -> Iterator[str]:
     """Rows that were removed since may be named still, but never one that there cannot be."""
     if bool(np.any(ids[1:] <= ids[:-1])):
         yield f"names {ID}s that do not ascend"
@@ -169,7 +169,7 @@ def _tables(found: Verification) -> list[TableRow]:
     try:
         return found.catalog.tables()
     except (LamellaError, *UNREADABLE) as error:
-        found.problems.append(f"{found.catalog.path}: {_told(error)}")
+        found.problems.append(f"{found.catalog.path}: {_error_text(error)}")
         return []
 
 
@@ -225,7 +225,7 @@ class Verification:
             for told in look():
                 self.problems.append(f"table {row.name}: {told}")
         except (LamellaError, *UNREADABLE) as error:
-            self.problems.append(f"table {row.name}: {_told(error)}")
+            self.problems.append(f"table {row.name}: {_error_text(error)}")
         return len(self.problems) > before
 
     def _collect(self, row: TableRow, named: list[NamedFile]) -> Iterator[str]:
@@ -305,7 +305,7 @@ def _id_problems(segment: FileSegment, file: NamedFile) -> Iterator[str]:
         yield f"has {ID}s from {first} to {before} instead of {file.first_id} to {file.last_id}"
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return str(error) if isinstance(error, LamellaError) else f"cannot be read: {error}"
 
 

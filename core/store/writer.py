@@ -75,7 +75,7 @@ def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[R
     return None, chain([as_block(pa.Table.from_batches([], schema))], head, blocks)
 
 
-def few_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str) -> Change:
+def catalog_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str) -> Change:
     """A change that keeps the rows, which are as the plan says, in the catalog; `columns` are the table's
     afterwards."""
     return Change(message, columns, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
@@ -206,7 +206,9 @@ class TableWriter:
         few, rows = few_or_many(blocks)
         if few is not None:
             refuse_ids(self._reader.last_name, few.schema)
-            return self.commit(lambda state: self._few(state, few, message), job, started, expected_version)
+            return self.commit(
+                lambda state: self._catalog_change(state, few, message), job, started, expected_version
+            )
         state = self._reader.current()
         with self._staging() as staging:
             intake = self._intake(state.snapshot.name, state.columns, staging)
@@ -220,10 +222,10 @@ class TableWriter:
         self.upkeep.index_new_files(job)
         return done
 
-    def _few(self, state: TableVersion, rows: pa.Table, message: str) -> Change:
+    def _catalog_change(self, state: TableVersion, rows: pa.Table, message: str) -> Change:
         rows = with_paths_inside(rows, {c.name: c.type for c in state.columns}, state.snapshot.name)
         plan, rows = fit_to_columns(state, rows, self.take_column_ids)
-        return few_change(plan, plan.applied(state.columns), rows, message)
+        return catalog_change(plan, plan.applied(state.columns), rows, message)
 
     def commit(
         self,

@@ -81,7 +81,9 @@ def read(path: Path, segment: FileSegment, keys: Sequence[int], writable: bool) 
     """Raises `FileProblem` for what is damaged, or of another data file. Where nothing may be written, not
     even tantivy's locks, its files are opened from elsewhere."""
     told = check_seal(path, segment)
-    parts = [_opened(path / str(number), part, keys, writable) for number, part in enumerate(told["parts"])]
+    parts = [
+        _open_part(path / str(number), part, keys, writable) for number, part in enumerate(told["parts"])
+    ]
     return FileParts(tuple(parts), tuple(int(part["first"]) for part in told["parts"]))
 
 
@@ -185,7 +187,7 @@ def _texts(source: Source, first: int, stop: int) -> Texts:
     return {**dict.fromkeys(source.keys, pa.nulls(stop - first, pa.string())), **found}
 
 
-def _opened(folder: Path, told: Mapping[str, Any], keys: Sequence[int], writable: bool) -> Part:
+def _open_part(folder: Path, told: Mapping[str, Any], keys: Sequence[int], writable: bool) -> Part:
     opened = folder if writable else _copy(folder)
     try:
         searcher = tantivy.Index.open(str(opened)).searcher()

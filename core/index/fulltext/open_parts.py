@@ -92,7 +92,7 @@ class Pending:
         """Parts of all rows that no data file has as they are."""
         positions = unindexed_positions(snapshot, columns)
         cells = take_rows(snapshot, positions, columns)
-        placed, missing = self._held(positions, cells)
+        placed, missing = self._placed_parts(positions, cells)
         if self._is_worn(len(positions), int(missing.sum())):
             self._layers, placed = [], []
             missing[:] = True
@@ -103,7 +103,7 @@ class Pending:
             placed += [PlacedPart(layer.part, layer.positions) for layer in made]
         return placed
 
-    def _held(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[PlacedPart], np.ndarray]:
+    def _placed_parts(self, positions: np.ndarray, cells: pa.Table) -> tuple[list[PlacedPart], np.ndarray]:
         """What is held of these rows, and which are not. A layer without any of them is let go: its words
         would count."""
         missing, placed, of_use = np.ones(len(positions), np.bool_), list[PlacedPart](), list[Layer]()
@@ -201,18 +201,20 @@ class OpenFulltext:
         """Parts that have every live row once. What is missing or damaged of them is made first; who needs
         the same index meanwhile waits, until its job is cancelled."""
         at = (index, language_of(index), snapshot.token)
-        placed, making = self._held(at, index)
+        placed, making = self._cached_parts(at, index)
         if placed is not None:
             return placed
         while not making.acquire(timeout=SECONDS_A_CHECK):
             job.check()
         try:
-            placed, _ = self._held(at, index)
+            placed, _ = self._cached_parts(at, index)
             return self._parts(index, snapshot, job, at) if placed is None else placed
         finally:
             making.release()
 
-    def _held(self, at: tuple[object, ...], index: Index) -> tuple[list[PlacedPart] | None, threading.RLock]:
+    def _cached_parts(
+        self, at: tuple[object, ...], index: Index
+    ) -> tuple[list[PlacedPart] | None, threading.RLock]:
         """What was placed before, and the lock of who places it now."""
         with self._one_at_a_time:
             if at in self._placed:

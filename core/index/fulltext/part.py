@@ -455,11 +455,11 @@ def _average(searcher: Searcher, schema: Schema, key: int, found: Sequence[str])
         return 0.0
     query = Query.term_query(schema, field_of(key), found[0])
     (_, address), *_ = searcher.search(query, limit=1, count=False).hits
-    return next(_told(json.loads(query.explain(searcher, address).to_json())), 0.0)
+    return next(_average_lengths(json.loads(query.explain(searcher, address).to_json())), 0.0)
 
 
-def _told(explanation: Mapping[str, Any]) -> Any:
+def _average_lengths(explanation: Mapping[str, Any]) -> Any:
     if str(explanation["description"]).startswith("avgdl"):
         yield float(explanation["value"])
     for detail in explanation.get("details", ()):
-        yield from _told(detail)
+        yield from _average_lengths(detail)

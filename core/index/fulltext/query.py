@@ -189,7 +189,7 @@ class _Reader:
             and before.kind != "not"
         ):
             said = f"'{token.text[0]}' stands behind '{before.text}'"
-            fix = f"Write one sign, before all else: {token.text[0]}{_shown(before)}{token.text[1:]}"
+            fix = f"Write one sign, before all else: {token.text[0]}{_column_name(before)}{token.text[1:]}"
             raise self.error(said, fix, token)
 
     def _operand(self, column: str | None) -> list[Node]:
@@ -199,7 +199,7 @@ class _Reader:
         self._at += 1
         if token.kind == "column":
             self._refuse_second(token)
-            return self._operand(self._known(token))
+            return self._operand(self._known_column(token))
         if token.kind == "open":
             return self._group(token, column)
         if token.kind == "phrase":
@@ -218,7 +218,7 @@ class _Reader:
             return self.error(said, f'To find the word itself, put it in quotes: "{before.text}"', before)
         return self.error("Something is missing here", "Add a word")
 
-    def _known(self, token: _Token) -> str:
+    def _known_column(self, token: _Token) -> str:
         name = token.text[:-1]
         if name.startswith('"'):
             name = name[1:-1].replace('""', '"')
@@ -272,7 +272,7 @@ def _leaf(text: str, column: str | None) -> list[Node]:
     return [Words(tuple(found), column)] if found else []
 
 
-def _shown(before: _Token) -> str:
+def _column_name(before: _Token) -> str:
     return before.text if before.kind == "column" else ""
 
 

@@ -30,7 +30,7 @@ class Highlight:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Match:
     """Words first … stop-1 of a text are what the `leaf` with this number is about."""
 
     leaf: int
@@ -53,7 +53,7 @@ def _piece(
     """How much of what is sought it shows, and the piece."""
     job.check()
     there = tokens(text)
-    found = sorted(_found(there, sought, language, job), key=lambda one: one.first)
+    found = sorted(_matches(there, sought, language, job), key=lambda one: one.first)
     if not found:
         return None
     worth, begin = _best(there, found, how.length, job)
@@ -61,11 +61,11 @@ def _piece(
     shown = [at, *(f for f in found[begin + 1 :] if _fits(there, at, f, how.length))]
     first, stop = _widened(there, at.first, max(f.stop for f in shown), how.length)
     marked = {place for f in shown for place in range(f.first, f.stop)}
-    return worth, _written(text, there, range(first, stop), marked, how)
+    return worth, _highlighted(text, there, range(first, stop), marked, how)
 
 
 def _best(
-    there: Sequence[WordToken], found: Sequence[_Found], length: int, job: Job
+    there: Sequence[WordToken], found: Sequence[_Match], length: int, job: Job
 ) -> tuple[tuple[int, int], int]:
     """How many leaves, and how many words for them, the piece shows that shows most, and where it begins.
 
@@ -94,9 +94,9 @@ def _best(
     return best, at
 
 
-def _found(
+def _matches(
     there: Sequence[WordToken], sought: Sequence[Leaf], language: str | None, job: Job
-) -> Iterator[_Found]:
+) -> Iterator[_Match]:
     words = [token.word for token in there]
     meant = meanings(words, language) if words else []
     plain = without_accents(words) if any(isinstance(leaf, Beginning) for leaf in sought) else []
@@ -113,7 +113,7 @@ def _found(
         else:
             near = {word for word in set(words) if within_edits(word, leaf.word, leaf.edits)}
             places = (i for i, word in enumerate(words) if word in near)
-        yield from (_Found(number, place, place + size) for place in places)
+        yield from (_Match(number, place, place + size) for place in places)
 
 
 def within_edits(a: str, b: str, most: int) -> bool:
@@ -132,7 +132,7 @@ def within_edits(a: str, b: str, most: int) -> bool:
     return above[-1] <= most
 
 
-def _fits(there: Sequence[WordToken], first: _Found, last: _Found, length: int) -> bool:
+def _fits(there: Sequence[WordToken], first: _Match, last: _Match, length: int) -> bool:
     return there[last.stop - 1].stop - there[first.first].start <= length
 
 
@@ -152,7 +152,9 @@ def _widened(there: Sequence[WordToken], first: int, stop: int, length: int) -> 
     return first, stop
 
 
-def _written(text: str, there: Sequence[WordToken], shown: range, marked: set[int], how: Highlight) -> str:
+def _highlighted(
+    text: str, there: Sequence[WordToken], shown: range, marked: set[int], how: Highlight
+) -> str:
     """What is before the first word and behind the last belongs to the text's ends."""
     begin = 0 if shown.start == 0 else there[shown.start].start
     end = len(text) if shown.stop == len(there) else there[shown.stop - 1].stop

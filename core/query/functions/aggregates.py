@@ -98,7 +98,7 @@ def _float(_kind: pa.DataType) -> pa.DataType:
     return pa.float64()
 
 
-def _own(kind: pa.DataType) -> pa.DataType:
+def _own_type(kind: pa.DataType) -> pa.DataType:
     return value_type(kind)
 
 
@@ -120,7 +120,7 @@ def _middle(kind: pa.DataType) -> pa.DataType:
     return pa.float64() if _numeric(kind) else value_type(kind)
 
 
-def _list(kind: pa.DataType) -> pa.DataType:
+def _list_type(kind: pa.DataType) -> pa.DataType:
     return pa.list_(value_type(kind))
 
 
@@ -169,11 +169,11 @@ def _mode(given: Input) -> exp.Expr:
     return given.call("mode", given.value, order=given.by_value)
 
 
-def _listed(given: Input) -> exp.Expr:
+def _list_of(given: Input) -> exp.Expr:
     return _never_null(given.call("list", given.value, order=given.order))
 
 
-def _listed_once(given: Input) -> exp.Expr:
+def _distinct_list_of(given: Input) -> exp.Expr:
     once = given.call("list", given.distinct, order=given.by_value)
     kept = exp.Lambda(
         this=exp.Not(this=exp.Is(this=exp.column("v"), expression=exp.Null())),
@@ -200,10 +200,10 @@ _TABLE = (
     AggregateFunction("count_distinct", "distinct values", _any, _count, _distinct, "anything", empty=_zero),
     AggregateFunction("sum", "sum", _addable, _total, _summed, _NUMBERS),
     AggregateFunction("avg", "average", _addable, _mean, _averaged, _NUMBERS),
-    AggregateFunction("min", "least", _scalar, _own, lambda given: given.call("min", given.value)),
-    AggregateFunction("max", "greatest", _scalar, _own, lambda given: given.call("max", given.value)),
-    AggregateFunction("first", "first", _any, _own, _end(last=False), "anything", ordered=True),
-    AggregateFunction("last", "last", _any, _own, _end(last=True), "anything", ordered=True),
+    AggregateFunction("min", "least", _scalar, _own_type, lambda given: given.call("min", given.value)),
+    AggregateFunction("max", "greatest", _scalar, _own_type, lambda given: given.call("max", given.value)),
+    AggregateFunction("first", "first", _any, _own_type, _end(last=False), "anything", ordered=True),
+    AggregateFunction("last", "last", _any, _own_type, _end(last=True), "anything", ordered=True),
     AggregateFunction("median", "median", _scalar, _middle, _quantile),
     AggregateFunction("quantile", "quantile", _scalar, _middle, _quantile),
     AggregateFunction("stddev", "standard deviation", _numeric, _float, _spread("stddev_samp"), _NUMBERS),
@@ -211,9 +211,13 @@ _TABLE = (
         "stddev_pop", "standard deviation of all", _numeric, _float, _spread("stddev_pop"), _NUMBERS
     ),
     AggregateFunction("variance", "variance", _numeric, _float, _spread("var_samp"), _NUMBERS),
-    AggregateFunction("mode", "most frequent", _scalar, _own, _mode),
-    AggregateFunction("list", "all values", _any, _list, _listed, "anything", ordered=True, empty=_no_items),
-    AggregateFunction("distinct_list", "all distinct values", _scalar, _list, _listed_once, empty=_no_items),
+    AggregateFunction("mode", "most frequent", _scalar, _own_type, _mode),
+    AggregateFunction(
+        "list", "all values", _any, _list_type, _list_of, "anything", ordered=True, empty=_no_items
+    ),
+    AggregateFunction(
+        "distinct_list", "all distinct values", _scalar, _list_type, _distinct_list_of, empty=_no_items
+    ),
 )
 
 AGGREGATES: dict[str, AggregateFunction] = {function.id: function for function in _TABLE}
@@ -229,7 +233,7 @@ def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
 
     Raises `BadQuery` where it does not fit.
     """
-    function = _known(aggregate, rows.fields.place)
+    function = _function_named(aggregate, rows.fields.place)
     met, filtered = None, Needed()
     if aggregate.where is not None:
         met, filtered = condition(aggregate.where, rows.fields)
@@ -246,7 +250,7 @@ def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
     return function.result(value.type), function.sql(given), used | filtered | ranked
 
 
-def _known(aggregate: Aggregate, place: str) -> AggregateFunction:
+def _function_named(aggregate: Aggregate, place: str) -> AggregateFunction:
     function = AGGREGATES.get(aggregate.function)
     if function is None:
         raise BadQuery(

@@ -242,15 +242,15 @@ def round_value(values: Sequence[Value]) -> Made:
     digits = values[1].given
     if isinstance(digits, bool) or not isinstance(digits, int) or abs(digits) > MOST_PLACES:
         return None
-    return _kept(values[0], lambda value: func("round", value, number(digits)), digits)
+    return _exact(values[0], lambda value: func("round", value, number(digits)), digits)
 
 
 def floor(values: Sequence[Value]) -> Made:
-    return _kept(values[0], lambda value: func("floor", value))
+    return _exact(values[0], lambda value: func("floor", value))
 
 
 def ceil(values: Sequence[Value]) -> Made:
-    return _kept(values[0], lambda value: func("ceil", value))
+    return _exact(values[0], lambda value: func("ceil", value))
 
 
 def sign(values: Sequence[Value]) -> Made:
@@ -275,7 +275,7 @@ def power_of_e(values: Sequence[Value]) -> Made:
     return _float(values[0], lambda x: func("exp", x))
 
 
-def _kept(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) -> Made:
+def _exact(value: Value, make: Callable[[exp.Expr], exp.Expr], digits: int = 0) -> Made:
     """Whole numbers and decimals stay exact; a decimal that is rounded may take one digit more."""
     if not _is_number(value.type):
         return None

@@ -18,10 +18,10 @@ WHITE_SPACE = " \t\n\r\v\f"
 def simple(name: str) -> Callable[[Sequence[Value]], Made]:
     """A function of DuckDB's that makes one text of another."""
 
-    def made(values: Sequence[Value]) -> Made:
+    def compile_call(values: Sequence[Value]) -> Made:
         return (func(name, values[0].sql), pa.string()) if _is_text(values[0]) else None
 
-    return made
+    return compile_call
 
 
 def trim(values: Sequence[Value]) -> Made:

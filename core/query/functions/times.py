@@ -20,12 +20,12 @@ _OF_CLOCKS = frozenset({"hour", "minute", "second"})
 def part(name: str) -> Callable[[Sequence[Value]], Made]:
     """A part of a date or a time by DuckDB's name for it, as a whole number."""
 
-    def made(values: Sequence[Value]) -> Made:
+    def compile_call(values: Sequence[Value]) -> Made:
         kind = values[0].type
         known = is_.is_timestamp(kind) or (is_.is_time(kind) if name in _OF_CLOCKS else is_.is_date(kind))
         return (func("date_part", text(name), _local(values[0])), pa.int64()) if known else None
 
-    return made
+    return compile_call
 
 
 def day(values: Sequence[Value]) -> Made:
@@ -77,7 +77,7 @@ def _local(value: Value) -> exp.Expr:
         return value.sql
     if kind.tz is None:
         return func("make_timestamp", microseconds(value.sql, kind)) if is_fine(kind) else value.sql
-    return _seen(_instant(value), kind.tz)
+    return _at_zone(_instant(value), kind.tz)
 
 
 def _instant(value: Value) -> exp.Expr:
@@ -86,7 +86,7 @@ def _instant(value: Value) -> exp.Expr:
     return func("timezone", text("UTC"), func("make_timestamp", microseconds(value.sql, value.type)))
 
 
-def _seen(instant: exp.Expr, zone: str) -> exp.Expr:
+def _at_zone(instant: exp.Expr, zone: str) -> exp.Expr:
     ahead = _ahead(zone)
     if ahead is None:
         return func("timezone", text(zone), instant)
@@ -115,14 +115,16 @@ def _begin_of_clock(value: Value, begun: exp.Expr) -> exp.Expr:
 def _begin_of_day(begun: exp.Expr, zone: str) -> exp.Expr:
     """By the clock of the day before where it shows that too: of two midnights the first."""
     day_before = paren(exp.Sub(this=_back(begun, zone), expression=func("to_hours", number(24))))
-    ahead = paren(exp.Sub(this=_seen(day_before, zone), expression=func("timezone", text("UTC"), day_before)))
+    ahead = paren(
+        exp.Sub(this=_at_zone(day_before, zone), expression=func("timezone", text("UTC"), day_before))
+    )
     first = func("timezone", text("UTC"), paren(exp.Sub(this=cast(begun, "TIMESTAMP"), expression=ahead)))
     return _if_seen(first, begun, zone)
 
 
 def _if_seen(instant: exp.Expr, local: exp.Expr, zone: str) -> exp.Expr:
     """The instant, where clocks showed that at it."""
-    return case(exp.EQ(this=_seen(instant, zone), expression=local), instant, _back(local, zone))
+    return case(exp.EQ(this=_at_zone(instant, zone), expression=local), instant, _back(local, zone))
 
 
 def _seconds(count: int) -> exp.Expr:

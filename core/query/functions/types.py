@@ -162,13 +162,13 @@ def coalesce(values: Sequence[Value]) -> Made:
 
 
 def extreme(name: str) -> Callable[[Sequence[Value]], Made]:
-    def made(values: Sequence[Value]) -> Made:
+    def compile_call(values: Sequence[Value]) -> Made:
         found = in_common(values)
         if found is None or kind_of(found[1]) not in ORDERED:
             return None
         return func(name, *found[0]), found[1]
 
-    return made
+    return compile_call
 
 
 def when(values: Sequence[Value]) -> Made:

@@ -295,9 +295,9 @@ class ExpressionReader:
         operator = OPERATORS.get(key)
         if operator is None:
             raise unknown(self.place, "operator", key, [*OPERATORS, *CONDITIONS, *RAW], WAYS_OUT)
-        return operator.make(*(self.value(one, depth) for one in self._given(key, operator, asked)))
+        return operator.make(*(self.value(one, depth) for one in self._operand_values(key, operator, asked)))
 
-    def _given(self, key: str, operator: Operator, asked: Any) -> list[Any]:
+    def _operand_values(self, key: str, operator: Operator, asked: Any) -> list[Any]:
         """By name, in a list, or a single value as it is."""
         if operator.names and isinstance(asked, Mapping) and not any(str(k).startswith("$") for k in asked):
             needed, optional = operator.names[: operator.least], operator.names[operator.least :]

@@ -94,20 +94,20 @@ def _seen_changed(values: Values) -> bool:
     """Whether a value uses what an earlier one has replaced."""
     replaced: set[str] = set()
     for name, value in values:
-        if any(used in replaced or used.partition(".")[0] in replaced for used in _used(value)):
+        if any(used in replaced or used.partition(".")[0] in replaced for used in _names_in(value)):
             return True
         replaced.add(name)
     return False
 
 
-def _used(value: Expression) -> Iterator[str]:
+def _names_in(value: Expression) -> Iterator[str]:
     if isinstance(value, Named):
         yield value.name
     if isinstance(value, Condition):
         yield from columns_read(value.filter)
     if isinstance(value, Call):
         for argument in value.arguments:
-            yield from _used(argument)
+            yield from _names_in(argument)
 
 
 COUNT = "count"
@@ -240,7 +240,7 @@ def project_stage(rows: Rows, spec: Any) -> Rows:
         )
     if ID not in asked and called(ID, rows.schema.names):
         kept = {ID: True, **kept}
-    return _kept(rows, kept)
+    return _select_computed(rows, kept)
 
 
 def add_fields_stage(rows: Rows, spec: Any) -> Rows:
@@ -263,7 +263,7 @@ def without(rows: Rows, names: list[str]) -> Rows:
     return select_columns(rows, [name for name in rows.schema.names if name not in gone])
 
 
-def _kept(rows: Rows, asked: Mapping[str, Any]) -> Rows:
+def _select_computed(rows: Rows, asked: Mapping[str, Any]) -> Rows:
     reading = ExpressionReader(rows, asked)
     names: list[str] = []
     values = []

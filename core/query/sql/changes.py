@@ -64,12 +64,12 @@ def _refuse_other_clauses(tree: exp.Expr) -> None:
         for clause, said in part.args.items():
             if said and clause not in known:
                 what = f"{tree.key.upper()} with {clause.strip('_').upper()}"
-                raise _refused(what, f"Leave it out: {_told(said)}")
+                raise _refused(what, f"Leave it out: {_sql_text(said)}")
     if target.alias_column_names:
         raise _refused("Naming the columns of a changed table anew", "Leave the names out")
 
 
-def _told(said: object) -> str:
+def _sql_text(said: object) -> str:
     parts = said if isinstance(said, list) else [said]
     return ", ".join(part.sql("duckdb") if isinstance(part, exp.Expr) else str(part) for part in parts)
 
@@ -98,7 +98,7 @@ def _updating(tree: exp.Expr) -> ChangeStatement:
     asked = exp.select(_id_of(table), *values).from_(table)
     others = tree.args.get("from_")
     return ChangeStatement(
-        "update", _name(table), _asked(asked, tree, others and [others.this]), tuple(columns)
+        "update", _name(table), _rows_question(asked, tree, others and [others.this]), tuple(columns)
     )
 
 
@@ -107,7 +107,7 @@ def _deleting(tree: exp.Expr) -> ChangeStatement:
     asked, others = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
     if others:
         asked = asked.distinct()
-    return ChangeStatement("delete", _name(tree.this), _asked(asked, tree, others))
+    return ChangeStatement("delete", _name(tree.this), _rows_question(asked, tree, others))
 
 
 def _creating(tree: exp.Expr) -> ChangeStatement:
@@ -138,7 +138,7 @@ _NO_PART_OF_INSERT = {
 }
 
 
-def _asked(asked: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr] | None) -> str:
+def _rows_question(asked: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr] | None) -> str:
     for other in others or ():
         asked = asked.join(other, join_type="cross")
     where = tree.args.get("where")

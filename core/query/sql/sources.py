@@ -51,7 +51,7 @@ def snapshots_of(
     known = {**{name.casefold(): name for name in sources.names}, **{name: name for name in sources.names}}
     found: dict[str, Snapshot] = {}
     if isinstance(as_of, Mapping):
-        as_of = {_known(name, known, sources): when for name, when in as_of.items()}
+        as_of = {_source_name(name, known, sources): when for name, when in as_of.items()}
     _refuse_lookalikes([known[t.name] for t in tables if t.name in known])
     for table in tables:
         job.check()
@@ -64,7 +64,7 @@ def snapshots_of(
     return found
 
 
-def _known(name: str, known: Mapping[str, str], sources: Sources) -> str:
+def _source_name(name: str, known: Mapping[str, str], sources: Sources) -> str:
     text_of(name, f"{sources.place}: the table name")
     found = known.get(name, known.get(name.casefold()))
     if found is None:
@@ -179,13 +179,13 @@ def _statement(
         unchanged(file)
     if text and (used is None or used.hand_again(own)):
         return text
-    text = _written(own, view, snapshot, columns, decodings, job)
+    text = _create_view(own, view, snapshot, columns, decodings, job)
     if TEMPORARY not in text and not (decodings and decodings.growing):
         _statements.put(made, (text, decodings))
     return text
 
 
-def _written(
+def _create_view(
     own: duckdb.DuckDBPyConnection, view: str, snapshot: Snapshot, columns: tuple[Column, ...],
     decodings: Decodings | None, job: Job,
 ) -> str:  # fmt: skip

@@ -161,7 +161,7 @@ def _kind(
     try:
         statements = own.extract_statements(text)
     except duckdb.Error as error:
-        raise BadSql("the statement cannot be read", _plain(error), quote_hint(text, names, own)) from error
+        raise BadSql("the statement cannot be read", _message(error), quote_hint(text, names, own)) from error
     if len(statements) != 1:
         raise BadSql(f"there are {len(statements) or 'no'} statements", fix="Give exactly one SELECT")
     return statements[0].type, statements[0].query
@@ -190,7 +190,7 @@ def _words(text: str) -> Iterator[tuple[str, int]]:
         yield ("(" if word.startswith("(") else word), start
 
 
-def _plain(error: Exception) -> str:
+def _message(error: Exception) -> str:
     return str(error).removeprefix("Parser Error: ")
 
 

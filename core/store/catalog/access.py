@@ -15,7 +15,7 @@ from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
 from lamella.core.store.catalog.connection import (
     BUSY_SECONDS,
     SQLITE_ERRORS,
-    Closed,
+    ClosedConnection,
     Forked,
     connect,
     connect_to_read,
@@ -101,10 +101,10 @@ class Reserve:
         except OSError as error:
             log.info("%s: no room is kept back for a full disk: %s", self._path, error)
             return
-        if not any(self._taken(wanted * eighths // 8) for eighths in range(8, 0, -1)):
+        if not any(self._reserve_room(wanted * eighths // 8) for eighths in range(8, 0, -1)):
             log.info("%s: the disk has no room that could be kept back", self._path)
 
-    def _taken(self, size: int) -> bool:
+    def _reserve_room(self, size: int) -> bool:
         self.release()
         try:
             with self._path.open("xb") as file:
@@ -164,9 +164,9 @@ class CatalogAccess:
         with self._writing, self._reading:
             self._reader.close()
             self._writer.close()
-            if not self._leaves_log and not isinstance(self._writer, Closed | Forked):
+            if not self._leaves_log and not isinstance(self._writer, ClosedConnection | Forked):
                 remove_empty_log(self.path)
-            self._reader = self._writer = Closed(self.path)
+            self._reader = self._writer = ClosedConnection(self.path)
 
     def forked(self) -> None:
         """In a forked child nothing is left of what was open, and no other thread to wait for."""
@@ -279,7 +279,7 @@ class CatalogAccess:
     def _part(self) -> Iterator[None]:
         """SQLite takes a whole transaction back by itself when the disk fails; nothing may follow then."""
         if not self._writer.in_transaction:
-            raise self._taken_back()
+            raise self._rolled_back()
         self._writer.execute("SAVEPOINT part")
         try:
             yield
@@ -393,7 +393,7 @@ class CatalogAccess:
             return self._replaced()
         return self._busy() if is_busy(error) else problem(self.path, error)
 
-    def _taken_back(self) -> StoreProblem:
+    def _rolled_back(self) -> StoreProblem:
         return StoreProblem(
             f"{self.path}: the change could not be written",
             "the transaction failed before",

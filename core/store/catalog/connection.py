@@ -91,7 +91,7 @@ _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
 
 def connect(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """A connection that may write, and makes the file when it is missing."""
-    connection = _opened(path, "mode=rwc", busy_seconds)
+    connection = _open(path, "mode=rwc", busy_seconds)
     try:
         kind = network_type(path.parent)
         if kind is not None:
@@ -111,7 +111,7 @@ def connect_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.C
     Where SQLite needs to do so, to bring in what a crash left or to tell writers that it reads, the catalog
     is read into memory instead: it is then as it was when it was opened.
     """
-    connection = _opened(path, "mode=ro", busy_seconds)
+    connection = _open(path, "mode=ro", busy_seconds)
     try:
         if _readable_in_place(connection, network_type(path.parent) is not None):
             return connection
@@ -224,7 +224,7 @@ class Forked(sqlite3.Connection):
         """The parent's stays open."""
 
 
-class Closed(sqlite3.Connection):
+class ClosedConnection(sqlite3.Connection):
     """Stands for a connection that was closed, to say so in words of the store."""
 
     in_transaction = False
@@ -242,7 +242,7 @@ class Closed(sqlite3.Connection):
         """It is."""
 
 
-def _opened(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
+def _open(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
     try:
         return sqlite3.connect(
             f"{path.absolute().as_uri()}?{mode}", uri=True, timeout=busy_seconds,

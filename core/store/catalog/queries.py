@@ -120,25 +120,25 @@ class CatalogVersions:
         self._rows, self._table_id, self._path = rows, table_id, catalog
 
     def exists(self, version: int) -> bool:
-        return bool(self._found("version", "version = ?", version))
+        return bool(self._column("version", "version = ?", version))
 
     def named(self, name: str) -> int | None:
-        found = self._found("version", "name = ?", name)
+        found = self._column("version", "name = ?", name)
         return int(found[0]) if found else None
 
     def names(self) -> list[str]:
-        return self._found("name", "name != '' ORDER BY version")
+        return self._column("name", "name != '' ORDER BY version")
 
     def name_of(self, version: int) -> str:
-        return str(self._found("name", "version = ?", version)[0])
+        return str(self._column("name", "version = ?", version)[0])
 
     def named_ones(self) -> list[int]:
-        return self._found("version", "name != '' ORDER BY version")
+        return self._column("version", "name != '' ORDER BY version")
 
     def at(self, seconds: float) -> int | None:
         """The last one made until then, which may be one that has a name and outlived its successors. Times
         ascend with versions: a clock that was set back is not believed."""
-        found = self._found("version", "at <= ? ORDER BY version DESC LIMIT 1", seconds)
+        found = self._column("version", "at <= ? ORDER BY version DESC LIMIT 1", seconds)
         return int(found[0]) if found else None
 
     def stamps(self) -> list[tuple[int, float]]:
@@ -147,7 +147,7 @@ class CatalogVersions:
         found = checked_rows(self._path, "commits", ("version", "at"), self._rows(sql, self._table_id))
         return [(version, at) for version, at in found]
 
-    def _found(self, wanted: str, condition: str, *values: object) -> list[Any]:
+    def _column(self, wanted: str, condition: str, *values: object) -> list[Any]:
         sql = f"SELECT {wanted} FROM commits WHERE table_id = ? AND {condition}"
         found = self._rows(sql, self._table_id, *values)
         return [value for (value,) in checked_rows(self._path, "commits", (wanted,), found)]

@@ -10,7 +10,7 @@ from lamella.core.store.operators.table import (
     applied,
     assignments,
     columns_read,
-    told,
+    operators_text,
 )
 
 __all__ = [
@@ -21,5 +21,5 @@ __all__ = [
     "applied",
     "assignments",
     "columns_read",
-    "told",
+    "operators_text",
 ]

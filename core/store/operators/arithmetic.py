@@ -20,7 +20,7 @@ from lamella.core.filters.expr import Predicate
 from lamella.core.filters.kinds import ORDERED, kind_of
 from lamella.core.filters.to_arrow import mask, scalar_of
 from lamella.core.filters.values import natural
-from lamella.core.store.operators.values import Refusal, array_of, chosen, nulls, repeated
+from lamella.core.store.operators.values import Refusal, array_of, choose, nulls, repeated
 
 Number = int | float | Decimal
 Kernel = Callable[[Any, Any], pa.Array]
@@ -56,7 +56,7 @@ def _filled(values: pa.Array, number: Number) -> pa.Array:
         scalar = _decimal(_as_decimal(number))
     else:
         scalar = _scalar(number)
-    return chosen(missing, repeated(_one(scalar), len(values)), values)
+    return choose(missing, repeated(_one(scalar), len(values)), values)
 
 
 def _computed(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
@@ -228,7 +228,7 @@ def _bounded(values: pa.Array, bound: Any, beyond: str) -> pa.Array:
     replaced = ~to_numpy(values.is_valid())
     if not replaced.all():
         replaced |= _beyond(values, bound, beyond)
-    return chosen(replaced, repeated(given, len(values)), values)
+    return choose(replaced, repeated(given, len(values)), values)
 
 
 def _beyond(values: pa.Array, bound: Any, beyond: str) -> np.ndarray:

@@ -16,7 +16,7 @@ from lamella.core.arrow.documents import ReservedKey, json_of, whole
 from lamella.core.arrow.equality import Lists, as_array, is_list, lists_of, ranges
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import MOST_FIELDS, REST, REST_FIELD, exact_cast, wider_type
-from lamella.core.store.operators.values import Refusal, array_of, as_held, met, nulls, refuse_other_kind
+from lamella.core.store.operators.values import Refusal, array_of, as_stored, met, nulls, refuse_other_kind
 
 Steps = Sequence[str]
 MOST_PADDING, MOST_PADDING_IN_ALL = 10_000, 100_000_000
@@ -35,7 +35,7 @@ def with_value_at(values: pa.Array, steps: Steps, new: pa.Array) -> pa.Array:
         return new
     inner = with_value_at(value_at(values, steps[:1]), steps[1:], new)
     if is_list(values.type):
-        return as_held(_with_item(values, _item_number(values, steps[0]), inner), values.type)
+        return as_stored(_with_item(values, _item_number(values, steps[0]), inner), values.type)
     return _with_field(values, steps[0], inner)
 
 
@@ -130,7 +130,7 @@ def value_in(values: pa.Array, steps: Steps) -> pa.Array:
     if depth is None:
         return value_at(values, steps)
     documents = _Documents(value_at(values, steps[:depth]), steps[depth])
-    return value_in(documents.held(), steps[depth + 1 :])
+    return value_in(documents.array(), steps[depth + 1 :])
 
 
 def changed_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarray) -> pa.Array:
@@ -140,7 +140,7 @@ def changed_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarra
         held = value_at(values, steps)
         new = compute(held, rows)
         refuse_other_kind(held.type, new.type)
-        return with_value_at(values, steps, as_held(new, held.type))
+        return with_value_at(values, steps, as_stored(new, held.type))
     documents = _Documents(value_at(values, steps[:depth]), steps[depth])
     below = steps[depth + 1 :]
     for part in documents.parts():
@@ -169,7 +169,7 @@ class _Documents:
         self._kind = pa.null() if held is None else held.type
         self._pool: list[tuple[np.ndarray, pa.Array]] = []
 
-    def held(self) -> pa.Array:
+    def array(self) -> pa.Array:
         field = self._fields.get(self._key, nulls(len(self._values)))
         if not self._in_rest.any():
             return field
@@ -223,7 +223,7 @@ class _Documents:
             return None
         if not of_field:
             return exact_cast(new, self._kind)
-        fit = as_held(new, self._kind)
+        fit = as_stored(new, self._kind)
         self._kind = fit.type
         return fit
 

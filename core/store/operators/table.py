@@ -18,7 +18,7 @@ from lamella.core.store.operators import arithmetic as bounds
 from lamella.core.store.operators import arithmetic as moments
 from lamella.core.store.operators import lists as list_edits
 from lamella.core.store.operators.inside import Compute, changed_at, has_place, value_in
-from lamella.core.store.operators.values import Refusal, array_of, as_held, chosen, nulls, repeated
+from lamella.core.store.operators.values import Refusal, array_of, as_stored, choose, nulls, repeated
 from lamella.core.validation import text_of
 
 ComputeColumn = Callable[[pa.Array, Any], pa.Array]
@@ -144,7 +144,7 @@ def assignments(operators: Operators, columns: Sequence[Column], table: str) -> 
     return found
 
 
-def told(operators: Operators) -> str:
+def operators_text(operators: Operators) -> str:
     """The sentence for the history: "set late, increase fee"."""
     parts = [
         f"{OPERATORS[name].verb} {', '.join(map(str, operands))}"
@@ -296,7 +296,7 @@ class _Rows:
         if path.steps:
             self.changed[path.column] = changed_at(column, path.steps, compute, rows)
         else:
-            self.changed[path.column] = as_held(compute(column, rows), column.type)
+            self.changed[path.column] = as_stored(compute(column, rows), column.type)
 
     def _column(self, name: str) -> pa.Array:
         column = self.changed.get(name, self._held.get(name))
@@ -319,4 +319,4 @@ def _apply(assignment: Assignment, rows: _Rows) -> None:
 def _copy(rows: _Rows, source: Path, target: Path) -> None:
     held = rows.get(source)
     there = to_numpy(held.is_valid())
-    rows.change(target, lambda before, some: chosen(there[some], take(held, some), before))
+    rows.change(target, lambda before, some: choose(there[some], take(held, some), before))

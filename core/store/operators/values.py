@@ -55,7 +55,7 @@ def refuse_other_kind(held: pa.DataType, arriving: pa.DataType) -> pa.DataType:
     return alike
 
 
-def as_held(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def as_stored(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """`values` in the type held where each fits it, else as they are."""
     if pa.types.is_null(kind) or wider_type(kind, values.type) is None:
         return values
@@ -63,7 +63,7 @@ def as_held(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return values if fitting is None else fitting
 
 
-def chosen(condition: np.ndarray, values: pa.Array, others: pa.Array) -> pa.Array:
+def choose(condition: np.ndarray, values: pa.Array, others: pa.Array) -> pa.Array:
     """Where `condition`, the value of `values`, elsewhere of `others`; any types that meet."""
     if condition.all():
         return values
