@@ -20,7 +20,7 @@ from lamella.core.bench.engine import place
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.systems import mongodb
-from lamella.core.bench.systems.base import NotReady
+from lamella.core.bench.systems.base import DATABASE_NOTE, NotReady
 from lamella.core.bench.workloads.tables import SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
@@ -100,7 +100,7 @@ def test_a_note_drops_no_database_but_one_that_a_benchmark_made(mongodb: str, tm
     with MongoClient(mongodb) as client:
         client["precious"].things.insert_one({"kept": True})
     (tmp_path / "benchmark").mkdir()
-    (tmp_path / "benchmark" / place.NOTE).write_text("precious")
+    (tmp_path / "benchmark" / DATABASE_NOTE).write_text("precious")
     place.remove_folder(tmp_path / "benchmark")
     assert "precious" in databases(mongodb) and not (tmp_path / "benchmark").exists()
 

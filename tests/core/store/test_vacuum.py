@@ -120,11 +120,11 @@ def test_the_newest_version_held_in_memory_keeps_no_older_files(store: Store) ->
 READER = """
 import sys
 from lamella import Store, col
-from lamella.core.query.scan_query import Query
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 table = Store.open(sys.argv[1], read_only=len(sys.argv) > 2)["t"]
 stream = table.batches()
-view = View(table.snapshot(), Query(where=col("n") >= 0))
+view = View(table.snapshot(), ScanQuery(where=col("n") >= 0))
 seen = stream.read_next_batch().column("n").to_pylist()
 print(len(seen), flush=True)
 sys.stdin.readline()

@@ -40,6 +40,7 @@ def damaged(tmp_path: Path) -> Path:
 def as_if_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
     monkeypatch.setattr("lamella.core.datasets.parquet.AT_ONCE_BYTES", -1)
+    monkeypatch.setattr("lamella.core.query.find.MOST_CACHED_ROWS", 0)
     yield
     checks.settle()
 
