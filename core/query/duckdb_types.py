@@ -9,8 +9,11 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
+from sqlglot import exp
 
+from lamella.core.errors import LamellaError
 from lamella.core.filters.to_arrow import decimals, ordered
+from lamella.core.query import engine
 from lamella.core.scan.parquet_file import Footer
 
 Test = Callable[[pa.DataType], bool]
@@ -73,11 +76,36 @@ def may_be_misread(kind: pa.DataType) -> bool:
 @lru_cache(4096)
 def misreads(told: Footer, name: str) -> bool:
     """Whether DuckDB 2.0 reads other values from the column of the file than Arrow, or none: it cuts the last
-    digits off nanoseconds in the old form and of times that are adjusted to UTC, and has no byte streams of
-    bytes of one length."""
-    if told.int96 is not None and not told.int96.whole and name in told.int96_columns:
+    digits off nanoseconds in the old form and of times that are adjusted to UTC, makes other times of odd
+    ones in the old form, and has no byte streams of bytes of one length."""
+    int96 = told.int96 if name in told.int96_columns else None
+    if int96 is not None and (not int96.whole or (not int96.by_spark and _makes_other_times(told, name))):
         return True
     return any(_is_misread(told, place) for place in told.leaves_within(name))
+
+
+def _makes_other_times(told: Footer, name: str) -> bool:
+    """Whether some time of a column that has 96 bits is another one in DuckDB than in Arrow.
+
+    The nanoseconds of a day are a signed number to DuckDB alone, and of day 0 of the calendar, in 4714 BC,
+    Arrow makes 1970. Nothing that Arrow makes of a time tells how it was stored, so both read the column,
+    once.
+    """
+    place, width = told.schema.get_field_index(name), len(told.schema.names)
+    names = ", ".join(f"f{number}" for number in range(width))
+    files = exp.array(exp.Literal.string(str(told.path))).sql("duckdb")
+    other = (
+        f"SELECT 1 FROM read_parquet({files}, hive_partitioning = false) AS f({names})"
+        f" POSITIONAL JOIN arrow AS a(value) WHERE f.f{place} IS DISTINCT FROM a.value LIMIT 1"
+    )
+    try:
+        with told.open() as file, engine.cursor(of=str(told.path)) as own:
+            batches = (batch.select([name]) for batch in file.iter_batches(columns=[name]))
+            schema = pa.schema([told.schema.field(place)])
+            own.register("arrow", pa.RecordBatchReader.from_batches(schema, batches))
+            return bool(own.execute(other).fetchall())
+    except LamellaError:
+        return True  # one of them cannot read it, or DuckDB not in Arrow's type: Arrow has the last word
 
 
 def is_adjusted_time(told: Footer, name: str) -> bool:

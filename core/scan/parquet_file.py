@@ -53,10 +53,12 @@ _ORDERED_BY = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")
 class Int96:
     """The times of a file that are stored in the old form of 96 bits: the unit that they are read in, and
     whether each is a whole microsecond, as engines read them. `rounded` columns lose nanoseconds by it, and
-    some times in `absurd` ones are beyond the reach of microseconds, so that they come as others."""
+    some times in `absurd` ones are beyond the reach of microseconds, so that they come as others. `by_spark`:
+    they were not looked at, since Spark writes microseconds alone."""
 
     unit: str
     whole: bool
+    by_spark: bool = False
     rounded: frozenset[str] = frozenset()
     absurd: frozenset[str] = frozenset()
 
@@ -110,7 +112,7 @@ class Footer:
         if not self.int96_columns:
             return None
         if self.num_rows > MOST_MEASURED and _is_by_spark(self.metadata):
-            return Int96("us", whole=True)
+            return Int96("us", whole=True, by_spark=True)
         try:
             return self._measured_int96(self.int96_columns)
         except REFUSALS:
@@ -142,7 +144,7 @@ class Footer:
                 absurd.update(name for name in columns if _cast(distant.select([name]), schema) is None)
         if unit == "ns":
             return Int96(unit, not broken)
-        return Int96(unit, not absurd, frozenset(broken - absurd), frozenset(absurd))
+        return Int96(unit, not absurd, rounded=frozenset(broken - absurd), absurd=frozenset(absurd))
 
     @cached_property
     def ambiguous_layout(self) -> tuple[str, ...]:

@@ -227,6 +227,50 @@ def test_int96_that_is_no_time_says_so_on_the_column(tmp_path: Path, value: tupl
     assert dataset.read()["t"].cast(pa.int64()).equals(in_sql)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        (2**63 + 192, 2_440_588),  # whole microseconds, negative where the number is signed
+        (2**63 + 192, 2_334_588),  # within the reach of nanoseconds to who takes it for positive
+        (2**64 - 616, 2_440_588),
+        (2**64 - 1_000, 2_440_598),
+        (0, 0),
+        (5_000, 0),
+        (0, 1),
+        (0, 200_000_000),
+        (3 * 86_400 * 10**9, 2_440_588),
+    ],
+)
+def test_int96_of_no_time_of_day_is_the_same_in_every_reader(tmp_path: Path, value: tuple[int, int]) -> None:
+    """Arrow and DuckDB differ on nanoseconds from 2^63 on, and on day 0."""
+    path = with_int96(tmp_path / "t.parquet", [value, (0, 2_451_545)], n=[1, 2])
+    dataset = open_dataset(path)
+    read = dataset.read()["t"]
+    counts = read.cast(pa.int64())
+    assert lamella.sql("select t from f", {"f": dataset})["t"].cast(pa.int64()).equals(counts)
+    in_order = View(dataset.snapshot(), ScanQuery(sort=(SortKey("t"),))).page(0, 2)["t"].cast(pa.int64())
+    assert in_order.to_pylist() == sorted(counts.to_pylist())
+    assert dataset.profile("t").distinct == 2
+    condition = col("t") > dt.datetime(1999, 12, 31)
+    in_sql = lamella.sql("select count(*) as n from f where t > timestamp '1999-12-31'", {"f": dataset})
+    assert dataset.count(condition) == in_sql["n"][0].as_py()
+    assert View(dataset.snapshot(), ScanQuery(where=condition)).num_rows == in_sql["n"][0].as_py()
+
+
+def test_int96_of_no_time_of_day_inside_a_struct_is_the_same_in_every_reader(tmp_path: Path) -> None:
+    near = pa.array([dt.datetime(2000, 1, 1), dt.datetime(2000, 1, 2)], pa.timestamp("us"))
+    rows = pa.table({"d": pa.StructArray.from_arrays([near, pa.array([1, 2])], ["t", "x"])})
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True, **plain)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(struct.pack("<QI", 0, 2_451_545), struct.pack("<QI", 0, 0)))
+    dataset = open_dataset(path)
+    counted = lamella.sql("select count(*) as n from f where d.t < timestamp '1900-01-01'", {"f": dataset})
+    assert counted["n"].to_pylist() == [0]
+    assert dataset.count("d.t < '1900-01-01'") == 0
+    assert lamella.sql("select d from f", {"f": dataset})["d"].to_pylist() == dataset.read()["d"].to_pylist()
+
+
 def test_a_damaged_column_of_int96_leaves_the_others_readable(tmp_path: Path) -> None:
     rows = pa.table({"n": [1, 2], "t": pa.array(NEAR[:2], pa.timestamp("us"))})
     path = written(tmp_path / "t.parquet", rows, use_deprecated_int96_timestamps=True, compression="gzip")
