@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from lamella.core.errors import DamagedStore, UnknownName
 from lamella.core.index.definition import Index, Kind
@@ -32,23 +33,23 @@ def kind_of(name: str) -> Kind:
     return KINDS[name]()
 
 
-def index_of(kind: str, keys: str, options: str) -> Index:
+def index_of(catalog: Path, kind: str, keys: str, options: str) -> Index:
     """From a catalog entry; raises `DamagedStore` for one that nobody can have entered. The kind and the keys
     become names of files."""
     try:
         index = Index(kind, tuple(json.loads(keys)), json.loads(options))
     except (ValueError, TypeError, RecursionError) as error:
-        raise _damaged(kind, str(error)) from error
+        raise _damaged(catalog, kind, str(error)) from error
     if kind not in KINDS or not isinstance(index.options, dict):
-        raise _damaged(kind, "there is no such kind of index")
+        raise _damaged(catalog, kind, "there is no such kind of index")
     if not index.keys or not all(type(key) is int and key > 0 for key in index.keys):
-        raise _damaged(kind, "its columns are not numbers of columns")
+        raise _damaged(catalog, kind, "its columns are not numbers of columns")
     return index
 
 
-def _damaged(kind: str, why: str) -> DamagedStore:
+def _damaged(catalog: Path, kind: str, why: str) -> DamagedStore:
     return DamagedStore(
-        f"the catalog's entry of an index ({kind!r:.40}) cannot be read", why, "Restore a backup"
+        f"{catalog}: the catalog's entry of an index ({kind!r:.40}) cannot be read", why, "Restore a backup"
     )
 
 

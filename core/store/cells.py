@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -74,9 +75,11 @@ class BatchColumns:
         return pa.schema(list(zip(map(str, self.keys), map(_plain_type, self.types), strict=True)))
 
     @classmethod
-    def of(cls, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]) -> BatchColumns:
+    def of(
+        cls, catalog: Path, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]
+    ) -> BatchColumns:
         """`type_of` tells the column id and type of a catalog entry."""
-        found = list(map(type_of, whole_numbers("pending entries", "columns", columns)))
+        found = list(map(type_of, whole_numbers(catalog, "pending entries", "columns", columns)))
         return cls(tuple(key for key, _ in found), tuple(kind for _, kind in found))
 
 

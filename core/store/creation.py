@@ -153,6 +153,7 @@ class Original:
     """A table at its newest version, as the catalog has it. `columns` are those of all versions, by entry:
     what is pending may be written in the types of earlier ones."""
 
+    catalog: Path
     row: TableRow
     rows: int
     entries: dict[str, list[Entry]]
@@ -199,7 +200,8 @@ def _read(catalog: Catalog, table_id: int, rows: int) -> Original:
         }
         valid = catalog.valid("columns", table_id, row.version, ("entry",))
         indexes = tuple(catalog.indexes(table_id))
-        return Original(row, rows, entries, columns, frozenset(entry for (entry,) in valid), indexes)
+        named = frozenset(entry for (entry,) in valid)
+        return Original(catalog.path, row, rows, entries, columns, named, indexes)
 
 
 def _copied_files(original: Original, layout: Layout, staging: Staging, folder: str) -> dict[str, str]:
@@ -260,6 +262,6 @@ def _of_copy(
         if kind in FILES:
             changed = {"path": paths[entry["path"]]}
         if kind in PENDING:
-            entries = whole_numbers(kind, "columns", entry["columns"])
+            entries = whole_numbers(original.catalog, kind, "columns", entry["columns"])
             changed = {"columns": json.dumps([columns[e] for e in entries])}
         yield tuple((entry | changed).values())

@@ -32,7 +32,7 @@ class TableIndex:
 
 def entered(catalog: Catalog, table_id: int) -> list[Index]:
     """Every index of a table, the first made first."""
-    return [index_of(*told) for told in catalog.indexes(table_id)]
+    return [index_of(catalog.path, *told) for told in catalog.indexes(table_id)]
 
 
 def indexes_of_table(catalog: Catalog, state: TableVersion) -> list[Index]:

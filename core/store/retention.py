@@ -55,7 +55,7 @@ def sweep(catalog: Catalog) -> list[int]:
                 sizes += _removed(entry)
             remove_empty(folder)
             continue
-        indexes = [index_of(*told) for told in catalog.indexes(tables[folder.name])]
+        indexes = [index_of(catalog.path, *told) for told in catalog.indexes(tables[folder.name])]
         names = {path.name for path in known if path.parent.name == folder.name}
         for entry in found:
             needed = any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes)

@@ -394,9 +394,10 @@ class Reader:
             ) from error
 
     def _load(self, version: int, row: TableRow) -> TableVersion:
-        self.indexes.now(index_of(*told) for told in self._catalog.indexes(self._table_id))
+        path = self._catalog.path
+        self.indexes.now(index_of(path, *told) for told in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
-        types = {entry: (key, column_type(kind)) for entry, key, _, kind in entries}
+        types = {entry: (key, column_type(path, kind)) for entry, key, _, kind in entries}
         self._parsed |= {("columns", entry): known for entry, known in types.items()}
         columns = tuple(Column(name, types[entry][1], key) for entry, key, name, _ in entries)
         _refuse_doubles(row.name, columns)
@@ -483,7 +484,7 @@ class Reader:
             behind = each.last_id + 1
 
     def _segment(self, kind: str, path: str, rows: int, names: str, checksum: str) -> FileSegment:
-        names_by = names_by_key(kind, names)
+        names_by = names_by_key(self._catalog.path, kind, names)
         return FileSegment(self._paths.file(path), rows, names_by, checksum=checksum, remedy=REMEDY)
 
     def _rows(self, entry: int, first: int, rows: int) -> MemorySegment:
@@ -499,7 +500,7 @@ class Reader:
             wanted = ("ids", "columns", "batch", "made")
             ids, columns, batch, made = self._pending("pending_cells", entry, wanted)
             values = from_batch(self._batch_columns(columns), batch, f"{self._name}: pending_cells {entry}")
-            return CellChanges(row_ids("pending_cells", ids), values, made)
+            return CellChanges(row_ids(self._catalog.path, "pending_cells", ids), values, made)
 
         return self._parse_once("pending_cells", entry, parse)
 
@@ -507,7 +508,7 @@ class Reader:
         return self._parse_once(
             "deletions",
             entry,
-            lambda: row_ids("deletions", self._pending("deletions", entry, ("ids",))[0]),
+            lambda: row_ids(self._catalog.path, "deletions", self._pending("deletions", entry, ("ids",))[0]),
         )
 
     def _pending(self, kind: str, entry: int, columns: tuple[str, ...]) -> tuple[Any, ...]:
@@ -526,13 +527,13 @@ class Reader:
     def _batch_columns(self, columns: str) -> BatchColumns:
         """Of the entries listed, which most batches of a table have alike."""
         if columns not in self._columns_of:
-            self._columns_of[columns] = BatchColumns.of(columns, self._entry_type)
+            self._columns_of[columns] = BatchColumns.of(self._catalog.path, columns, self._entry_type)
         return self._columns_of[columns]
 
     def _entry_type(self, entry: int) -> tuple[int, pa.DataType]:
         def read() -> tuple[int, pa.DataType]:
             key, kind = self._catalog.entry("columns", entry, ("column_id", "type"))
-            return key, column_type(kind)
+            return key, column_type(self._catalog.path, kind)
 
         return self._parse_once("columns", entry, read)
 

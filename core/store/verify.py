@@ -152,6 +152,7 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
     if tables is None:
         found.problems += [told for told in [log_damage(catalog.path)] if told]
         found.problems += [f"{catalog.path}: {told}" for told in catalog.integrity()]
+        found.problems += _used_up(catalog)
         found.problems += [
             f"{catalog.path}: holds a {kind} '{name:.60}', which Lamella never makes"
             for kind, name in foreign_objects(catalog)
@@ -171,6 +172,13 @@ def _tables(found: Verification) -> list[TableRow]:
     except (LamellaError, *UNREADABLE) as error:
         found.problems.append(f"{found.catalog.path}: {_error_text(error)}")
         return []
+
+
+def _used_up(catalog: Catalog) -> list[str]:
+    try:
+        return [_told(damage) for damage in catalog.used_up()]
+    except LamellaError as error:
+        return [f"{catalog.path}: {_told(error)}"]
 
 
 @dataclass
@@ -235,10 +243,10 @@ class Verification:
     def _named(self, row: TableRow) -> Iterator[NamedFile]:
         wanted = ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum")
         for kind in LABELS:
-            for path, rows, first, last, size, names, checksum in self.catalog.every(
-                kind, row.table_id, wanted
-            ):
-                yield NamedFile(kind, path, rows, first, last, size, names_by_key(kind, names), checksum)
+            found = self.catalog.every(kind, row.table_id, wanted)
+            for path, rows, first, last, size, names, checksum in found:
+                by_key = names_by_key(self.catalog.path, kind, names)
+                yield NamedFile(kind, path, rows, first, last, size, by_key, checksum)
 
     def _file(self, file: NamedFile) -> Iterator[str]:
         path, label = self.paths.file(file.path), LABELS[file.kind]

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lamella.core.errors import ReadOnlyStore, StoreBusy, StoreProblem
+from lamella.core.errors import DamagedStore, ReadOnlyStore, StoreBusy, StoreProblem
 from lamella.core.store.catalog.connection import (
     BUSY_SECONDS,
     SQLITE_ERRORS,
@@ -20,6 +20,7 @@ from lamella.core.store.catalog.connection import (
     connect,
     connect_to_read,
     is_busy,
+    is_full,
     log_exists,
     no_room,
     problem,
@@ -27,6 +28,7 @@ from lamella.core.store.catalog.connection import (
     settle_journal,
     unopened,
 )
+from lamella.core.store.catalog.schema import LAST_NUMBER, NUMBERED, damaged_entry
 from lamella.core.store.catalog.transaction import TakenBack, Together, Transaction
 from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths, file_identity
 
@@ -185,7 +187,19 @@ class CatalogAccess:
             with self._locked(self._busy_seconds if wait else 0):
                 yield Transaction(self._writer, self.path, self._together)
         except SQLITE_ERRORS as error:
-            raise self._problem(error) from error
+            raise self._refused(error) from error
+
+    def used_up(self) -> list[DamagedStore]:
+        """The tables of the catalog that can take no entry any more: SQLite never gives a number again, and
+        says of such a table that the disk is full."""
+        why = "No number follows it, so that nothing more can be entered there"
+        found = []
+        for kind, number in NUMBERED.items():
+            last = self.rows(f"SELECT max({number}) FROM {kind}")
+            last += self.rows("SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = ?", kind)
+            if (LAST_NUMBER,) in last:
+                found.append(damaged_entry(self.path, kind, number, LAST_NUMBER, why))
+        return found
 
     def give_back(self, work: Callable[[Transaction], T]) -> T:
         """What `work` answers in a transaction that gives room back in the end. On a full disk it has the
@@ -219,10 +233,12 @@ class CatalogAccess:
             return
         try:
             with self._locked(self._busy_seconds):
-                self._together = together = Together(self._writer, message, taken_back)
+                with self._refusing():
+                    self._together = together = Together(self._writer, message, taken_back)
                 try:
                     yield together
-                    together.close()
+                    with self._refusing():
+                        together.close()
                 finally:
                     self._together = None
         except BaseException:
@@ -274,6 +290,13 @@ class CatalogAccess:
             self._log_identity = found
         if found != self._log_identity or found == NO_FILE:
             raise self._replaced("-wal")
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLITE_ERRORS as error:
+            raise self._refused(error) from error
 
     @contextmanager
     def _part(self) -> Iterator[None]:
@@ -392,6 +415,11 @@ class CatalogAccess:
         if file_identity(self._place) != self._identity:
             return self._replaced()
         return self._busy() if is_busy(error) else problem(self.path, error)
+
+    def _refused(self, error: Exception) -> StoreProblem:
+        """The same of a statement that may have been refused for numbers that are used up."""
+        used_up = self.used_up() if is_full(error) else []
+        return used_up[0] if used_up else self._problem(error)
 
     def _rolled_back(self) -> StoreProblem:
         return StoreProblem(

@@ -188,6 +188,11 @@ def no_room(problem: StoreProblem) -> bool:
     return isinstance(cause, sqlite3.OperationalError) and _name(cause).startswith(_NO_ROOM)
 
 
+def is_full(error: Exception) -> bool:
+    """Whether SQLite says that the disk is full, as it does where the numbers of a table are used up, too."""
+    return _name(error) == "SQLITE_FULL"
+
+
 def unopened(path: Path, error: Exception) -> StoreProblem:
     """Of a file that could not be opened as a catalog."""
     if isinstance(error, sqlite3.Error) and _name(error).startswith(_NO_ROOM):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import sqlite3
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
 from functools import partial
@@ -168,7 +168,8 @@ IdsUnderWay = Sequence[tuple[int, int]]
 class TableRow:
     """Where a table stands. `generation` changes when its files do without a new version; `draft` is not 0
     while what it says may yet be taken back, and then a number of its own. `opening` tells it from the same
-    table in a copy of the store. Where there is `damage`, only id and name are what the catalog says."""
+    table in a copy of the store. Where there is `damage`, only the id is what the catalog says, and the name
+    where it is a text."""
 
     table_id: int
     name: str
@@ -225,7 +226,9 @@ class Catalog(CatalogAccess):
         return row
 
     def _tables(self) -> tuple[TableRow, ...]:
-        return tuple(map(self._table_row, self.rows(f"SELECT {_TABLE} FROM tables ORDER BY name")))
+        found = self.rows(f"SELECT {_TABLE} FROM tables ORDER BY name")
+        names = {row[1] for row in found}
+        return tuple(self._table_row(row, names) for row in found)
 
     def _table(self, table_id: int) -> TableRow | None:
         if not self.writes_here() and _ALL in (noted := self._noted[1]):
@@ -245,7 +248,7 @@ class Catalog(CatalogAccess):
     def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
         found = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
         if not found:
-            raise damaged_entry(kind, "entry", None, f"Entry {entry} is named, and is not there", self.path)
+            raise damaged_entry(self.path, kind, "entry", None, f"Entry {entry} is named, and is not there")
         return checked_rows(self.path, kind, columns, found)[0]
 
     def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
@@ -352,14 +355,18 @@ class Catalog(CatalogAccess):
             )
         ]
 
-    def _table_row(self, found: tuple[Any, ...]) -> TableRow:
+    def _table_row(self, found: tuple[Any, ...], names: Collection[Any] = ()) -> TableRow:
+        """Of `names`, which other tables have, none is given to a table whose own is no text."""
         together = self.together_here
         draft = 0 if together is None else together.draft
         try:
             (row,) = checked_rows(self.path, "tables", _TABLE_COLUMNS, [found])
         except DamagedStore as damage:
-            ((table_id, name),) = checked_rows(self.path, "tables", _TABLE_COLUMNS[:2], [found[:2]])
+            ((table_id,),) = checked_rows(self.path, "tables", _TABLE_COLUMNS[:1], [found[:1]])
             damage.__traceback__ = None
+            name = found[1] if isinstance(found[1], str) else f"table {table_id}"
+            while name is not found[1] and name in names:
+                name += "?"
             return TableRow(table_id, name, "", 0, 0, 0, draft, self._opening, damage)
         return TableRow(*(*row, draft, self._opening))
 

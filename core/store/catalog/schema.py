@@ -9,6 +9,7 @@ SQLite keeps any value in any column, and a catalog may come from anybody: what 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -128,6 +129,11 @@ ALTER TABLE pending_cells ADD COLUMN checksum TEXT NOT NULL DEFAULT '';
 }
 """What turns the catalog of a format into the next one's."""
 
+NUMBERED = dict(re.findall(r"CREATE TABLE (\w+) \(\s*(\w+) INTEGER PRIMARY KEY AUTOINCREMENT", TABLES))
+"""The tables whose entries SQLite numbers, and the column that it does so in."""
+LAST_NUMBER = (1 << 63) - 1
+"""That SQLite gives, and none behind it."""
+
 VERSIONED = {
     "columns": ("column_id", "name", "type", "place"),
     "data_files": ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum", "made"),
@@ -209,48 +215,45 @@ def _refuse(catalog: Path, kind: str, columns: Sequence[str], rows: Iterable[tup
         for column, value, allowed in zip(columns, row, _allowed_in(tuple(columns)), strict=True):
             if not allowed.holds_one(value):
                 why = "A value of this type" if type(value) not in allowed.types else "This number"
-                raise damaged_entry(kind, column, value, f"{why} cannot be there", catalog)
+                raise damaged_entry(catalog, kind, column, value, f"{why} cannot be there")
 
 
-def whole_numbers(kind: str, column: str, text: str) -> tuple[int, ...]:
+def whole_numbers(catalog: Path, kind: str, column: str, text: str) -> tuple[int, ...]:
     """What such a column lists as JSON; raises `DamagedStore`."""
-    numbers = _parsed(kind, column, text)
+    numbers = _parsed(catalog, kind, column, text)
     if not isinstance(numbers, list) or not all(type(number) is int for number in numbers):
-        raise damaged_entry(kind, column, text, "It is no list of whole numbers")
+        raise damaged_entry(catalog, kind, column, text, "It is no list of whole numbers")
     return tuple(numbers)
 
 
-def names_by_key(kind: str, text: str) -> dict[int, str]:
+def names_by_key(catalog: Path, kind: str, text: str) -> dict[int, str]:
     """What a file calls each column, by the column's permanent id; raises `DamagedStore`."""
-    names = _parsed(kind, "names", text)
+    names = _parsed(catalog, kind, "names", text)
     fits = isinstance(names, dict) and all(key.isdecimal() and isinstance(names[key], str) for key in names)
     if not fits:
-        raise damaged_entry(kind, "names", text, "It does not say what the columns are called")
+        raise damaged_entry(catalog, kind, "names", text, "It does not say what the columns are called")
     return {int(key): name for key, name in names.items()}
 
 
-def row_ids(kind: str, ids: bytes) -> np.ndarray:
+def row_ids(catalog: Path, kind: str, ids: bytes) -> np.ndarray:
     """The `_id`s that an entry is of; raises `DamagedStore`."""
     if len(ids) % 8:
-        raise damaged_entry(kind, "ids", ids, "Each is of 8 bytes")
+        raise damaged_entry(catalog, kind, "ids", ids, "Each is of 8 bytes")
     return np.frombuffer(ids, "<i8")
 
 
-def column_type(stored: bytes) -> pa.DataType:
+def column_type(catalog: Path, stored: bytes) -> pa.DataType:
     """Raises `DamagedStore` for what is none."""
     try:
         return type_from_bytes(stored)
     except (pa.ArrowException, OSError, EOFError, ValueError, LookupError) as error:
-        raise damaged_entry("columns", "type", stored, str(error)) from error
+        raise damaged_entry(catalog, "columns", "type", stored, str(error)) from error
 
 
-def damaged_entry(
-    kind: str, column: str, value: object, why: str, catalog: Path | None = None
-) -> DamagedStore:
+def damaged_entry(catalog: Path, kind: str, column: str, value: object, why: str) -> DamagedStore:
     shown = repr(value)
     shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
-    place = "" if catalog is None else f"{catalog}: "
-    what = f"{place}the catalog's table {kind} holds {shown} as {column}"
+    what = f"{catalog}: the catalog's table {kind} holds {shown} as {column}"
     return DamagedStore(what, why, "Verify the store, which tells what else is damaged, and restore a backup")
 
 
@@ -274,8 +277,8 @@ def _allowed(column: str) -> _Allowed:
     return _Allowed(types, 0, FOREVER if column in _ENDS else LARGEST_NUMBER)
 
 
-def _parsed(kind: str, column: str, text: str) -> Any:
+def _parsed(catalog: Path, kind: str, column: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise damaged_entry(kind, column, text, str(error)) from error
+        raise damaged_entry(catalog, kind, column, text, str(error)) from error

@@ -49,7 +49,8 @@ class CatalogRelations:
     def all(self) -> list[RelationRow]:
         """The first declared first."""
         found = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
-        return list(map(_row, checked_rows(self._path, "relations", _COLUMNS.split(", "), found)))
+        checked = checked_rows(self._path, "relations", _COLUMNS.split(", "), found)
+        return [_row(self._path, row) for row in checked]
 
     def columns(self, table_id: int) -> list[ColumnEntry]:
         """Of all versions that are kept."""
@@ -88,7 +89,7 @@ class RelationEntries:
         for table, columns in (("from_table_id", "from_column_ids"), ("to_table_id", "to_column_ids")):
             found = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
             for relation_id, ids in found:
-                before = whole_numbers("relations", columns, ids)
+                before = whole_numbers(self._path, "relations", columns, ids)
                 now = [column_now(entries, column_id) for column_id in before]
                 kept = [old if new is None else new for old, new in zip(before, now, strict=True)]
                 self._connection.execute(
@@ -135,12 +136,11 @@ def _stop(entry: ColumnEntry) -> int:
     return entry.stop
 
 
-def _row(found: tuple[Any, ...]) -> RelationRow:
+def _row(catalog: Path, found: tuple[Any, ...]) -> RelationRow:
     name, from_table, from_columns, to_table, to_columns = found
-    froms = whole_numbers("relations", "from_column_ids", from_columns)
-    return RelationRow(
-        name, from_table, froms, to_table, whole_numbers("relations", "to_column_ids", to_columns)
-    )
+    froms = whole_numbers(catalog, "relations", "from_column_ids", from_columns)
+    tos = whole_numbers(catalog, "relations", "to_column_ids", to_columns)
+    return RelationRow(name, from_table, froms, to_table, tos)
 
 
 FILES = ("data_files", "change_files")

@@ -23,7 +23,7 @@ import pytest
 from lamella import Store, col
 from lamella.core.bridge import connect
 from lamella.core.errors import DamagedStore, LamellaError
-from lamella.core.store.catalog.schema import LARGEST_NUMBER, TABLES
+from lamella.core.store.catalog.schema import LARGEST_NUMBER, NUMBERED, TABLES
 from lamella.core.store.table import Table
 
 ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "1"))
@@ -284,6 +284,7 @@ WORKS: list[Work] = [
     lambda store, _: asked_in_sqlite(store),
     lambda store, _: store.maintenance.verify(),
     lambda store, _: store.copy_table("t", "copy"),
+    lambda store, _: changed_together(store),
     lambda store, place: store.backup(place / "backup"),
     lambda store, _: store.maintenance.compact(),
     lambda store, _: store.maintenance.vacuum(),
@@ -293,6 +294,12 @@ WORKS: list[Work] = [
     lambda store, _: [store.drop_table(name) for name in store.tables],
     lambda store, _: store.maintenance.vacuum(),
 ]
+
+
+def changed_together(store: Store) -> None:
+    with store.transaction():
+        store["u"].insert([{"n": 7}])
+        store["t"].delete(ids=[5])
 
 
 def asked_in_sqlite(store: Store) -> None:
@@ -387,6 +394,92 @@ def test_nothing_is_written_that_could_not_be_read_again(
         ):
             store["t"].insert([{"n": 1} | ({"new": 1} if column == "next_column" else {})])
         assert contents(tmp_path / "s") == before
+
+
+@pytest.mark.parametrize(("by", "column"), [("sqlite_sequence", "seq"), ("", "the number itself")])
+@pytest.mark.parametrize(
+    ("kind", "work"),
+    [
+        ("pending_rows", lambda store: store["t"].insert([{"n": 1}])),
+        ("data_files", lambda store: store["t"].insert({"n": list(range(ROWS))})),
+        ("columns", lambda store: store["t"].insert([{"other": 1}])),
+        ("tables", lambda store: store.create_table("more", [{"n": 1}])),
+        ("transactions", lambda store: changed_together(store)),  # noqa: PLW0108 -- is defined below
+        ("relations", lambda store: store.relations.declare("u.n", "t.n", "back")),
+        ("indexes", lambda store: store["u"].indexes.create("n")),
+        ("pending_cells", lambda store: store["t"].update([{"_id": 3, "n": 4}])),
+        ("deletions", lambda store: store["t"].delete(ids=[1])),
+        ("metadata", lambda store: store["t"].set_metadata({"a": "b"})),
+    ],
+)
+def test_numbers_that_are_used_up_are_named_and_not_the_disk(
+    whole: Path, tmp_path: Path, kind: str, work: Callable[[Store], object], by: str, column: str
+) -> None:
+    """SQLite says of them that the disk is full."""
+    shutil.copytree(whole, tmp_path / "s")
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite", isolation_level=None)) as catalog:
+        if by:
+            catalog.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = ?", (2**63 - 1, kind))
+        else:
+            catalog.execute(
+                f"UPDATE {kind} SET {NUMBERED[kind]} = ? WHERE rowid = (SELECT max(rowid) FROM {kind})",
+                (2**63 - 1,),
+            )
+    with Store.open(tmp_path / "s") as store:
+        before = contents(tmp_path / "s")
+        with pytest.raises(DamagedStore, match=rf"catalog\.sqlite: the catalog's table {kind} holds \d+ as"):
+            work(store)
+        entered, now = before.keys() - {"tables"}, contents(tmp_path / "s")
+        assert [kind for kind in entered if now[kind] != before[kind]] == []  # ids alone were taken
+        assert store["t"].version == 7
+        assert any(f"table {kind} holds" in problem for problem in store.maintenance.verify().problems)
+
+
+@pytest.mark.parametrize("name", [7, 0.5, b"t", None])
+def test_a_table_whose_name_is_no_text_leaves_the_others_readable(
+    whole: Path, tmp_path: Path, name: object
+) -> None:
+    shutil.copytree(whole, tmp_path / "s")
+    change(tmp_path / "s", "tables", "name", name)
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite", isolation_level=None)) as catalog:
+        catalog.execute("UPDATE tables SET name = 'table 1' WHERE name = 'u'")
+    with Store.open(tmp_path / "s") as store:
+        assert sorted(store.tables) == ["table 1", "table 1?"]
+        assert store["table 1"].count() == 2
+        assert store.sql('select count(*) as n from "table 1"')["n"].to_pylist() == [2]
+        with pytest.raises(
+            DamagedStore, match=r"catalog\.sqlite: the catalog's table tables holds .* as name"
+        ):
+            store["table 1?"].count()
+        assert any("table 1?" in problem for problem in store.maintenance.verify().problems)
+        store.drop_table("table 1?")
+        assert store.tables == ["table 1"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "value"),
+    [
+        ("data_files", "names", "[]"),
+        ("deletions", "ids", b"123"),
+        ("columns", "type", b"none"),
+        ("pending_rows", "columns", "{}"),
+        ("indexes", "column_ids", "7"),
+        ("relations", "from_column_ids", "x"),
+    ],
+)
+def test_what_is_said_of_a_text_of_the_catalog_names_its_file(
+    whole: Path, tmp_path: Path, kind: str, column: str, value: object
+) -> None:
+    path = tmp_path / "s"
+    shutil.copytree(whole, path)
+    change(path, kind, column, value)
+    if column == "ids":
+        with closing(sqlite3.connect(path / "catalog.sqlite", isolation_level=None)) as catalog:
+            catalog.execute("UPDATE deletions SET checksum = ''")
+    with Store.open(path) as store:
+        with pytest.raises(LamellaError) as refused:
+            list(store.relations) if kind == "relations" else store["t"].read()
+        assert str(path / "catalog.sqlite") in str(refused.value)
 
 
 def test_a_data_file_that_is_entered_twice_is_refused_when_the_table_is_read(
