@@ -31,10 +31,12 @@ from lamella.core.scan.parquet_file import (
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 ROUNDED = (
-    "Some of these times had nanoseconds, which were cut off: others lie before 1677 or after 2262, where "
-    "microseconds alone reach. To keep them, write the file again with the far times in another column"
+    "Some times of this column had nanoseconds, which were cut off: others lie before 1677 or after 2262, "
+    "where microseconds alone reach. To keep them, write the file again with the far times in another column"
 )
-ABSURD = "Some of these times are no dates: they are more than 292,000 years away, and come as other times"
+ABSURD = (
+    "Some times of this column are no dates: they are more than 292,000 years away, and come as other times"
+)
 _EXACT_INTEGERS = range(-(1 << 53), (1 << 53) + 1)
 
 

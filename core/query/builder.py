@@ -330,8 +330,9 @@ class Query(Fluent):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the answer. Raises like `read` for steps that do not fit."""
-        return self._node(Job()).fields.schema
+        """Of the answer, with the notes of columns that come from a dataset as they are. Raises like `read`
+        for steps that do not fit."""
+        return self._node(Job()).fields.schema_with_notes
 
     def read(self, job: Job | None = None) -> pa.Table:
         """The answer. Its columns have the types that the datasets' have.

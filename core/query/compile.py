@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]])
         sides = [_side(one), _side(other)]
         kind = common_type([side.type for side in sides])
         assert kind is not None
-        field = Field(one.name, one.type if kind.equals(sides[0].type) else kind, compiler.new())
+        field = Field(one.name, one.type if kind.equals(sides[0].type) else kind, compiler.new(), one.note)
         value = func("coalesce", *(cast_exactly(side, kind) for side in sides))
         made = {field.identifier: (value, Needed([one.identifier, other.identifier]))}
         rows = ComputeNode(rows, rows.fields.replaced(field), made)
@@ -171,7 +172,7 @@ def _unless_changed(side: Value, name: str) -> exp.Expr:
 
 
 def _renamed(field: Field, taken: Fields, suffix: str) -> Field:
-    return Field(f"{field.name}{suffix}", field.type, field.identifier) if field.name in taken else field
+    return replace(field, name=f"{field.name}{suffix}") if field.name in taken else field
 
 
 def unpivot_node(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
@@ -503,7 +504,8 @@ class Compiler:
 
     def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Needed]]:
         value = type_expression(Named(path), rows.fields)
-        return Field(path, value.value.type, self.new()), (value.value.sql, value.used)
+        note = rows.fields.at_path(path)[0].note
+        return Field(path, value.value.type, self.new(), note), (value.value.sql, value.used)
 
     def new(self) -> str:
         """An identifier that nothing else has."""

@@ -18,6 +18,7 @@ from lamella.core.errors import BadQuery, UnknownColumn, shown
 from lamella.core.filters.to_sql import field_in, in_sql_units, literal
 from lamella.core.filters.values import convert, natural
 from lamella.core.query.duckdb_types import sql_type
+from lamella.core.scan.snapshot import noted_field
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,12 @@ def every(conditions: Iterable[exp.Expr]) -> exp.Expr:
 
 @dataclass(frozen=True)
 class Field:
-    """`identifier` is unique in the whole query, and never shown."""
+    """`identifier` is unique in the whole query, and never shown; `note` is that of the dataset's column."""
 
     name: str
     type: pa.DataType
     identifier: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,10 @@ class Fields:
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(field.name, field.type) for field in self.all])
+
+    @property
+    def schema_with_notes(self) -> pa.Schema:
+        return pa.schema([noted_field(field.name, field.type, field.note) for field in self.all])
 
     @property
     def identifiers(self) -> dict[str, str]:

@@ -339,7 +339,7 @@ class ScanNode(Node):
     ) -> None:
         """`by_id`: rows are told by a table's `_id`, which stays when positions change."""
         self.snapshot, self._number, self.where, self._by_id = snapshot, number, where, by_id
-        own = [Field(c.name, c.type, self._called(c)) for c in snapshot.columns]
+        own = [Field(c.name, c.type, self._called(c), c.note) for c in snapshot.columns]
         self.fields = Fields(snapshot.name, tuple(own))
         self._position = f"s{number}"
         ids = snapshot.ids if by_id else None

@@ -36,6 +36,10 @@ class Indexes(Protocol):
     def is_sorted(self, column: Column) -> bool: ...
 
 
+def noted_field(name: str, kind: pa.DataType, note: str) -> pa.Field:
+    return pa.field(name, kind, metadata={NOTE: note} if note else None)
+
+
 @dataclass(frozen=True)
 class Column:
     """A column as people see it. `key` is how segments find it: the permanent id in a store, the
@@ -50,7 +54,7 @@ class Column:
 
     @property
     def field(self) -> pa.Field:
-        return pa.field(self.name, self.type, metadata={NOTE: self.note} if self.note else None)
+        return noted_field(self.name, self.type, self.note)
 
 
 @dataclass(frozen=True)
@@ -179,11 +183,13 @@ def named(snapshot: Snapshot, name: str) -> Column:
     place = place_of(name, types)
     if place is None:
         raise UnknownColumn(name, snapshot.name, names_within(types))
-    return Column(name, place.type, snapshot.column(place.column).key, place.path)
+    whole = snapshot.column(place.column)
+    return Column(name, place.type, whole.key, place.path, note=whole.note)
 
 
 def _field(column: Column, field: pa.Field) -> Column:
-    return Column(f"{column.name}.{field.name}", field.type, column.key, (*column.path, field.name))
+    name, path = f"{column.name}.{field.name}", (*column.path, field.name)
+    return Column(name, field.type, column.key, path, note=column.note)
 
 
 def _leaves(column: Column) -> Iterator[Column]:

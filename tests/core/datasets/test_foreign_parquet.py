@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import lamella
-from lamella import Store, col, open_dataset
+from lamella import Store, agg, col, open_dataset
 from lamella.core.bridge import connect
 from lamella.core.datasets import parquet
 from lamella.core.errors import FileProblem, LamellaError
@@ -205,7 +205,7 @@ def test_int96_whose_nanoseconds_are_cut_off_says_so_on_the_column(tmp_path: Pat
     path = with_int96(tmp_path / "t.parquet", [(1_001, day), (5_000, 5373484)], n=[1, 2])
     dataset = open_dataset(path)
     assert dataset.schema.field("t").type == pa.timestamp("us")
-    assert dataset.schema.field("t").metadata[NOTE].startswith(b"Some of these times had nanoseconds")
+    assert dataset.schema.field("t").metadata[NOTE].startswith(b"Some times of this column had nanoseconds")
     assert dataset.schema.field("n").metadata is None
     assert dataset.read()["t"].to_pylist() == [
         dt.datetime(2000, 1, 1, 0, 0, 0, 1),
@@ -215,6 +215,34 @@ def test_int96_whose_nanoseconds_are_cut_off_says_so_on_the_column(tmp_path: Pat
     assert open_dataset(whole).schema.field("t").metadata is None
     near = with_int96(tmp_path / "near.parquet", [(1_001, day), (5_000, day)])
     assert open_dataset(near).schema.field("t").metadata is None
+
+
+def test_a_note_on_a_column_follows_it_through_a_query(tmp_path: Path) -> None:
+    path = with_int96(tmp_path / "t.parquet", [(1_001, 2_451_545), (5_000, 5_373_484)], n=[1, 2])
+    dataset = open_dataset(path)
+    steps = [
+        dataset.where(col("n") > 0),
+        dataset.select(["t", "n"]).sort("-t").limit(1),
+        dataset.compute(m=col("n") * 2).where(col("m") > 2),
+        dataset.group_by("t").agg(n=agg.count()),
+        dataset.join(dataset.select(["t"]), on="t"),
+    ]
+    for step in steps:
+        assert step.schema.field("t").metadata == dataset.schema.field("t").metadata
+        assert step.schema.field("n").metadata is None
+
+
+def test_a_note_on_a_column_is_one_on_the_fields_inside(tmp_path: Path) -> None:
+    note = {"note": "as it was heard"}
+    inside = pa.table({"d": pa.array([{"t": 1, "x": {"y": 2}}])})
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", inside)
+        table.columns.set_metadata("d", note)
+        for path in ("d.t", "d.x", "d.x.y"):
+            schema = View(table.snapshot(), ScanQuery(columns=(path,))).schema
+            assert schema.field(path).metadata == {NOTE: b"as it was heard"}
+            grouped = table.group_by(path).agg(n=agg.count()).schema
+            assert grouped.field(0).metadata == {NOTE: b"as it was heard"}
 
 
 @pytest.mark.parametrize("value", [(0, 2**32 - 1), (0, 2**31 - 1)])
