@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -447,6 +447,7 @@ class Reader:
         wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
         files = self._valid("data_files", version, wanted)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
+        self._refuse_doubled(row, [path for _, path, *_ in files])
         held = [
             SegmentEntry(
                 "data_files",
@@ -465,6 +466,13 @@ class Reader:
         held.sort(key=lambda h: h.first_id)
         self._refuse_impossible(row, held)
         return tuple(held)
+
+    def _refuse_doubled(self, row: TableRow, paths: Sequence[str]) -> None:
+        """Raises `DamagedStore` for a file that would show its rows twice, under whichever ids."""
+        if len(set(paths)) < len(paths):
+            ((path, times),) = Counter(paths).most_common(1)
+            what = f"{row.name}: the data file {path} is part of it {times} times"
+            raise DamagedStore(what, f"{self._catalog.path} says so", REMEDY)
 
     def _refuse_impossible(self, row: TableRow, held: Sequence[SegmentEntry]) -> None:
         """Raises `DamagedStore` where segments cannot have the rows that the catalog says: arrays of rows and

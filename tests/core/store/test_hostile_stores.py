@@ -491,7 +491,27 @@ def test_a_data_file_that_is_entered_twice_is_refused_when_the_table_is_read(
         columns = ", ".join(names)
         catalog.execute(f"INSERT INTO data_files ({columns}) SELECT {columns} FROM data_files")
     with Store.open(tmp_path / "s") as store:
-        with pytest.raises(DamagedStore, match="t: two parts of it hold the _ids from 0"):
+        with pytest.raises(DamagedStore, match=r"t: the data file .* is part of it 2 times"):
+            store["t"].count()
+        assert store["u"].count() == 2
+
+
+@pytest.mark.parametrize("first", [0, 1_000_000])
+def test_data_files_that_share_ids_or_rows_are_refused_when_the_table_is_read(
+    whole: Path, tmp_path: Path, first: int
+) -> None:
+    """A second entry, of another file with the same ids, or of the same file with others."""
+    shutil.copytree(whole, tmp_path / "s")
+    with closing(sqlite3.connect(tmp_path / "s" / "catalog.sqlite", isolation_level=None)) as catalog:
+        names = [name for _, name, *_ in catalog.execute("PRAGMA table_info(data_files)")][1:]
+        other = f"substr(path, 1, length(path) - 40) || '{'0' * 32}.parquet'"
+        altered = {"path": "path" if first else other}
+        altered |= {"first_id": f"first_id + {first}", "last_id": f"last_id + {first}"}
+        columns = ", ".join(altered.get(name, name) for name in names)
+        catalog.execute(f"INSERT INTO data_files ({', '.join(names)}) SELECT {columns} FROM data_files")
+        catalog.execute("UPDATE tables SET next_id = 3000000")
+    with Store.open(tmp_path / "s") as store:
+        with pytest.raises(DamagedStore, match=r"is part of it 2 times|two parts of it hold the _ids"):
             store["t"].count()
         assert store["u"].count() == 2
 

@@ -177,7 +177,7 @@ CATALOG: dict[str, tuple[str, str]] = {
     "file twice": (
         "INSERT INTO data_files SELECT 77, table_id, path, rows, first_id, last_id, bytes, names, checksum,"
         " made, from_version, to_version FROM data_files",
-        "two parts of it hold the _ids from 0 to 29999",
+        "is part of it 2 times",
     ),
     "checksum": ("UPDATE data_files SET checksum = 'crc32:00000000'", "its checksum differs"),
     "bytes": ("UPDATE change_files SET bytes = 5", "bytes instead of 5"),
