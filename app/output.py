@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested import no_text, python_value
 from lamella.core.errors import visible
 
 BATCH_ROWS = 10_000
@@ -64,13 +64,16 @@ FORMATS: dict[str, Callable[[pa.Table, TextIO], None]] = {
 
 def _rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-        yield from zip(*map(_values, batch.columns), strict=True)
+        yield from zip(*map(_values, batch.schema.names, batch.columns), strict=True)
 
 
-def _values(column: pa.Array) -> list[Any]:
-    """Times that Python has no value for are text, or what is stored."""
+def _values(name: str, column: pa.Array) -> list[Any]:
+    """Times that Python has no value for are text, or what is stored. Raises `BadData` for text that is not
+    UTF-8."""
     try:
         return list(column.to_pylist())
+    except UnicodeDecodeError as error:
+        raise no_text(f"Text of column '{visible(name)}'", error) from error
     except (OverflowError, ValueError):
         return [python_value(value) for value in column]
 

@@ -28,7 +28,7 @@ from lamella.core.arrow.ingest import (
     without_columns,
 )
 from lamella.core.arrow.types import exact_cast, in_plain_layout, inexact, plain_layout, wider_type
-from lamella.core.errors import BadData
+from lamella.core.errors import BadData, shown
 from lamella.core.validation import text_of
 
 _PLAIN = {
@@ -212,10 +212,13 @@ def _refusal(name: str, values: list[Any], first: int, error: Exception) -> BadD
             good = middle
         except _ANY_REFUSAL:
             bad = middle
-    value = repr(values[bad - 1])
-    shown = value if len(value) <= 60 else value[:60] + "…"
+    try:
+        value = repr(values[bad - 1])
+    except OverflowError:  # of a time of Arrow's beyond those of Python
+        value = shown(values[bad - 1])
+    cut = value if len(value) <= 60 else value[:60] + "…"
     return BadData(
-        f"column '{name}' cannot take the value {shown} of row {first + bad - 1}",
+        f"column '{name}' cannot take the value {cut} of row {first + bad - 1}",
         *_why(values[bad - 1], error),
     )
 

@@ -159,21 +159,33 @@ def _scalar_text(value: Any) -> str:
 
 _BEYOND = "<value out of range"
 """How Arrow writes times beyond the year 32767."""
+_SHOWN_BYTES = 40
 
 
 def python_value(scalar: pa.Scalar) -> Any:
     """A time that Python cannot hold is text in ISO form, "12013-01-31T00:00:00"; one too far away for that,
-    and a duration, is the number that is stored."""
+    and a duration, is the number that is stored. Raises `BadData` for a text that is none."""
     try:
         return scalar.as_py()
     except OverflowError:
         return _far(scalar)
+    except UnicodeDecodeError as error:
+        raise no_text("A text", error) from error
+
+
+def no_text(what: str, error: UnicodeDecodeError) -> BadData:
+    """Of what Arrow has read: it does not look at what texts are made of."""
+    return BadData(
+        f"{what} is not UTF-8, or is damaged",
+        f"It begins with {error.object[:_SHOWN_BYTES]!r}",
+        "Leave it out, or have the file written again with text in UTF-8, or with binary values",
+    )
 
 
 def python_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     try:
         found: list[Any] = values.to_pylist()
-    except OverflowError:
+    except (OverflowError, UnicodeDecodeError):
         return [python_value(scalar) for scalar in values]
     return found
 
@@ -181,7 +193,7 @@ def python_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
 def python_rows(rows: pa.RecordBatch) -> list[dict[str, Any]]:
     try:
         found: list[dict[str, Any]] = rows.to_pylist()
-    except OverflowError:
+    except (OverflowError, UnicodeDecodeError):
         columns = [python_values(column) for column in rows.columns]
         return [dict(zip(rows.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
     return found

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import types
 
-from lamella.core.errors import shown
+from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import thawed
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.filters.temporal import (
@@ -47,7 +47,10 @@ class Value:
 
 def convert(value: Any, type_: pa.DataType) -> Value:
     """Raises ValueError with the reason, a sentence's end: "'x' is not a number"."""
-    plain = natural(value)
+    try:
+        plain = natural(value)
+    except BadData as error:
+        raise ValueError(error.why) from error
     if plain is None:
         raise ValueError("null is compared with 'is null' and 'is not null' only")
     return _CONVERTERS[kind_of(type_)](plain, value_type(type_))
@@ -63,9 +66,15 @@ def are_exact(values: Sequence[Any], type_: pa.DataType) -> bool:
 
 
 def natural(value: Any) -> Any:
-    """The Python value inside a NumPy or Arrow scalar; of a UUID its bytes, as columns hold it."""
+    """The Python value inside a NumPy or Arrow scalar; of a UUID its bytes, as columns hold it. Raises
+    `BadData` for a time or a span of Arrow's that Python cannot hold."""
     if isinstance(value, pa.Scalar):
-        value = value.as_py()
+        try:
+            value = value.as_py()
+        except OverflowError as error:
+            what = f"{shown(value)} is too far away for a value"
+            fix = "Give a time between the years 1 and 9999, or a span of fewer days"
+            raise BadData(what, f"Python cannot hold it: {error}", fix) from error
     if isinstance(value, UUID):
         return value.bytes
     if isinstance(value, np.datetime64):

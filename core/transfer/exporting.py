@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.nested import no_text
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.partitions import TYPES, folder_name, types_note
@@ -78,7 +79,7 @@ class PartitionedFolder:
         codes, names = np.zeros(len(rows), np.int64), [""]
         for column in self._by:
             encoded = rows.column(column).combine_chunks().dictionary_encode()
-            own = [folder_name(column, value) for value in [*encoded.dictionary.to_pylist(), None]]
+            own = [folder_name(column, value) for value in [*_values(column, encoded.dictionary), None]]
             valid = to_numpy(encoded.indices.is_valid())
             index = np.where(valid, to_numpy(encoded.indices), len(own) - 1)
             found, codes = np.unique(codes * len(own) + index, return_inverse=True)
@@ -110,6 +111,21 @@ class PartitionedFolder:
             f"partitioning by {', '.join(self._by)} would make more than {MOST_FOLDERS:,} folders",
             fix="Partition by columns of fewer values",
         )
+
+
+def _values(column: str, values: pa.Array) -> list[Any]:
+    """For the names of folders."""
+    try:
+        found: list[Any] = values.to_pylist()
+    except UnicodeDecodeError as error:
+        raise no_text(f"Text of column '{column}'", error) from error
+    except OverflowError as error:
+        raise BadData(
+            f"column '{column}' holds times that cannot name folders",
+            f"They are not between the years 1 and 9999: {error}",
+            "Leave these rows out, or partition by another column",
+        ) from error
+    return found
 
 
 def _refuse_type(field: pa.Field) -> None:

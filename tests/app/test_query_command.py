@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lamella import Store, agg
@@ -165,3 +167,13 @@ def test_the_table_is_named_unless_there_is_only_one(
     with Store.open(shop) as store:
         store.create_table("towns", {"city": ["Oslo"]})
     assert "sales, towns" in _refused(capsys, "query", shop, "--where", "city = 'Oslo'")
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "jsonl"])
+def test_text_that_is_not_utf8_is_refused_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    rows = pa.table({"n": [1], "s": pa.array([b"ab\xff"]).view(pa.string())})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    said = _refused(capsys, "query", str(tmp_path / "t.parquet"), "--where", "n = 1", "--format", form)
+    assert "Text of column 's' is not UTF-8, or is damaged" in said

@@ -16,7 +16,8 @@ import pyarrow as pa
 from pyarrow import types
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from lamella.core.errors import visible
+from lamella.core.arrow.nested import python_value, python_values
+from lamella.core.errors import BadData, visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import NOTE
@@ -28,6 +29,7 @@ LONGEST_FLOAT = 12
 TIP_CHARACTERS = 72
 FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
+UNREADABLE = "(text that is not UTF-8)"
 Texts = list[str | None]
 
 ICONS = {
@@ -82,7 +84,24 @@ def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = 
             None if text is None else _float(float(text)) for text in values.cast(pa.string()).to_pylist()
         ]
     write = _writer(type_, longest_bytes)
-    return [None if value is None else write(value) for value in values.to_pylist()]
+    return [None if value is None else write(value) for value in _values(values)]
+
+
+def _values(values: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Far times as `python_value` has them, and text that is not UTF-8 with its bytes as escapes."""
+    try:
+        return python_values(values)
+    except BadData:
+        return [_readable(value) for value in values]
+
+
+def _readable(value: pa.Scalar) -> Any:
+    try:
+        return python_value(value)
+    except BadData:
+        if types.is_nested(value.type):
+            return UNREADABLE
+        return value.as_buffer().to_pybytes().decode(errors="backslashreplace")
 
 
 def _writer(type_: pa.DataType, longest_bytes: int | None) -> Callable[[Any], str]:

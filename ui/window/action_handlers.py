@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError
 from lamella.core.filters import fits
@@ -239,7 +240,7 @@ def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
         condition = Predicate(name, on_null) if value is None else Predicate(name, operator, (value,))
         tab.filter_bar.add_filter(condition)
 
-    tab.tasks.read(lambda job: view.page(current[0], 1, [name]).column(0)[0].as_py(), add, owner=tab)
+    tab.tasks.read(lambda job: python_value(view.page(current[0], 1, [name]).column(0)[0]), add, owner=tab)
 
 
 def _sort(tab: DatasetTab, descending: bool) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from lamella import Store, col
-from lamella.core.errors import BadData, StoreProblem
+from lamella.core.errors import BadData, LamellaError, StoreProblem
 
 HALF = "\ud800"
 Ask = Callable[[Any], Any]
@@ -128,3 +128,41 @@ def test_times_at_the_ends_of_the_calendar_are_times_like_others(table: Any, hou
     for ahead in (dt.timedelta.min, -dt.timedelta(days=1)):
         with pytest.raises(BadData, match="a time to come"):
             table.maintenance.expire(older_than=ahead)
+
+
+FAR = [
+    pa.scalar(9 * 10**18, pa.timestamp("us")),
+    pa.scalar(9 * 10**18, pa.timestamp("us", "UTC")),
+    pa.scalar(2**31 - 1, pa.date32()),
+    pa.scalar(2**62, pa.duration("s")),
+]
+"""Times and a span that Arrow holds, and Python does not."""
+
+
+@pytest.mark.parametrize("value", FAR, ids=lambda value: str(value.type))
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda t, v: t.insert([{"a": v}]),
+        lambda t, v: t.insert({"c": [v]}),
+        lambda t, v: t.update([{"_id": 1, "b": v}]),
+        lambda t, v: t.upsert([{"a": v}], on="a"),
+        lambda t, v: t.update_where("a = 1", {"$set": {"c": v}}),
+        lambda t, v: t.update_where("a = 1", {"$inc": {"a": v}}),
+        lambda t, v: t.update_where("a = 1", {"$max": {"a": v}}),
+        lambda t, v: t.update_where("a = 1", {"$bit": {"a": {"or": v}}}),
+        lambda t, v: t.update_where("a = 1", {"$push": {"c": v}}),
+        lambda t, v: t.delete(col("a") == v),
+        lambda t, v: t.read(where={"a": {"$gt": v}}),
+        lambda t, v: t.read(where=col("a").is_in([v])),
+        lambda t, v: t.compute(c=v).read(),
+        lambda t, v: t.compute(c=col("a") + v).read(),
+        lambda t, v: t.where(col("a") > v).to_json(),
+        lambda t, v: t.get(v),
+    ],
+)
+def test_a_time_that_python_cannot_hold_is_refused(table: Any, ask: Callable[..., Any], value: Any) -> None:
+    version = table.version
+    with pytest.raises(LamellaError):
+        ask(table, value)
+    assert table.version == version

@@ -336,3 +336,23 @@ def test_a_field_that_others_called_like_the_rest_is_exported_as_it_is(tmp_path:
     pq.write_table(pa.table({"d": [{"_rest": "mine", "x": 1}]}), tmp_path / "others.parquet")
     export(open_dataset(tmp_path / "others.parquet"), tmp_path / "d.jsonl")
     assert json.loads((tmp_path / "d.jsonl").read_text()) == {"d": {"_rest": "mine", "x": 1}}
+
+
+@pytest.mark.parametrize(
+    "far", [pa.array([0, 9 * 10**18], pa.timestamp("us")), pa.array([2**31 - 1], pa.date32())]
+)
+def test_far_times_name_no_folders(tmp_path: Path, far: pa.Array) -> None:
+    with Store.open(tmp_path / "s") as store:
+        table = store.create_table("t", {"at": far, "n": list(range(len(far)))})
+        with pytest.raises(BadData, match="column 'at' holds times that cannot name folders"):
+            table.export(tmp_path / "out", partition_by=["at"])
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("options", [ExportOptions(partition_by=("s",)), ExportOptions(format="jsonl")])
+def test_text_that_is_not_utf8_is_refused_in_words(tmp_path: Path, options: ExportOptions) -> None:
+    texts = pa.array([b"ab\xff"]).view(pa.string())
+    pq.write_table(pa.table({"s": texts, "n": [1]}), tmp_path / "t.parquet")
+    with pytest.raises(BadData, match="is not UTF-8"):
+        export(open_dataset(tmp_path / "t.parquet"), tmp_path / "out", options)
+    assert not (tmp_path / "out").exists()

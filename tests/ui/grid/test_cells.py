@@ -64,6 +64,19 @@ def test_line_breaks_stay_on_one_line_on_screen() -> None:
     assert screen_texts(pa.array(["a\r\nb\tc\nd"])) == ["a↵b⇥c↵d"]
 
 
+def test_text_that_is_not_utf8_is_shown_with_escapes() -> None:
+    broken = pa.array([b"ab\xff", b"c", None]).view(pa.string())
+    assert whole_texts(broken) == ["ab\\xff", "c", None]
+    lists = pa.ListArray.from_arrays([0, 1, 2], broken.slice(0, 2))
+    assert whole_texts(lists) == ['"(text that is not UTF-8)"', '["c"]']
+
+
+def test_times_that_python_has_no_value_for_are_shown_inside_lists() -> None:
+    far = pa.array([[9 * 10**18], [0]], pa.list_(pa.timestamp("us")))
+    assert whole_texts(far) == ["[9000000000000000000]", '["1970-01-01 00:00:00"]']
+    assert whole_texts(pa.array([2**62], pa.duration("s"))) == [str(2**62)]
+
+
 def test_long_binary_is_cut_on_screen_and_whole_when_copied() -> None:
     values = pa.array([b"\x01" * 100])
     assert screen_texts(values)[0].endswith("…")
