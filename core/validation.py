@@ -44,7 +44,7 @@ def path_of(given: Any, what: str) -> Path:
     """
     text = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise BadData(f"{what} {given!r:.200} is no path", fix="Give text, or a pathlib.Path")
+        raise BadData(f"{what} {shown(given):.200} is no path", fix="Give text, or a pathlib.Path")
     if not text or "\0" in text:
         why = "It holds a null character" if text else "It is empty"
         raise BadData(f"{what} {text!r:.200} is no path", why, "Give the path of a file or folder")

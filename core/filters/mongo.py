@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lamella.core.errors import BadFilter, nearest
+from lamella.core.errors import BadFilter, nearest, shown
 from lamella.core.filters.expr import (
     DEEPEST,
     ITEM,
@@ -105,7 +105,7 @@ def from_mongo(query: Any) -> Filter:
 
 def _query(query: Any, depth: int) -> Filter:
     if not isinstance(query, Mapping):
-        raise BadFilter(f"{query!r} is no condition", fix='Write one as a dict: {"price": {"$gt": 5}}')
+        raise BadFilter(f"{shown(query)} is no condition", fix='Write one as a dict: {"price": {"$gt": 5}}')
     if depth > DEEPEST:
         raise BadFilter(f"The filter nests groups more than {DEEPEST} deep", fix="Put conditions together")
     found = [_entry(name, asked, depth + 1) for name, asked in query.items()]
@@ -114,7 +114,7 @@ def _query(query: Any, depth: int) -> Filter:
 
 def _entry(name: Any, asked: Any, depth: int) -> Filter:
     if not isinstance(name, str):
-        raise BadFilter(f"{name!r} is no name of a column", fix="Give it as text")
+        raise BadFilter(f"{shown(name)} is no name of a column", fix="Give it as text")
     if name in _GROUPS:
         parts = [_query(part, depth) for part in _list(name, asked)]
         if not parts:
@@ -164,7 +164,7 @@ def _operator(column: str, key: str, operand: Any, beside: Mapping[str, Any], de
         if isinstance(operand, re.Pattern) or (isinstance(operand, Mapping) and operand):
             return Not(_conditions(column, operand, _deeper(depth)))
         raise BadFilter(
-            f"Column '{column}': $not takes operators, not {operand!r}", fix="Write $ne for a value"
+            f"Column '{column}': $not takes operators, not {shown(operand)}", fix="Write $ne for a value"
         )
     if key == "$elemMatch":
         return _element(column, operand, _deeper(depth))
@@ -209,7 +209,7 @@ def _all_of(column: str, operand: Any) -> Filter:
 
 def _exists(column: str, operand: Any) -> Filter:
     if operand not in (True, False, 0, 1):
-        raise BadFilter(f"Column '{column}': $exists takes true or false, not {operand!r}")
+        raise BadFilter(f"Column '{column}': $exists takes true or false, not {shown(operand)}")
     return Predicate(column, "exists" if operand else "missing")
 
 
@@ -226,7 +226,7 @@ def _pattern(column: str, pattern: Any, options: Any) -> Filter:
         own = "".join(flag for bit, flag in known.items() if pattern.flags & bit)
         pattern = pattern.pattern
     if not isinstance(pattern, str) or not isinstance(options, str):
-        raise BadFilter(f"Column '{column}': $regex takes a pattern as text, not {pattern!r}")
+        raise BadFilter(f"Column '{column}': $regex takes a pattern as text, not {shown(pattern)}")
     options += own
     flags, folds = flagged(pattern, options)
     return Predicate(column, "regex", (flags,), folds)
@@ -235,7 +235,7 @@ def _pattern(column: str, pattern: Any, options: Any) -> Filter:
 def _element(column: str, operand: Any, depth: int) -> Filter:
     """Operators alone are asked of the item, anything else of its fields."""
     if not isinstance(operand, Mapping):
-        raise BadFilter(f"Column '{column}': $elemMatch takes a condition, not {operand!r}")
+        raise BadFilter(f"Column '{column}': $elemMatch takes a condition, not {shown(operand)}")
     of_item = all(str(key).startswith("$") and key not in _GROUPS and key != "$expr" for key in operand)
     if not of_item or not operand:
         return Predicate(column, "elem_match", (_query(operand, depth),))
@@ -248,7 +248,7 @@ def _element(column: str, operand: Any, depth: int) -> Filter:
 def _expression(asked: Any, depth: int) -> Filter:
     """`{"$lt": ["$a", "$b"]}`: names behind a dollar are columns."""
     if not isinstance(asked, Mapping) or len(asked) != 1:
-        raise BadFilter(f"$expr takes one comparison, not {asked!r}", fix='Write {"$lt": ["$a", "$b"]}')
+        raise BadFilter(f"$expr takes one comparison, not {shown(asked)}", fix='Write {"$lt": ["$a", "$b"]}')
     ((key, operands),) = asked.items()
     if key in ("$and", "$or"):
         return _GROUPS[key]([_expression(part, _deeper(depth)) for part in _list(key, operands)])
@@ -259,7 +259,8 @@ def _expression(asked: Any, depth: int) -> Filter:
         raise _unknown(key, [*_COMPARISONS, "$and", "$or", "$not"])
     one, other = _several(key, operands, 2)
     if not _names_column(one):
-        raise BadFilter(f"$expr: {key} begins with a column, not {one!r}", fix=f'Write "$name", then {one!r}')
+        told = shown(one)
+        raise BadFilter(f"$expr: {key} begins with a column, not {told}", fix=f'Write "$name", then {told}')
     value = Reference(other[1:]) if _names_column(other) else _literal(other)
     return Predicate(one[1:], _COMPARISONS[key], (value,))
 
@@ -282,7 +283,7 @@ def _several(key: str, operands: Any, count: int) -> Sequence[Any]:
 
 def _list(key: str, operand: Any) -> Sequence[Any]:
     if not isinstance(operand, list | tuple):
-        raise BadFilter(f"{key} takes a list, not {operand!r}", fix=f"Write [{operand!r}]")
+        raise BadFilter(f"{key} takes a list, not {shown(operand)}", fix=f"Write [{shown(operand)}]")
     return operand
 
 

@@ -67,13 +67,13 @@ def are_exact(values: Sequence[Any], type_: pa.DataType) -> bool:
 
 def natural(value: Any) -> Any:
     """The Python value inside a NumPy or Arrow scalar; of a UUID its bytes, as columns hold it. Raises
-    `BadData` for a time or a span of Arrow's that Python cannot hold."""
+    `BadData` for a time, a span or a text of Arrow's that Python cannot hold."""
     if isinstance(value, pa.Scalar):
         try:
             value = value.as_py()
-        except OverflowError as error:
-            what = f"{shown(value)} is too far away for a value"
-            fix = "Give a time between the years 1 and 9999, or a span of fewer days"
+        except (OverflowError, UnicodeDecodeError) as error:
+            what = f"{shown(value)} of type {value.type} can be no value"
+            fix = "Give a time between the years 1 and 9999, a span of fewer days, or text in UTF-8"
             raise BadData(what, f"Python cannot hold it: {error}", fix) from error
     if isinstance(value, UUID):
         return value.bytes

@@ -14,7 +14,7 @@ from sqlglot import exp
 from lamella.core.errors import BadQuery, shown
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
-from lamella.core.filters.values import convert, float_width, nearest_float
+from lamella.core.filters.values import convert, float_width, natural, nearest_float
 from lamella.core.jobs import Job
 from lamella.core.query import execute as answers
 from lamella.core.query.buckets import bucket_node
@@ -245,7 +245,7 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
         held = _column_values(compiler, rows, across)
         names, places, place = _names(held), list(range(1, len(held) + 1)), _rank(across)
     else:
-        names = [_called(value) for value in step.values]
+        names = [_called(natural(v) if isinstance(v, pa.Scalar) else v) for v in step.values]
         places, place = _places(across, step.values, rows.fields.place)
     if len(names) * len(aggregates) > MOST_COLUMNS:
         raise BadQuery(

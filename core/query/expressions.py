@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import types as is_
 
-from lamella.core.errors import BadFilter, BadQuery, NoTruthValue
+from lamella.core.errors import BadFilter, BadQuery, NoTruthValue, shown
 from lamella.core.filters.expr import Filter, Predicate, Reference, flagged
 
 if TYPE_CHECKING:
@@ -433,12 +433,12 @@ class Column(Computable):
     def _value_list(self, values: Iterable[Any]) -> list[Any]:
         if isinstance(values, Computable):
             raise BadFilter(
-                f"{self!r} cannot be in {values!r}",
+                f"{self!r} cannot be in {shown(values)}",
                 "A list of values is asked for, and that is a column",
-                f"Compare the columns: {self!r} == {values!r}",
+                f"Compare the columns: {self!r} == {shown(values)}",
             )
         if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-            raise BadFilter(f"{self!r} cannot be in {values!r}", fix=f"Give a list: [{values!r}]")
+            raise BadFilter(f"{self!r} cannot be in {shown(values)}", fix=f"Give a list: [{shown(values)}]")
         return list(values)
 
     def _predicate(self, operator: str, *values: Any, ignore_case: bool = False) -> Filter:

@@ -291,7 +291,7 @@ def _parsed(after: str, told: str, node: Node) -> pa.Table:
         json.loads(row.schema.metadata[_UUIDS])
     except (binascii.Error, ValueError, TypeError, KeyError, OSError, pa.ArrowException) as error:
         raise BadData(
-            f"{node.fields.place}: {after!r} is no cursor", fix="Give what the page before has as `next`"
+            f"{node.fields.place}: {shown(after)} is no cursor", fix="Give what the page before has as `next`"
         ) from error
     if of != told:
         raise BadData(

@@ -10,7 +10,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.nested import names_within, place_of
 from lamella.core.arrow.types import ID
-from lamella.core.errors import BadQuery, UnknownColumn
+from lamella.core.errors import BadQuery, UnknownColumn, shown
 from lamella.core.filters.expr import Predicate, columns_read
 from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, call
 from lamella.core.query.mongo.expressions import (
@@ -132,7 +132,9 @@ def bucket_stage(rows: Rows, spec: Any) -> Rows:
     told = arguments(rows.name, "$bucket", spec, ("groupBy", "boundaries"), ("default", "output"))
     output = told.get("output", {COUNT: {"$sum": 1}})
     if not isinstance(output, Mapping) or ID in output:
-        raise BadQuery(f"{rows.name}: the output of $bucket is {output!r}", fix='Write {"n": {"$sum": 1}}')
+        raise BadQuery(
+            f"{rows.name}: the output of $bucket is {shown(output)}", fix='Write {"n": {"$sum": 1}}'
+        )
     reading = ExpressionReader(rows, output)
     edges = _edges(told["boundaries"], rows.name)
     outside = Constant(told.get("default"))
@@ -146,14 +148,14 @@ def bucket_stage(rows: Rows, spec: Any) -> Rows:
 def count_stage(rows: Rows, name: Any) -> Rows:
     """$count: how many rows there are; of none there is no answer, as MongoDB has it."""
     if not isinstance(name, str) or not name or name.startswith("$") or "." in name:
-        raise BadQuery(f"{rows.name}: $count takes a name, not {name!r}", fix='Write {"$count": "n"}')
+        raise BadQuery(f"{rows.name}: $count takes a name, not {shown(name)}", fix='Write {"$count": "n"}')
     return rows.then(Group((), ((name, Aggregate("count")),), Predicate(name, "gt", (0,))))
 
 
 def sort_by_count_stage(rows: Rows, key: Any) -> Rows:
     """$sortByCount: the values of an expression, the most frequent first."""
     if not (isinstance(key, str) and key.startswith("$")) and not isinstance(key, Mapping):
-        raise BadQuery(f"{rows.name}: $sortByCount takes a field, not {key!r}", fix='Write "$carrier"')
+        raise BadQuery(f"{rows.name}: $sortByCount takes a field, not {shown(key)}", fix='Write "$carrier"')
     return group_stage(rows, {ID: key, COUNT: {"$sum": 1}}).then(Sort((SortKey(COUNT, True),)))
 
 
@@ -393,7 +395,7 @@ def apply_stages(rows: R, stages: Any) -> R:
     """
     if not isinstance(stages, list | tuple):
         raise BadQuery(
-            f"{rows.name}: aggregate takes a list of stages, not {stages!r}", fix=f"Write [{_EXAMPLE}]"
+            f"{rows.name}: aggregate takes a list of stages, not {shown(stages)}", fix=f"Write [{_EXAMPLE}]"
         )
     waiting = [single(rows.name, "stage", stage, _EXAMPLE) for stage in reversed(stages)]
     found: Rows = rows

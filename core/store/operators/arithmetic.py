@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
 from lamella.core.arrow.types import exact_cast
-from lamella.core.errors import BadFilter
+from lamella.core.errors import BadFilter, shown
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Predicate
 from lamella.core.filters.kinds import ORDERED, kind_of
@@ -32,7 +32,7 @@ _LARGEST_DIGITS = 38
 def read_number(operand: Any) -> Number:
     value = natural(operand)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-        raise Refusal(f"it takes a number, not {value!r}")
+        raise Refusal(f"it takes a number, not {shown(value)}")
     if isinstance(value, int) and not -(2**63) <= value < 2**64:
         raise Refusal(f"{value} is larger than any integer type holds", "Give a Decimal")
     return value
@@ -175,14 +175,14 @@ Bits = tuple[tuple[str, int], ...]
 def read_bits(operand: Any) -> Bits:
     """`{"and": 12}`, with "or" and "xor" likewise, or several of them: one after the other, as given."""
     if not isinstance(operand, Mapping) or not operand or not set(operand) <= set(_BITWISE):
-        raise Refusal(f"it takes {{and: …}}, {{or: …}}, {{xor: …}} or several of them, not {operand!r}")
+        raise Refusal(f"it takes {{and: …}}, {{or: …}}, {{xor: …}} or several of them, not {shown(operand)}")
     return tuple((name, _bits(name, given)) for name, given in operand.items())
 
 
 def _bits(name: str, given: Any) -> int:
     number = natural(given)
     if isinstance(number, bool) or not isinstance(number, int) or not -(2**63) <= number < 2**64:
-        raise Refusal(f"'{name}' takes a 64-bit integer, not {given!r}")
+        raise Refusal(f"'{name}' takes a 64-bit integer, not {shown(given)}")
     return number
 
 
@@ -236,7 +236,7 @@ def _beyond(values: pa.Array, bound: Any, beyond: str) -> np.ndarray:
     try:
         return to_numpy(mask(bind(Predicate("value", beyond, (bound,)), table.schema, "it"), table))
     except BadFilter as error:
-        raise Refusal(f"{bound!r} cannot be compared with {values.type} values", error.why) from error
+        raise Refusal(f"{shown(bound)} cannot be compared with {values.type} values", error.why) from error
 
 
 def is_ordered(kind: pa.DataType) -> bool:
@@ -251,7 +251,7 @@ def read_moment(operand: Any) -> pa.DataType:
     """True, or `{"$type": "date"}` or "timestamp": what a new column is; others have their type."""
     named = isinstance(operand, Mapping) and operand.get("$type") in ("date", "timestamp")
     if operand is not True and not (named and len(operand) == 1):
-        raise Refusal(f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {operand!r}")
+        raise Refusal(f"it takes True, {{'$type': 'date'}} or {{'$type': 'timestamp'}}, not {shown(operand)}")
     return pa.date32() if named and operand["$type"] == "date" else pa.timestamp("us", "UTC")
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.equality import Lists, as_array, differs, is_list, lists_of
-from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.errors import BadFilter, UnknownColumn, shown
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.to_arrow import mask
@@ -155,7 +155,7 @@ def pulled(values: pa.Array, condition: Any) -> pa.Array:
 
 def read_listed(operand: Any) -> tuple[Any, ...]:
     if isinstance(operand, (str, bytes, Mapping)) or not isinstance(operand, Sequence):
-        raise Refusal(f"it takes a list of values, not {operand!r}")
+        raise Refusal(f"it takes a list of values, not {shown(operand)}")
     return tuple(operand)
 
 
@@ -170,7 +170,7 @@ def pulled_all(values: pa.Array, listed: tuple[Any, ...]) -> pa.Array:
 
 def read_end(operand: Any) -> int:
     if isinstance(operand, bool) or operand not in (1, -1):
-        raise Refusal(f"it takes 1 for the last item or -1 for the first, not {operand!r}")
+        raise Refusal(f"it takes 1 for the last item or -1 for the first, not {shown(operand)}")
     return int(operand)
 
 
@@ -255,7 +255,7 @@ def _refuse_other_modifiers(operand: Mapping[str, Any], known: Sequence[str]) ->
 def _whole(operand: Mapping[str, Any], name: str) -> int | None:
     value = operand.get(name)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise Refusal(f"{name} takes a whole number, not {value!r}")
+        raise Refusal(f"{name} takes a whole number, not {shown(value)}")
     return value
 
 
@@ -266,5 +266,5 @@ def _sort_keys(order: Any) -> tuple[tuple[tuple[str, ...], bool], ...]:
     given = order if isinstance(order, Mapping) else {"": order}
     for direction in given.values():
         if isinstance(direction, bool) or direction not in (1, -1):
-            raise Refusal(f"$sort takes 1 or -1, or these by field, not {order!r}")
+            raise Refusal(f"$sort takes 1 or -1, or these by field, not {shown(order)}")
     return tuple((tuple(n.split(".")) if n else (), d == -1) for n, d in given.items())

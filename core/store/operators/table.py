@@ -174,7 +174,7 @@ def _operator(name: str, table: str) -> Operator:
 def _operands(name: str, operands: Any, table: str) -> Mapping[str, Any]:
     if not isinstance(operands, Mapping) or not all(isinstance(path, str) for path in operands):
         raise BadData(
-            f"{table}: {name} takes operands by column, not {operands!r}",
+            f"{table}: {name} takes operands by column, not {shown(operands)}",
             fix=f"Write {{'{name}': {{column: …}}}}",
         )
     for path in operands:
@@ -198,7 +198,7 @@ def _assignment(
 
 def _target(path: Path, operand: Any, types: Mapping[str, pa.DataType], table: str) -> Path:
     if not isinstance(operand, str) or not operand:
-        raise Refusal(f"it takes the new name, not {operand!r}")
+        raise Refusal(f"it takes the new name, not {shown(operand)}")
     target = _checked(operand, types, table, creates=True)
     if any(step.isdigit() for step in (*path.steps, *target.steps)):
         raise Refusal("items of lists are not moved")

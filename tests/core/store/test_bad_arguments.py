@@ -166,3 +166,17 @@ def test_a_time_that_python_cannot_hold_is_refused(table: Any, ask: Callable[...
     with pytest.raises(LamellaError):
         ask(table, value)
     assert table.version == version
+
+
+@pytest.mark.parametrize("given", [7, [1], {1: 2}, "n", b"n", {"a": 1}, object(), FAR[2]])
+def test_odd_values_for_new_rows_alone_are_refused(table: Any, given: Any) -> None:
+    refused(table, lambda t: t.upsert([{"a": 100}], on="a", set_on_insert=given), "t: |column")
+
+
+@pytest.mark.parametrize("path", [FAR[2], [[[]]] * 3, 7, b"x"])
+def test_a_path_that_is_none_is_refused(path: Any) -> None:
+    deep: Any = path
+    for _ in range(3_000 if isinstance(path, list) else 0):
+        deep = [deep]
+    with pytest.raises(BadData, match="is no path"):
+        Store.open(deep)
