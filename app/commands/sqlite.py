@@ -8,7 +8,8 @@ import sys
 
 from lamella.app.commands import OK, REFUSED, STOPPED, terminal
 from lamella.core import bridge
-from lamella.core.errors import LamellaError
+from lamella.core.errors import BadData, LamellaError
+from lamella.core.validation import text_of
 
 BANNER = "SQLite {}. .tables lists the tables, .help the commands.\n"
 
@@ -33,6 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not getattr(error, "_handle_exception_saw_this", False):
             raise
         return REFUSED
+    except UnicodeError as error:
+        raise BadData("the commands are not text in UTF-8", str(error), "Write them in UTF-8") from error
     except KeyboardInterrupt:  # of a script; at a prompt the shell goes on
         print("lamella: stopped", file=sys.stderr)
         return STOPPED
@@ -42,4 +45,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _ended(command: str) -> str:
+    command = text_of(command, "the command")
     return command if command.startswith(".") or command.rstrip().endswith(";") else f"{command};"

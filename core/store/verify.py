@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -335,6 +336,7 @@ BLOCK_FRAMES, GUESSED_FRAMES = 1024, 16
 PROOF = 2
 """So many commits behind a bad frame cannot be what a crash left."""
 TRIES = 5
+_NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 _PAGE_SIZES = [1 << power for power in range(9, 17)]
 Words = np.ndarray
 """Of 32 bits, whose sums and products are cut to as many."""
@@ -349,8 +351,10 @@ def log_damage(catalog: Path) -> str | None:
     for _ in range(TRIES):
         try:
             found = _damage(log, catalog)
-        except FileNotFoundError:
-            return None
+        except OSError as error:
+            if error.errno in _NOWHERE:
+                return None
+            return f"{log}: the log cannot be read: {error.strerror}"
         if found is None or found == before:
             return found
         before = found

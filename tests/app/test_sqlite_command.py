@@ -45,6 +45,21 @@ def test_what_fails_is_told_once_and_ends_it(
     assert "later" not in printed.out
 
 
+def test_a_command_that_is_no_text_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["sqlite", AIRLINES, "--command", "select '\udcff'"]) == cli.REFUSED
+    told = capsys.readouterr()
+    assert "half a character" in told.err
+    assert "codec" not in told.err + told.out
+
+
+def test_a_script_that_is_not_utf8_is_refused() -> None:
+    code = "import sys; from lamella.app import cli; sys.exit(cli.main(sys.argv[1:]))"
+    words = [sys.executable, "-X", "utf8", "-c", code, "sqlite", AIRLINES]
+    done = subprocess.run(words, check=False, input=b"select '\xff';\n", capture_output=True, timeout=60)
+    assert done.returncode == cli.REFUSED
+    assert b"the commands are not text in UTF-8" in done.stderr
+
+
 def test_a_file_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["sqlite", AIRLINES.replace("airlines", "airlinez")]) == cli.REFUSED
     assert "Did you mean" in capsys.readouterr().err

@@ -61,6 +61,15 @@ def test_backup_and_summary(store: Path, tmp_path: Path, capsys: pytest.CaptureF
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize("name", ["nowhere", "rows.csv", "x" * 3_000])
+def test_verify_refuses_what_is_no_store(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "rows.csv").write_text("n\n1\n")
+    assert cli.main(["verify", str(tmp_path / name)]) == cli.REFUSED
+    assert "there is no store here" in capsys.readouterr().err
+
+
 def test_verify_only_reports(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stray, staged = (
         next(store.rglob("*.parquet")).with_name("0" * 32 + ".parquet"),
