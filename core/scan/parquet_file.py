@@ -41,8 +41,8 @@ MOST_NESTED_TEXT = 2**31 - 1
 """Bytes of it that Arrow decodes at once: the reach of the offsets of one array."""
 LENGTH_AND_LEVELS = 8
 """Bytes that a text takes at most besides its own: its length, and how deep it lies."""
-REFUSALS = (OSError, pa.ArrowException)
-"""What pyarrow raises for a file that it cannot open."""
+REFUSALS = (OSError, pa.ArrowException, UnicodeDecodeError)
+"""What pyarrow raises for a file that it cannot open, the last for names of columns that are no text."""
 _BYTES = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY", "INT96")
 _UNSIGNED = ("UINT_8", "UINT_16", "UINT_32", "UINT_64")
 _ORDERED_BY = ("parquet-cpp-arrow ", "DuckDB ", "parquet-rs ", "Polars")

@@ -443,6 +443,17 @@ def test_extremes_that_are_nan_are_not_believed(tmp_path: Path) -> None:
     assert problems(path, tmp_path) == []
 
 
+@pytest.mark.parametrize("place", ["inner", "word"])
+def test_names_of_columns_that_are_no_text_are_refused(tmp_path: Path, place: str) -> None:
+    rows = pa.table({"word": ["a"], "d": [{"inner": 1}]})
+    path = written(tmp_path / "t.parquet", rows, store_schema=False)
+    content = path.read_bytes()
+    first = content.index(place.encode(), len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
+    path.write_bytes(content[:first] + b"\xfd" + content[first + 1 :])
+    with pytest.raises(FileProblem, match="has a damaged Parquet footer"):
+        open_dataset(path)
+
+
 def test_encrypted_columns_are_refused_by_name(tmp_path: Path) -> None:
     """To ask pyarrow for the metadata of an encrypted column ends the process."""
     path = written(tmp_path / "t.parquet", pa.table({"n": [1]}))
