@@ -177,9 +177,9 @@ def _tables(found: Verification) -> list[TableRow]:
 
 def _used_up(catalog: Catalog) -> list[str]:
     try:
-        return [_told(damage) for damage in catalog.used_up()]
+        return [_error_text(damage) for damage in catalog.used_up()]
     except LamellaError as error:
-        return [f"{catalog.path}: {_told(error)}"]
+        return [f"{catalog.path}: {_error_text(error)}"]
 
 
 @dataclass
