@@ -33,6 +33,7 @@ gc.disable()  # what is collected stays; looking through it again and again took
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()
     gc.enable()
 
 
