@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lamella.ui.tasks import Handle, Tasks
 
 MOST_REMEMBERED = 500
-Asked = tuple[tuple[object, ...], Filter]
+CountKey = tuple[tuple[object, ...], Filter]
 
 
 class LiveCount(QObject):
@@ -35,8 +35,8 @@ class LiveCount(QObject):
         self._bar, self._tasks = bar, tasks
         self._snapshot: Snapshot | None = None
         self._handle: Handle | None = None
-        self._known: dict[Asked, int] = {}
-        self._running: Asked | None = None
+        self._known: dict[CountKey, int] = {}
+        self._running: CountKey | None = None
         self._is_searched = False
         bar.changed.connect(self._begin)
         bar.wants_counts.connect(self._restart)
@@ -66,12 +66,12 @@ class LiveCount(QObject):
 
     def _restart(self, _filter: Filter | None = None) -> None:
         """A count that is on its way and still wanted goes on."""
-        if self._handle is None or self._running not in self._pending():
+        if self._handle is None or self._running not in self._uncounted():
             self.stop()
             self._next()
         self._show()
 
-    def _pending(self) -> list[Asked]:
+    def _uncounted(self) -> list[CountKey]:
         """Conditions that have to be counted still. One that is the whole filter is left to the grid."""
         if self._snapshot is None or not self._bar.builder_open:
             return []
@@ -86,13 +86,13 @@ class LiveCount(QObject):
     def _count(self, filter: Filter | None) -> int | None:
         return None if filter is None else self._known.get((self._snapshot.token, filter))
 
-    def _remember(self, asked: Asked, count: int) -> None:
+    def _remember(self, key: CountKey, count: int) -> None:
         if len(self._known) >= MOST_REMEMBERED:
             self._known.clear()
-        self._known[asked] = count
+        self._known[key] = count
 
     def _next(self) -> None:
-        wanted = self._pending()
+        wanted = self._uncounted()
         if not wanted:
             return
         self._running, snapshot = wanted[0], self._snapshot
@@ -105,8 +105,8 @@ class LiveCount(QObject):
             quiet=True,
         )
 
-    def _take(self, asked: Asked, found: int) -> None:
-        self._remember(asked, found)
+    def _take(self, key: CountKey, found: int) -> None:
+        self._remember(key, found)
         self._handle = None
         self._show()
         self._next()

@@ -1,4 +1,4 @@
-"""Editing single cells of a tab: typed, committed, shown as pending until they are stored."""
+"""Editing single cells of a tab: typed, committed, shown as unsaved until they are stored."""
 
 from __future__ import annotations
 
