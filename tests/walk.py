@@ -23,12 +23,18 @@ class Walk:
 
     def begin(self) -> None:
         self.modules.clear()
+        self._known.clear()
         self._recording = True
 
     def end(self) -> list[str]:
         """A module for each run of calls within it, so the same one may come several times."""
         self._recording = False
         return list(self.modules)
+
+    @property
+    def functions(self) -> list[str]:
+        """`core.store.table.Table.update`, each once, in the order of the first calls."""
+        return [f"{module}.{code.co_qualname}" for code, module in self._known.items() if module is not None]
 
     def _note(self, frame: FrameType, event: str, _argument: object) -> None:
         if self._recording and event == "call":
