@@ -172,11 +172,7 @@ class LamellaCatalog(LamellaEntities, ObjectFiles, CatalogBackend):
         return {table: [name for name in names if name != ID] for table, names in columns.items()}
 
     def create_one(self, entity: Entity) -> int:
-        """A commit does not say the ids it gave: they ascend, so the last row has it."""
-        table = self._store[NAME]
-        table.insert([entity])
-        found: int = table.read(columns=[ID], limit=1, offset=table.num_rows - 1)[ID][0].as_py()
-        return found
+        return int(self._store[NAME].insert([entity]).inserted_ids[0])
 
     def names_rated(self, rating: float, limit: int) -> Sequence[str]:
         rated = self._store[NAME].read(columns=["name"], where=col("rating") == rating, limit=limit)
