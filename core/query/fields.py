@@ -201,7 +201,7 @@ def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Valu
 
 
 def _is_long(sql: exp.Expr) -> bool:
-    """What was computed is written already (`sql_parts.leaf`); names and constants are short."""
+    """What was computed is written already (`leaf`); names and constants are short."""
     return isinstance(sql, exp.Var) and len(sql.this) > LONG
 
 

@@ -36,9 +36,9 @@ log = logging.getLogger(__name__)
 
 
 class FileRecord:
-    """One file with one content. `accepted` is what was last found to fit it, see `footers.unchanged`;
-    `is_checked`: a check of the whole file was begun, `is_whole`: it found nothing; `remedy`: what to do when
-    the file is damaged."""
+    """One file with one content. `accepted` are the column names that were last found to fit it, see
+    `parquet_file.unchanged`; `is_checked`: a check of the whole file was begun, `is_whole`: it found nothing;
+    `remedy`: what to do when the file is damaged."""
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity

@@ -64,7 +64,7 @@ class Cast:
 
 
 def converted(values: pa.Array, cast: Cast) -> pa.Array:
-    """`values` cast; null stays null. Raises `Lost` for the first value that does not survive."""
+    """`values` cast; null stays null. Raises `LostValues` for the first value that does not survive."""
     wanted, nulls = cast.to, cast.nulls
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)

@@ -168,7 +168,7 @@ class CatalogEntries:
             raise Overtaken(f"{file.path.name} spans rows of others")
 
     def staged(self, staged: Staged, paths: list[str]) -> None:
-        """Enter the files of a change; `paths` are in the order of `staged.all_files`."""
+        """Enter the files of a change; `paths` are in the order of `Staged.all_files`."""
         own, changed = len(staged.files), len(staged.change_files)
         self.files(staged.files, paths[:own])
         self.given_ids += tuple(range(file.first_id, file.last_id + 1) for file in staged.files)

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,17 @@ DOTTED = re.compile(rf"(?<![\w./:-])(?:lamella|tests|{'|'.join(ROOMS)})(?:\.\w+)
 """`lamella.core.errors.BadData`, `core.errors` in docstrings, an entry point `lamella.app.cli:main`."""
 SLASHED = re.compile(rf"`((?:{'|'.join(ROOMS)}|tests|docs|packaging)/[\w./-]*\w)/?`")
 """`core/errors.py`, or `core/errors` on a page."""
+
+SHORT = re.compile(r"`([A-Za-z_]\w*)\.([A-Za-z_]\w*)(?:[.(][^`]*)?`")
+"""`parquet_file.unchanged`, `Table.update(…)` in docstrings and on pages."""
+DOCSTRING = re.compile(r'""".*?"""|`[^`\n]*`', re.DOTALL)
+SUFFIXES = {"csv", "h", "json", "md", "py", "sqlite", "tar", "thrift", "toml", "txt"}
+EXAMPLES = {
+    *("_id", "a", "address", "airline", "airlines", "at", "customers", "f", "flights", "left", "size"),
+    *("out", "table", "thing", "workload"),
+}
+"""What tables, columns and variables are called in examples."""
+LIBRARIES = {"apsw", "importlib", "lamella", "networkx", "np", "numpy", "pa", "struct"}
 
 NO_MODULES = {
     "app.processEvents": "of Qt's application, in a program for a child process",
@@ -81,6 +93,40 @@ def mentions() -> Iterator[Mention]:
             yield from on_page(path.read_text("utf8"), str(path.relative_to(ROOT)))
 
 
+def short_names() -> Iterator[Mention]:
+    for path in files((*CODE, *PAGES)):
+        if path.suffix in {".py", ".md"} and not path.samefile(__file__):
+            for number, line in enumerate(path.read_text("utf8").splitlines(), 1):
+                yield from short_in(line, f"{path.relative_to(ROOT)}:{number}")
+
+
+def short_in(line: str, place: str) -> Iterator[Mention]:
+    for owner, name in SHORT.findall(line):
+        if owner not in EXAMPLES | LIBRARIES | {*ROOMS, "tests"} and name not in SUFFIXES:
+            yield Mention(f"{owner}.{name}", place)
+
+
+@cache
+def words_by_owner() -> dict[str, set[str]]:
+    """The words of the code of modules, packages and classes, without docstrings; a class has its
+    module's."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in (path for path in files((*ROOMS, "tests")) if path.suffix == ".py"):
+        text = DOCSTRING.sub("", path.read_text("utf8"))
+        words = set(re.findall(r"\w+", text))
+        name = path.parent.name if path.name == "__init__.py" else path.stem
+        found[path.parent.name].add(name)
+        for owner in (name, *re.findall(r"^class (\w+)", text, re.MULTILINE)):
+            found[owner] |= words
+    return found
+
+
+def wrong_short(found: Iterable[Mention]) -> list[str]:
+    owners = words_by_owner()
+    parts = ((mention, *mention.name.split(".")) for mention in found)
+    return [f"{at.name} in {at.place}" for at, owner, name in parts if name not in owners[owner]]
+
+
 def exists(name: str) -> bool:
     if "/" in name:
         return any((ROOT / each).exists() for each in (name, f"{name}.py"))
@@ -125,6 +171,19 @@ def test_modules_named_in_strings_and_on_pages_exist():
     assert not wrong(found)
     assert len(names) > 150, "the search itself finds too few"
     assert NO_MODULES.keys() - names == set(), "exceptions that nothing needs"
+
+
+def test_short_names_in_docstrings_and_on_pages_exist():
+    found = list(short_names())
+    assert not wrong_short(found)
+    assert len(found) > 60, "the search itself finds too few"
+
+
+@pytest.mark.parametrize(
+    "text", ["`footers.unchanged`", "`parquet_file.changed_not`", "`Table.updates(rows)`"]
+)
+def test_a_wrong_short_name_is_seen(text):
+    assert len(wrong_short(short_in(text, "planted.md"))) == 1
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def _resident(process: psutil.Process) -> int:
 
 
 class Pause:
-    """Give it to `core.bench.engine.runner.run` or `runner.run`; any thread may call `pause` and `resume`.
+    """Give it to `core.bench.engine.runner.run`; any thread may call `pause` and `resume`.
 
     Nothing that is being timed is touched: the benchmark waits before the next step.
     """

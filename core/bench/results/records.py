@@ -345,7 +345,7 @@ class Tally:
     def summaries(
         self, quantity: str = "seconds", samples: str | None = None, operation: str | None = None
     ) -> dict[Point, Summary]:
-        """As `results.summaries`: of one operation when it is given, `samples` being a key of SAMPLES."""
+        """As `summaries` of records: of one operation when it is given, `samples` being a key of SAMPLES."""
         wanted = (point for point in self._of_points if operation in (None, point[0]))
         found = ((point, self.summary(point, quantity, samples)) for point in wanted)
         return {point: summary for point, summary in found if summary is not None}
