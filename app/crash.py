@@ -103,17 +103,17 @@ ADVICE = (
 class CrashReporter(QObject):
     """Shows one dialog at a time, on the GUI thread, whichever thread the error comes from."""
 
-    _told = Signal(object)
+    _raised = Signal(object)
 
     def __init__(self, window: QWidget | None = None) -> None:
         super().__init__(window)
         self.dialog: CrashDialog | None = None
         self._window = window
-        self._told.connect(self._show, Qt.ConnectionType.QueuedConnection)
+        self._raised.connect(self._show, Qt.ConnectionType.QueuedConnection)
 
     def tell(self, error: BaseException) -> None:
         """Any thread."""
-        self._told.emit(error)
+        self._raised.emit(error)
 
     def _show(self, error: BaseException) -> None:
         if self.dialog is not None:

@@ -49,42 +49,42 @@ def run(arguments: argparse.Namespace) -> int:
     terminal.follow_settings()
     if arguments.list:
         return show_systems()
-    kept = SavedRuns(paths.saved_runs())
+    saved_runs = SavedRuns(paths.saved_runs())
     if arguments.runs:
-        return show_runs(kept)
+        return show_runs(saved_runs)
     if arguments.show is not None:
-        return show_run(kept, arguments)
+        return show_run(saved_runs, arguments)
     if arguments.delete:
-        return delete(kept, arguments.delete)
+        return delete(saved_runs, arguments.delete)
     if arguments.compare:
-        return compare(kept, *arguments.compare)
-    return _benchmark(_choice(arguments, kept), kept, arguments)
+        return compare(saved_runs, *arguments.compare)
+    return _benchmark(_choice(arguments, saved_runs), saved_runs, arguments)
 
 
-def _choice(arguments: argparse.Namespace, kept: SavedRuns) -> Choice:
+def _choice(arguments: argparse.Namespace, saved_runs: SavedRuns) -> Choice:
     if arguments.again is None:
         return choice_of(arguments)
-    choice = kept.run(arguments.again).choice
+    choice = saved_runs.run(arguments.again).choice
     if choice is None:
         raise LamellaError(f"Run {arguments.again} measured a workload that this version does not have")
     return choice
 
 
-def _benchmark(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -> int:
+def _benchmark(choice: Choice, saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
     """What cannot be written or kept afterwards is refused before anything is measured."""
     for out in filter(None, (arguments.json, arguments.report, arguments.export)):
         need_folder(out)
-    costs = kept.costs() if arguments.save else shipped_costs()
+    costs = saved_runs.costs() if arguments.save else shipped_costs()
     runner.check_choice(choice)
     screen = Screen(arguments.quiet)
     screen.say(_announced(refuse_what_does_not_fit(choice, costs), choice.folder))
     recording = Recording(choice)
-    stopped = not _finished(choice, costs, recording, screen)
+    stopped = not _run_until_stopped(choice, costs, recording, screen)
     done = recording.run()
     finish(done, print, arguments.json, arguments.report)
     export(done, arguments.export)
     if arguments.save:
-        _save(kept, done, arguments.note, stopped)
+        _save(saved_runs, done, arguments.note, stopped)
     if stopped:
         return STOPPED
     if not done.records:
@@ -92,7 +92,7 @@ def _benchmark(choice: Choice, kept: SavedRuns, arguments: argparse.Namespace) -
     return LOST if has_failures(done) or not done.records else OK
 
 
-def _finished(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:
+def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:
     """False when Ctrl+C ended it."""
 
     def hear(message: Message) -> None:
@@ -116,13 +116,13 @@ def _announced(found: Estimate, folder: Path | None) -> str:
     )
 
 
-def _save(kept: SavedRuns, done: SavedRun, note: str | None, stopped: bool) -> None:
+def _save(saved_runs: SavedRuns, done: SavedRun, note: str | None, stopped: bool) -> None:
     if not (done.records or done.failures):
         return
-    number = kept.save(done)
+    number = saved_runs.save(done)
     said = note or ("Stopped before its end" if stopped else "")
     if said:
-        kept.note(number, said)
+        saved_runs.note(number, said)
     print(f"Saved as run {number}: lamella bench --runs lists them, --compare puts two beside each other.")
 
 
@@ -362,23 +362,23 @@ def time_left(progress: Progress, seconds: float) -> str:
 # ----------------------------------------------------------------------- saved runs and results files
 
 
-def show_runs(kept: SavedRuns) -> int:
-    found = kept.runs()
+def show_runs(saved_runs: SavedRuns) -> int:
+    found = saved_runs.runs()
     if not found:
-        print(f"No run is saved in {kept.path}.")
+        print(f"No run is saved in {saved_runs.path}.")
         return OK
     header = ("run", "started", "took", "samples", "failed", "what", "note")
-    print(ReportTable(f"Saved in {kept.path}", header, tuple(map(_run_line, found))).as_text())
+    print(ReportTable(f"Saved in {saved_runs.path}", header, tuple(map(_run_line, found))).as_text())
     return OK
 
 
-def show_run(kept: SavedRuns, arguments: argparse.Namespace) -> int:
+def show_run(saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
     if arguments.note is not None:
         for named in arguments.show:
             if not _is_number(named):
                 raise LamellaError(f"{named}: a results file keeps the note that it has", fix=_SHOW_RUN)
-            kept.note(int(named), arguments.note)
-    run = combine([_run_named(kept, named) for named in arguments.show])
+            saved_runs.note(int(named), arguments.note)
+    run = combine([_run_named(saved_runs, named) for named in arguments.show])
     if arguments.workload:
         run = _only(run, {found.id for name in arguments.workload for found in workloads_named(name)})
     print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
@@ -416,15 +416,15 @@ def export(run: SavedRun, out: Path | None) -> None:
         print(f"Results file: {out}")
 
 
-def delete(kept: SavedRuns, numbers: Sequence[int]) -> int:
-    kept.delete(numbers)
+def delete(saved_runs: SavedRuns, numbers: Sequence[int]) -> int:
+    saved_runs.delete(numbers)
     print(f"Forgotten: {', '.join(map(str, numbers))}")
     return OK
 
 
-def compare(kept: SavedRuns, before: str, after: str) -> int:
+def compare(saved_runs: SavedRuns, before: str, after: str) -> int:
     """1 when something became slower."""
-    found = compared(_records(kept, before), _records(kept, after))
+    found = compared(_records(saved_runs, before), _records(saved_runs, after))
     if not found:
         print(f"{before} and {after} have measured nothing in common.")
         return OK
@@ -435,15 +435,15 @@ def compare(kept: SavedRuns, before: str, after: str) -> int:
     return REGRESSION if SLOWER in verdicts else OK
 
 
-def _records(kept: SavedRuns, named: str) -> Sequence[Record]:
+def _records(saved_runs: SavedRuns, named: str) -> Sequence[Record]:
     if _is_number(named):
-        return kept.run(int(named)).records
+        return saved_runs.run(int(named)).records
     path = Path(named)
     return read_json(path) if _begins_as_json(path) else read_results_file(path).records
 
 
-def _run_named(kept: SavedRuns, named: str) -> SavedRun:
-    return kept.run(int(named)) if _is_number(named) else read_results_file(Path(named))
+def _run_named(saved_runs: SavedRuns, named: str) -> SavedRun:
+    return saved_runs.run(int(named)) if _is_number(named) else read_results_file(Path(named))
 
 
 def _is_number(named: str) -> bool:

@@ -22,7 +22,7 @@ LOG_ROOM = 0.3
 
 
 @dataclass(frozen=True)
-class Place:
+class BarPlace:
     """Where one bar of the chart is: its whole line, and how far its value reaches."""
 
     bar: Bar
@@ -38,7 +38,7 @@ class BarChart(QWidget):
         self.setAccessibleName("Bars of the benchmark")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.bars = Bars(())
-        self.places: list[Place] = []
+        self.places: list[BarPlace] = []
         self._titles: list[tuple[QRectF, str]] = []
         theme.current().changed.connect(self._lay_out)
 
@@ -58,7 +58,7 @@ class BarChart(QWidget):
             self._titles.append((QRectF(theme.M, top, 4000, title), group.title))
             top += title
             for bar in group.bars:
-                self.places.append(Place(bar, QRectF(0, top, 4000, line), group))
+                self.places.append(BarPlace(bar, QRectF(0, top, 4000, line), group))
                 top += line
             top += theme.M
         self.setMinimumHeight(round(top))
@@ -95,7 +95,7 @@ class BarChart(QWidget):
         flags = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom
         painter.drawText(place.adjusted(0, 0, 0, -theme.XS), int(flags), title)
 
-    def _draw_bar(self, painter: QPainter, place: Place, area: QRectF) -> None:
+    def _draw_bar(self, painter: QPainter, place: BarPlace, area: QRectF) -> None:
         bar, line = place.bar, place.line
         middle = int(Qt.AlignmentFlag.AlignVCenter)
         font = theme.current().font(TextSize.CAPTION)
@@ -116,7 +116,7 @@ class BarChart(QWidget):
         )
         painter.drawText(words, middle | int(Qt.AlignmentFlag.AlignLeft), shown)
 
-    def _draw_extent(self, painter: QPainter, place: Place, area: QRectF) -> float:
+    def _draw_extent(self, painter: QPainter, place: BarPlace, area: QRectF) -> float:
         """The bar and its spread; where the words begin."""
         bar, line = place.bar, place.line
         assert bar.point is not None

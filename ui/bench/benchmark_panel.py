@@ -119,7 +119,7 @@ class BenchmarkPanel(QWidget):
         self.bar.begin()
         self.controls.setEnabled(False)
         self._benchmark = BenchmarkRun(self._tasks, choice, self)
-        self._benchmark.told.connect(self._take)
+        self._benchmark.messages.connect(self._take)
         self._benchmark.progressed.connect(self.bar.set_share)
         self._benchmark.ended.connect(self._end)
         self._benchmark.start(self.run_saving.costs, first_repeat)

@@ -35,7 +35,7 @@ class End(StrEnum):
 class BenchmarkRun(QObject):
     """Messages wait in a queue, since thousands a second would each be an event of the window."""
 
-    told = Signal(list)
+    messages = Signal(list)
     progressed = Signal(float)
     ended = Signal(End, object)
 
@@ -80,7 +80,7 @@ class BenchmarkRun(QObject):
         while self._inbox:
             told.append(self._inbox.popleft())
         if told:
-            self.told.emit(told)
+            self.messages.emit(told)
 
     def _end(self, how: End, error: Exception | None = None) -> None:
         self._look.stop()

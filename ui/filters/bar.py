@@ -159,7 +159,7 @@ class FilterBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._types: dict[str, pa.DataType] = {}
-        self._told: Filter | None = None
+        self._last_filter: Filter | None = None
         self._wait = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._wait.timeout.connect(self._tell)
         self.builder = FilterBuilder()
@@ -299,8 +299,8 @@ class FilterBar(QWidget):
 
     def _tell(self) -> None:
         filter = self.filter()
-        if filter != self._told:
-            self._told = filter
+        if filter != self._last_filter:
+            self._last_filter = filter
             self.set_total(None)
             self.changed.emit(filter)
         if self.builder_open:

@@ -41,10 +41,10 @@ MOVES = (
 
 
 class ConditionRow(QWidget):
-    """Edits a `Condition` in place. `changed` follows every edit; `asked` names a move of the whole."""
+    """Edits a `Condition` in place. `changed` follows every edit; `move_requested` names a move of it."""
 
     changed = Signal()
-    asked = Signal(str)
+    move_requested = Signal(str)
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class ConditionRow(QWidget):
         line.addWidget(self._count)
         line.addWidget(self._more())
         remove = IconButton("close", "Remove this condition")
-        remove.clicked.connect(lambda: self.asked.emit("remove"))
+        remove.clicked.connect(lambda: self.move_requested.emit("remove"))
         line.addWidget(remove)
         below = QHBoxLayout()
         below.setContentsMargins(self._switch.sizeHint().width() + theme.S, 0, 0, 0)
@@ -148,7 +148,7 @@ class ConditionRow(QWidget):
         more = IconButton("chevron-down", "Move this condition")
         menu = QMenu(more)
         for id_, text in MOVES:
-            menu.addAction(text, lambda id_=id_: self.asked.emit(id_))
+            menu.addAction(text, lambda id_=id_: self.move_requested.emit(id_))
         more.setMenu(menu)
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return more
@@ -163,8 +163,8 @@ class ConditionRow(QWidget):
         place = self._operator.findData(self.condition.operator)
         if place < 0:
             place = self._operator.count()
-            asked = OPERATORS[self.condition.operator]
-            self._operator.addItem(asked.wording(kind_of(type_)), asked.id)
+            operator = OPERATORS[self.condition.operator]
+            self._operator.addItem(operator.wording(kind_of(type_)), operator.id)
         self._operator.setCurrentIndex(place)
 
     def _show_values(self) -> None:
@@ -238,7 +238,9 @@ class ConditionRow(QWidget):
 
     def keyPressEvent(self, event) -> None:  # type: ignore[no-untyped-def]
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-            self.asked.emit("add" if event.modifiers() & Qt.KeyboardModifier.ControlModifier else "done")
+            self.move_requested.emit(
+                "add" if event.modifiers() & Qt.KeyboardModifier.ControlModifier else "done"
+            )
             return
         super().keyPressEvent(event)
 
@@ -256,10 +258,11 @@ JOINS = (
 
 
 class GroupBox(QFrame):
-    """Shows a `Group`. `edited` follows edits inside; `asked` carries a node and what to do with it."""
+    """Shows a `Group`. `edited` follows edits inside; `change_requested` carries a node and what to do with
+    it."""
 
     edited = Signal()
-    asked = Signal(object, str)
+    change_requested = Signal(object, str)
 
     def __init__(
         self,
@@ -314,11 +317,13 @@ class GroupBox(QFrame):
             button = QToolButton()
             button.setText(text)
             button.setAccessibleName(f"Add a {what.removeprefix('add ').replace('add', 'condition')} here")
-            button.clicked.connect(lambda _checked=False, what=what: self.asked.emit(self.group, what))
+            button.clicked.connect(
+                lambda _checked=False, what=what: self.change_requested.emit(self.group, what)
+            )
             head.addWidget(button)
         if not root:
             remove = IconButton("close", "Remove this group with all its conditions")
-            remove.clicked.connect(lambda: self.asked.emit(self.group, "remove"))
+            remove.clicked.connect(lambda: self.change_requested.emit(self.group, "remove"))
             head.addWidget(remove)
         return head
 
@@ -342,19 +347,19 @@ class GroupBox(QFrame):
     def _row(self, condition: Condition) -> ConditionRow:
         row = ConditionRow(condition, self._types, self._names)
         row.changed.connect(self.edited)
-        row.asked.connect(lambda what: self.asked.emit(condition, what))
+        row.move_requested.connect(lambda what: self.change_requested.emit(condition, what))
         self._rows.append(row)
         return row
 
     def _box(self, group: Group) -> GroupBox:
         box = GroupBox(group, self._types, self._names)
         box.edited.connect(self.edited)
-        box.asked.connect(self._pass_on)
+        box.change_requested.connect(self._pass_on)
         self._boxes.append(box)
         return box
 
     def _pass_on(self, node: Node, what: str) -> None:
-        self.asked.emit(node, what)
+        self.change_requested.emit(node, what)
 
     def _set_on(self, on: bool) -> None:
         self.group.on = on
@@ -458,7 +463,7 @@ class FilterBuilder(QWidget):
         else:
             self._box = GroupBox(self._tree, self._types, self._names, root=True)
             self._box.edited.connect(self._tell)
-            self._box.asked.connect(self._do)
+            self._box.change_requested.connect(self._do)
             inside = self._box
         self._scroll.setWidget(inside)
         inside.setAutoFillBackground(False)

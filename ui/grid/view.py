@@ -113,8 +113,8 @@ class Mouse(QObject):
     def __init__(self, grid: GridView) -> None:
         super().__init__(grid)
         self._grid = grid
-        self._held = QTimer(self, interval=SCROLL_EVERY_MS)
-        self._held.timeout.connect(self._scroll_on)
+        self._scroll_timer = QTimer(self, interval=SCROLL_EVERY_MS)
+        self._scroll_timer.timeout.connect(self._scroll_on)
 
     def press(self, event: QMouseEvent) -> None:
         grid = self._grid
@@ -137,10 +137,10 @@ class Mouse(QObject):
         cell = grid.cell_at(point)
         if cell is not None and cell != grid.selection.current:
             grid.selection.extend(*cell)
-        self._held.stop() if grid.viewport().rect().contains(point) else self._held.start()
+        self._scroll_timer.stop() if grid.viewport().rect().contains(point) else self._scroll_timer.start()
 
     def release(self) -> None:
-        self._held.stop()
+        self._scroll_timer.stop()
 
     def _scroll_on(self) -> None:
         grid = self._grid

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.dataset_tab import DatasetTab
 
 
-Place = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
+VisibleRange = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class Loader(QObject):
     failed = Signal(Exception)
     stopped = Signal()
 
-    def __init__(self, dataset: Dataset, name: str, tasks: Tasks, place: Place, parent: QObject) -> None:
+    def __init__(
+        self, dataset: Dataset, name: str, tasks: Tasks, place: VisibleRange, parent: QObject
+    ) -> None:
         super().__init__(parent)
         self.dataset, self._name = dataset, name
         self._tasks, self._place = tasks, place

@@ -234,10 +234,10 @@ def test_a_condition_moves_into_a_group_and_out_again(qtbot: QtBot, bar: FilterB
     bar.set_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
     bar.open_builder()
     condition = rows_of(bar)[1].condition
-    rows_of(bar)[1].asked.emit("wrap")
+    rows_of(bar)[1].move_requested.emit("wrap")
     assert condition not in bar.builder.tree.children
     moved = next(row for row in rows_of(bar) if row.condition is condition)
-    moved.asked.emit("unwrap")
+    moved.move_requested.emit("unwrap")
     assert condition in bar.builder.tree.children
     assert bar.filter() == (col("dep_delay") > 60) & (col("carrier") == "AA")
 

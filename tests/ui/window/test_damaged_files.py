@@ -14,7 +14,7 @@ from lamella.core.query.expressions import col
 from lamella.core.scan import file_checks
 from lamella.core.scan.checksums import header_at
 from lamella.core.scan.file_checks import checks
-from lamella.ui.window.dataset_tab import LOOK_ANYWAY
+from lamella.ui.window.dataset_tab import OPEN_ANYWAY
 
 ROWS = 6_000
 
@@ -55,9 +55,9 @@ def test_a_damaged_file_is_opened_only_when_somebody_says_so(window, damaged, se
     box = window.findChildren(QMessageBox)[0]
     assert "damaged.parquet" in box.text()
     assert "checksum of a page differs" in box.informativeText()
-    assert box.defaultButton().text() != LOOK_ANYWAY
+    assert box.defaultButton().text() != OPEN_ANYWAY
     assert window.tabs.dataset_tab is None
-    next(button for button in box.buttons() if button.text() == LOOK_ANYWAY).click()
+    next(button for button in box.buttons() if button.text() == OPEN_ANYWAY).click()
     assert settled().status == "6,000 rows"
     window.commands["refresh"].trigger()
     assert settled().shown is not None
@@ -74,10 +74,10 @@ def test_what_was_shown_of_a_damaged_file_is_withdrawn(
     assert settled().shown.view.num_rows > ROWS - 10
     checks.settle()
     qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == 0, timeout=15_000)
-    qtbot.waitUntil(lambda: LOOK_ANYWAY in labels(tab), timeout=15_000)
+    qtbot.waitUntil(lambda: OPEN_ANYWAY in labels(tab), timeout=15_000)
     assert tab.status == ""
     assert "damaged.parquet: is damaged" in tab.messages.label.text()
-    tab.messages.buttons[labels(tab).index(LOOK_ANYWAY)].click()
+    tab.messages.buttons[labels(tab).index(OPEN_ANYWAY)].click()
     assert settled().shown.view.num_rows > ROWS - 10
     assert not tab.messages.isVisible()
 
@@ -86,6 +86,6 @@ def test_a_damaged_page_says_so_and_the_others_stay(window, damaged, settled, qt
     window.open_paths([damaged])
     tab = settled()
     tab.grid.scroll_to_row(ROWS - 1)
-    qtbot.waitUntil(lambda: LOOK_ANYWAY in labels(tab), timeout=15_000)
+    qtbot.waitUntil(lambda: OPEN_ANYWAY in labels(tab), timeout=15_000)
     tab.grid.scroll_to_row(0)
     assert tab.grid.grid_model.pages.text(0, 0) == "0"
