@@ -31,7 +31,7 @@ from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.memory import Memory
-from lamella.ui.window.open_sources import AtRest, Key, Library, ask_fill_up, ask_look_anyway
+from lamella.ui.window.open_sources import IdleFlush, Key, Library, ask_fill_up, ask_open_anyway
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.tab_set import TabSet
 
@@ -51,7 +51,7 @@ class MainWindow(QMainWindow):
         self.tasks, self.memory = tasks, memory
         self.library = Library(tasks, self)
         self.commits = Commits(tasks, self)
-        self.at_rest = AtRest(tasks, self.commits, lambda: self.library.stores)
+        self.at_rest = IdleFlush(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
         self.sidebar = Sidebar(self)
         self.status = StatusBar(tasks, self)
@@ -275,7 +275,7 @@ class MainWindow(QMainWindow):
         self.library.opened.connect(self._show_dataset)
         self.library.failed.connect(self.show_error)
         self.library.fillable.connect(lambda error, key: ask_fill_up(error, key, self.library, self))
-        self.library.doubtful.connect(lambda error, key: ask_look_anyway(error, key, self.library, self))
+        self.library.doubtful.connect(lambda error, key: ask_open_anyway(error, key, self.library, self))
         self.library.damage_found.connect(self._withdraw)
         self.library.stores_changed.connect(self.sidebar.show_stores)
         self.library.stores_changed.connect(lambda _: self._update())

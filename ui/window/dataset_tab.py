@@ -34,7 +34,7 @@ from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_te
 
 log = logging.getLogger(__name__)
 PAD = "Open with short rows filled up"
-LOOK_ANYWAY = "Open anyway"
+OPEN_ANYWAY = "Open anyway"
 
 
 class Failures(QObject):
@@ -77,7 +77,7 @@ class Failures(QObject):
         if isinstance(error, FileProblem) and tab.table is None:
             pad = [(PAD, lambda: tab.reopening.reopen("pad"))] if can_be_filled_up(error) else []
             if isinstance(error, DamagedFile) and error.readable_anyway:
-                pad.append((LOOK_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
+                pad.append((OPEN_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
             return [*pad, ("Reload", tab.reopening.reopen)]
         return [("Try again", tab.reload)]
 

@@ -23,7 +23,7 @@ from lamella.core.store.table import Table
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.sidebar import StoreEntry
 from lamella.ui.window.commits import Commits
-from lamella.ui.window.dataset_tab import LOOK_ANYWAY, PAD
+from lamella.ui.window.dataset_tab import OPEN_ANYWAY, PAD
 
 T = TypeVar("T")
 Key = tuple[str, ...]
@@ -223,7 +223,7 @@ def table_key(table: Table) -> Key:
 REST_SECONDS = 20
 
 
-class AtRest(QObject):
+class IdleFlush(QObject):
     """Some time after the last commit pending changes are flushed, through the queue of writes."""
 
     def __init__(self, tasks: Tasks, commits: Commits, stores: Callable[[], Sequence[Store]]) -> None:
@@ -248,9 +248,9 @@ def ask_fill_up(error: LamellaError, key: Key, library: Library, window: QWidget
     _ask(error, PAD, lambda: library.open_filled_up(Path(key[0])), window)
 
 
-def ask_look_anyway(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
+def ask_open_anyway(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
     """The same where its checksums differ: what it shows then may be wrong, so that is not the default."""
-    box = _ask(error, LOOK_ANYWAY, lambda: library.open_unverified(Path(key[0])), window)
+    box = _ask(error, OPEN_ANYWAY, lambda: library.open_unverified(Path(key[0])), window)
     box.setDefaultButton(QMessageBox.StandardButton.Cancel)
 
 
