@@ -59,7 +59,7 @@ def test_a_question_is_made_ready_each_time_and_asked_about_one_value_after_the_
         lambda number: done.append(f"asked {number}") or [(number,)],
         of=[3, 4],
         before=lambda: done.append("ready"),
-        told=lambda answer, number: done.append(f"told {number}") or answer,
+        comparable=lambda answer, number: done.append(f"told {number}") or answer,
     )
     first, again = asked(question, tmp_path)
     assert done == ["ready", "asked 3", "ready", "asked 4", "told 3", "told 4"]
@@ -91,7 +91,7 @@ def test_an_answer_is_gone_before_the_next_one_is_asked_for(tmp_path: Path) -> N
         alive.add(answer)
         return answer
 
-    asked(Question(ask, told=lambda _: 5), tmp_path)
+    asked(Question(ask, comparable=lambda _: 5), tmp_path)
     assert found == [0] * CALLS
 
 

@@ -313,14 +313,14 @@ class CatalogBackend(ObjectBackend, EntityBackend):
 class Question:
     """Only `ask` is timed. Its answer is a list of rows, an Arrow table, an array of numbers or one value.
 
-    `of` are values that it is asked about, one a call. `before` makes ready for each call. `told` turns an
-    answer, and what it was asked about, into what is compared with other systems.
+    `of` are values that it is asked about, one a call. `before` makes ready for each call. `comparable` turns
+    an answer, and what it was asked about, into what is compared with other systems.
     """
 
     ask: Callable[..., Any]
     of: Sequence[Any] = ()
     before: Callable[[], object] | None = None
-    told: Callable[..., Any] | None = None
+    comparable: Callable[..., Any] | None = None
 
 
 Questions = Mapping[str, Question]

@@ -378,7 +378,9 @@ class DuckDBTable(DuckDBQuestions):
         ((rows,),) = self.fetch("SELECT count(*) FROM trips")
         asked = statements(rows, rowid="rowid + 1")
         return {
-            name: Question(partial(self.fetch, text), told=means_to_sums if name == GROUP else _as_in_sqlite)
+            name: Question(
+                partial(self.fetch, text), comparable=means_to_sums if name == GROUP else _as_in_sqlite
+            )
             for name, text in asked
         }
 

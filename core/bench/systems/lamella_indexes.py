@@ -62,7 +62,7 @@ def _build_index(table: Table, column: str) -> Question:
     return Question(
         partial(table.indexes.create, column),
         before=partial(_drop_index, table, column),
-        told=lambda _: table.read([column], sort=[column], limit=entity_indexes.ALIKE),
+        comparable=lambda _: table.read([column], sort=[column], limit=entity_indexes.ALIKE),
     )
 
 
@@ -170,7 +170,7 @@ def _films(store: Store, titles: int) -> Questions:
         entity_relations.INDEX: Question(
             partial(_index_relations, store),
             before=partial(_drop_indexes, store),
-            told=lambda _: entries(asked[0], limit=entity_relations.RELATED_PAGE),
+            comparable=lambda _: entries(asked[0], limit=entity_relations.RELATED_PAGE),
         ),
         "entries": first,
         "entries_sorted": Question(
@@ -268,7 +268,7 @@ def _whole(store: Store) -> Questions:
     return {
         entity_relations.CHECK: Question(
             partial(store.relations.check, "cast_title", "cast_person"),
-            told=lambda checks: [(each.relation.name, each.dangling) for each in checks],
+            comparable=lambda checks: [(each.relation.name, each.dangling) for each in checks],
         ),
     }
 

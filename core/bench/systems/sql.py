@@ -146,7 +146,7 @@ def _build(ask: Ask, run: Callable[[str], object], column: str) -> Question:
     return Question(
         partial(run, f"CREATE INDEX items_{column} ON items ({column})"),
         before=partial(run, f"DROP INDEX IF EXISTS items_{column}"),
-        told=lambda _: ask(lowest),
+        comparable=lambda _: ask(lowest),
     )
 
 
@@ -270,7 +270,7 @@ class Related:
 
     def _built(self, person: int) -> Question:
         found = partial(self.ask, f"{ENTRIES} {IN_ORDER}", person)
-        return Question(self._index, before=self._drop, told=lambda _: found())
+        return Question(self._index, before=self._drop, comparable=lambda _: found())
 
     def _index(self) -> None:
         for table, column in entity_relations.INDEXED:

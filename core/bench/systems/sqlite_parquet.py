@@ -91,7 +91,7 @@ class BridgeQueries(QuestionBackend):
     def questions(self) -> Questions:
         rows: Any = self._ask("SELECT count(*) FROM trips")[0][0]
         return {
-            name: Question(partial(self._ask, text), told=means_to_sums if name == GROUP else None)
+            name: Question(partial(self._ask, text), comparable=means_to_sums if name == GROUP else None)
             for name, text in statements(rows, rowid="rowid")
         }
 

@@ -90,7 +90,7 @@ class ScriptBackend(QuestionBackend):
 
     def questions(self) -> Questions:
         steps = (operation.id for operation in self.workload.operations if operation.id != "load")
-        return {name: Question(partial(self._ask, name), told=as_rows) for name in steps}
+        return {name: Question(partial(self._ask, name), comparable=as_rows) for name in steps}
 
     def _ask(self, name: str) -> Any:
         with errors_with_line(self.file):

@@ -235,7 +235,7 @@ class FrameScans(QuestionBackend):
 
         of = owners(pq.read_metadata(self.file).num_rows)
         return {
-            scanned(name, what): Question(partial(self.find, name, what), of, told=self.comparable)
+            scanned(name, what): Question(partial(self.find, name, what), of, comparable=self.comparable)
             for name in SCANS
             for what in (KEYS, ROWS)
         }

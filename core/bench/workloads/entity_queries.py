@@ -284,12 +284,12 @@ class EntityQueries(QuestionBackend):
         asked = {
             "find_all": self._question(self.find_all),
             **{name: self._question(partial(self.matching, name)) for name in FILTERS},
-            "point": Question(self.named, names(self.count()), told=self._comparable),
+            "point": Question(self.named, names(self.count()), comparable=self._comparable),
             **{name: self._ordered(partial(self.page, keys)) for name, keys in SORTS.items()},
             **{by_offset(depth): self._by_offset(depth) for depth in DEPTHS},
             **{by_cursor(depth): self._by_cursor(depth) for depth in DEPTHS},
             "count": Question(self.count),
-            "group_by": Question(self.groups, told=self.as_groups),
+            "group_by": Question(self.groups, comparable=self.as_groups),
             "project_all": self._projection(COLUMNS),
             **{name: self._projection(columns) for name, columns in PROJECTIONS.items()},
             "sort_indexed": self._ordered(partial(self.page, INDEXED_ORDER), self.index_views),
@@ -297,10 +297,10 @@ class EntityQueries(QuestionBackend):
         return {name: question for name, question in asked.items() if name not in self.cannot}
 
     def _question(self, ask: Any) -> Question:
-        return Question(ask, told=self._comparable)
+        return Question(ask, comparable=self._comparable)
 
     def _ordered(self, ask: Any, before: Any = None) -> Question:
-        return Question(ask, before=before, told=partial(self._comparable, in_order=True))
+        return Question(ask, before=before, comparable=partial(self._comparable, in_order=True))
 
     def _by_offset(self, depth: int) -> Question:
         start = cache(lambda: page_start(depth, self.count()))
@@ -316,7 +316,7 @@ class EntityQueries(QuestionBackend):
 
     def _projection(self, columns: Sequence[str]) -> Question:
         told = partial(self._comparable, columns=columns)
-        return Question(partial(self.project, columns), before=self.reopen, told=told)
+        return Question(partial(self.project, columns), before=self.reopen, comparable=told)
 
     def _comparable(
         self, answer: Any, *_about: Any, columns: Sequence[str] = COLUMNS, in_order: bool = False

@@ -180,7 +180,7 @@ class TextBackend(QuestionBackend):
 
     def _search(self, asks: str, words: Words) -> Question:
         return Question(
-            partial(self._best, asks, words), words.turns(), told=partial(self._compared, asks, words)
+            partial(self._best, asks, words), words.turns(), comparable=partial(self._compared, asks, words)
         )
 
     def _after_commit(self, words: Words) -> Question:
@@ -190,7 +190,7 @@ class TextBackend(QuestionBackend):
             lambda _: self._best(AFTER_COMMIT, words, words.first),
             numbers,
             before=lambda: self.change(next(waiting)),
-            told=lambda answer, _: self._compared(AFTER_COMMIT, words, answer, words.first),
+            comparable=lambda answer, _: self._compared(AFTER_COMMIT, words, answer, words.first),
         )
 
     def _build(self, tokenizer: Any) -> Question:
@@ -199,7 +199,7 @@ class TextBackend(QuestionBackend):
         def comparable(_: Any) -> Any:
             return self._compared(COMMON, words, self._best(COMMON, words, words.first), words.first)
 
-        return Question(partial(self.build, tokenizer), before=self.drop, told=comparable)
+        return Question(partial(self.build, tokenizer), before=self.drop, comparable=comparable)
 
     def _best(self, asks: str, words: Words, number: int) -> Any:
         return self.best(asks, self._text(words, number))

@@ -140,4 +140,4 @@ def _untimed(works: Sequence[Callable[[], Any]], question: Question) -> Iterator
 
 
 def _comparable_digest(question: Question, answer: Any, about: tuple[Any, ...]) -> str:
-    return digest(answer if question.told is None else question.told(answer, *about))
+    return digest(answer if question.comparable is None else question.comparable(answer, *about))

@@ -489,7 +489,8 @@ class TaxiBackend(QuestionBackend):
 
     def questions(self) -> Mapping[str, Question]:
         return {
-            name: Question(partial(self.ask, name), told=partial(self._comparable, name)) for name in QUERIES
+            name: Question(partial(self.ask, name), comparable=partial(self._comparable, name))
+            for name in QUERIES
         }
 
     @abstractmethod
