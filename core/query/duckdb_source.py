@@ -79,10 +79,10 @@ class DecodedRows:
             return False
         forms = set()
         for file in self.files:
-            told, names = unchanged(file), self._names(file)
-            if not all(_is_plain(told, name, c.type) for name, c in zip(names, self.columns, strict=True)):
+            footer, names = unchanged(file), self._names(file)
+            if not all(_is_plain(footer, name, c.type) for name, c in zip(names, self.columns, strict=True)):
                 return False
-            forms.add(tuple(whole.is_coded(told, name) for name in names))
+            forms.add(tuple(whole.is_coded(footer, name) for name in names))
         return len(forms) == 1
 
     @cached_property
@@ -95,11 +95,13 @@ class DecodedRows:
         `Cancelled` is raised between row groups.
         """
         footers = [(unchanged(file), self._names(file)) for file in self.files]
-        missing = [(told, [n for n in names if whole.held(told, [n]) is None]) for told, names in footers]
-        if not _requested_before({(told, name) for told, names in missing for name in names}):
+        missing = [
+            (footer, [n for n in names if whole.held(footer, [n]) is None]) for footer, names in footers
+        ]
+        if not _requested_before({(footer, name) for footer, names in missing for name in names}):
             return False
-        for told, names in missing:
-            whole.decode_and_keep(told, names, job)
+        for footer, names in missing:
+            whole.decode_and_keep(footer, names, job)
         return True
 
     def _names(self, file: FileSegment) -> list[str]:
@@ -144,12 +146,12 @@ class Decodings:
 
 
 @lru_cache(4096)
-def _is_plain(told: Footer, name: str, kind: pa.DataType) -> bool:
+def _is_plain(footer: Footer, name: str, kind: pa.DataType) -> bool:
     """In a file without row groups nothing can be kept."""
     return bool(
-        told.num_rows
-        and whole.is_flat(told, name)
-        and told.schema.field(name).type.equals(kind)
+        footer.num_rows
+        and whole.is_flat(footer, name)
+        and footer.schema.field(name).type.equals(kind)
         and same_in_memory(kind)
     )
 
@@ -274,14 +276,14 @@ def _is_flattened(file: FileSegment, column: Column) -> bool:
 
 
 @lru_cache(4096)
-def _is_flat_in_duckdb(told: Footer, name: str) -> bool:
+def _is_flat_in_duckdb(footer: Footer, name: str) -> bool:
     """Whether DuckDB reads the column as another type: the items of lists that have no annotation, and one
     field, as that field."""
-    place, own = told.schema.get_field_index(name), sql_type(told.coarse_schema.field(name).type)
+    place, own = footer.schema.get_field_index(name), sql_type(footer.coarse_schema.field(name).type)
     if own is None:
         return False
-    path, hive = exp.array(exp.Literal.string(str(told.path))), _option("hive_partitioning", exp.false())
-    with engine.cursor(of=str(told.path)) as asked:
+    path, hive = exp.array(exp.Literal.string(str(footer.path))), _option("hive_partitioning", exp.false())
+    with engine.cursor(of=str(footer.path)) as asked:
         stored = asked.sql(exp.select("*").from_(exp.func("read_parquet", path, hive)).sql("duckdb")).types
         wanted = asked.sql(f"SELECT NULL::{own}").types
     return str(stored[place]) != str(wanted[0])
@@ -355,11 +357,11 @@ def _shape(segment: Segment, columns: Sequence[Column]) -> tuple[object, ...] | 
     """
     if isinstance(segment, MemorySegment):
         return None
-    told = unchanged(segment)
+    footer = unchanged(segment)
     names = [segment.names.get(c.key) for c in columns]
-    types = tuple((n, str(told.coarse_schema.field(n).type)) if n is not None else None for n in names)
+    types = tuple((n, str(footer.coarse_schema.field(n).type)) if n is not None else None for n in names)
     constant = tuple(c.key in segment.constants for c in columns)
-    return (told.ambiguous_layout, constant, *types)
+    return (footer.ambiguous_layout, constant, *types)
 
 
 def _files_query(

@@ -74,44 +74,44 @@ def may_be_misread(kind: pa.DataType) -> bool:
 
 
 @lru_cache(4096)
-def misreads(told: Footer, name: str) -> bool:
+def misreads(footer: Footer, name: str) -> bool:
     """Whether DuckDB 2.0 reads other values from the column of the file than Arrow, or none: it cuts the last
     digits off nanoseconds in the old form and of times that are adjusted to UTC, makes other times of odd
     ones in the old form, and has no byte streams of bytes of one length."""
-    int96 = told.int96 if name in told.int96_columns else None
-    if int96 is not None and (not int96.whole or (not int96.by_spark and _makes_other_times(told, name))):
+    int96 = footer.int96 if name in footer.int96_columns else None
+    if int96 is not None and (not int96.whole or (not int96.by_spark and _makes_other_times(footer, name))):
         return True
-    return any(_is_misread(told, place) for place in told.leaves_within(name))
+    return any(_is_misread(footer, place) for place in footer.leaves_within(name))
 
 
-def _makes_other_times(told: Footer, name: str) -> bool:
+def _makes_other_times(footer: Footer, name: str) -> bool:
     """Whether some time of a column that has 96 bits is another one in DuckDB than in Arrow.
 
     The nanoseconds of a day are a signed number to DuckDB alone, and of day 0 of the calendar, in 4714 BC,
     Arrow makes 1970. Nothing that Arrow makes of a time tells how it was stored, so both read the column,
     once.
     """
-    place, width = told.schema.get_field_index(name), len(told.schema.names)
+    place, width = footer.schema.get_field_index(name), len(footer.schema.names)
     names = ", ".join(f"f{number}" for number in range(width))
-    files = exp.array(exp.Literal.string(str(told.path))).sql("duckdb")
+    files = exp.array(exp.Literal.string(str(footer.path))).sql("duckdb")
     other = (
         f"SELECT 1 FROM read_parquet({files}, hive_partitioning = false) AS f({names})"
         f" POSITIONAL JOIN arrow AS a(value) WHERE f.f{place} IS DISTINCT FROM a.value LIMIT 1"
     )
     try:
-        with told.open() as file, engine.cursor(of=str(told.path)) as own:
+        with footer.open() as file, engine.cursor(of=str(footer.path)) as own:
             batches = (batch.select([name]) for batch in file.iter_batches(columns=[name]))
-            schema = pa.schema([told.schema.field(place)])
+            schema = pa.schema([footer.schema.field(place)])
             own.register("arrow", pa.RecordBatchReader.from_batches(schema, batches))
             return bool(own.execute(other).fetchall())
     except LamellaError:
         return True  # one of them cannot read it, or DuckDB not in Arrow's type: Arrow has the last word
 
 
-def is_adjusted_time(told: Footer, name: str) -> bool:
+def is_adjusted_time(footer: Footer, name: str) -> bool:
     """Whether the column, or something inside it, is a time of day adjusted to UTC, which DuckDB reads as one
     with an offset."""
-    leaves = (told.metadata.schema.column(place) for place in told.leaves_within(name))
+    leaves = (footer.metadata.schema.column(place) for place in footer.leaves_within(name))
     return any(_adjusted_unit(leaf) is not None for leaf in leaves)
 
 
@@ -178,10 +178,10 @@ def _is_misread_somewhere(kind: pa.DataType) -> bool:
     )
 
 
-def _is_misread(told: Footer, place: int) -> bool:
-    leaf = told.metadata.schema.column(place)
+def _is_misread(footer: Footer, place: int) -> bool:
+    leaf = footer.metadata.schema.column(place)
     if leaf.physical_type == "FIXED_LEN_BYTE_ARRAY":
-        groups = map(told.metadata.row_group, range(told.metadata.num_row_groups))
+        groups = map(footer.metadata.row_group, range(footer.metadata.num_row_groups))
         return any("BYTE_STREAM_SPLIT" in group.column(place).encodings for group in groups)
     return _adjusted_unit(leaf) == "nanoseconds"
 
@@ -190,8 +190,8 @@ def _adjusted_unit(leaf: pq.ColumnSchema) -> str | None:
     """The unit of a time of day that is adjusted to UTC."""
     if leaf.logical_type.type != "TIME":
         return None
-    told = json.loads(leaf.logical_type.to_json())
-    return str(told["timeUnit"]) if told["isAdjustedToUTC"] else None
+    annotation = json.loads(leaf.logical_type.to_json())
+    return str(annotation["timeUnit"]) if annotation["isAdjustedToUTC"] else None
 
 
 def _nested_sql_type(kind: pa.DataType) -> str | None:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, NoRoom, TookTooLong, shown
 from lamella.core.jobs import Job
-from lamella.core.processes import let_go_in_children, never_finalize
+from lamella.core.processes import call_after_fork, never_finalize
 
 INTERRUPT_EVERY_SECONDS = 0.02
 
@@ -243,7 +243,7 @@ class Engine:
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
         self.kept = CountedCache[Hashable, Any](MOST_KEPT)
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
@@ -296,7 +296,7 @@ class _ConfinedEngines:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[Confined, Engine] = OrderedDict()
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def engine(self, confined: Confined) -> Engine:
         """One with a memory limit of its own is not held."""

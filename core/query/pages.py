@@ -58,14 +58,14 @@ def parse_cursor(snapshot: Snapshot, cursor: str, keys: Sequence[SortKey]) -> Cu
     try:
         with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(cursor))) as stream:
             rows = stream.read_all()
-        told = json.loads(rows.schema.metadata[_SORT])
+        order = json.loads(rows.schema.metadata[_SORT])
         row_id, *values = [column[0] for column in rows.columns]
         kinds = [named(snapshot, key.column).type for key in keys]
     except (binascii.Error, ValueError, TypeError, KeyError, IndexError, OSError, pa.ArrowException) as error:
         raise BadData(
             f"{snapshot.name}: {shown(cursor)} is no cursor", fix="Give what the page before has as `next`"
         ) from error
-    if told != json.loads(_order_text(keys)):
+    if order != json.loads(_order_text(keys)):
         raise BadData(
             f"{snapshot.name}: the cursor is of pages in another order",
             fix="Keep the sort from page to page, or begin again without a cursor",
@@ -220,11 +220,11 @@ def page_by_id(
 
 def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: Job) -> Page:
     """`asked` is the query as JSON, so that a cursor of another one is refused."""
-    told = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    fingerprint = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
     with query_cursor(node.fields.place, job) as own:
         query = _ranked(node, QueryContext(own, job))
         if after is not None:
-            last = _parsed(after, told, node)
+            last = _parsed(after, fingerprint, node)
             own.register(_AFTER, last)
             query = query.join(_typed(last), join_type="cross").where(_behind(node.order))
         query = query.order_by(*(rank.sql for rank in node.order)).limit(number(size + 1))
@@ -235,7 +235,7 @@ def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: J
     rows, ranks = found.slice(0, size), found.select(range(len(node.fields.all), found.num_columns))
     values = from_duckdb(rows.select(range(len(node.fields.all))), node.fields.schema)
     return Page(
-        values, _cursor_text(ranks.slice(size - 1, 1), uuids, told) if found.num_rows > size else None
+        values, _cursor_text(ranks.slice(size - 1, 1), uuids, fingerprint) if found.num_rows > size else None
     )
 
 
@@ -275,15 +275,15 @@ def _typed(row: pa.Table) -> exp.Subquery:
     return exp.select(*values).from_(exp.Table(this=quoted(_AFTER))).subquery(_AFTER)
 
 
-def _cursor_text(row: pa.Table, uuids: list[bool], told: str) -> str:
+def _cursor_text(row: pa.Table, uuids: list[bool], fingerprint: str) -> str:
     sink = pa.BufferOutputStream()
-    noted = {_QUERY: told, _UUIDS: json.dumps(uuids)}
+    noted = {_QUERY: fingerprint, _UUIDS: json.dumps(uuids)}
     with pa.ipc.new_stream(sink, row.schema.with_metadata(noted)) as stream:
         stream.write_table(row)
     return base64.urlsafe_b64encode(sink.getvalue()).decode()
 
 
-def _parsed(after: str, told: str, node: Node) -> pa.Table:
+def _parsed(after: str, fingerprint: str, node: Node) -> pa.Table:
     try:
         with pa.ipc.open_stream(pa.py_buffer(base64.urlsafe_b64decode(after))) as stream:
             row = stream.read_all()
@@ -293,7 +293,7 @@ def _parsed(after: str, told: str, node: Node) -> pa.Table:
         raise BadData(
             f"{node.fields.place}: {shown(after)} is no cursor", fix="Give what the page before has as `next`"
         ) from error
-    if of != told:
+    if of != fingerprint:
         raise BadData(
             f"{node.fields.place}: the cursor is of another query", fix="Begin again without a cursor"
         )

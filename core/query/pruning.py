@@ -43,39 +43,39 @@ UNKNOWN, ALL_NULL = Extent(), Extent(values=False)
 
 def extents_of(segment: FileSegment, column: Column) -> list[Extent]:
     """Of a column, or of a field inside structs, by row group."""
-    told = unchanged(segment)
+    footer = unchanged(segment)
     name = segment.names.get(column.key)
     if name is None:
         constant = column.key in segment.constants
-        return [UNKNOWN if constant else ALL_NULL] * told.metadata.num_row_groups
-    return _of_column(told, name, column.path, column.type)
+        return [UNKNOWN if constant else ALL_NULL] * footer.metadata.num_row_groups
+    return _of_column(footer, name, column.path, column.type)
 
 
 @lru_cache(4096)
-def _of_column(told: Footer, name: str, path: tuple[str, ...], type_: pa.DataType) -> list[Extent]:
+def _of_column(footer: Footer, name: str, path: tuple[str, ...], type_: pa.DataType) -> list[Extent]:
     """By row group; unknown where the file holds another type, or one whose extremes are not exact."""
-    groups = [told.metadata.row_group(group) for group in range(told.metadata.num_row_groups)]
-    stored = type_at(told.schema.field(name).type, path)
+    groups = [footer.metadata.row_group(group) for group in range(footer.metadata.num_row_groups)]
+    stored = type_at(footer.schema.field(name).type, path)
     if stored is None:
         return [ALL_NULL for _ in groups]
     if not stored.equals(type_):
         return [UNKNOWN for _ in groups]
     if is_.is_struct(type_):
         leaves = [
-            place for inner in _leaves(type_, (name, *path)) if (place := _place(told, inner)) is not None
+            place for inner in _leaves(type_, (name, *path)) if (place := _place(footer, inner)) is not None
         ]
         return [Extent(nulls=not _some_has_no_null(group, leaves)) for group in groups]
-    place = _place(told, (name, *path))
-    if place is None or not _has_exact_extremes(type_, told.metadata.schema.column(place)):
+    place = _place(footer, (name, *path))
+    if place is None or not _has_exact_extremes(type_, footer.metadata.schema.column(place)):
         return [UNKNOWN for _ in groups]
     return [_extent(group.column(place)) for group in groups]
 
 
-def _place(told: Footer, path: tuple[str, ...]) -> int | None:
+def _place(footer: Footer, path: tuple[str, ...]) -> int | None:
     """Where the leaf is among the leaves; None where another has the same path, for names may hold points,
     and where its statistics are of items of lists, not of rows."""
-    schema, called = told.metadata.schema, ".".join(path)
-    places = [i for i in range(told.metadata.num_columns) if schema.column(i).path == called]
+    schema, called = footer.metadata.schema, ".".join(path)
+    places = [i for i in range(footer.metadata.num_columns) if schema.column(i).path == called]
     if len(places) != 1 or schema.column(places[0]).max_repetition_level:
         return None
     return places[0]
@@ -93,7 +93,7 @@ def _leaves(kind: pa.DataType, path: tuple[str, ...]) -> Iterator[tuple[str, ...
 def _some_has_no_null(group: pq.RowGroupMetaData, leaves: Sequence[int]) -> bool:
     """Where a struct is null, each of its fields is counted as null."""
     statistics = (group.column(leaf).statistics for leaf in leaves)
-    return any(told is not None and told.has_null_count and told.null_count == 0 for told in statistics)
+    return any(one is not None and one.has_null_count and one.null_count == 0 for one in statistics)
 
 
 def _has_exact_extremes(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
@@ -105,13 +105,17 @@ def _has_exact_extremes(type_: pa.DataType, leaf: pq.ColumnSchema) -> bool:
 
 
 def _extent(chunk: pq.ColumnChunkMetaData) -> Extent:
-    told = chunk.statistics
-    if told is None:
+    statistics = chunk.statistics
+    if statistics is None:
         return UNKNOWN
-    nulls = not told.has_null_count or told.null_count > 0
-    if told.has_null_count and told.null_count == chunk.num_values:
+    nulls = not statistics.has_null_count or statistics.null_count > 0
+    if statistics.has_null_count and statistics.null_count == chunk.num_values:
         return ALL_NULL
-    return Extent(told.min_raw, told.max_raw, nulls) if told.has_min_max else Extent(nulls=nulls)
+    return (
+        Extent(statistics.min_raw, statistics.max_raw, nulls)
+        if statistics.has_min_max
+        else Extent(nulls=nulls)
+    )
 
 
 _NUMBERS = (int, float, Fraction)

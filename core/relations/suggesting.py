@@ -82,7 +82,7 @@ LARGEST_ROWS = 2_000_000
 """Keys of several columns are looked for in tables of up to so many rows."""
 LEAST_SHARE, LEAST_SCORE = 0.5, 0.5
 ALMOST_UNIQUE = 0.99
-TELLING = 3
+FEWEST_VALUES = 3
 """So many different texts that are all in another column are no accident, numbers and dates may be."""
 
 _POINTING = {Kind.INTEGER, Kind.FLOAT, Kind.TEXT, Kind.BINARY, Kind.DATE, Kind.TIMESTAMP, Kind.OTHER}
@@ -122,7 +122,7 @@ def suggestions(
     snapshots: Sequence[Snapshot], declared: Collection[Relation], job: Job
 ) -> tuple[Suggestion, ...]:  # fmt: skip
     """The most likely first; none that is declared already, in this direction or the other."""
-    looked = [Looked(snapshot, job) for snapshot in snapshots]
+    looked = [ScannedTable(snapshot, job) for snapshot in snapshots]
     known = {_both_ways(r.from_table, r.from_columns, r.to_table, r.to_columns) for r in declared}
     found: list[Suggestion] = []
     for number, (one, other) in enumerate(_pairs(looked)):
@@ -137,7 +137,7 @@ def suggestions(
     return tuple(chosen.values())
 
 
-class Looked:
+class ScannedTable:
     """A table, and what was found out about its columns."""
 
     def __init__(self, snapshot: Snapshot, job: Job) -> None:
@@ -186,7 +186,7 @@ class Looked:
         return self.how_unique([column]) == 1.0
 
 
-def _pairs(looked: Sequence[Looked]) -> Iterator[tuple[Looked, Looked]]:
+def _pairs(looked: Sequence[ScannedTable]) -> Iterator[tuple[ScannedTable, ScannedTable]]:
     """Of tables with rows; each with itself too."""
     filled = [table for table in looked if table.snapshot.num_rows]
     yield from ((table, table) for table in filled)
@@ -202,7 +202,7 @@ def _best_by_column(found: Iterable[Suggestion]) -> list[Suggestion]:
     return list(best.values())
 
 
-def _of_one_column(one: Looked, other: Looked) -> Iterator[Suggestion]:
+def _of_one_column(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
     for column in one.pointing:
         for target in other.unique:
             if pa.types.is_nested(column.type) or (one is other and column.name == target.name):
@@ -214,13 +214,13 @@ def _of_one_column(one: Looked, other: Looked) -> Iterator[Suggestion]:
             if name < LEAST_SCORE and not speaking:
                 continue
             share, count = _overlap(one, [column], other, [target])
-            if share < LEAST_SHARE or (name < LEAST_SCORE and count < TELLING):
+            if share < LEAST_SHARE or (name < LEAST_SCORE and count < FEWEST_VALUES):
                 continue
             score = share * (0.7 + 0.3 * name if speaking else name)
             yield _suggestion(one, [column], other, [target], score, share, count, [reason] if name else [])
 
 
-def _of_several(one: Looked, other: Looked) -> Iterator[Suggestion]:
+def _of_several(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
     """Columns that are called alike in both tables, and tell the rows of the other only together."""
     theirs = {c.name: c for c in other.pointing if kind_of(c.type) in _POINTED_AT}
     shared = [
@@ -232,7 +232,7 @@ def _of_several(one: Looked, other: Looked) -> Iterator[Suggestion]:
     ]
     if one is other or len(shared) < 2 or other.snapshot.num_rows > LARGEST_ROWS:
         return
-    key = _telling(other, [target for _, target in shared])
+    key = _identifying_columns(other, [target for _, target in shared])
     columns = [column for column, target in shared if target in key]
     if len(key) > 1:
         share, count = _overlap(one, columns, other, key)
@@ -241,7 +241,7 @@ def _of_several(one: Looked, other: Looked) -> Iterator[Suggestion]:
             yield _suggestion(one, columns, other, key, 0.9 * share, share, count, [reason])
 
 
-def _telling(table: Looked, columns: list[Column]) -> list[Column]:
+def _identifying_columns(table: ScannedTable, columns: list[Column]) -> list[Column]:
     """As few of the columns as tell nearly all rows apart; none where all together do not."""
     if table.how_unique(columns) < ALMOST_UNIQUE:
         return []
@@ -254,7 +254,7 @@ def _telling(table: Looked, columns: list[Column]) -> list[Column]:
 
 
 def _overlap(
-    one: Looked, columns: Sequence[Column], other: Looked, targets: Sequence[Column]
+    one: ScannedTable, columns: Sequence[Column], other: ScannedTable, targets: Sequence[Column]
 ) -> tuple[float, int]:  # fmt: skip
     """How many of the different keys in the sample of `one` are in `other`, and how many keys those are."""
     sampled = one.sampled(columns)
@@ -270,14 +270,14 @@ def _overlap(
 
 
 def _suggestion(
-    one: Looked, columns: Sequence[Column], other: Looked, targets: Sequence[Column],
+    one: ScannedTable, columns: Sequence[Column], other: ScannedTable, targets: Sequence[Column],
     score: float, share: float, count: int, reasons: Sequence[str],
 ) -> Suggestion:  # fmt: skip
     """A share in words is never rounded up to all."""
     shown = "all" if share == 1.0 else f"{min(share, 0.999):.1%}"
-    told = f"{shown} of {count:,} different values are there"
+    overlap = f"{shown} of {count:,} different values are there"
     from_columns, to_columns = (tuple(c.name for c in cs) for cs in (columns, targets))
-    return Suggestion(one.name, from_columns, other.name, to_columns, score, share, (*reasons, told))
+    return Suggestion(one.name, from_columns, other.name, to_columns, score, share, (*reasons, overlap))
 
 
 def _both_ways(

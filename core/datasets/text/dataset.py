@@ -74,7 +74,7 @@ class TextDataset(Dataset):
         self.format = text.label + (f", {source.compression}" if source.compression else "")
         self.source, self.text = source, text
         self._entry, self._notes = entry, notes
-        self._filling, self._showing = threading.Lock(), threading.Lock()
+        self._fill_lock, self._snapshot_lock = threading.Lock(), threading.Lock()
         self._broken: FileProblem | None = None
         self._schema = schema
         rows = first.rename_columns([str(place) for place in range(first.num_columns)])
@@ -118,13 +118,13 @@ class TextDataset(Dataset):
         )
 
     def snapshot(self) -> Snapshot:
-        with self._showing:
+        with self._snapshot_lock:
             return self._shown
 
     def fill(self, job: Job) -> None:
         """Read the whole file into the cache. Raises `FileProblem` at the first row that cannot be
         understood; the rows before it stay readable."""
-        while not self._filling.acquire(timeout=_WAIT_SECONDS):
+        while not self._fill_lock.acquire(timeout=_WAIT_SECONDS):
             job.check()
         try:
             self._fill(job)
@@ -132,7 +132,7 @@ class TextDataset(Dataset):
             self._broken = problem
             raise
         finally:
-            self._filling.release()
+            self._fill_lock.release()
 
     def _fill(self, job: Job) -> None:
         entry = self._entry
@@ -186,7 +186,7 @@ class TextDataset(Dataset):
 
     def _show(self, snapshot: Snapshot) -> None:
         """Rows once shown stay: a pass that begins anew is shown when it has come as far."""
-        with self._showing:
+        with self._snapshot_lock:
             if snapshot.complete or snapshot.num_rows >= self._shown.num_rows:
                 self._shown = snapshot
 
@@ -317,6 +317,6 @@ def _plain_head(contents: Contents) -> bytes:
             head = raw.read(HEAD_BYTES)
     name, mark = find_encoding(head)
     try:
-        return characters(name, told=False).feed(head[mark:], final=False)
+        return characters(name, is_named=False).feed(head[mark:], final=False)
     except UnicodeDecodeError:
         return head

@@ -101,9 +101,9 @@ class Characters(Protocol):
         """Whole characters as UTF-8; raises `UnicodeDecodeError`."""
 
 
-def characters(encoding: str, told: bool) -> Characters:
-    """`told`: a person named the encoding, so nothing else is tried."""
-    return _Checked(lenient=not told) if encoding == UTF8 else _Converted(encoding)
+def characters(encoding: str, is_named: bool) -> Characters:
+    """`is_named`: a person named the encoding, so nothing else is tried."""
+    return _Checked(lenient=not is_named) if encoding == UTF8 else _Converted(encoding)
 
 
 class _Converted:

@@ -86,11 +86,14 @@ def column_types(
     """For each column of the answer the type of the table's column whose values it holds, None for what is
     computed, and for what cannot be told."""
     nothing: list[pa.DataType | None] = [None] * len(columns)
-    named = [c for told in tables.values() for c in told.columns if _is_named(c.name, statement)]
+    named = [c for snapshot in tables.values() for c in snapshot.columns if _is_named(c.name, statement)]
     otherwise = [c.name.lower() for c in named if changes_type(c.type)]
     if not _may_hand_on(statement.text, otherwise):
         return nothing
-    types = {name.casefold(): {c.name.lower(): c.type for c in told.columns} for name, told in tables.items()}
+    types = {
+        name.casefold(): {c.name.lower(): c.type for c in snapshot.columns}
+        for name, snapshot in tables.items()
+    }
     root = _scope(statement.text, types)
     if root is None:
         return nothing
@@ -163,7 +166,7 @@ def _renamed(named: exp.Expr | None, names: Sequence[str]) -> list[str]:
 
 
 Parameters = Sequence[Any] | Mapping[str, Any]
-Bound = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]
+TypedRelation = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]
 """A statement, and the types that columns of its answer keep."""
 
 
@@ -216,11 +219,11 @@ def _key(statement: Statement, tables: Mapping[str, Snapshot], asked: SqlRequest
     """
     if asked.parameters is not None or asked.files or not statement.groups:
         return None
-    return statement.text, *((view, told.name, told.token) for view, told in tables.items())
+    return statement.text, *((view, snapshot.name, snapshot.token) for view, snapshot in tables.items())
 
 
 def _answer(
-    own: PreparedCursor[Bound],
+    own: PreparedCursor[TypedRelation],
     statement: Statement,
     tables: Mapping[str, Snapshot],
     asked: SqlRequest,
@@ -232,12 +235,12 @@ def _answer(
 
 
 def _bound(
-    own: PreparedCursor[Bound],
+    own: PreparedCursor[TypedRelation],
     statement: Statement,
     tables: Mapping[str, Snapshot],
     asked: SqlRequest,
     job: Job,
-) -> Bound:
+) -> TypedRelation:
     """Over views of the columns that are named, or else, to say what is wrong, of all."""
     reads: Decodings | None = None
     for view, snapshot in tables.items():
