@@ -17,12 +17,12 @@ class Inherited(Protocol):
         """Called in the child, right after the fork, when no other thread runs."""
 
 
-_held: weakref.WeakSet[Inherited] = weakref.WeakSet()
+_listeners: weakref.WeakSet[Inherited] = weakref.WeakSet()
 
 
-def let_go_in_children(thing: Inherited) -> None:
+def call_after_fork(thing: Inherited) -> None:
     """Have `thing.forked()` called in every child that is forked from this process."""
-    _held.add(thing)
+    _listeners.add(thing)
 
 
 def never_finalize(thing: object) -> None:
@@ -31,7 +31,7 @@ def never_finalize(thing: object) -> None:
 
 
 def _in_child() -> None:
-    for thing in list(_held):
+    for thing in list(_listeners):
         thing.forked()
 
 
@@ -79,7 +79,7 @@ class FileLock:
     def __init__(self, path: Path, makes: bool = True) -> None:
         self._path, self._flags = path, os.O_RDWR | os.O_CREAT if makes else os.O_RDONLY
         self._handle: int | None = None
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def acquire(self, shared: bool = False) -> bool:
         """Whether the lock was free for the asking."""

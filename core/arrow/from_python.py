@@ -54,7 +54,7 @@ _SPAN_UNITS = {"W": "s", "D": "s", "h": "s", "m": "s"} | _FINE
 _PANDAS_NULLS = {"NaTType", "NAType"}
 
 
-def array_of(name: str, values: Sequence[Any], first: int) -> pa.Array:
+def column_array(name: str, values: Sequence[Any], first: int) -> pa.Array:
     """The values of the column, which begin with row `first`. Raises `BadData`."""
     if isinstance(values, np.ndarray) and values.dtype in _NUMPY:
         return _from_numpy(values)
@@ -297,18 +297,18 @@ def _in_plain_layout(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
         ) from error
 
 
-def aligned(data: Any) -> pa.Table:
+def to_table(data: Any) -> pa.Table:
     """All of `data` as one table: columns in order of first appearance, of the narrowest common type."""
-    return together(list(blocks(data)))
+    return concat_batches(list(blocks(data)))
 
 
-def together(found: Sequence[RowBatch]) -> pa.Table:
+def concat_batches(found: Sequence[RowBatch]) -> pa.Table:
     if len(found) == 1:
         return found[0].table()
-    schema = unified(block.schema for block in found)
+    schema = common_schema(block.schema for block in found)
     if not schema.names:
         return without_columns(sum(block.num_rows for block in found))
-    tables = [fitted(block.table(), schema) for block in found if block.num_rows]
+    tables = [cast_to_schema(block.table(), schema) for block in found if block.num_rows]
     return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
 
 
@@ -339,7 +339,7 @@ def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
         raise BadData("the columns differ in length", told, "Give every column one value for each row")
-    arrays = [array_of(str(name), values, 0) for name, values in columns.items()]
+    arrays = [column_array(str(name), values, 0) for name, values in columns.items()]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
 
 
@@ -412,7 +412,7 @@ def _chunk_table(rows: list[Row], first: int) -> pa.Table:
         return without_columns(len(rows))
     for name in columns:
         text_of(str(name), "the column name")
-    arrays = [array_of(name, values, first) for name, values in columns.items()]
+    arrays = [column_array(name, values, first) for name, values in columns.items()]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
 
 
@@ -432,7 +432,7 @@ def _refuse_duplicates(schema: pa.Schema) -> None:
         )
 
 
-def unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
+def common_schema(schemas: Iterable[pa.Schema]) -> pa.Schema:
     types: dict[str, pa.DataType] = {}
     for one in itertools.chain.from_iterable(schemas):
         have = types.get(one.name, pa.null())
@@ -446,18 +446,18 @@ def unified(schemas: Iterable[pa.Schema]) -> pa.Schema:
     return pa.schema(list(types.items()))
 
 
-def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def cast_to_schema(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """`table` with the columns of `schema`, in its order and types; null where it lacks one.
 
     Raises `BadData` where a value would not survive.
     """
     if table.schema.equals(schema):
         return table
-    columns = [_fitted_column(table, field) for field in schema]
+    columns = [_cast_column(table, field) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _fitted_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
+def _cast_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in table.column_names:
         return pa.chunked_array([pa.nulls(table.num_rows, field.type)])
     column = folded(table.column(field.name), field.type)
@@ -517,7 +517,7 @@ def repeatable(data: Any) -> Any:
 
 def partial_rows_of(found: Sequence[RowBatch], data: Any) -> PartialRows:
     """The same, of `repeatable` data whose blocks are there already."""
-    table = together(found)
+    table = concat_batches(found)
     documents = _documents(table.schema, data)
     if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
         return PartialRows(table, {}, documents)

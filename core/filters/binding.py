@@ -133,10 +133,10 @@ def gathered(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, 
             alike.append(condition)
         else:
             found[at] = condition
-    return tuple(_together(many, alike) if isinstance(alike, list) else alike for alike in found.values())
+    return tuple(_merge(many, alike) if isinstance(alike, list) else alike for alike in found.values())
 
 
-def _together(operator: str, conditions: list[Bound]) -> Filter:
+def _merge(operator: str, conditions: list[Bound]) -> Filter:
     first = conditions[0]
     if len(conditions) == 1:
         return first

@@ -40,7 +40,7 @@ from lamella.core.filters.values import (
 )
 
 
-def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
+def typed_array(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
     """`type_` is one that `core.filters.to_arrow` computes with: text, bytes, booleans, numbers,
     and decimals, whose values are unscaled whole numbers."""
     if types.is_large_string(type_):
@@ -59,7 +59,7 @@ def array_of(values: Sequence[Any], type_: pa.DataType) -> pa.Array:
 
 
 def scalar_of(value: Any, type_: pa.DataType) -> pa.Scalar:
-    return array_of([value], type_)[0]
+    return typed_array([value], type_)[0]
 
 
 def _variable(values: Sequence[bytes], type_: pa.DataType) -> pa.Array:
@@ -97,7 +97,7 @@ class Side:
 def compare_arrays(how: str, one: Side, other: Side) -> pa.BooleanArray:
     """Null where either is; columns of these types can be compared, or the other holds nothing but nulls."""
     if types.is_null(other.type):
-        return array_of([False] * len(one.values), pa.bool_())
+        return typed_array([False] * len(one.values), pa.bool_())
     kind = kind_of(one.type)
     if kind in NUMBERS:
         return _numbers(how, one, other)
@@ -283,7 +283,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         return self._where_valid(stops - starts == size)
 
     def always(self, answer: bool) -> pa.BooleanArray:
-        return pc.is_valid(self._array) if answer else array_of([False] * len(self._array), pa.bool_())
+        return pc.is_valid(self._array) if answer else typed_array([False] * len(self._array), pa.bool_())
 
     def is_null(self) -> pa.BooleanArray:
         return pc.is_null(self._array)
@@ -312,7 +312,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def _folded(self, value: Any) -> Any:
         if not self._ignore_case:
             return value
-        return pc.utf8_lower(array_of([value], pa.large_string()))[0].as_py()
+        return pc.utf8_lower(typed_array([value], pa.large_string()))[0].as_py()
 
     def _compare(self, how: str, value: Any) -> pa.BooleanArray:
         compared = self._memoized(("scalar", value), lambda: scalar_of(value, self._array.type))
@@ -329,17 +329,17 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def _value_set(self, values: Sequence[Any]) -> ValueSet:
         if self._kind in AS_THEY_ARE:
             folded = [self._folded(value) for value in values] if self._ignore_case else values
-            return ValueSet(array_of(folded, self._array.type))
+            return ValueSet(typed_array(folded, self._array.type))
         if self._kind is Kind.FLOAT:
             return self._wanted_floats(values)
-        return ValueSet(array_of(narrow_each(values, *value_range(self._type)), self._array.type))
+        return ValueSet(typed_array(narrow_each(values, *value_range(self._type)), self._array.type))
 
     def _wanted_floats(self, values: Sequence[Any]) -> ValueSet:
         narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
         numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
         plain = [number for number in numbers if not math.isnan(number)]
         zeros = [-0.0, 0.0] if 0.0 in plain else []
-        return ValueSet(array_of(plain + zeros, self._array.type), len(plain) < len(numbers))
+        return ValueSet(typed_array(plain + zeros, self._array.type), len(plain) < len(numbers))
 
     def _compare_float(self, how: str, value: Any) -> pa.BooleanArray:
         narrowed = narrow_float(how, value, float_width(self._type))
@@ -404,7 +404,7 @@ def mask(
     """
     batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches(ROWS_AT_ONCE)
     parts = [_mask(bound, batch, check) for batch in batches]
-    return pa.concat_arrays(parts) if parts else array_of([], pa.bool_())
+    return pa.concat_arrays(parts) if parts else typed_array([], pa.bool_())
 
 
 def _mask(bound: Filter, batch: pa.RecordBatch, check: Callable[[], None] | None) -> pa.BooleanArray:
@@ -474,7 +474,7 @@ def _test_dictionary(predicate: Bound, array: pa.DictionaryArray, find: Find) ->
     if len(distinct) > len(array):
         return _test(predicate, array.dictionary_decode(), find)
     tested = _test(predicate, pa.concat_arrays([distinct, pa.nulls(1, distinct.type)]), find)
-    null_place = array_of([len(distinct)], pa.int64())[0]
+    null_place = typed_array([len(distinct)], pa.int64())[0]
     return tested.take(pc.fill_null(array.indices.cast(pa.int64()), null_place))
 
 
@@ -482,7 +482,7 @@ def _branch(node: Branch, parts: list[pa.BooleanArray], num_rows: int) -> pa.Boo
     if isinstance(node, Not):
         return pc.invert(parts[0])
     if not parts:
-        return array_of([isinstance(node, And)] * num_rows, pa.bool_())
+        return typed_array([isinstance(node, And)] * num_rows, pa.bool_())
     join = pc.and_ if isinstance(node, And) else pc.or_
     result = parts[0]
     for part in parts[1:]:

@@ -38,7 +38,7 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Place:
+class IndexFolder:
     """Where the files of a table's indexes are: `folder` is theirs alone, and made when it is needed. Where a
     store may not be written, it is not `writable`."""
 
@@ -53,14 +53,14 @@ class Kind(Protocol):
         """The options, with those that were left out; raises `BadData` for columns and options that no index
         of the kind can have."""
 
-    def make(self, place: Place, index: Index, snapshot: Snapshot, job: Job) -> None:
+    def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
         """Write what is missing to find the rows of `snapshot`; called for a new index, and whenever the
         table's files changed. Cut short, it leaves what the next call goes on with."""
 
-    def drop(self, place: Place, index: Index) -> None:
+    def drop(self, place: IndexFolder, index: Index) -> None:
         """Remove the files of the index, whichever snapshots they are for."""
 
-    def problems(self, place: Place, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
+    def problems(self, place: IndexFolder, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
         """What is damaged, as sentences; `quick` looks at what files say of themselves, not at all of their
         bytes. What is missing is none: it is made when it is needed."""
 

@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.core.index import sorted as sorted_file
-from lamella.core.index.definition import Index, Place
+from lamella.core.index.definition import Index, IndexFolder
 from lamella.core.index.registry import kind_of
 from lamella.core.index.runs import NotServed
 from lamella.core.index.sorted import Sorted, SortedChanges
 from lamella.core.jobs import Job
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class IndexPlacement:
     `loose` are rows that no index holds yet, and where they begin.
     """
 
-    def __init__(self, place: Place, snapshot: Snapshot) -> None:
+    def __init__(self, place: IndexFolder, snapshot: Snapshot) -> None:
         starts = snapshot.segment_starts.tolist()
         placed = list(zip(starts, snapshot.segments, strict=False))
         self._place = place
@@ -99,7 +99,7 @@ class OpenIndexes:
     asked for: what it answers is true.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: IndexFolder) -> None:
         self.place = place
         self.listed: tuple[Index, ...] = ()
         self._sorted: frozenset[int] = frozenset()
@@ -108,7 +108,7 @@ class OpenIndexes:
         self._placed: WeakKeyDictionary[Snapshot, IndexPlacement] = WeakKeyDictionary()
         self.changes = SortedChanges()
         self._one_at_a_time = threading.Lock()
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def forked(self) -> None:
         """Whoever held the lock is not in the child."""

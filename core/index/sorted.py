@@ -23,7 +23,7 @@ from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import BadData, FileProblem
 from lamella.core.filters.kinds import COMPARABLE, COUNTED, Kind, kind_of, value_type
 from lamella.core.filters.to_arrow import ordered
-from lamella.core.index.definition import DRAFT, Index, Options, Place
+from lamella.core.index.definition import DRAFT, Index, IndexFolder, Options
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
 from lamella.core.scan.parquet_file import unchanged
@@ -281,7 +281,7 @@ FORMAT = 2
 KEY = b"lamella.sorted"
 
 
-def sorted_path(place: Place, segment: FileSegment, column: Column) -> Path:
+def sorted_path(place: IndexFolder, segment: FileSegment, column: Column) -> Path:
     """A column that was widened has a file of its own for each type."""
     kind = zlib.crc32(type_to_bytes(column.type))
     return place.folder / f"{segment.path.stem}.sorted-{column.key}-{kind:08x}"
@@ -390,7 +390,7 @@ class SortedKind:
             )
         return {}
 
-    def make(self, place: Place, index: Index, snapshot: Snapshot, job: Job) -> None:
+    def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
         files = list(_files(index, snapshot))
         for done, (segment, column) in enumerate(files):
             job.report(done, len(files), f"{snapshot.name}: {done:,} of {len(files):,} files indexed")
@@ -399,12 +399,12 @@ class SortedKind:
                 write_file(path, build_sorted(segment, column, job), segment, column)
         job.report(len(files), len(files))
 
-    def drop(self, place: Place, index: Index) -> None:
+    def drop(self, place: IndexFolder, index: Index) -> None:
         for path in place.folder.glob(f"*.{index.stem}-*"):
             if index.owns(path.name):
                 path.unlink(missing_ok=True)
 
-    def problems(self, place: Place, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
+    def problems(self, place: IndexFolder, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
         for segment, column in _files(index, snapshot):
             path = sorted_path(place, segment, column)
             try:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella.core.errors import DamagedFile
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.scan.checksums import checksum_of_open, has_page_checksums, wrong_page
 
 AT_ONCE_BYTES = 1 << 20
@@ -73,7 +73,7 @@ class FileRecord:
         """As an error; files without a remedy are somebody's own, who may read them all the same."""
         if self.remedy:
             return DamagedFile(path, "is damaged", why, self.remedy)
-        return DamagedFile(path, "is damaged", why, LOOK_ANYWAY, readable_anyway=True)
+        return DamagedFile(path, "is damaged", why, DAMAGED_FIX, readable_anyway=True)
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Checks:
         self.found: list[tuple[Path, str]] = []
         self.damages = 0
         self.forked()
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def forked(self) -> None:
         """A child has none of its parent's threads."""
@@ -201,7 +201,7 @@ class Checks:
 OTHER_BYTES = "It holds other bytes than were written: its checksum differs"
 OTHER_FOOTER = "Its footer is another than was written: the checksum differs"
 OTHER_PAGES = "Some of it are other bytes than were written: the checksum of a page differs"
-LOOK_ANYWAY = "Fetch or write the file again, or open it without looking at checksums"
+DAMAGED_FIX = "Fetch or write the file again, or open it without looking at checksums"
 
 _records: WeakValueDictionary[Identity, FileRecord] = WeakValueDictionary()
 _damaged = deque[FileRecord](maxlen=1024)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import pyarrow as pa
 
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.scan.parquet_file import OpenFile
 
 Task = TypeVar("Task")
@@ -117,7 +117,7 @@ class _Helpers:
 
     def __init__(self) -> None:
         self.forked()
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def forked(self) -> None:
         """A child has none of its parent's threads."""

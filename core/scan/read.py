@@ -183,14 +183,14 @@ def read_range(snapshot: Snapshot, first: int, stop: int, columns: Sequence[Colu
             for chunk in piece.stored_chunks(snapshot, columns, browsed)
         ]
         tables.append(finish(snapshot, low, high, columns, cut))
-    return _together(tables, columns)
+    return _concat(tables, columns)
 
 
 def read_rows(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Column]) -> pa.Table:
     """`count` live rows from live row `offset` on; fewer at the end."""
     count = min(count, snapshot.num_rows - offset)
     if count <= 0:
-        return _together([], columns)
+        return _concat([], columns)
     first, last = live_positions(snapshot, np.array([offset, offset + count - 1]))
     return read_range(snapshot, int(first), int(last) + 1, columns)
 
@@ -224,7 +224,7 @@ def live(
 def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> pa.Table:
     """The rows at these live positions, in the order given, pending changes applied."""
     if len(positions) == 0:
-        return _together([], columns)
+        return _concat([], columns)
     put_changes_together(snapshot, columns)
     sorted_already = bool(np.all(positions[1:] >= positions[:-1]))
     order = None if sorted_already else np.argsort(positions, kind="stable")
@@ -233,7 +233,7 @@ def take_rows(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Colum
     for number in np.flatnonzero(np.bincount(np.searchsorted(starts, ascending, side="right") - 1)).tolist():
         low, high = np.searchsorted(ascending, starts[number : number + 2])
         tables.append(_take_from(snapshot, number, ascending[low:high], columns))
-    together = _together(tables, columns)
+    together = _concat(tables, columns)
     return together if order is None else _in_order(together, order)
 
 
@@ -302,7 +302,7 @@ def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:
     return take(table, back)
 
 
-def _together(tables: list[pa.Table], columns: Sequence[Column]) -> pa.Table:
+def _concat(tables: list[pa.Table], columns: Sequence[Column]) -> pa.Table:
     if tables:
         return pa.concat_tables(tables)
     return pa.Table.from_batches([], schema_of(columns))

@@ -12,7 +12,14 @@ from sqlglot import exp
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.arrow.from_python import PartialRows, aligned, fitted, rows_at, together, unified
+from lamella.core.arrow.from_python import (
+    PartialRows,
+    cast_to_schema,
+    common_schema,
+    concat_batches,
+    rows_at,
+    to_table,
+)
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.sorted_ids import without
 from lamella.core.arrow.types import ID, exact_cast
@@ -56,7 +63,7 @@ from lamella.core.validation import text_of
 TakeIds = Callable[[int], int]
 
 
-def updated(
+def update_change(
     state: TableVersion, rows: PartialRows, on: Sequence[str], take_ids: TakeIds, message: str
 ) -> Change:
     """Rows found by `on` get the other columns' values, those that each of `rows` has."""
@@ -71,11 +78,11 @@ def updated(
     plan, values = fit_to_columns(state, found.table, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
-    values = completed(state, ids, plan, values, found.left_out)
+    values = complete_values(state, ids, plan, values, found.left_out)
     return Change(message, plan.applied(state.columns), cells=CellChanges(ids, plan.by_key(values)))
 
 
-def assigned(
+def assign_change(
     state: TableVersion, ids: np.ndarray, rows: PartialRows, take_ids: TakeIds, message: str
 ) -> Change:
     """The rows of `ids` (ascending) get the values of the one row that is given; what stays the same is no
@@ -92,7 +99,7 @@ def assigned(
     columns = [c for c in state.columns if c.name in found.column_names]
     held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
     new = dict(zip(found.column_names, map(in_one, found.columns), strict=True))
-    return replaced(state, ids, held, new, take_ids, message)
+    return replace_change(state, ids, held, new, take_ids, message)
 
 
 def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
@@ -100,14 +107,14 @@ def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
         refuse_odd_names(state.snapshot.name, names, {c.name: c.type for c in state.columns})
 
 
-def operated(
+def operator_change(
     state: TableVersion, ids: np.ndarray, found: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
     """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
     name, wanted = state.snapshot.name, set(columns_read(found))
     columns = [c for c in state.columns if c.name in wanted]
     held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
-    return replaced(state, ids, held, applied(found, held, len(ids), name), take_ids, message)
+    return replace_change(state, ids, held, applied(found, held, len(ids), name), take_ids, message)
 
 
 def _stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
@@ -117,7 +124,7 @@ def _stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Colum
     return [in_one(values) for values in take_rows(state.snapshot, positions, columns).columns]
 
 
-def replaced(
+def replace_change(
     state: TableVersion,
     ids: np.ndarray,
     held: Mapping[str, pa.Array],
@@ -152,7 +159,7 @@ def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> Par
     return merge_parts(rows, held, types, state.snapshot.name)
 
 
-def deleted(state: TableVersion, ids: np.ndarray, message: str) -> Change:
+def delete_change(state: TableVersion, ids: np.ndarray, message: str) -> Change:
     return Change(message, state.columns, deleted=ids)
 
 
@@ -189,7 +196,7 @@ def refuse_keys(name: str, on: Sequence[str]) -> None:
         raise BadData(f"{name}: column '{twice[0]}' is named twice in on=", fix="Name each column once")
 
 
-def completed(
+def complete_values(
     state: TableVersion,
     ids: np.ndarray,
     plan: ColumnPlan,
@@ -228,11 +235,11 @@ def refuse_missing_keys(name: str, rows: PartialRows, on: Sequence[str]) -> None
             )
 
 
-def _differ(held: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.ndarray:
+def _differ(current: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> np.ndarray:
     """Which rows any of the new values changes."""
     changed = np.zeros(len(next(iter(new.values()))), bool)
     for column, values in new.items():
-        now = held.get(column.name)
+        now = current.get(column.name)
         changed |= to_numpy(values.is_valid()) if now is None else differs(as_type(now, column.type), values)
     return changed
 
@@ -258,7 +265,7 @@ def _ascending_order(ids: np.ndarray) -> np.ndarray:
     return np.arange(len(ids)) if ascending else np.argsort(ids, kind="stable")
 
 
-def upserted(
+def upsert_change(
     state: TableVersion,
     rows: PartialRows,
     on: Sequence[str],
@@ -296,13 +303,13 @@ def _whole_rows(
     known = whole_values(state, found.ids, rows.take(found.keys).without(set_on_insert))
     new = rows.take(found.unknown)
     made = with_paths_inside(new.table, types, state.snapshot.name)
-    table = together([as_block(known.table), as_block(made)])
+    table = concat_batches([as_block(known.table), as_block(made)])
     count, more = len(found.ids), len(found.unknown)
     lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.left_out.items()}
     return PartialRows(table, lacks), Matches(found.ids, np.arange(count), np.arange(count, count + more))
 
 
-def inserted_instead(
+def insert_instead_change(
     state: TableVersion, where: Where, found: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
     """One new row for a condition that none meets: what it asks to be equal, changed by the operators."""
@@ -376,7 +383,7 @@ def _cells(
     if not len(ids) or others.issuperset(c.name for c in plan.columns):
         return None
     left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in others}
-    values = completed(state, ids, plan, rows_at(rows.table, places), left_out)
+    values = complete_values(state, ids, plan, rows_at(rows.table, places), left_out)
     kept = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
     return CellChanges(ids, kept)
 
@@ -394,7 +401,7 @@ def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job:
     snapshot = state.snapshot
     if text_of(keep, f"{snapshot.name}: keep") not in _KEPT:
         raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
-    columns = _compared(state, on)
+    columns = _compare_columns(state, on)
     with cursor(job, snapshot.name) as own:
         rows = relation(snapshot, columns, own, job=job)
         kept = _KEPT[keep](this=exp.column(POSITION, quoted=True))
@@ -406,14 +413,14 @@ def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job:
     return ids_at(state, without(live, positions))
 
 
-def _compared(state: TableVersion, on: Sequence[str] | None) -> tuple[Column, ...]:
+def _compare_columns(state: TableVersion, on: Sequence[str] | None) -> tuple[Column, ...]:
     columns = state.columns if on is None else state.snapshot.select(on)
     if not columns:
         raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
     return columns
 
 
-def integers_updated(state: TableVersion, row: IntegerRow, message: str) -> Change | None:
+def integer_update_change(state: TableVersion, row: IntegerRow, message: str) -> Change | None:
     """Like `updated`; None where the row has other columns than ones of such integers, or no `_id`."""
     if ID not in row.keys or len(row.keys) == 1:
         return None
@@ -431,7 +438,7 @@ Function = Callable[[pa.Table], Any]
 ROWS_AT_ONCE = 100_000
 
 
-def transformed(
+def transform_change(
     state: TableVersion,
     function: Function,
     columns: Iterable[str] | None,
@@ -442,7 +449,7 @@ def transformed(
 ) -> Change:
     """The rows that `where` chooses with the columns that `function` makes of theirs."""
     chosen = state.columns if columns is None else state.snapshot.select(columns)
-    made = _Transformed()
+    made = _TransformResult()
     for rows in _batches(state, chosen, where, job):
         job.check()
         _add(made, state, rows, len(chosen), function)
@@ -454,7 +461,7 @@ def transformed(
     return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(made.ids), cells))
 
 
-class _Transformed:
+class _TransformResult:
     """What the function made, of rows that it changed; `changed` are the columns it did."""
 
     def __init__(self) -> None:
@@ -490,9 +497,9 @@ class _Transformed:
             self._tables.append(values if len(rows) == len(ids) else take(values, rows))
 
     def table(self) -> pa.Table:
-        wanted = unified(table.schema for table in self._tables)
+        wanted = common_schema(table.schema for table in self._tables)
         schema = pa.schema([field for field in wanted if field.name in self.changed])
-        return pa.concat_tables([fitted(table, schema) for table in self._tables])
+        return pa.concat_tables([cast_to_schema(table, schema) for table in self._tables])
 
 
 def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
@@ -519,10 +526,10 @@ def _batches(
         yield take_rows(state.snapshot, positions[start : start + ROWS_AT_ONCE], wanted)
 
 
-def _add(made: _Transformed, state: TableVersion, rows: pa.Table, given: int, function: Function) -> None:
+def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, given: int, function: Function) -> None:
     ids = to_numpy(rows.column(rows.num_columns - 1))
     chosen = rows.select(range(given))
-    values = _called(state.snapshot.name, function, chosen, ids)
+    values = _call(state.snapshot.name, function, chosen, ids)
     made.look(chosen, values)
     held = _cells_before(state, rows, given, values.column_names, ids)
     differing = {}
@@ -548,10 +555,10 @@ def _cells_before(
     return {name: column.combine_chunks() for name, column in found.items()}
 
 
-def _called(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa.Table:
+def _call(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa.Table:
     where = f"the rows with {ID} {ids[0]} to {ids[-1]}"
     try:
-        values = aligned(function(rows))
+        values = to_table(function(rows))
     except Cancelled:
         raise
     except Exception as error:

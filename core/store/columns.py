@@ -334,18 +334,18 @@ def _refuse_misfit(segment: Segment, column: Column) -> None:
         if held is not None and exact_cast(held, column.type) is None:
             raise inexact(column.name, held.type, column.type)
     elif column.key in segment.names:
-        told = unchanged(segment)
-        kind = told.schema.field(segment.names[column.key]).type
-        if not (always_fits(kind, column.type) or _file_fits(segment, told, kind, column)):
+        footer = unchanged(segment)
+        kind = footer.schema.field(segment.names[column.key]).type
+        if not (always_fits(kind, column.type) or _file_fits(segment, footer, kind, column)):
             raise inexact(column.name, kind, column.type)
 
 
-def _file_fits(segment: FileSegment, told: Footer, kind: pa.DataType, column: Column) -> bool:
+def _file_fits(segment: FileSegment, footer: Footer, kind: pa.DataType, column: Column) -> bool:
     largest = _largest(kind, column.type)
-    if largest is not None and _all_within(told, segment.names[column.key], largest):
+    if largest is not None and _all_within(footer, segment.names[column.key], largest):
         return True
     stored = Column(column.name, kind, column.key)
-    groups = range(told.metadata.num_row_groups)
+    groups = range(footer.metadata.num_row_groups)
     chunks = (column_chunks(segment, group, [stored], into=None)[0] for group in groups)
     return all(exact_cast(chunk, column.type) is not None for chunk in chunks)
 
@@ -361,8 +361,8 @@ def _largest(kind: pa.DataType, wider: pa.DataType) -> int | None:
     return None
 
 
-def _all_within(told: Footer, name: str, largest: int) -> bool:
-    metadata = told.metadata
+def _all_within(footer: Footer, name: str, largest: int) -> bool:
+    metadata = footer.metadata
     leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
     places = [i for i, leaf in enumerate(leaves) if leaf.path == leaf.name == name]
     for group in range(metadata.num_row_groups):

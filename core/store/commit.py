@@ -16,7 +16,7 @@ import pyarrow as pa
 from lamella.core.arrow.sorted_ids import EMPTY, union
 from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import DamagedStore, StoreProblem, VersionConflict
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.snapshot import Column, stored_keys
 from lamella.core.store.catalog.queries import Catalog
@@ -77,12 +77,12 @@ class Change:
     unused_ids: range = range(0)
 
     @property
-    def updated(self) -> int:
+    def num_updated(self) -> int:
         return 0 if self.cells is None else len(self.cells.ids)
 
     def is_empty(self, columns: tuple[Column, ...], metadata: Metadata) -> bool:
         """Whether a table of these columns and metadata stays as it is."""
-        changed = bool(self.inserted or self.updated or len(self.deleted))
+        changed = bool(self.inserted or self.num_updated or len(self.deleted))
         return not changed and self.columns == columns and self.metadata in (None, metadata)
 
     @property
@@ -98,7 +98,7 @@ Entries = tuple[tuple[str, int], ...]
 class Rewrite:
     """Files for the segments they replace, and the pending entries that are in them altogether."""
 
-    replaced: tuple[SegmentEntry, ...]
+    old_segments: tuple[SegmentEntry, ...]
     files: tuple[WrittenFile, ...]
     contained: Entries
 
@@ -133,7 +133,7 @@ class CatalogEntries:
         after = {c.key: (place, c) for place, c in enumerate(change.columns)}
         differing = [key for key in after if before.get(key) != after[key]]
         ended = [key for key in before if key in differing or key not in after]
-        self._catalog.close("columns", [entries.pop(key) for key in ended], self._version)
+        self._catalog.end_entries("columns", [entries.pop(key) for key in ended], self._version)
         for key in differing:
             place, column = after[key]
             values = (key, column.name, type_to_bytes(column.type), place)
@@ -144,10 +144,10 @@ class CatalogEntries:
         """Enter what `change` says of the table and its columns, where it says something."""
         if change.metadata is None:
             return
-        held = {} if state is None else state.metadata_entries
+        entries = {} if state is None else state.metadata_entries
         before = {} if state is None else state.metadata
         ended = [key for key, value in before.items() if change.metadata.get(key) != value]
-        self._catalog.close("metadata", [held[key] for key in ended], self._version)
+        self._catalog.end_entries("metadata", [entries[key] for key in ended], self._version)
         for (column, name), value in change.metadata.items():
             if before.get((column, name)) != value:
                 self._add("metadata", (column, name, value))
@@ -156,8 +156,17 @@ class CatalogEntries:
         """Enter data files; `made` is the version whose pending cells they already hold. Their entries."""
         entries = []
         for file, path in zip(files, paths, strict=True):
-            told = (path, file.rows, file.first_id, file.last_id, file.size, file.names, file.checksum, made)
-            entries.append(self._add("data_files", told))
+            values = (
+                path,
+                file.rows,
+                file.first_id,
+                file.last_id,
+                file.size,
+                file.names,
+                file.checksum,
+                made,
+            )
+            entries.append(self._add("data_files", values))
             self._refuse_span(entries[-1], file)
         return entries
 
@@ -167,14 +176,14 @@ class CatalogEntries:
         if self._catalog.spans_others(entry, self._table_id, self._version, *ids):
             raise Overtaken(f"{file.path.name} spans rows of others")
 
-    def staged(self, staged: Staged, paths: list[str]) -> None:
+    def enter_staged(self, staged: Staged, paths: list[str]) -> None:
         """Enter the files of a change; `paths` are in the order of `Staged.all_files`."""
         own, changed = len(staged.files), len(staged.change_files)
         self.files(staged.files, paths[:own])
         self.given_ids += tuple(range(file.first_id, file.last_id + 1) for file in staged.files)
         self.change_files(staged.change_files, paths[own : own + changed], self._version)
         if staged.rewritten is not None:
-            self.replaced(staged.rewritten, paths[own + changed :])
+            self.replace_segments(staged.rewritten, paths[own + changed :])
 
     def change_files(self, files: tuple[WrittenFile, ...], paths: list[str], made: int) -> None:
         for file, path in zip(files, paths, strict=True):
@@ -204,16 +213,16 @@ class CatalogEntries:
         gone = _id_bytes(np.sort(ids))
         return self._add("deletions", (gone, checksum_of_bytes(gone)))
 
-    def replaced(self, rewritten: Rewrite, paths: list[str], made: int | None = None) -> list[int]:
+    def replace_segments(self, rewritten: Rewrite, paths: list[str], made: int | None = None) -> list[int]:
         """Enter the files of a rewrite in place of the segments and pending entries they hold, which is what
         was pending at version `made`, or at this one. The files' entries."""
-        self.ended((held.kind, held.entry) for held in rewritten.replaced)
-        self.ended(rewritten.contained)
+        self.end((each.kind, each.entry) for each in rewritten.old_segments)
+        self.end(rewritten.contained)
         return self.files(rewritten.files, paths, made=self._version if made is None else made)
 
-    def ended(self, entries: Iterable[tuple[str, int]]) -> None:
+    def end(self, entries: Iterable[tuple[str, int]]) -> None:
         for kind, entry in entries:
-            self._catalog.close(kind, [entry], self._version)
+            self._catalog.end_entries(kind, [entry], self._version)
 
     def _add(self, kind: str, values: tuple[object, ...]) -> int:
         return self._catalog.add(kind, self._table_id, self._version, values)
@@ -279,7 +288,7 @@ class Retries:
         self._catalog, self._reader = catalog, reader
         self._one_at_a_time = threading.RLock()
         self._building: set[int] = set()
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def forked(self) -> None:
         """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
@@ -328,7 +337,7 @@ class Retries:
     def in_turn(self) -> Iterator[None]:
         """Threads come one after the other, so that they need not start over. Who has the catalog's lock does
         not wait for those that wait for it."""
-        if self._catalog.together_here is not None:
+        if self._catalog.open_group is not None:
             yield
         else:
             with self._one_at_a_time:

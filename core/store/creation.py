@@ -242,7 +242,8 @@ def _enter(
         entry: transaction.add("columns", table_id, version, tuple(column.values()))
         for entry, column in original.columns.items()
     }
-    transaction.close("columns", [columns[e] for e in columns if e not in original.valid_columns], version)
+    ended = [columns[e] for e in columns if e not in original.valid_columns]
+    transaction.end_entries("columns", ended, version)
     for kind in VERSIONED.keys() - {"columns"}:
         for values in _of_copy(kind, original, columns, paths):
             transaction.add(kind, table_id, version, values)

@@ -68,8 +68,12 @@ def blocks(before: TableVersion, after: TableVersion) -> Iterator[DiffBlock]:
 
 def _ranges(before: TableVersion, after: TableVersion) -> list[tuple[int, int]]:
     """The ids of segments that only one of the versions has, as disjoint (first, last)."""
-    shared = {_identity(h) for h in before.held} & {_identity(h) for h in after.held}
-    own = sorted((h.first_id, h.last_id) for h in (*before.held, *after.held) if _identity(h) not in shared)
+    shared = {_identity(h) for h in before.segment_entries} & {_identity(h) for h in after.segment_entries}
+    own = sorted(
+        (h.first_id, h.last_id)
+        for h in (*before.segment_entries, *after.segment_entries)
+        if _identity(h) not in shared
+    )
     merged: list[tuple[int, int]] = []
     for first, last in own:
         if merged and first <= merged[-1][1]:
@@ -141,7 +145,7 @@ def _of_range(before: TableVersion, after: TableVersion, first: int, last: int) 
 
 def _walk(state: TableVersion, first: int, last: int) -> Iterator[_Rows]:
     """The live rows of the segments that lie in a range of ids, a row group at a time."""
-    inside = [i for i, h in enumerate(state.held) if first <= h.first_id and h.last_id <= last]
+    inside = [i for i, h in enumerate(state.segment_entries) if first <= h.first_id and h.last_id <= last]
     if not inside:
         return
     starts = state.snapshot.segment_starts

@@ -78,7 +78,7 @@ class Layout:
     @contextmanager
     def stage(self) -> Iterator[Staging]:
         """A staging folder that is gone after the block, with whatever was not published from it."""
-        outer: Staging | None = getattr(self._thread, "together", None)
+        outer: Staging | None = getattr(self._thread, "group", None)
         if outer is not None:
             yield outer.part()
             return
@@ -100,14 +100,14 @@ class Layout:
             lock.release()
 
     @contextmanager
-    def stage_together(self) -> Iterator[Staging]:
+    def stage_group(self) -> Iterator[Staging]:
         """What this thread stages in the block is kept from sweeps to its end, and can be withdrawn whole."""
         with self.stage() as staging:
-            outer, self._thread.together = getattr(self._thread, "together", None), staging
+            outer, self._thread.group = getattr(self._thread, "group", None), staging
             try:
                 yield staging
             finally:
-                self._thread.together = outer
+                self._thread.group = outer
 
     def sweep(self, known: Callable[[], set[str]], forget: Callable[[], None] | None = None) -> list[int]:
         """Remove staging folders and data files that nobody knows, unless somebody is staging; `forget` is

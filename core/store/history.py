@@ -97,7 +97,7 @@ def undo_target(commits: Sequence[Commit]) -> Commit | None:
     A commit that made the table is taken back as part of a transaction alone."""
     by_version = {c.version: c for c in commits}
     newest = _origin(by_version, commits[-1])
-    first = _together(commits, newest)[0]
+    first = _commits_of_group(commits, newest)[0]
     made_here = _makes_table(first) and first.transaction_id is not None
     known = first.version - 1 in by_version or made_here
     return newest if newest.kind not in FOLLOWS and known else None
@@ -129,7 +129,7 @@ def newest_change(commits: Sequence[Commit]) -> Commit:
 def undo_of(commits: Sequence[Commit], undone: Commit) -> Restored:
     """What undoing this commit, with all of its transaction, restores."""
     by_version = {c.version: c for c in commits}
-    made = _together(commits, undone)
+    made = _commits_of_group(commits, undone)
     inserted, updated, deleted = _counts(made)
     if _makes_table(made[0]):
         return Restored(NOTHING, undone.message, (deleted, updated, inserted))
@@ -138,14 +138,14 @@ def undo_of(commits: Sequence[Commit], undone: Commit) -> Restored:
 
 
 def brought_back(commits: Sequence[Commit], redone: Commit) -> Restored:
-    return Restored(redone.version, redone.message, _counts(_together(commits, redone)))
+    return Restored(redone.version, redone.message, _counts(_commits_of_group(commits, redone)))
 
 
 def _makes_table(commit: Commit) -> bool:
     return commit.kind == "create"
 
 
-def _together(commits: Sequence[Commit], commit: Commit) -> list[Commit]:
+def _commits_of_group(commits: Sequence[Commit], commit: Commit) -> list[Commit]:
     """The commits of this one's transaction, this one last."""
     if commit.transaction_id is None:
         return [commit]
@@ -296,8 +296,8 @@ class History:
         found = find(commits)
         if found is None:
             raise StoreProblem(f"{self._name}: there is nothing to {kind}")
-        together = self._catalog.together_here
-        if found.transaction_id is not None and together is None:
+        group = self._catalog.open_group
+        if found.transaction_id is not None and group is None:
             raise StoreProblem(
                 f"{self._name}: it was changed together with other tables in this moment",
                 fix=f"See its history, and {kind} again",
@@ -310,7 +310,7 @@ _STEPS: dict[
 ] = {"undo": (undo_target, undo_of), "redo": (redo_target, brought_back)}
 
 
-def step_together(kind: str, histories: Mapping[int, History], asked: History, number: int) -> Commit:
+def step_group(kind: str, histories: Mapping[int, History], asked: History, number: int) -> Commit:
     """Undo or redo a transaction on all of its tables, inside one; the commit of the table that was asked.
 
     `histories` are those of the tables, by their ids. Raises `StoreProblem` naming the table that does not

@@ -19,7 +19,7 @@ from lamella.core.arrow.arrays import in_one
 from lamella.core.arrow.sorted_ids import union
 from lamella.core.errors import BadData, Cancelled, LamellaError
 from lamella.core.jobs import Job
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.scan.parquet_file import unchanged
 from lamella.core.scan.read import in_memory
 from lamella.core.scan.row_ids import ID_COLUMN
@@ -84,7 +84,9 @@ class Tidier:
 
     def flush(self, state: TableVersion, job: Job) -> None:
         """Pending rows become data files, pending cells change files; deletions stay in the catalog."""
-        loose = np.array([i for i, h in enumerate(state.held) if h.kind == "pending_rows"], np.int64)
+        loose = np.array(
+            [i for i, h in enumerate(state.segment_entries) if h.kind == "pending_rows"], np.int64
+        )
         merged = [_merged(state, run, besides=loose) for run in _runs(state)]
         if not len(loose) and not merged:
             return
@@ -93,10 +95,10 @@ class Tidier:
             rows = self._rewritten(state, loose, staging, job)
             files = [(write_cells(c, columns, staging), c.made) for m in merged for c in m.cells]
             with self._committing(state, staging) as catalog_entries:
-                catalog_entries.replaced(
+                catalog_entries.replace_segments(
                     rows, staging.publish([f.path for f in rows.files], state.row.folder)
                 )
-                catalog_entries.ended(key for m in merged for key in m.entries if key not in rows.contained)
+                catalog_entries.end(key for m in merged for key in m.entries if key not in rows.contained)
                 for group, made in files:
                     paths = staging.publish([f.path for f in group], state.row.folder)
                     catalog_entries.change_files(group, paths, made)
@@ -108,14 +110,14 @@ class Tidier:
         gone = _tail(list(state.deletions), [len(ids) for ids in state.deletions.values()])
         with self._committing(state) as catalog_entries:
             if len(gone) > 1:
-                catalog_entries.ended(("deletions", entry) for entry in gone)
+                catalog_entries.end(("deletions", entry) for entry in gone)
                 catalog_entries.deletions(union(*(state.deletions[entry] for entry in gone)))
             for merged in (_merged(state, run) for run in tails if len(run) > 1):
-                catalog_entries.ended(merged.entries)
+                catalog_entries.end(merged.entries)
                 for held in merged.cells:
                     catalog_entries.cells(held, state.column_entries)
             for run in (run for run in loose if len(run) > 1):
-                catalog_entries.ended((h.kind, h.entry) for h in run)
+                catalog_entries.end((h.kind, h.entry) for h in run)
                 count, values = sum(h.segment.num_rows for h in run), _joined(run, state.columns)
                 catalog_entries.merged_rows(run[0].first_id, values, count, state.column_entries)
 
@@ -135,9 +137,9 @@ class Tidier:
         with self._layout.stage() as staging:
             rewritten = self._rewritten(state, segments, staging, job, shape)
             paths = staging.publish([f.path for f in rewritten.files], state.row.folder)
-            still = partial(version_holding, self._catalog, state, rewritten.replaced)
+            still = partial(version_holding, self._catalog, state, rewritten.old_segments)
             with self._committing(state, staging, still) as catalog_entries:
-                return catalog_entries.replaced(rewritten, paths, made=state.version)
+                return catalog_entries.replace_segments(rewritten, paths, made=state.version)
 
     def under_way(self) -> IdsUnderWay:
         return self._catalog.ids_under_way(self._table_id)
@@ -173,7 +175,7 @@ class Tidier:
 
 
 def _loose(state: TableVersion) -> list[SegmentEntry]:
-    return [h for h in state.held if h.kind == "pending_rows"]
+    return [h for h in state.segment_entries if h.kind == "pending_rows"]
 
 
 def _runs(state: TableVersion) -> list[list[tuple[str, int]]]:
@@ -184,7 +186,7 @@ def _runs(state: TableVersion) -> list[list[tuple[str, int]]]:
 
 def _merged(state: TableVersion, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
     """The cells of a run that count still, except those of the segments numbered `besides`."""
-    segments = [state.held[i] for i in besides]
+    segments = [state.segment_entries[i] for i in besides]
     held = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
     made = max(state.cells[key].made for key in run)
     cells = latest([c for c in held if len(c.ids)], state.columns)
@@ -244,7 +246,7 @@ class Upkeep:
         self._catalog, self._table_id, self._reader, self._retries = catalog, table_id, reader, retries
         self._tidier = Tidier(catalog, layout, table_id)
         self._changed = False
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def forked(self) -> None:
         """What was changed is the parent's to look after."""
@@ -266,7 +268,7 @@ class Upkeep:
 
     def index_new_files(self, job: Job) -> None:
         """Make what indexes lack for the files of the newest version; whatever fails, the version stands."""
-        if self._catalog.together_here is not None or not self._reader.indexes.listed:
+        if self._catalog.open_group is not None or not self._reader.indexes.listed:
             return
         try:
             self._reader.indexes.keep_up(self._reader.current().snapshot, job)
@@ -290,7 +292,7 @@ class Upkeep:
     def _tidy_by(
         self, wanted: Callable[[TableVersion], Tidying | None], job: Job, version: int | None = None
     ) -> None:
-        if self._catalog.together_here is not None:
+        if self._catalog.open_group is not None:
             return
         try:
             if wanted(self._reader.version_at(version) or self._reader.current()):
@@ -349,7 +351,7 @@ class Compactor:
         all is in order. Between segments of one file no ids are `under_way`."""
         pending = set(segments_with_pending(state).tolist())
         for pack in _packs(state, self.shape.rows_a_file, self._before, under_way):
-            if len(pack) > 1 or self._needs(state, state.held[pack[0]], pack[0] in pending):
+            if len(pack) > 1 or self._needs(state, state.segment_entries[pack[0]], pack[0] in pending):
                 return np.array(pack, np.int64)
         return None
 
@@ -374,7 +376,7 @@ def nullable_after(state: TableVersion, segments: np.ndarray) -> frozenset[int]:
     """Keys of the columns that may hold a null in what is left of these segments."""
     read = segments[_live_rows(state)[segments] > 0]
     nullable = {c.key for c in state.columns if _may_gain_null(state, read, c.key)}
-    for held in (state.held[number] for number in read):
+    for held in (state.segment_entries[number] for number in read):
         nullable.update(_with_nulls(held.segment, {c.key for c in state.columns} - nullable))
     return frozenset(nullable)
 
@@ -384,7 +386,7 @@ def _packs(state: TableVersion, most: int, before: int, under_way: IdsUnderWay) 
     live = _live_rows(state)
     pack: list[int] = []
     rows = 0
-    for number, held in enumerate(state.held):
+    for number, held in enumerate(state.segment_entries):
         if held.first_id >= before:
             break
         if pack and (rows + live[number] > most or apart(state, number, under_way)):

@@ -142,7 +142,7 @@ class Vacuum:
 
     def _forget(self, transaction: Transaction) -> None:
         for table in self._catalog.tables():
-            transaction.retention.forget(table.table_id, oldest=0)
+            transaction.removal.forget(table.table_id, oldest=0)
 
     def remove(self, wait: bool = True) -> VacuumReport:
         """Remove the files that were taken out of the catalog, as far as nobody needs them."""
@@ -182,7 +182,7 @@ class Vacuum:
         """What is not crossed off is found gone the next time."""
         try:
             with self._catalog.transaction(wait) as transaction:
-                transaction.retention.cross_off(numbers)
+                transaction.removal.cross_off(numbers)
         except StoreBusy as busy:
             log.info("files that are gone stay on the list: %s", busy)
 
@@ -320,7 +320,7 @@ def expire(catalog: Catalog, table_id: int, policy: Policy, dry_run: bool) -> Ex
 
     def let_go(transaction: Transaction) -> ExpireReport:
         plan = _plan(catalog, table_id, policy)
-        transaction.retention.forget(table_id, plan.oldest)
+        transaction.removal.forget(table_id, plan.oldest)
         return plan
 
     return catalog.give_back(let_go)

@@ -61,7 +61,7 @@ def rewrite(
     files: list[WrittenFile] = []
     for first, last in _runs(state, segments, under_way):
         files += write_files(_live_tables(after, columns, first, last, job), columns, staging, shape=shape)
-    replaced = tuple(state.held[i] for i in segments)
+    replaced = tuple(state.segment_entries[i] for i in segments)
     return Rewrite(replaced, tuple(files), contained(state, replaced))
 
 
@@ -86,7 +86,7 @@ def segments_with_pending(state: TableVersion) -> np.ndarray:
     """Numbers of the segments that are not all there is to know of their rows."""
     touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
     changed = segments_of(state, union(*touched))
-    loose = [i for i, held in enumerate(state.held) if held.kind == "pending_rows"]
+    loose = [i for i, held in enumerate(state.segment_entries) if held.kind == "pending_rows"]
     return union(changed, np.array(loose, np.int64))
 
 
@@ -112,7 +112,9 @@ def _runs(state: TableVersion, numbers: np.ndarray, under_way: IdsUnderWay) -> l
 
 def apart(state: TableVersion, number: int, under_way: IdsUnderWay) -> bool:
     """Whether rows may still come between a segment and the one before it."""
-    return lie_between(under_way, state.held[number - 1].last_id, state.held[number].first_id)
+    return lie_between(
+        under_way, state.segment_entries[number - 1].last_id, state.segment_entries[number].first_id
+    )
 
 
 def contained(state: TableVersion, replaced: tuple[SegmentEntry, ...]) -> Entries:
@@ -137,33 +139,33 @@ MOST_CHANGED_ROWS = 4_000_000
 MOST_CHANGED_CELLS = 32_000_000
 
 
-class Place(Enum):
+class Storage(Enum):
     CATALOG = auto()
     CHANGE_FILES = auto()
     DATA_FILES = auto()
 
 
-def place(state: TableVersion, change: Change) -> Place:
+def storage_of(state: TableVersion, change: Change) -> Storage:
     """Where the changed cells and deletions go; rows that are new are placed by how many they are."""
-    cells = 0 if change.cells is None else change.updated * len(change.cells.values)
-    few = change.updated <= SMALL_ROWS and cells <= SMALL_CELLS
+    cells = 0 if change.cells is None else change.num_updated * len(change.cells.values)
+    few = change.num_updated <= SMALL_ROWS and cells <= SMALL_CELLS
     if few and len(change.deleted) <= SMALL_ROWS:
-        return Place.CATALOG
+        return Storage.CATALOG
     rows = _rows_of(state, segments_of(state, change.touched))
     if len(change.deleted) > LARGE_SHARE * rows or cells > LARGE_SHARE * rows * (1 + len(change.columns)):
-        return Place.DATA_FILES
+        return Storage.DATA_FILES
     if few:
-        return Place.CATALOG
-    return Place.CHANGE_FILES if _may_lie_over(state, change.updated, cells) else Place.DATA_FILES
+        return Storage.CATALOG
+    return Storage.CHANGE_FILES if _may_lie_over(state, change.num_updated, cells) else Storage.DATA_FILES
 
 
 def stage(
-    state: TableVersion, change: Change, where: Place, staging: Staging, job: Job, under_way: IdsUnderWay
+    state: TableVersion, change: Change, where: Storage, staging: Staging, job: Job, under_way: IdsUnderWay
 ) -> Staged:
-    if where is Place.CHANGE_FILES and change.cells is not None:
+    if where is Storage.CHANGE_FILES and change.cells is not None:
         columns = {c.key: c for c in change.columns}
         return Staged(change.files, change_files=write_cells(change.cells, columns, staging))
-    if where is Place.DATA_FILES:
+    if where is Storage.DATA_FILES:
         segments = segments_of(state, change.touched)
         applied = Applied((ID_COLUMN, *change.columns), change.cells, change.deleted)
         made = rewrite(state, segments, applied, staging, job, under_way=under_way)
@@ -172,7 +174,7 @@ def stage(
 
 
 def _rows_of(state: TableVersion, segments: np.ndarray) -> int:
-    return sum(state.held[i].segment.num_rows for i in segments)
+    return sum(state.segment_entries[i].segment.num_rows for i in segments)
 
 
 def _may_lie_over(state: TableVersion, rows: int, cells: int) -> bool:
@@ -225,7 +227,7 @@ def stage_replacement(
             return None
         files = tuple(encoder.finish())
     ids = cover.ids
-    held = tuple(state.held[i] for i in segments_of(state, ids))
+    held = tuple(state.segment_entries[i] for i in segments_of(state, ids))
     return Replacement(ids, Rewrite(held, files, contained(state, held)))
 
 

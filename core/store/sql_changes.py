@@ -13,12 +13,12 @@ from lamella.core.errors import BadSql, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.query.sql.changes import ChangeStatement
 from lamella.core.store.commit import Commit
-from lamella.core.store.table import Table, Tables
+from lamella.core.store.table import Table, TableStore
 
 Answer = Callable[[str], pa.Table]
 
 
-def change(store: Tables, asked: ChangeStatement, answer: Answer, message: str, job: Job) -> pa.Table:
+def change(store: TableStore, asked: ChangeStatement, answer: Answer, message: str, job: Job) -> pa.Table:
     """Make the change, and tell as one row what it was: table, version, inserted, updated, deleted.
 
     `answer` gives the rows of a question. What is read for a change and the change are one step: others who
@@ -32,7 +32,7 @@ def change(store: Tables, asked: ChangeStatement, answer: Answer, message: str, 
         return _commit_row(_MADE[asked.kind](table, asked, answer(asked.question), message, job))
 
 
-def _table(store: Tables, name: str) -> Table:
+def _table(store: TableStore, name: str) -> Table:
     """SQL does not tell upper from lower case in names."""
     alike = [known for known in store.tables if known.casefold() == name.casefold()]
     return store[alike[0] if len(alike) == 1 and name not in store.tables else name]

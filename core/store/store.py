@@ -21,11 +21,11 @@ from lamella.core.store.backup import Backup, back_up, restore
 from lamella.core.store.catalog.access import Reserve
 from lamella.core.store.catalog.connection import BUSY_SECONDS, no_room
 from lamella.core.store.catalog.queries import Catalog, TableRow
-from lamella.core.store.catalog.transaction import TakenBack, Together
+from lamella.core.store.catalog.transaction import CommitGroup, OnRollback
 from lamella.core.store.commit import Commit
 from lamella.core.store.creation import copy_table
 from lamella.core.store.folder import Layout, Readers
-from lamella.core.store.history import step_together
+from lamella.core.store.history import step_group
 from lamella.core.store.maintenance import Compaction
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
 from lamella.core.store.relations import StoreRelations
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def committed_together(
-    catalog: Catalog, layout: Layout, message: str, taken_back: TakenBack
-) -> Iterator[Together]:
+def commit_group(
+    catalog: Catalog, layout: Layout, message: str, on_rollback: OnRollback
+) -> Iterator[CommitGroup]:
     """What the calling thread commits in the block. Files are withdrawn unless the catalog names them."""
-    with layout.stage_together() as staging:
+    with layout.stage_group() as staging:
         try:
-            with catalog.together(message, taken_back) as together:
-                yield together
+            with catalog.commit_group(message, on_rollback) as group:
+                yield group
         except BaseException:
             staging.withdraw(besides=catalog.known_paths())
             raise
@@ -130,7 +130,7 @@ class Store:
 
     @property
     def relations(self) -> StoreRelations:
-        """How its tables belong together."""
+        """How its tables belong group."""
         return self._relations
 
     @property
@@ -197,15 +197,15 @@ class Store:
         table = self._open.get(table_id)
         if table is not None:
             table._refuse_inside_change()
-        self._catalog.give_back(lambda transaction: transaction.retention.drop_table(table_id))
+        self._catalog.give_back(lambda transaction: transaction.removal.drop_table(table_id))
         self._open.pop(table_id, None)
         if table is not None:
             table._let_go()
-        together = self._catalog.together_here
-        if together is None:
+        group = self._catalog.open_group
+        if group is None:
             self._remove_files()
         else:
-            together.drops = True
+            group.drops = True
 
     def copy_table(self, old: str, new: str) -> Table:
         """A table of the same rows, columns and metadata, whose history begins with the copy.
@@ -231,18 +231,18 @@ class Store:
         """Everything that this thread commits in the block, to any tables, happens at once at its end, or not
         at all when an exception leaves it. Only this thread sees it before.
 
-        Its commits have one `transaction_id`, and the message where one is given; they are undone together.
+        Its commits have one `transaction_id`, and the message where one is given; they are undone group.
         A block inside another is a part of it, which an exception that is caught outside takes back alone.
         Others who write have to wait meanwhile, so do slow things before.
         """
         if self.read_only:
             raise self._read_only()
         text_of(message, "the message")
-        joins = self._catalog.together_here is not None
-        with committed_together(self._catalog, self._layout, message, self._roll_back) as together:
+        joins = self._catalog.open_group is not None
+        with commit_group(self._catalog, self._layout, message, self._roll_back) as group:
             yield
         if not joins:
-            self._after(together)
+            self._after(group)
 
     def backup(self, path: str | Path, link: bool = False, job: Job | None = None) -> Backup:
         """Copy the store as it is at this moment to a new folder, while others go on writing.
@@ -310,24 +310,24 @@ class Store:
     def _rows_at(self, name: str, when: When | None) -> TableVersion:
         return self[name]._state(when)
 
-    def _step_together(self, table_id: int, kind: str, transaction_id: int) -> Commit:
+    def _step_group(self, table_id: int, kind: str, transaction_id: int) -> Commit:
         """Undo or redo a transaction on all of its tables; the commit of the one that was asked."""
         with self.transaction():
-            together, asked = self._catalog.together_here, self._table(table_id).history
-            if together is not None and together.number == transaction_id:
+            group, asked = self._catalog.open_group, self._table(table_id).history
+            if group is not None and group.number == transaction_id:
                 raise StoreProblem(
                     f"{self._table(table_id).name}: a transaction cannot {kind} what it did itself",
                     fix="Leave its block by an exception, and nothing of it happens",
                 )
             numbers = self._catalog.transaction_tables(transaction_id)
             histories = {number: self._table(number).history for number in numbers}
-            return step_together(kind, histories, asked, transaction_id)
+            return step_group(kind, histories, asked, transaction_id)
 
-    def _after(self, together: Together) -> None:
+    def _after(self, group: CommitGroup) -> None:
         """What commits and drops do once they are done."""
         for table_id, table in list(self._open.items()):
-            table._settle(together.draft, changed=table_id in together.tables)
-        if together.drops:
+            table._settle(group.draft, changed=table_id in group.tables)
+        if group.drops:
             self._remove_files()
 
     def _roll_back(self) -> None:
@@ -359,7 +359,7 @@ class Store:
         if table_id not in self._open:
             reader = Reader(self._catalog, table_id, self._readers)
             writer = TableWriter(self._catalog, self._layout, table_id, reader)
-            step = partial(self._step_together, table_id)
+            step = partial(self._step_group, table_id)
             self._open[table_id] = Table(self, self._catalog, reader, writer, step)
         return self._open[table_id]
 
@@ -400,7 +400,7 @@ class StoreMaintenance:
         Older versions keep their files until they expire (`table.maintenance.expire`). The report says what
         had to wait.
         """
-        if self._catalog.together_here is not None:
+        if self._catalog.open_group is not None:
             raise StoreProblem(
                 f"store {self._catalog.path.parent.name}: files cannot be removed inside a transaction",
                 "it may be taken back, and they with it",

@@ -52,7 +52,7 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
     yield f"versions  {len(commits):,}, the newest is {state.version}"
     older = sum(ever.values()) - sum(now.values())
     yield f"history   {size_text(older)} in {len(ever) - len(now):,} more files"
-    rows = sum(h.segment.num_rows for h in state.held if h.kind == "pending_rows")
+    rows = sum(h.segment.num_rows for h in state.segment_entries if h.kind == "pending_rows")
     cells = sum(len(c.ids) * len(c.values) for c in state.cells.values())
     pending = (rows, "row"), (cells, "changed cell"), (len(state.snapshot.deleted), "deleted row")
     yield f"pending   {', '.join(_counted(*each) for each in pending)}"

@@ -33,10 +33,10 @@ from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
     duplicate_ids,
-    inserted_instead,
-    integers_updated,
-    transformed,
-    upserted,
+    insert_instead_change,
+    integer_update_change,
+    transform_change,
+    upsert_change,
 )
 from lamella.core.store.columns import Columns, Values, noted, of_column, with_metadata
 from lamella.core.store.commit import Change, Commit
@@ -194,7 +194,7 @@ class OldVersion(RowsById):
         return self._held
 
 
-class Tables(Protocol):
+class TableStore(Protocol):
     """The store of a table, as far as the table and changes in SQL know it."""
 
     path: Path
@@ -227,7 +227,7 @@ class Table(RowsById):
     """
 
     def __init__(
-        self, store: Tables, catalog: Catalog, reader: Reader, writer: TableWriter, step: StepTransaction
+        self, store: TableStore, catalog: Catalog, reader: Reader, writer: TableWriter, step: StepTransaction
     ) -> None:
         """`step` undoes or redoes a transaction on all of its tables."""
         self.store = store
@@ -350,10 +350,10 @@ class Table(RowsById):
         """Add rows; columns the table lacks appear, types widen where no value is lost. A dotted key,
         `"size.h"`, is the field of the struct that is there. Where there is none it names a column in Arrow
         tables, DataFrames and files; in rows of Python's own it raises `UnknownColumn`."""
-        coming = self._without_odd_names(blocks(data)) if is_given_by_key(data) else blocks(data)
+        coming = self._refuse_odd_names(blocks(data)) if is_given_by_key(data) else blocks(data)
         return self._writer.insert(coming, message or "insert", job or Job(), expected_version)
 
-    def _without_odd_names(self, coming: Iterator[RowBatch]) -> Iterator[RowBatch]:
+    def _refuse_odd_names(self, coming: Iterator[RowBatch]) -> Iterator[RowBatch]:
         for block in coming:
             if any(map(is_odd, block.schema.names)):
                 changes.refuse_odd_keys(self._reader.current(), block.schema.names)
@@ -402,8 +402,8 @@ class Table(RowsById):
         rows = cache(lambda: partial_rows_of(all_blocks, found))
 
         def build(state: TableVersion) -> Change:
-            change = None if one is None else integers_updated(state, one, said)
-            return change or changes.updated(state, rows(), keys, self._writer.take_column_ids, said)
+            change = None if one is None else integer_update_change(state, one, said)
+            return change or changes.update_change(state, rows(), keys, self._writer.take_column_ids, said)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -427,7 +427,7 @@ class Table(RowsById):
 
         def build(state: TableVersion) -> Change:
             ids = chosen_ids(state, chosen)
-            return changes.assigned(state, ids, rows, self._writer.take_column_ids, message or "update")
+            return changes.assign_change(state, ids, rows, self._writer.take_column_ids, message or "update")
 
         return self._writer.commit(build, job, expected_version=expected_version)
 
@@ -454,7 +454,7 @@ class Table(RowsById):
 
         def build(state: TableVersion) -> Change:
             ids = self._writer.take_column_ids
-            return upserted(state, rows, keys, constants, ids, message or "upsert")
+            return upsert_change(state, rows, keys, constants, ids, message or "upsert")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
@@ -490,8 +490,8 @@ class Table(RowsById):
             ids = chosen_ids(state, chosen)
             said, take_ids = message or operators_text(operators), self._writer.take_column_ids
             if upsert and not len(ids):
-                return inserted_instead(state, chosen, found, take_ids, said)
-            return changes.operated(state, ids, found, take_ids, said)
+                return insert_instead_change(state, chosen, found, take_ids, said)
+            return changes.operator_change(state, ids, found, take_ids, said)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
@@ -520,7 +520,7 @@ class Table(RowsById):
 
         def build(state: TableVersion) -> Change:
             ids, said = self._writer.take_column_ids, message or "transform"
-            return transformed(state, function, names, condition, ids, said, own)
+            return transform_change(state, function, names, condition, ids, said, own)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -538,7 +538,7 @@ class Table(RowsById):
 
         def build(state: TableVersion) -> Change:
             gone = duplicate_ids(state, names, keep, own)
-            return changes.deleted(state, gone, message or "drop duplicates")
+            return changes.delete_change(state, gone, message or "drop duplicates")
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -563,7 +563,7 @@ class Table(RowsById):
 
         def build(state: TableVersion) -> Change:
             gone = chosen_ids(state, condition if listed is None else listed)
-            return changes.deleted(state, gone, message or "delete")
+            return changes.delete_change(state, gone, message or "delete")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 

@@ -16,10 +16,10 @@ from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.sorted_ids import among, union
 from lamella.core.arrow.types import ID
 from lamella.core.errors import DamagedStore, StoreProblem
-from lamella.core.index.definition import Place
+from lamella.core.index.definition import IndexFolder
 from lamella.core.index.open_indexes import OpenIndexes
 from lamella.core.index.registry import index_of
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.chunks import named_by_key
 from lamella.core.scan.overlay import Overlay, Part
@@ -60,19 +60,19 @@ class TableVersion:
     column_entries: dict[int, int]
     metadata: Metadata
     metadata_entries: dict[tuple[int, bytes], int]
-    held: tuple[SegmentEntry, ...]
+    segment_entries: tuple[SegmentEntry, ...]
     cells: Mapping[tuple[str, int], CellChanges]
     deletions: Mapping[int, np.ndarray]
     snapshot: Snapshot
 
     @cached_property
     def ranges(self) -> IdRanges:
-        return _ranges(self.held)
+        return _ranges(self.segment_entries)
 
     @cached_property
     def has_files(self) -> bool:
         """Whether rows or cells are in files of the table's folder."""
-        return any(h.kind == "data_files" for h in self.held) or any(
+        return any(h.kind == "data_files" for h in self.segment_entries) or any(
             kind == "change_files" for kind, _ in self.cells
         )
 
@@ -89,12 +89,12 @@ class TableVersion:
 
     def live(self, changes: Sequence[CellChanges]) -> list[CellChanges]:
         """The cells that lie over their rows still: not of rows that are gone, nor in the segment already."""
-        there = _over(self.held, self.ranges, self.snapshot, changes)
+        there = _over(self.segment_entries, self.ranges, self.snapshot, changes)
         return [c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, there, strict=True)]
 
     def lie_over(self, cells: CellChanges) -> np.ndarray:
         """Which of the cells' rows are live and do not hold them yet."""
-        (positions,) = _over(self.held, self.ranges, self.snapshot, [cells])
+        (positions,) = _over(self.segment_entries, self.ranges, self.snapshot, [cells])
         there: np.ndarray = positions >= 0
         return there
 
@@ -113,11 +113,11 @@ class TableVersion:
 
     def with_rows(self, version: int, added: SegmentEntry) -> TableVersion | None:
         """The next version, in which these rows were added and nothing else; None unless they come last."""
-        if self.held and self.held[-1].last_id >= added.first_id:
+        if self.segment_entries and self.segment_entries[-1].last_id >= added.first_id:
             return None
         segments = (*self.snapshot.segments, added.segment)
         snapshot = self._snapshot(version, segments=segments)
-        return self._next(snapshot, held=(*self.held, added))
+        return self._next(snapshot, segment_entries=(*self.segment_entries, added))
 
     def _overlaid(self, cells: CellChanges, positions: np.ndarray) -> Overlay | None:
         held, changes = self.snapshot.overlay, [(cells, positions)]
@@ -139,7 +139,9 @@ class TableVersion:
 
     def _following(self, snapshot: Snapshot, row: TableRow, **changed: Any) -> TableVersion:
         following = replace(self, row=row, snapshot=snapshot, **changed)
-        if following.held is self.held:  # what was worked out for the same segments holds
+        if (
+            following.segment_entries is self.segment_entries
+        ):  # what was worked out for the same segments holds
             following.__dict__["ranges"] = self.ranges
             following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
         following.__dict__["plans"], following.__dict__["has_files"] = self.plans, self.has_files
@@ -269,14 +271,14 @@ class Reader:
         row = catalog.table(table_id)
         self._name = row.name if row else f"table {table_id}"
         folder = self._paths.index_folder(row.folder) if row else self._paths.index
-        self.indexes = OpenIndexes(Place(folder, not catalog.read_only))
+        self.indexes = OpenIndexes(IndexFolder(folder, not catalog.read_only))
         self._lock = threading.RLock()
         self._current: TableVersion | None = None
         self._draft: TableVersion | None = None
         self._old: OrderedDict[int, TableVersion] = OrderedDict()
         self._parsed: dict[tuple[str, int], Any] = {}
         self._columns_of: dict[str, BatchColumns] = {}
-        let_go_in_children(self)
+        call_after_fork(self)
 
     @property
     def table_id(self) -> int:
@@ -424,7 +426,7 @@ class Reader:
 
     def _forget_all_but(self, state: TableVersion) -> None:
         """Keep in memory only what the newest state is made of."""
-        used = {("pending_rows", h.entry) for h in state.held} | state.cells.keys()
+        used = {("pending_rows", h.entry) for h in state.segment_entries} | state.cells.keys()
         used |= {("deletions", e) for e in state.deletions}
         self._parsed = {key: v for key, v in self._parsed.items() if key in used or key[0] == "columns"}
         self._columns_of.clear()

@@ -38,7 +38,7 @@ def problems(state: TableVersion, damaged: Collection[Path]) -> Iterator[str]:
         yield from (f"{kind} {entry} {each}" for each in told)
     for entry, ids in state.deletions.items():
         yield from (f"deletions {entry} {told}" for told in _number_problems(state, ids))
-    for held in state.held:
+    for held in state.segment_entries:
         yield from _misfits(state, held, damaged)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy
-from lamella.core.arrow.from_python import together, unified
+from lamella.core.arrow.from_python import common_schema, concat_batches
 from lamella.core.arrow.ingest import KeptBlocks, RowBatch, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError
@@ -46,11 +46,11 @@ from lamella.core.store.indexes import follow
 from lamella.core.store.maintenance import Upkeep
 from lamella.core.store.partial_values import names_inside, with_paths_inside
 from lamella.core.store.rewrite import (
-    Place,
+    Storage,
     fits_in_catalog,
-    place,
     stage,
     stage_replacement,
+    storage_of,
 )
 from lamella.core.store.table_version import Reader, TableVersion
 
@@ -69,9 +69,9 @@ def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[R
     while sum(b.num_rows for b in head) <= FIRST_ROWS and (block := next(blocks, None)) is not None:
         head.append(block)
     if sum(b.num_rows for b in head) <= FEW_ROWS:
-        table = together(head)
+        table = concat_batches(head)
         return table, iter([as_block(table)])
-    schema = unified(block.schema for block in head)
+    schema = common_schema(block.schema for block in head)
     return None, chain([as_block(pa.Table.from_batches([], schema))], head, blocks)
 
 
@@ -216,7 +216,9 @@ class TableWriter:
 
             def attempt(now: TableVersion) -> Commit:
                 refuse_stored_misfits(now, wider_columns(now.columns, change.columns))
-                return self._stage_and_commit(_same_columns(now, state), change, staging, job, started)
+                return self._stage_and_commit(
+                    _refuse_changed_columns(now, state), change, staging, job, started
+                )
 
             done = self._retries.retried(attempt, expected_version)
         self.upkeep.index_new_files(job)
@@ -308,8 +310,8 @@ class TableWriter:
         self, state: TableVersion, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
         change = with_nulls_noted(change, state.metadata)
-        where = place(state, change)
-        if staging is None and where is Place.CATALOG and not has_many_rows(change):
+        where = storage_of(state, change)
+        if staging is None and where is Storage.CATALOG and not has_many_rows(change):
             return self._commit(state, change, Staged(), None, started)
         if staging is None:
             with self._staging() as own:
@@ -341,7 +343,7 @@ class TableWriter:
         """Files are made durable before the catalog's lock is taken."""
         self._refuse_missing_files(state)
         version = state.version + 1
-        counts = (change.inserted, change.updated, len(change.deleted))
+        counts = (change.inserted, change.num_updated, len(change.deleted))
         paths = staging.publish([f.path for f in staged.all_files], state.row.folder) if staging else []
         following: TableVersion | None = None
         with self._catalog.transaction() as transaction:
@@ -352,7 +354,7 @@ class TableWriter:
             entries = catalog_entries.columns(state, change)
             catalog_entries.metadata(state, change)
             if staging is not None:
-                catalog_entries.staged(staged, paths)
+                catalog_entries.enter_staged(staged, paths)
             if not staged.change_files and not staged.rewritten:
                 following = _enter_small(catalog_entries, state, change, entries)
             row = commit_row(version, "change", None, counts, started, change.message)
@@ -402,7 +404,7 @@ def _enter_small(
     if change.rows is not None:
         added = catalog_entries.rows(*change.rows, entries)
         following = following.with_rows(version, added) if following else None
-    if change.cells is not None and change.updated:
+    if change.cells is not None and change.num_updated:
         cells = replace(change.cells, made=version)
         entry = catalog_entries.cells(cells, entries)
         following = following.with_cells(version, entry, cells) if following else None
@@ -413,7 +415,7 @@ def _enter_small(
     return following if simple else None
 
 
-def _same_columns(state: TableVersion, before: TableVersion) -> TableVersion:
+def _refuse_changed_columns(state: TableVersion, before: TableVersion) -> TableVersion:
     if state.column_entries != before.column_entries:
         raise BadData(f"{state.row.name}: its columns changed while rows came in", fix="Insert them again")
     return state

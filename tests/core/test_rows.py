@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.core.arrow.from_python import aligned, blocks
+from lamella.core.arrow.from_python import blocks, to_table
 from lamella.core.errors import BadData
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 
 
 def table(data: object) -> pa.Table:
-    return aligned(data)
+    return to_table(data)
 
 
 @given(
@@ -185,7 +185,7 @@ def test_rows_without_keys_are_rows_too(before: int, without: int) -> None:
 
 @pytest.mark.parametrize("nothing", [{}, [], pa.table({})], ids=["dict", "rows", "Arrow"])
 def test_nothing_is_no_rows(nothing: Any) -> None:
-    assert aligned(nothing).num_rows == 0
+    assert to_table(nothing).num_rows == 0
     assert sum(block.num_rows for block in blocks(nothing)) == 0
 
 

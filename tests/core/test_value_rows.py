@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from lamella.core.arrow.from_python import aligned
+from lamella.core.arrow.from_python import to_table
 from lamella.core.errors import BadData
 
 
@@ -77,7 +77,7 @@ def test_values_come_in_as_they_are(case: tuple, shape: str) -> None:
     values, kind, expected = case
     before = 0 if shape != "late" else 1_000
     given = [None] * before + values
-    table = aligned({"x": given} if shape == "columns" else [{"x": value} for value in given])
+    table = to_table({"x": given} if shape == "columns" else [{"x": value} for value in given])
     assert kind is None or table.schema.field("x").type == kind
     assert table.column("x").to_pylist()[before:] == expected
 
@@ -111,7 +111,7 @@ def test_what_cannot_come_in_is_refused_by_row_and_column(case: tuple, before: i
     values, bad = case
     rows = [{"x": None}] * before + [{"x": value} for value in values]
     with pytest.raises(BadData, match=f"column 'x' cannot take the value .* of row {before + bad}[.]"):
-        aligned(rows)
+        to_table(rows)
 
 
 @pytest.mark.parametrize("lengths", [[1, 3, 2], [2, 2, 2], [0, 6, 0], [6, 0, 0]])
@@ -122,7 +122,7 @@ def test_ragged_lists_keep_their_lengths_though_they_add_up(lengths: list[int]) 
         [{"x": value} for value in values],
         {"x": [np.array(v, int) for v in values]},
     ):
-        assert aligned(data).column("x").to_pylist() == values
+        assert to_table(data).column("x").to_pylist() == values
 
 
 def test_the_data_given_stays_as_it_was() -> None:
@@ -131,16 +131,16 @@ def test_the_data_given_stays_as_it_was() -> None:
     frame = pd.DataFrame({"a": [1, 2]})
     for data in (rows, columns, frame):
         kept = copy.deepcopy(data)
-        table = aligned(data)
+        table = to_table(data)
         assert str(data) == str(kept)
         assert table.num_rows == 2
     columns["b"][0] = 99
-    assert aligned({"b": np.arange(2)}).column("b").to_pylist() == [0, 1]
+    assert to_table({"b": np.arange(2)}).column("b").to_pylist() == [0, 1]
 
 
 def test_a_column_made_from_numpy_is_no_view_of_it() -> None:
     numbers = np.arange(3)
-    table = aligned({"x": numbers})
+    table = to_table({"x": numbers})
     numbers[0] = 99
     assert table.column("x").to_pylist() == [0, 1, 2]
 
@@ -148,8 +148,8 @@ def test_a_column_made_from_numpy_is_no_view_of_it() -> None:
 def test_the_index_of_a_frame_is_a_column_unless_it_only_counts() -> None:
     counted = pd.DataFrame({"a": [1, 2]})
     named = pd.DataFrame({"a": [1, 2]}, index=pd.Index(["x", "y"], name="key"))
-    assert aligned(counted).to_pydict() == {"a": [1, 2]}
-    assert aligned(named).to_pydict() == {"a": [1, 2], "key": ["x", "y"]}
+    assert to_table(counted).to_pydict() == {"a": [1, 2]}
+    assert to_table(named).to_pydict() == {"a": [1, 2], "key": ["x", "y"]}
 
 
 class Foreign:
@@ -165,16 +165,16 @@ class Foreign:
 def test_everything_of_arrow_comes_in() -> None:
     table = pa.table({"a": [1, 2, 3], "b": ["x", None, "z"]})
     for data in (table, table.to_reader(), Foreign(table), table.combine_chunks().to_batches()[0]):
-        assert aligned(data).equals(table)
+        assert to_table(data).equals(table)
     empty = table.slice(0, 0)
     for data in (empty, empty.to_reader(), Foreign(empty)):
-        assert aligned(data).schema == table.schema
+        assert to_table(data).schema == table.schema
 
 
 def test_lists_and_dicts_come_in_without_pandas() -> None:
     code = (
-        "import sys; from lamella.core.arrow.from_python import aligned;"
-        "aligned([{'a': 1, 'b': [1, 2], 'c': {'d': 'x', 'e': [0.5]}, 'f': True}]);"
+        "import sys; from lamella.core.arrow.from_python import to_table;"
+        "to_table([{'a': 1, 'b': [1, 2], 'c': {'d': 'x', 'e': [0.5]}, 'f': True}]);"
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -183,19 +183,19 @@ def test_lists_and_dicts_come_in_without_pandas() -> None:
 def test_the_key_for_the_rest_of_documents_is_refused_by_row() -> None:
     for document in ({"_rest": "mine", "x": 1}, {"x": [{"_rest": None}]}, {"x": {"_rest": "{}"}}):
         with pytest.raises(BadData, match=r"column 'd' cannot take the value .* of row 1.*'_rest'"):
-            aligned([{"d": {"x": 1}}, {"d": document}, {"d": {"x": "t"}}])
+            to_table([{"d": {"x": 1}}, {"d": document}, {"d": {"x": "t"}}])
 
 
 def test_what_json_has_no_word_for_is_named() -> None:
     with pytest.raises(BadData, match=r"JSON, which has no word for datetime.date\(2024, 1, 1\)"):
-        aligned([{"d": {"x": dt.date(2024, 1, 1)}}, {"d": {"x": Decimal("1.50")}}])
+        to_table([{"d": {"x": dt.date(2024, 1, 1)}}, {"d": {"x": Decimal("1.50")}}])
 
 
 def test_an_index_of_pandas_is_a_column_where_it_has_a_name() -> None:
     frame = pd.DataFrame({"n": [3, 1, 2]}).sort_values("n")
     for data in (frame, pa.Table.from_pandas(frame), pa.Table.from_pandas(frame).to_reader()):
-        assert aligned(data).to_pydict() == {"n": [1, 2, 3]}
-    assert aligned(frame.rename_axis("was")).to_pydict() == {"n": [1, 2, 3], "was": [1, 2, 0]}
+        assert to_table(data).to_pydict() == {"n": [1, 2, 3]}
+    assert to_table(frame.rename_axis("was")).to_pydict() == {"n": [1, 2, 3], "was": [1, 2, 0]}
 
 
 @pytest.mark.parametrize("keys", [1, 2, 7, 8, 9, 20])
@@ -203,8 +203,8 @@ def test_an_index_of_pandas_is_a_column_where_it_has_a_name() -> None:
 def test_dicts_of_few_and_of_many_keys_come_in_alike(keys: int, rows: int) -> None:
     given = [{f"k{place}": f"{row} {place}" for place in range(keys)} for row in range(rows)]
     nested = [{"held": one, "all": [one, None] if row % 5 else None} for row, one in enumerate(given)]
-    assert aligned(given).to_pylist() == given
-    assert aligned(nested).to_pylist() == nested
+    assert to_table(given).to_pylist() == given
+    assert to_table(nested).to_pylist() == nested
 
 
 @pytest.mark.parametrize("count", [3, 1_500])
@@ -223,7 +223,7 @@ def test_dicts_of_few_and_of_many_keys_come_in_alike(keys: int, rows: int) -> No
 def test_nested_values_with_nulls_come_in_as_they_are(values: list[object], count: int) -> None:
     given = [{"v": values[row % len(values)], "n": row} for row in range(count)]
     expected = [list(v) if isinstance(v, tuple) else v for v in (row["v"] for row in given)]
-    assert aligned(given)["v"].to_pylist() == expected
+    assert to_table(given)["v"].to_pylist() == expected
 
 
 @pytest.mark.parametrize(
@@ -238,14 +238,14 @@ def test_nested_values_with_nulls_come_in_as_they_are(values: list[object], coun
 )
 def test_a_value_that_fits_no_column_is_told_what_would(value: object, told: str) -> None:
     with pytest.raises(BadData, match=told):
-        aligned([{"a": value}])
+        to_table([{"a": value}])
 
 
 def test_not_a_time_of_numpy_is_missing_beside_times_of_python() -> None:
     noon = dt.datetime(2026, 1, 2, 12)
-    assert aligned([{"a": np.datetime64("NaT")}, {"a": noon}]).to_pylist() == [{"a": None}, {"a": noon}]
+    assert to_table([{"a": np.datetime64("NaT")}, {"a": noon}]).to_pylist() == [{"a": None}, {"a": noon}]
     spans = [{"a": np.timedelta64("NaT")}, {"a": dt.timedelta(1)}]
-    assert aligned(spans).to_pylist() == [{"a": None}, {"a": dt.timedelta(1)}]
+    assert to_table(spans).to_pylist() == [{"a": None}, {"a": dt.timedelta(1)}]
 
 
 D64, T64 = np.datetime64, np.timedelta64
@@ -290,9 +290,9 @@ FIVE = "2024-01-01T05:06:07"
 )
 def test_times_of_numpy_keep_their_units(values: list[Any], kind: pa.DataType, expected: list[Any]) -> None:
     for data in ([{"v": value} for value in values], {"v": values}):
-        made = aligned(data)
+        made = to_table(data)
         assert (made.schema.field("v").type, made["v"].to_pylist()) == (kind, expected)
-    nested = aligned([{"v": [{"t": value} for value in values]}])
+    nested = to_table([{"v": [{"t": value} for value in values]}])
     assert nested["v"].to_pylist() == [[{"t": value} for value in expected]]
 
 
@@ -310,7 +310,7 @@ def test_times_of_numpy_keep_their_units(values: list[Any], kind: pa.DataType, e
 def test_arrays_of_times_of_numpy_keep_their_units(dtype: str, kind: pa.DataType) -> None:
     values = np.array([1, "NaT"], dtype)
     for given, rows in ((values, [False, True]), (np.ma.array(values, mask=[True, False]), [True, True])):
-        made = aligned({"v": given})
+        made = to_table({"v": given})
         assert (made.schema.field("v").type, made["v"].is_null().to_pylist()) == (kind, rows)
 
 
@@ -327,4 +327,4 @@ def test_arrays_of_times_of_numpy_keep_their_units(dtype: str, kind: pa.DataType
 )
 def test_times_of_numpy_that_do_not_fit_are_refused(values: list[Any], told: str) -> None:
     with pytest.raises(BadData, match=told):
-        aligned([{"v": value} for value in values])
+        to_table([{"v": value} for value in values])

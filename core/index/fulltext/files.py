@@ -24,7 +24,7 @@ import tantivy
 from tantivy.tantivy import __version__
 
 from lamella.core.errors import FileProblem
-from lamella.core.index.definition import DRAFT, Index, Place
+from lamella.core.index.definition import DRAFT, Index, IndexFolder
 from lamella.core.index.fulltext.part import Part, Texts, TooLarge, Vocabulary, build, schema_of
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import run_chunks
@@ -57,7 +57,7 @@ class Source:
     usual: Mapping[int, float]
 
 
-def path_of(place: Place, segment: FileSegment, index: Index) -> Path:
+def path_of(place: IndexFolder, segment: FileSegment, index: Index) -> Path:
     options = zlib.crc32(json.dumps(dict(index.options), sort_keys=True).encode())
     return place.folder / f"{segment.path.stem}.{index.stem}-{options:08x}"
 

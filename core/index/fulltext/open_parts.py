@@ -19,12 +19,12 @@ from pyarrow import types as is_
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownColumn, UnknownName, nearest
-from lamella.core.index.definition import Index, Options, Place
+from lamella.core.index.definition import Index, IndexFolder, Options
 from lamella.core.index.fulltext import files
 from lamella.core.index.fulltext.files import FileParts, Source
 from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES, Part, TooLarge, build
 from lamella.core.jobs import Job
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.scan.read import changed_cells, take_rows
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
@@ -184,13 +184,13 @@ log = logging.getLogger(__name__)
 class OpenFulltext:
     """One for each open table. Any thread."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: IndexFolder) -> None:
         self._place = place
         self._open: OrderedDict[Path, FileParts] = OrderedDict()
         self._pending: dict[tuple[Index, tuple[int, ...]], Pending] = {}
         self._placed: OrderedDict[tuple[object, ...], list[PlacedPart]] = OrderedDict()
         self.forked()
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def forked(self) -> None:
         """Whoever held a lock is not in the child."""
@@ -295,7 +295,7 @@ def language_of(index: Index) -> str | None:
     return None if language is None else str(language)
 
 
-def source_of(place: Place, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
+def source_of(place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
     """What a data file's index is made of, and of the snapshot's other files as far as they are indexed."""
     others = [s for s in snapshot.segments if isinstance(s, FileSegment) and s is not segment]
     told = (known for other in others for known in files.part_lengths(files.path_of(place, other, index)))
@@ -333,7 +333,7 @@ class FulltextKind:
             WEIGHTS: _weights(table, columns, options.get(WEIGHTS)),
         }
 
-    def make(self, place: Place, index: Index, snapshot: Snapshot, job: Job) -> None:
+    def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
         segments = _segments(snapshot)
         for done, segment in enumerate(segments):
             job.report(done, len(segments), f"{snapshot.name}: {done:,} of {len(segments):,} files indexed")
@@ -342,12 +342,12 @@ class FulltextKind:
                 files.write(path, source_of(place, index, segment, snapshot), job)
         job.report(len(segments), len(segments))
 
-    def drop(self, place: Place, index: Index) -> None:
+    def drop(self, place: IndexFolder, index: Index) -> None:
         for path in place.folder.glob(f"*.{index.stem}-*"):
             if index.owns(path.name):
                 files.remove(path)
 
-    def problems(self, place: Place, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
+    def problems(self, place: IndexFolder, index: Index, snapshot: Snapshot, quick: bool) -> Iterator[str]:
         for segment in _segments(snapshot):
             path = files.path_of(place, segment, index)
             try:

@@ -29,7 +29,7 @@ from lamella.core.store.catalog.connection import (
     unopened,
 )
 from lamella.core.store.catalog.schema import LAST_NUMBER, NUMBERED, damaged_entry
-from lamella.core.store.catalog.transaction import TakenBack, Together, Transaction
+from lamella.core.store.catalog.transaction import CommitGroup, OnRollback, Transaction
 from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, StorePaths, file_identity
 
 LEAST_BYTES, MOST_BYTES = 128 << 10, 1 << 20
@@ -141,7 +141,7 @@ class CatalogAccess:
         self.path, self.read_only, self._busy_seconds = folder / CATALOG, read_only, busy_seconds
         self._writing, self._reading = threading.RLock(), threading.RLock()
         self._writing_thread: int | None = None
-        self._together: Together | None = None
+        self._group: CommitGroup | None = None
         self._log_room: LogRoom | None = None
         self._reserve = Reserve(StorePaths(folder))
         self._leaves_log = not read_only or log_exists(self.path)
@@ -185,7 +185,7 @@ class CatalogAccess:
         """
         try:
             with self._locked(self._busy_seconds if wait else 0):
-                yield Transaction(self._writer, self.path, self._together)
+                yield Transaction(self._writer, self.path, self._group)
         except SQLITE_ERRORS as error:
             raise self._refused(error) from error
 
@@ -224,32 +224,32 @@ class CatalogAccess:
             self._reserve.keep()
 
     @contextmanager
-    def together(self, message: str, taken_back: TakenBack) -> Iterator[Together]:
-        """One transaction for all commits of the block. `taken_back` is called whenever a part of it, or all,
-        is undone because it failed."""
-        if self.together_here is not None:
+    def commit_group(self, message: str, on_rollback: OnRollback) -> Iterator[CommitGroup]:
+        """One transaction for all commits of the block. `on_rollback` is called whenever a part of it, or
+        all, is undone because it failed."""
+        if self.open_group is not None:
             with self._locked(self._busy_seconds):
-                yield self.together_here
+                yield self.open_group
             return
         try:
             with self._locked(self._busy_seconds):
                 with self._refusing():
-                    self._together = together = Together(self._writer, message, taken_back)
+                    self._group = group = CommitGroup(self._writer, message, on_rollback)
                 try:
-                    yield together
+                    yield group
                     with self._refusing():
-                        together.close()
+                        group.close()
                 finally:
-                    self._together = None
+                    self._group = None
         except BaseException:
-            taken_back()
+            on_rollback()
             self.keep_reserve()  # which a drop in the block may have given up
             raise
 
     @property
-    def together_here(self) -> Together | None:
-        """The block of `together` that the calling thread is in."""
-        return self._together if self.writes_here() else None
+    def open_group(self) -> CommitGroup | None:
+        """The block of `commit_group` that the calling thread is in."""
+        return self._group if self.writes_here() else None
 
     @contextmanager
     def _locked(self, seconds: float) -> Iterator[None]:
@@ -311,8 +311,8 @@ class CatalogAccess:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK TO part")
                 self._writer.execute("RELEASE part")
-            if self._together is not None:
-                self._together.take_back()
+            if self._group is not None:
+                self._group.take_back()
             raise
 
     def writes_here(self) -> bool:

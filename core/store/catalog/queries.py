@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lamella.core.errors import DamagedStore, StoreProblem, StoreTooNew
-from lamella.core.processes import let_go_in_children
+from lamella.core.processes import call_after_fork
 from lamella.core.store.catalog.access import CatalogAccess
 from lamella.core.store.catalog.connection import BUSY_SECONDS, not_a_catalog, unopened, write_copy
 from lamella.core.store.catalog.schema import (
@@ -198,7 +198,7 @@ class Catalog(CatalogAccess):
         except BaseException:
             self.close()
             raise
-        let_go_in_children(self)
+        call_after_fork(self)
 
     def noted(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` reads of the catalog, once for as long as nobody commits: to ask whether somebody did
@@ -357,8 +357,8 @@ class Catalog(CatalogAccess):
 
     def _table_row(self, found: tuple[Any, ...], names: Collection[Any] = ()) -> TableRow:
         """Of `names`, which other tables have, none is given to a table whose own is no text."""
-        together = self.together_here
-        draft = 0 if together is None else together.draft
+        group = self.open_group
+        draft = 0 if group is None else group.draft
         try:
             (row,) = checked_rows(self.path, "tables", _TABLE_COLUMNS, [found])
         except DamagedStore as damage:

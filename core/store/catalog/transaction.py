@@ -23,13 +23,13 @@ class Transaction:
     """What may be done inside `Catalog.transaction()`."""
 
     def __init__(
-        self, connection: sqlite3.Connection, catalog: Path, together: Together | None = None
+        self, connection: sqlite3.Connection, catalog: Path, group: CommitGroup | None = None
     ) -> None:
-        self._connection, self._path, self._together = connection, catalog, together
+        self._connection, self._path, self._group = connection, catalog, group
 
     @property
-    def retention(self) -> Retention:
-        return Retention(self._connection, self._path)
+    def removal(self) -> Removal:
+        return Removal(self._connection, self._path)
 
     @property
     def relations(self) -> RelationEntries:
@@ -107,8 +107,8 @@ class Transaction:
         stamp = (version, max(at, self._earliest(table_id)))
         checked_rows(self._path, "commits", _STAMP, [stamp])
         commit = (*stamp, *rest)
-        if self._together is not None:
-            commit = self._together.stamped(table_id, commit)
+        if self._group is not None:
+            commit = self._group.stamped(table_id, commit)
         marks = ", ".join("?" * (1 + len(commit)))
         self._connection.execute(f"INSERT INTO commits VALUES ({marks})", (table_id, *commit))
         self._connection.execute("UPDATE tables SET version = ? WHERE table_id = ?", (commit[0], table_id))
@@ -143,7 +143,7 @@ class Transaction:
         made = self._connection.execute(_INSERTIONS[kind], (table_id, *values, version, FOREVER))
         return int(made.lastrowid or 0)
 
-    def close(self, kind: str, entries: Sequence[int], version: int) -> None:
+    def end_entries(self, kind: str, entries: Sequence[int], version: int) -> None:
         """End these entries' validity before `version`."""
         self._connection.executemany(
             f"UPDATE {kind} SET to_version = ? WHERE entry = ?", [(version, e) for e in entries]
@@ -345,7 +345,7 @@ class RemovedFile:
     last_version: int
 
 
-class Retention:
+class Removal:
     """Inside a catalog transaction."""
 
     def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
@@ -412,22 +412,22 @@ class Retention:
         )
 
 
-TakenBack = Callable[[], None]
+OnRollback = Callable[[], None]
 _drafts = itertools.count(1)
 
 
-class Together:
+class CommitGroup:
     """Commits of one catalog transaction. They share a `number`, and the block's message where it has one.
 
     `tables` are those that have one; `drops` tells that tables were dropped.
     `draft` tells what is read inside from any other state of the catalog, and from what was taken back.
     """
 
-    def __init__(self, connection: sqlite3.Connection, message: str, taken_back: TakenBack) -> None:
+    def __init__(self, connection: sqlite3.Connection, message: str, on_rollback: OnRollback) -> None:
         self.draft = next(_drafts)
         self.tables: set[int] = set()
         self.drops = False
-        self._connection, self._message, self._taken_back = connection, message, taken_back
+        self._connection, self._message, self._on_rollback = connection, message, on_rollback
         made = connection.execute(
             "INSERT INTO transactions (at) VALUES (?) RETURNING transaction_id", (time.time(),)
         )
@@ -436,7 +436,7 @@ class Together:
     def take_back(self) -> None:
         """A part failed: the numbers that it gave may be given to something else now."""
         self.draft = next(_drafts)
-        self._taken_back()
+        self._on_rollback()
 
     def stamped(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
         """A commit's row, which ends with message, name and transaction, as one of these."""

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lamella import Store
 from lamella.core.arrow.documents import whole
-from lamella.core.arrow.from_python import aligned
+from lamella.core.arrow.from_python import to_table
 from lamella.core.arrow.types import MOST_FIELDS
 from lamella.core.errors import BadData
 
@@ -37,7 +37,7 @@ def without_nulls(value: Any) -> Any:
     )
 )
 def test_documents_of_any_shape_come_back(documents: list[dict[str, Any]]) -> None:
-    found = aligned([{"x": document} for document in documents]).column("x").to_pylist()
+    found = to_table([{"x": document} for document in documents]).column("x").to_pylist()
     assert [without_nulls(whole(document)) for document in found] == documents
 
 

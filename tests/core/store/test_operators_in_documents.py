@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lamella import Store
 from lamella.core.arrow.documents import whole
-from lamella.core.arrow.from_python import aligned
+from lamella.core.arrow.from_python import to_table
 from lamella.core.errors import BadData
 from lamella.core.scan.snapshot import Column
 from lamella.core.store import Table
@@ -86,7 +86,7 @@ def test_a_key_is_set_in_documents_of_any_shape(
     given_documents: list[dict[str, Any]], key: str, value: Any
 ) -> None:
     mixed = [*given_documents, {"m": 1}, {"m": "t"}]
-    held = aligned([{"d": document} for document in mixed]).column("d").combine_chunks()
+    held = to_table([{"d": document} for document in mixed]).column("d").combine_chunks()
     found = assignments({"$set": {f"d.{key}": value}}, [Column("d", held.type, 1)], "t")
     new = applied(found, {"d": held}, len(held), "t")["d"].to_pylist()
     given_value = {} if value is None else {key: value}

@@ -131,7 +131,7 @@ def test_many_small_commits_stay_few_entries(table: Table) -> None:
         table.update([{"_id": step % 50, "c3": step}])
         table.insert([{"c3": step}])
     state = table._reader.current()
-    assert len(state.cells) <= tidying.ENTRIES + 1 and len(state.held) <= tidying.ENTRIES + 8
+    assert len(state.cells) <= tidying.ENTRIES + 1 and len(state.segment_entries) <= tidying.ENTRIES + 8
     assert column(table, "c3")[ROWS:] == list(range(3 * tidying.ENTRIES))
 
 
