@@ -77,7 +77,7 @@ def summary(arguments: argparse.Namespace) -> int:
 
 
 def _open_store(arguments: argparse.Namespace, read_only: bool = False) -> Store:
-    """None is made where there is none."""
+    """Open a store that exists; none is created."""
     if not is_store(arguments.store):
         raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
     return Store.open(arguments.store, read_only=read_only)

@@ -498,7 +498,7 @@ def _registered(
     cursor: duckdb.DuckDBPyConnection,
     huge_as_text: bool = False,
 ) -> exp.Query:
-    """Rows held in memory as a relation of the same shape, under a name nobody else has."""
+    """Rows held in memory as a relation of the same shape, under a name that is used once."""
     name = f"{TEMPORARY}rows_{next(_numbers)}"
     arrays = [from_numpy(positions), *(to_duckdb(column, huge_as_text) for column in rows.columns)]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))

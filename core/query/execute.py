@@ -72,7 +72,7 @@ class PreparedCursor(Generic[T]):
         return None if self._made is None else self._made[0]
 
     def keep(self, made: T, reads: Decodings) -> T:
-        """For who asks `again`: what reads nothing but these rows."""
+        """Keep these rows for `again`, which reads nothing but them."""
         self._made = (made, reads)
         return made
 

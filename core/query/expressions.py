@@ -144,7 +144,7 @@ class Computable:
         return call("week", self)
 
     def day(self) -> Expression:
-        """Of the month."""
+        """The day of the month."""
         return call("day", self)
 
     def day_of_year(self) -> Expression:

@@ -92,7 +92,8 @@ def scan_query_of(
     limit: int | None = None,
     offset: int = 0,
 ) -> ScanQuery:
-    """As a query. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that counts no rows."""
+    """The arguments as a `ScanQuery`. Raises `UnknownColumn` for a key, `BadData` for a limit or offset that
+    counts no rows."""
     most = None if limit is None else count_of(limit, f"{snapshot.name}: limit")
     first = count_of(offset, f"{snapshot.name}: offset")
     named = None if columns is None else tuple(names_of(columns, f"{snapshot.name}: columns"))

@@ -91,7 +91,7 @@ class PageHeader:
 
 
 def has_page_checksums(file: BinaryIO, metadata: pq.FileMetaData) -> bool:
-    """Whether the first page has one: who writes them writes them everywhere."""
+    """Whether the first page has one: a writer that writes them does so for every page."""
     for start, stop in chunk_spans(metadata):
         header = header_at(file, start, stop)
         return header is not None and header.crc is not None
@@ -101,7 +101,7 @@ def has_page_checksums(file: BinaryIO, metadata: pq.FileMetaData) -> bool:
 def wrong_page(file: BinaryIO, metadata: pq.FileMetaData) -> int | None:
     """Where the first page begins whose bytes are not those that its checksum is of; None if there is none.
 
-    What cannot be understood as a page is left to whoever decodes it.
+    What cannot be read as a page is left to the decoder.
     """
     for first, stop in chunk_spans(metadata):
         at = first

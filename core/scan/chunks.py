@@ -43,7 +43,7 @@ def run_chunks(
 ) -> tuple[list[pa.ChunkedArray], list[bool]]:
     """The same of several row groups, laid end to end.
 
-    Second, for each column: whether nobody else holds its memory, so that it may be written to.
+    Second, for each column: whether nothing else refers to its memory, so that it may be written to.
     """
     footer = unchanged(segment)
     leaves = [leaf_of(segment, footer, column) for column in columns]

@@ -2,8 +2,8 @@
 
 Arrow verifies the checksum of a page when it decodes it for the first time (`OpenFile`). DuckDB verifies
 none: a file that it reads is read once from its beginning to its end in the background, and is damaged from
-then on where its checksum differs. Whoever reads it later gets `DamagedFile`; what was answered before is
-withdrawn by those who listen.
+then on where its checksum differs. Later reads raise `DamagedFile`; listeners withdraw what was answered
+before.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class FileRecord:
             self._verified[column] = self._verified.get(column, 0) | bits
 
     def damaged(self, path: Path, why: str) -> DamagedFile:
-        """As an error; files without a remedy are somebody's own, who may read them all the same."""
+        """The error to raise. Files without a remedy belong to the user, who may read them all the same."""
         if self.remedy:
             return DamagedFile(path, "is damaged", why, self.remedy)
         return DamagedFile(path, "is damaged", why, DAMAGED_FIX, readable_anyway=True)
@@ -87,7 +87,7 @@ class FileCheck:
     metadata: pq.FileMetaData
 
     def run(self) -> None:
-        """Note the damage, if there is any. A file that is gone or another one by now is nobody's matter."""
+        """Note the damage, if there is any. A file that is gone, or was replaced, is passed over."""
         try:
             with self.path.open("rb", buffering=0) as file:
                 if identity_of(os.fstat(file.fileno())) != self.record.identity:
@@ -147,8 +147,8 @@ class Checks:
                 self._put_off(check)
 
     def settle(self, seconds: float | None = None) -> None:
-        """Wait until everything that is due was checked, or until the time is up. For whoever leaves, or
-        wants to be sure."""
+        """Wait until everything that is due was checked, or until the time is up. Called before the program
+        ends, and by tests and verification."""
         with self._changed:
             self._is_hurried = True
             self._changed.notify_all()

@@ -1,7 +1,7 @@
 """Files read by several threads, each with a file of its own and a small task at a time.
 
-Arrow's threads decode the columns of one call side by side, but whoever called them waits, and then works
-on what they decoded alone. Here a thread decodes and works on it while it lies in the processor's cache, in
+Arrow's threads decode the columns of one call side by side, but the calling thread waits, and then works on
+what they decoded alone. Here a thread decodes and works on it while it lies in the processor's cache, in
 memory that its last task let go of.
 """
 

@@ -61,7 +61,7 @@ class IdRanges:
 
     def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
         """The same for one id. A change of a row looks for it again and again: the last one is remembered,
-        for whoever has these ranges has the same segments."""
+        which holds as long as these ranges."""
         row_id = int(ids[0])
         found: tuple[int, int] = self.__dict__.get("_last_found", NOTHING_FOUND)
         if found[0] != row_id:

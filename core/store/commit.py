@@ -282,7 +282,8 @@ T = TypeVar("T")
 
 
 class Retries:
-    """At one table. Any thread; the threads of a process come one after the other."""
+    """Attempts at commits of one table, repeated where another commit came first. May be used by any thread;
+    the threads of a process take turns."""
 
     def __init__(self, catalog: Catalog, reader: Reader) -> None:
         self._catalog, self._reader = catalog, reader
@@ -291,7 +292,7 @@ class Retries:
         call_after_fork(self)
 
     def forked(self) -> None:
-        """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
+        """The thread that had the lock does not exist in the child; the catalog refuses to be used there."""
         self._one_at_a_time = threading.RLock()
         self._building = set()
 
@@ -307,7 +308,8 @@ class Retries:
             self._building.discard(thread)
 
     def retried(self, attempt: Callable[[TableVersion], T], expected_version: int | None = None) -> T:
-        """Staged beside other writers first; whoever keeps coming too late stages under the write lock."""
+        """Call `attempt` beside other writers first, and under the write lock after five that came too
+        late."""
         self.refuse_inside()
         with self.in_turn():
             for _ in range(ATTEMPTS):
@@ -326,7 +328,7 @@ class Retries:
                 raise
 
     def _refused_by_catalog(self, overtaken: Overtaken) -> DamagedStore:
-        """Nobody comes first under the write lock."""
+        """Under the write lock no other commit can come first, so the catalog itself is wrong."""
         return DamagedStore(
             f"{self._reader.last_name}: the change does not fit what {self._catalog.path} says of the table",
             str(overtaken),
@@ -335,8 +337,8 @@ class Retries:
 
     @contextmanager
     def in_turn(self) -> Iterator[None]:
-        """Threads come one after the other, so that they need not start over. Who has the catalog's lock does
-        not wait for those that wait for it."""
+        """Threads take turns, so that they need not start over. A thread that has the catalog's lock does not
+        wait for threads that wait for that lock."""
         if self._catalog.open_group is not None:
             yield
         else:
@@ -344,7 +346,8 @@ class Retries:
                 yield
 
     def beside(self, work: Callable[[TableVersion], T]) -> T:
-        """Without the threads' turns: others commit meanwhile. Who keeps being overtaken makes them wait."""
+        """Call `work` without waiting for a turn: others commit meanwhile. After five attempts that were
+        overtaken, it takes its turn."""
         for _ in range(ATTEMPTS):
             try:
                 return work(self._reader.current())

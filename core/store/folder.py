@@ -370,7 +370,8 @@ class _Slots:
 
     @classmethod
     def locked_in(cls, folder: Path) -> _Slots:
-        """Whoever looks for the files of the dead may take a new one for such: then another is made."""
+        """A process that looks for the folders of dead ones may take a new folder for such: then another is
+        made."""
         folder.mkdir(exist_ok=True)
         while True:
             path = folder / new_name()

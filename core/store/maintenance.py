@@ -122,7 +122,7 @@ class Tidier:
                 catalog_entries.merged_rows(run[0].first_id, values, count, state.column_entries)
 
     def rewrite_changed(self, state: TableVersion, job: Job) -> None:
-        """Data files for every segment that is not all there is to know of its rows."""
+        """Write data files in place of every segment whose rows have pending changes."""
         self.rewrite(state, segments_with_pending(state), job)
 
     def rewrite(
@@ -262,8 +262,8 @@ class Upkeep:
         self.index_new_files(Job())
 
     def beside(self, work: Callable[[Tidier, TableVersion], T]) -> T:
-        """Do `work` on the table's files while others commit. Who keeps being overtaken makes the others
-        wait."""
+        """Do `work` on the table's files while others commit. After five attempts that were overtaken, the
+        others wait."""
         return self._retries.beside(lambda state: work(self._tidier, state))
 
     def index_new_files(self, job: Job) -> None:
@@ -284,7 +284,7 @@ class Upkeep:
         self._tidy_by(self._tidier.due, job, version)
 
     def flush_idle(self, job: Job) -> None:
-        """The same for what may wait until nothing else is asked of a table that was changed from here."""
+        """Flush what may wait until a table that was changed from here is idle."""
         if self._changed:
             self._tidy_by(self._tidier.worthwhile, job)
             self._changed = False

@@ -124,7 +124,8 @@ class VacuumReport:
 
 
 class Vacuum:
-    """Of one store. Any thread of any process may run one; what one finds gone the other has removed."""
+    """The vacuum of one store. Any thread of any process may run one; a file that is gone was removed by
+    another."""
 
     def __init__(self, catalog: Catalog, layout: Layout, readers: Readers) -> None:
         self._catalog, self._layout, self._readers = catalog, layout, readers

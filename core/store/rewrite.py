@@ -83,7 +83,7 @@ def segments_of(state: TableVersion, ids: np.ndarray) -> np.ndarray:
 
 
 def segments_with_pending(state: TableVersion) -> np.ndarray:
-    """Numbers of the segments that are not all there is to know of their rows."""
+    """Numbers of the segments with pending changes of their rows, and of those of pending rows."""
     touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
     changed = segments_of(state, union(*touched))
     loose = [i for i, held in enumerate(state.segment_entries) if held.kind == "pending_rows"]

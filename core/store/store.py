@@ -192,7 +192,8 @@ class Store:
         return self._table(creation.create(self._catalog, self._layout, name, data, said, job or Job()))
 
     def drop_table(self, name: str) -> None:
-        """Remove a table with its history; this cannot be undone. Who is reading it reads on to the end."""
+        """Remove a table with its history; this cannot be undone. Readers that began before read on to the
+        end."""
         table_id = self._row(name).table_id
         table = self._open.get(table_id)
         if table is not None:

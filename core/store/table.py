@@ -585,11 +585,12 @@ class Table(RowsById):
             self._writer.upkeep.index_new_files(Job())
 
     def _refuse_inside_change(self) -> None:
-        """Raises `StoreProblem` for who is asked for the values of a change of this table."""
+        """Raises `StoreProblem` in a function that computes the values of a change of this table."""
         self._writer.refuse_inside_change()
 
     def _abandon(self) -> None:
-        """Tell whoever holds it that the table is not there: the transaction that made it was taken back."""
+        """Make every later use raise that the table does not exist: the transaction that created it was
+        rolled back."""
         self._reader.abandon()
 
     def _let_go(self) -> None:

@@ -88,7 +88,8 @@ class TableVersion:
         return positions
 
     def live(self, changes: Sequence[CellChanges]) -> list[CellChanges]:
-        """The cells that lie over their rows still: not of rows that are gone, nor in the segment already."""
+        """The changed cells that still apply: without those of deleted rows, and those that the segment's
+        file contains already."""
         there = _over(self.segment_entries, self.ranges, self.snapshot, changes)
         return [c if p.min(initial=0) >= 0 else c.only(p >= 0) for c, p in zip(changes, there, strict=True)]
 
@@ -291,7 +292,7 @@ class Reader:
         return self._name
 
     def forked(self) -> None:
-        """Whoever held the lock is not in the child; there the catalog says that it cannot be used."""
+        """The thread that had the lock does not exist in the child; the catalog refuses to be used there."""
         self._lock = threading.RLock()
 
     def current(self) -> TableVersion:
@@ -363,7 +364,7 @@ class Reader:
             self._old.clear()
 
     def abandon(self) -> None:
-        """The table was never there: whoever holds it is told so, also when another one gets its number."""
+        """The table was never created: every later use raises so, also when another table gets its number."""
         self._table_id = NO_TABLE
         self.forget()
 

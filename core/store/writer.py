@@ -186,7 +186,7 @@ class TableWriter:
         self.upkeep = Upkeep(catalog, layout, table_id, reader, self._retries)
 
     def refuse_inside_change(self) -> None:
-        """Raises `StoreProblem` for who is asked for the values of a change of this table."""
+        """Raises `StoreProblem` in a function that computes the values of a change of this table."""
         self._retries.refuse_inside()
 
     def follow_casts(self, before: TableVersion, job: Job) -> None:

@@ -38,8 +38,8 @@ OPEN_ANYWAY = "Open anyway"
 
 
 class Failures(QObject):
-    """Of one tab. A failure stays on show until rows are there again, or, as the file itself is not
-    whole, until the file is opened again."""
+    """The failures of one tab, as messages. One stays on show until rows can be read again, or, where the
+    file itself is not whole, until the file is opened again."""
 
     def __init__(self, tab: DatasetTab) -> None:
         super().__init__(tab)
@@ -94,7 +94,7 @@ def sentence(error: Exception) -> str:
 
 
 class Reopening(QObject):
-    """Of one tab. A table is never opened again: its store knows what changed."""
+    """Opens the file of one tab again. A table is never opened again: its store knows what changed."""
 
     def __init__(self, tab: DatasetTab) -> None:
         super().__init__(tab)

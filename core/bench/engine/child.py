@@ -204,8 +204,8 @@ def introduce_systems(families: Sequence[str]) -> int:
 
 
 def ask_introductions(families: Sequence[str], heard: Callable[[Introduction], None], job: Job) -> None:
-    """Blocks until all have told. Raises Cancelled when the job is told to stop, and BadData where the
-    process breaks."""
+    """Blocks until every system of these workloads has been introduced. Raises `Cancelled` when the job is
+    stopped, and `BadData` where the process fails."""
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors,
         subprocess.Popen(

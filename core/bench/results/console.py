@@ -24,7 +24,7 @@ from lamella.core.bench.results.run import SavedRun, by_backend, describe_surrou
 
 
 class Console:
-    """Give `hear` to a benchmark as its listener. Every line goes to `say`."""
+    """Prints a benchmark's progress: pass `hear` as its listener. Every line goes to `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say

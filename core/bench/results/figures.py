@@ -61,7 +61,7 @@ def shown_rows(rows: int) -> str:
 
 
 def _digits(value: float, significant: int) -> str:
-    """Plain notation, since "1e+02 ms" is nobody's number."""
+    """Plain notation, since nobody reads "1e+02 ms"."""
     magnitude = math.floor(math.log10(value))
     if round(value, significant - 1 - magnitude) >= 10.0 ** (magnitude + 1):
         magnitude += 1  # 9.96 to two digits is 10, not 10.0

@@ -210,7 +210,7 @@ class SavedRuns:
     def move_aside(self) -> Path:
         """Give the file another name beside its own, so that the next `save` begins a new one; the new path.
 
-        For a file that is no good: who has it open keeps it.
+        For a damaged file: programs that have it open keep it.
         """
         names = (self.path.with_name(f"{self.path.stem}-{n}{self.path.suffix}") for n in count(1))
         with self._problems_named():

@@ -19,7 +19,7 @@ DATABASE_NOTE = "mongodb-database"
 
 
 class NotReady(LamellaError):
-    """A system that is installed and cannot be asked now: its server does not answer, say."""
+    """A system that is installed and cannot be asked now: for example, its server does not answer."""
 
 
 class Backend(ABC):

@@ -56,7 +56,8 @@ def connect() -> Client:
 
 
 def server() -> str:
-    """Who answers: "MongoDB 8.0.4 with pymongo 4.20.0", say. Raises NoServer within seconds."""
+    """The server that answers, such as "MongoDB 8.0.4 with pymongo 4.20.0". Raises NoServer within
+    seconds."""
     with _connected() as client:
         try:
             told = client.admin.command("buildInfo")

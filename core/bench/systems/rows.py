@@ -177,7 +177,7 @@ STEPS_BY_ROW_ID = (
 
 
 def whole_file_limits(file: str) -> Mapping[str, str]:
-    """Why steps are left out; `file` is "A CSV file", say."""
+    """Why steps are left out; `file` is the file in words, such as "A CSV file"."""
     ids = f"{file} has no row ids, and to change one row is to write all of it anew"
     return dict.fromkeys(STEPS_BY_ROW_ID, ids) | {"find_indexed": f"{file} has no index"}
 

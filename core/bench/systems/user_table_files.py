@@ -149,7 +149,7 @@ class RowFile(UserTableFile):
 
     @abstractmethod
     def rows(self) -> Iterable[Any]:
-        """Of the file."""
+        """The rows of the file."""
 
     @abstractmethod
     def write(self, rows: Iterable[Any], file: Path) -> None: ...

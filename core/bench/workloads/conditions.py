@@ -55,7 +55,7 @@ class Subject:
 
     @property
     def items(self) -> Subject:
-        """Of a list."""
+        """The items of a list."""
         return Subject(Place.of("", self.type.value_type), self.ignore_case, nan=True)
 
 

@@ -113,7 +113,7 @@ def _ask_each(question: Question) -> _Calls:
 
 
 def _ask_again(question: Question) -> _Calls:
-    """Each answer is gone before the next call: those who ask again do not keep all that they had."""
+    """Each answer is gone before the next call: a user who asks again does not keep every answer."""
     costs, told = list[Cost](), list[str]()
     while len(costs) < 2 or (len(costs) < CALLS and sum(c.seconds for c in costs[1:]) < ENOUGH_SECONDS):
         if question.before is not None:

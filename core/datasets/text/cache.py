@@ -90,7 +90,7 @@ class CacheEntry:
         return CachedFile(schema, parts)
 
     def new_generation(self) -> Path:
-        """An empty folder for parts; other generations stay for those who still read them."""
+        """An empty folder for parts; other generations stay for their readers."""
         self.hold()
         folder = self.folder / uuid.uuid4().hex
         self._make(folder)

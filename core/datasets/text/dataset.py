@@ -90,7 +90,8 @@ class TextDataset(Dataset):
     def rows_once(
         self, job: Job, progress: Callable[[int, int], None]
     ) -> Generator[pa.RecordBatch, None, None]:
-        """Every row straight from the file, leaving nothing behind; for those who keep the rows themselves.
+        """Every row straight from the file, without writing the cache; for callers that keep the rows
+        themselves.
 
         `progress` is told rows and bytes of the file. Raises `TypesWidened` at the end, when values
         asked for wider types than `reading_schema` said: what came until then is to be dropped.
@@ -288,7 +289,7 @@ def _open(found: Location, options: OpenOptions, source: TextSource, text: TextF
 
 
 def _beginnings(source: TextSource) -> Iterator[tuple[bytes, bool]]:
-    """More and more of the file, for those who need a whole row of it, and whether that is all of it."""
+    """More and more of the file, for callers that need a whole row of it, and whether that is all of it."""
     size = FIRST_BYTES
     while True:
         data, whole = source.beginning(size)

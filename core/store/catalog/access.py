@@ -54,7 +54,7 @@ class LogRoom:
 
     def keep(self) -> FileIdentity:
         """Twice the log, within bounds, where it was outgrown; the commit's own sync makes it durable. Before
-        the first commit the log is empty, so whoever makes only one does without.
+        the first commit the log is empty, so a process that makes only one does without.
 
         Where none can be made, commits do without too. Answers which file the log is.
         """
@@ -131,7 +131,7 @@ T = TypeVar("T")
 
 
 class CatalogAccess:
-    """Opens or makes the file; what is in it is for whoever derives from this.
+    """Opens or makes the file; subclasses know what is in it.
 
     Reads have a connection of their own, so they never wait for a write, of this process or another. A thread
     that is in a transaction reads through it, and so what it wrote there.

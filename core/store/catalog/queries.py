@@ -84,7 +84,8 @@ def _refuse_foreign(catalog: CatalogAccess, found: Sequence[tuple[str, str]]) ->
 
 
 def _migrate(catalog: CatalogAccess) -> None:
-    """Another program may be doing it at the same moment: each step is looked at under the lock."""
+    """Another program may be doing it at the same moment: so each step checks under the lock whether it is
+    still to be done."""
     if catalog.read_only:
         raise StoreProblem(
             f"{catalog.path.parent}: the store is of an earlier format",
@@ -97,7 +98,7 @@ def _migrate(catalog: CatalogAccess) -> None:
 
 
 def _create(catalog: CatalogAccess) -> None:
-    """Another program may be making it at the same moment: whoever has the lock first does."""
+    """Another program may be making it at the same moment: the first to have the lock does."""
     if catalog.read_only:
         raise not_a_catalog(catalog.path, "it is empty")
     catalog.keep_safe(new=True)

@@ -65,7 +65,8 @@ class Transaction:
         return int(self._take(table_id, "next_id", count))
 
     def take_ids_for_later(self, table_id: int, count: int, staging: str) -> int:
-        """The same for rows that are still being staged: no file may span the ids until they arrived."""
+        """The first of `count` ids for rows that are still being staged. Until they are entered, no file may
+        span these ids."""
         first = self.take_ids(table_id, count)
         row = (staging, table_id, first, first + count - 1)
         self._connection.execute("INSERT INTO ids_under_way VALUES (?, ?, ?, ?)", row)
@@ -218,7 +219,7 @@ class ColumnEntry:
 
 
 class CatalogRelations:
-    """Reads them."""
+    """Reads relations, and the names that columns had."""
 
     def __init__(self, rows: Rows, catalog: Path) -> None:
         self._rows, self._path = rows, catalog
@@ -237,7 +238,7 @@ class CatalogRelations:
 
 
 class RelationEntries:
-    """Changes them, inside a catalog transaction."""
+    """Adds and drops relations inside a catalog transaction."""
 
     def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
         self._connection, self._path = connection, catalog
