@@ -72,7 +72,7 @@ class PreparedCursor(Generic[T]):
         return None if self._made is None else self._made[0]
 
     def keep(self, made: T, reads: Decodings) -> T:
-        """Keep these rows for `again`, which reads nothing but them."""
+        """Keep `made` for `again`; `reads` is all that it reads."""
         self._made = (made, reads)
         return made
 

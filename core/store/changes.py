@@ -103,6 +103,7 @@ def assign_change(
 
 
 def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
+    """Raises `BadData` for an empty key, and `UnknownColumn` for a dotted one that leads into no column."""
     if any(map(is_odd, names)):
         refuse_odd_names(state.snapshot.name, names, {c.name: c.type for c in state.columns})
 

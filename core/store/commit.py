@@ -20,7 +20,7 @@ from lamella.core.processes import call_after_fork
 from lamella.core.scan.checksums import checksum_of_bytes
 from lamella.core.scan.snapshot import Column, stored_keys
 from lamella.core.store.catalog.queries import Catalog
-from lamella.core.store.catalog.transaction import Transaction
+from lamella.core.store.catalog.transaction import CommitRow, Transaction
 from lamella.core.store.cells import NO_IDS, CellChanges, to_batch
 from lamella.core.store.data_files import WrittenFile
 from lamella.core.store.table_version import Metadata, PendingRows, Reader, SegmentEntry, TableVersion
@@ -271,10 +271,10 @@ def version_holding(
 
 
 def commit_row(version: int, kind: str, restores: int | None, counts: tuple[int, int, int],
-               started: float, message: str) -> tuple[object, ...]:  # fmt: skip
+               started: float, message: str) -> CommitRow:  # fmt: skip
     message = text_of(message, "the message")
     at = time.time_ns() // 1_000 / 1_000_000  # what a datetime can say, so that it can name the version
-    return (version, at, kind, restores, *counts, time.perf_counter() - started, message, "", None)
+    return CommitRow(version, at, kind, restores, *counts, time.perf_counter() - started, message)
 
 
 ATTEMPTS = 5
@@ -377,8 +377,10 @@ def expected(state: TableVersion, version: int | None) -> TableVersion:
 
 
 def commit_from_row(table: str, row: Sequence[Any], given_ids: tuple[range, ...] = ()) -> Commit:
-    version, at, kind, restores, inserted, updated, deleted, seconds, message, name, transaction = row
-    when = dt.datetime.fromtimestamp(at, dt.UTC)
-    counts = (inserted, updated, deleted)
-    known = (table, version, *counts, seconds, when, message, kind, restores, name, transaction)
-    return Commit(*known, given_ids)
+    """`row` has the fields of `CommitRow`."""
+    one = CommitRow(*row)
+    return Commit(
+        table, one.version, one.inserted, one.updated, one.deleted, one.seconds,
+        dt.datetime.fromtimestamp(one.at, dt.UTC), one.message, one.kind, one.restores, one.name,
+        one.transaction_id, given_ids,
+    )  # fmt: skip

@@ -393,7 +393,7 @@ class Table(RowsById):
         found = repeatable(data)
         coming = KeptBlocks(blocks(found))
         by_key = is_given_by_key(found)
-        if len(keys) == 1:
+        if len(keys) == 1:  # rows that fit in the catalog are passed over at once, without being read
             done = self._writer.replace_rows(coming, keys[0], by_key, said, own, expected_version)
             if done is not None:
                 return done

@@ -179,13 +179,13 @@ def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
         trial for trial in planned_trials(choice) if entry_named(trial.backend).takes(trial.workload.family)
     ]
     problems = {trial_key(trial): problem(trial, choice.folder, known) for trial in trials}
-    told = [f"{_titled(trial)}: {problems[trial_key(trial)]}" for trial in trials]
+    named = [(_titled(trial), problems[trial_key(trial)]) for trial in trials]
     lost = {rows for (_, _, rows), found in problems.items() if found}
     return Estimate(
         seconds=sum(known.seconds(trial) for trial in trials),
         memory_bytes=max(map(known.memory_bytes, trials), default=0),
         disk_bytes=max(map(known.disk_bytes, trials), default=0),
-        problems=tuple(dict.fromkeys(line for line in told if not line.endswith(": "))),
+        problems=tuple(dict.fromkeys(f"{title}: {found}" for title, found in named if found)),
         fitting_rows=tuple(rows for rows in choice.rows if rows not in lost),
     )
 

@@ -174,7 +174,7 @@ class TextDataset(Dataset):
         if entry.load() is None:
             return
         entry.hold()
-        kept = entry.load()
+        kept = entry.load()  # again: it may have been swept before it was held
         if kept is not None:
             self._shown = self._snapshot(kept.schema, kept.parts, entry.key, complete=True)
 
@@ -271,10 +271,7 @@ def open_delimited(found: Location, options: OpenOptions) -> Dataset:
 
 
 def _open(found: Location, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
-    for data, whole in _beginnings(source):
-        block = first_block(source, data, whole, text.ends, text.skip_lines)
-        if whole or not text.ends.none_in(block.data):
-            break
+    block, whole = _first_rows(source, text)
     schema = text.find_schema(block)
     notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
     reading = read_block(text, block, schema)
@@ -286,6 +283,15 @@ def _open(found: Location, options: OpenOptions, source: TextSource, text: TextF
     root = options.cache_dir or default_folder()
     entry = None if whole else CacheEntry(root, source, (text.label, *options.reading))
     return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry, notes)
+
+
+def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:
+    """A block with at least one whole row, unless there is none; and whether it is the whole file."""
+    for data, whole in _beginnings(source):
+        block = first_block(source, data, whole, text.ends, text.skip_lines)
+        if whole or not text.ends.none_in(block.data):
+            break
+    return block, whole
 
 
 def _beginnings(source: TextSource) -> Iterator[tuple[bytes, bool]]:

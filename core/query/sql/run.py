@@ -271,13 +271,10 @@ def _values(given: Parameters | None) -> Any:
 
 def _confined(asked: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
     """Files of the sources' folders need not be listed, so that the same confinement serves the next time."""
-    if asked.memory is not None and (
-        not isinstance(asked.memory, int) or not _LEAST_MEMORY <= asked.memory <= _MOST_MEMORY
-    ):
-        few = "too little for any statement" if isinstance(asked.memory, int) else "no whole number of bytes"
-        few = "more than any machine has" if few.startswith("too") and asked.memory > _MOST_MEMORY else few
+    problem = "" if asked.memory is None else _memory_problem(asked.memory)
+    if problem:
         raise BadData(
-            f"{sources.place}: memory={shown(asked.memory)} is {few}",
+            f"{sources.place}: memory={shown(asked.memory)} is {problem}",
             fix=f"Give at least {_LEAST_MEMORY:,} bytes",
         )
     if asked.files:
@@ -285,6 +282,14 @@ def _confined(asked: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot
     paths = {str(file.path) for snapshot in tables.values() for file in files_of(snapshot)}
     outside = sorted(path for path in paths if not path.startswith(sources.folders))
     return Confined(sources.folders, tuple(outside), asked.memory)
+
+
+def _memory_problem(memory: object) -> str:
+    if not isinstance(memory, int):
+        return "no whole number of bytes"
+    if memory > _MOST_MEMORY:
+        return "more than any machine has"
+    return "too little for any statement" if memory < _LEAST_MEMORY else ""
 
 
 def _not_allowed(error: Exception) -> BadSql:

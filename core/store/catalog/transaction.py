@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.store.catalog.schema import FOREVER, VERSIONED, checked_rows, whole_numbers
@@ -101,18 +101,18 @@ class Transaction:
     def take_column_ids(self, table_id: int, count: int) -> int:
         return int(self._take(table_id, "next_column", count))
 
-    def move_on(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Make `commit` (version, at, kind, restores, counts…, seconds, message, name, transaction) the
-        table's newest; answers it as it was entered: later than the last, whatever the clock says."""
-        version, at, *rest = commit
-        stamp = (version, max(at, self._earliest(table_id)))
-        checked_rows(self._path, "commits", _STAMP, [stamp])
-        commit = (*stamp, *rest)
+    def move_on(self, table_id: int, commit: CommitRow) -> CommitRow:
+        """Make `commit` the table's newest; answers it as it was entered: later than the last, whatever the
+        clock says."""
+        commit = commit._replace(at=max(commit.at, self._earliest(table_id)))
+        checked_rows(self._path, "commits", _STAMP, [(commit.version, commit.at)])
         if self._group is not None:
-            commit = self._group.stamped(table_id, commit)
+            commit = self._group.stamp(table_id, commit)
         marks = ", ".join("?" * (1 + len(commit)))
         self._connection.execute(f"INSERT INTO commits VALUES ({marks})", (table_id, *commit))
-        self._connection.execute("UPDATE tables SET version = ? WHERE table_id = ?", (commit[0], table_id))
+        self._connection.execute(
+            "UPDATE tables SET version = ? WHERE table_id = ?", (commit.version, table_id)
+        )
         return commit
 
     def name_commit(self, table_id: int, version: int, name: str) -> None:
@@ -195,6 +195,22 @@ def _insertion(kind: str) -> str:
 
 
 _INSERTIONS = {kind: _insertion(kind) for kind in VERSIONED}
+
+
+class CommitRow(NamedTuple):
+    """A row of the table `commits`, without the id of the table that it is of."""
+
+    version: int
+    at: float
+    kind: str
+    restores: int | None
+    inserted: int
+    updated: int
+    deleted: int
+    seconds: float
+    message: str
+    name: str = ""
+    transaction_id: int | None = None
 
 
 @dataclass(frozen=True)
@@ -439,11 +455,10 @@ class CommitGroup:
         self.draft = next(_drafts)
         self._on_rollback()
 
-    def stamped(self, table_id: int, commit: tuple[Any, ...]) -> tuple[Any, ...]:
-        """A commit's row, which ends with message, name and transaction, as one of these."""
-        *rest, message, name, _ = commit
+    def stamp(self, table_id: int, commit: CommitRow) -> CommitRow:
+        """The commit as one of this group."""
         self.tables.add(table_id)
-        return (*rest, self._message or message, name, self.number)
+        return commit._replace(message=self._message or commit.message, transaction_id=self.number)
 
     def close(self) -> None:
         """A block without commits leaves nothing behind."""
