@@ -95,13 +95,13 @@ def _benchmark(choice: Choice, saved_runs: SavedRuns, arguments: argparse.Namesp
 def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, screen: Screen) -> bool:
     """False when Ctrl+C ended it."""
 
-    def hear(message: Message) -> None:
-        recording.hear(message)
-        screen.hear(message)
+    def receive(message: Message) -> None:
+        recording.receive(message)
+        screen.receive(message)
 
     try:
         with terminal.job(screen.progress) as job:
-            runner.run(choice, hear, job, costs=costs)
+            runner.run(choice, receive, job, costs=costs)
     except Cancelled:
         print("\nStopped. This was measured until then:")
         return False
@@ -331,12 +331,12 @@ class Screen:
             redraw("")
         print(line, flush=True)
 
-    def hear(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         if isinstance(message, Doing):
             self._doing = f"{message.backend}, {message.rows:,} rows, {message.step.replace('_', ' ')}"
             if self._bar:
                 return
-        self._diary.hear(message)
+        self._diary.receive(message)
 
     def progress(self, progress: Progress) -> None:
         if not self._bar:

@@ -101,7 +101,7 @@ class Told:
         print(f"[{minutes:6.1f} min, {self.share:4.0%}] {line}", flush=True)
 
     def hear(self, message: Message) -> None:
-        self.diary.hear(message)
+        self.diary.receive(message)
         if isinstance(message, Measured):
             self.records.append(message.record)
 

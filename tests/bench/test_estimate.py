@@ -85,7 +85,7 @@ def test_the_rows_of_the_table_count_where_the_sizes_are_changed_rows() -> None:
 def test_kept_runs_teach_what_this_computer_takes(tmp_path: Path) -> None:
     kept = SavedRuns(tmp_path / "races.sqlite")
     recording = Recording(Choice((part_of(SMALL, ["sqlite"], [1000], 1),)))
-    recording.hear(ended(1000, 600.0))
+    recording.receive(ended(1000, 600.0))
     kept.save(recording.run())
     assert kept.costs().seconds(trial(1000)) == pytest.approx(START_SECONDS + 600.0)
 

@@ -196,7 +196,7 @@ def run_of(*messages: Message) -> SavedRun:
     parts = (part_of(SMALL, ["lamella", "sqlite"], [1000], 1), part_of(NEEDLE, ["sqlite"], [1000], 1))
     recording = Recording(Choice(parts, seed=11), datetime(2026, 3, 1, tzinfo=UTC))
     for message in messages:
-        recording.hear(message)
+        recording.receive(message)
     return recording.run()
 
 

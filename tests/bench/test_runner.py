@@ -201,7 +201,7 @@ def test_a_benchmark_is_told_with_its_ratios_and_its_samples_and_surroundings_ar
     recording = Recording(
         Choice((part_of(SMALL, ["sqlite", "sqlite-wal"], [2], repeats=1),), folder=tmp_path)
     )
-    records = runner.run(recording.choice, recording.hear)
+    records = runner.run(recording.choice, recording.receive)
     assert not has_failures(recording.run())
     finish(recording.run(), said.append, tmp_path / "benchmark.json")
     assert from_json((tmp_path / "benchmark.json").read_text(encoding="utf-8")) == records
@@ -214,7 +214,7 @@ def test_a_benchmark_is_told_with_its_ratios_and_its_samples_and_surroundings_ar
 def test_a_failure_is_told_at_the_end_and_counts(tmp_path: Path) -> None:
     said: list[str] = []
     recording = Recording(Choice((part_of(SMALL, [ODD + "Refuser"], [2], repeats=1),), folder=tmp_path))
-    runner.run(recording.choice, recording.hear)
+    runner.run(recording.choice, recording.receive)
     finish(recording.run(), said.append)
     assert "no room for 2 rows" in said[-1]
     assert has_failures(recording.run())

@@ -65,7 +65,7 @@ def recorded(started: datetime = NOON, seconds: float = 0.5) -> SavedRun:
         Failure("small", "lamella", "read", 10, 0, "It fell", "at length", CRASHED),
         Ended("small", "sqlite", 1000, 1000, 3, 6, 2.5, 50_000_000, 4096),
     ):
-        recording.hear(message)
+        recording.receive(message)
     return recording.run()
 
 

@@ -32,7 +32,7 @@ def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) 
     recording = Recording(Choice(parts, folder=tmp_path))
     seen: list[float] = []
     job = Job(lambda progress: seen.append(progress.fraction or 0.0))
-    records = runner.run(recording.choice, recording.hear, job)
+    records = runner.run(recording.choice, recording.receive, job)
     assert [record.workload for record in records] == sorted((r.workload for r in records), reverse=True)
     assert {(r.workload, r.rows) for r in records} == {("small", 2), ("needle", 3)}
     assert recording.records == records

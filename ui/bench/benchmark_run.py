@@ -108,7 +108,7 @@ class Benchmarks:
     def take(self, message: Message) -> None:
         """Of the last benchmark; `title` is of the workload that it is at."""
         assert self.last is not None
-        self.last.hear(message)
+        self.last.receive(message)
         results = self._results.get(_workload_of(message))
         if results is not None:
             self.title = results.workload.title

@@ -202,12 +202,12 @@ class WorkloadRun:
         if not entry.takes(self.workload.family):
             why = family_of(self.workload).absent.get(trial.backend)
             reason = why or f"{entry.title} is not made for {self.workload.title.lower()}"
-            self._hear(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+            self._receive(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
         elif reason := self._objection(trial.backend):
-            self._hear(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+            self._receive(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
         elif problem := self.under.problem(trial):
             self._out.add((trial.backend, trial.rows))
-            self._hear(self._too_large(trial, problem))
+            self._receive(self._too_large(trial, problem))
         else:
             self.under.pause.wait(self.under.job)
             self._run_child(trial)
@@ -226,7 +226,7 @@ class WorkloadRun:
         if out or trial.steps[-1] == self.workload.steps[-1]:
             place.remove_folder(home)  # what a failed system left must not fill the disk of the others
         if not failures:
-            self._hear(_ended(trial, monotonic() - began, self._of_child))
+            self._receive(_ended(trial, monotonic() - began, self._of_child))
 
     def _run_with_retry(self, trial: Trial, home: Path) -> int:
         """Run a trial; where a step fails that the others do not need, these go on in another child.
@@ -239,7 +239,7 @@ class WorkloadRun:
             if not (one.repeats and one.steps):
                 continue
             self._failures.clear()
-            Child(self._made_ready(one, home), self._hear, under.job, under.limits, under.pause).run()
+            Child(self._made_ready(one, home), self._receive, under.job, under.limits, under.pause).run()
             for failure in self._failures[:1]:
                 failures += 1
                 left = [*self._rest(one, failure), *left]
@@ -265,7 +265,7 @@ class WorkloadRun:
         if other is None:
             return spec
         for message in interpreters.prepare_worker(other, self.workload, spec):
-            self._hear(message)
+            self._receive(message)
         return interpreters.worker_spec(other, self.workload, spec)
 
     def _spec(self, trial: Trial, home: Path) -> Spec:
@@ -282,7 +282,7 @@ class WorkloadRun:
             options=self.workload.options,
         )
 
-    def _hear(self, message: Message) -> None:
+    def _receive(self, message: Message) -> None:
         match message:
             case Expected():
                 self._judge.learn(message)

@@ -24,7 +24,7 @@ from lamella.core.bench.results.run import SavedRun, by_backend, describe_surrou
 
 
 class Console:
-    """Prints a benchmark's progress: pass `hear` as its listener. Every line goes to `say`."""
+    """Prints a benchmark's progress: pass `receive` as its listener. Every line goes to `say`."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
@@ -32,7 +32,7 @@ class Console:
         self.unsupported: list[Unsupported] = []
         self.surroundings: dict[str, dict[str, Any]] = {}
 
-    def hear(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         match message:
             case Doing(backend, rows, repeat, step):
                 self.say(f"{backend}: {rows:,} rows, {step.replace('_', ' ')}, repeat {repeat + 1}")

@@ -54,7 +54,8 @@ class RunSummary:
 
 @dataclass
 class Recording:
-    """Collects a benchmark for `SavedRuns.save`: give `hear` to it as its listener, or call that from one."""
+    """Collects a benchmark for `SavedRuns.save`: give `receive` to it as its listener, or call that from
+    one."""
 
     choice: Choice
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -65,7 +66,7 @@ class Recording:
     ended: list[Ended] = field(default_factory=list)
     _begun: float = field(default_factory=monotonic)
 
-    def hear(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         match message:
             case Measured(record):
                 self.records.append(record)
