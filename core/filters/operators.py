@@ -129,7 +129,6 @@ def _none(id_: str, label: str, kinds: frozenset[Kind], test: Test) -> Operator:
 _TEXT = frozenset({Kind.TEXT})
 _LIST = frozenset({Kind.LIST})
 _BOOLEAN = frozenset({Kind.BOOLEAN})
-_EMPTIABLE = frozenset({Kind.TEXT, Kind.BINARY})
 
 _TABLE = (
     _one("eq", "is", COMPARABLE, lambda x, v: x.compare("eq", v[0]), "= {0}", takes=Takes.COLUMNS),

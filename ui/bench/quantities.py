@@ -26,5 +26,3 @@ DISK = Quantity("disk_bytes", "Size on disk", BYTES, shown_bytes)
 NORMALISED = Quantity(
     "normalised", "Against the reference", (("×", 1.0),), lambda times: f"{shown_factor(times)} ×"
 )
-
-QUANTITIES = {quantity.field: quantity for quantity in (TIME, PROCESSOR, MEMORY, DISK)}
