@@ -209,15 +209,17 @@ def _of_one_column(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestio
                 continue
             if meeting_type(column.type, target.type) is None:
                 continue
-            name, reason = likeness(column.name, other.name, target.name, within=one is other)
+            name_score, reason = likeness(column.name, other.name, target.name, within=one is other)
             speaking = kind_of(target.type) in _SPEAKING
-            if name < LEAST_SCORE and not speaking:
+            if name_score < LEAST_SCORE and not speaking:
                 continue
             share, count = _overlap(one, [column], other, [target])
-            if share < LEAST_SHARE or (name < LEAST_SCORE and count < FEWEST_VALUES):
+            if share < LEAST_SHARE or (name_score < LEAST_SCORE and count < FEWEST_VALUES):
                 continue
-            score = share * (0.7 + 0.3 * name if speaking else name)
-            yield _suggestion(one, [column], other, [target], score, share, count, [reason] if name else [])
+            score = share * (0.7 + 0.3 * name_score if speaking else name_score)
+            yield _suggestion(
+                one, [column], other, [target], score, share, count, [reason] if name_score else []
+            )
 
 
 def _of_several(one: ScannedTable, other: ScannedTable) -> Iterator[Suggestion]:
