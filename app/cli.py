@@ -102,7 +102,8 @@ def _guarded(work: Callable[[argparse.Namespace], int], arguments: argparse.Name
 # ------------------------------------------------------------------ commands
 
 
-def _window(arguments: argparse.Namespace) -> int:
+def _child_process(arguments: argparse.Namespace) -> int | None:
+    """What the benchmark's child processes do, which are started with hidden options; else None."""
     if arguments.bench_worker:
         from lamella.core.bench.engine.worker import main as measure
 
@@ -111,6 +112,14 @@ def _window(arguments: argparse.Namespace) -> int:
         from lamella.core.bench.engine.child import introduce_systems
 
         return introduce_systems(arguments.bench_systems.split(","))
+    return None
+
+
+def _window(arguments: argparse.Namespace) -> int:
+    """The window, or a tour of it."""
+    code = _child_process(arguments)
+    if code is not None:
+        return code
     if arguments.tour:
         from lamella.app import tour
 
