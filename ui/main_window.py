@@ -30,8 +30,8 @@ from lamella.ui.window.action_state import ActionSet, situation
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.library import IdleFlush, Key, Library, ask_fill_up, ask_open_anyway
 from lamella.ui.window.memory import Memory
-from lamella.ui.window.open_sources import IdleFlush, Key, Library, ask_fill_up, ask_open_anyway
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.tab_set import TabSet
 

@@ -12,8 +12,8 @@ from lamella.core.store.paths import is_store
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
+from lamella.ui.window.library import Library
 from lamella.ui.window.memory import Memory
-from lamella.ui.window.open_sources import Library
 from lamella.ui.window.tab_set import TabSet
 
 FILTERS = "Data files (*.parquet *.pq *.parq *.csv *.tsv *.txt *.json *.jsonl *.ndjson *.gz);;All files (*)"

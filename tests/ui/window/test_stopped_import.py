@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from lamella.core.jobs import Job
-from lamella.ui.window import open_sources as library
+from lamella.ui.window import library
 
 
 def test_a_stopped_import_says_so_and_leaves_the_offer(
