@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from typing import Any
 from uuid import UUID
 
 import pyarrow as pa
 from pyarrow import types
-from sqlglot import exp
 
 from lamella.core.arrow.nested import Place, is_list
 from lamella.core.filters.binding import Bound
@@ -33,6 +33,7 @@ from lamella.core.filters.predicate_values import ESCAPE, BoundReference
 from lamella.core.filters.temporal import DAY_NS, unit_ns
 from lamella.core.filters.to_arrow import ordered_bytes
 from lamella.core.filters.values import Exact, float_width, narrow, narrow_division, narrow_float, value_range
+from lamella.core.libraries import exp
 
 _MICROSECONDS = (-9_223_372_022_400_000_000, 9_223_372_036_854_775_806)
 _DAYS = (-(2**31) + 2, 2**31 - 2)
@@ -168,15 +169,20 @@ _WRITERS: dict[Kind, Callable[[Any, pa.DataType], exp.Expr]] = {
 }
 
 
-Compared = type[exp.Binary]
+Compared = type["exp.Binary"]
 
-_MIRRORED: dict[Compared, Compared] = {
-    exp.EQ: exp.EQ,
-    exp.LT: exp.GT,
-    exp.LTE: exp.GTE,
-    exp.GT: exp.LT,
-    exp.GTE: exp.LTE,
-}
+
+@cache
+def _mirrored() -> dict[Compared, Compared]:
+    return {
+        exp.EQ: exp.EQ,
+        exp.LT: exp.GT,
+        exp.LTE: exp.GTE,
+        exp.GT: exp.LT,
+        exp.GTE: exp.LTE,
+    }
+
+
 _BEYOND = 2**70
 """Greater than every whole number of 64 bits."""
 
@@ -207,7 +213,7 @@ def _compared(how: Compared, one: Side, other: Side) -> exp.Expr:
 
 def _numbers(how: Compared, one: Side, other: Side) -> exp.Expr:
     if types.is_floating(one.type) and not types.is_floating(other.type):
-        return _numbers(_MIRRORED[how], other, one)
+        return _numbers(_mirrored()[how], other, one)
     if not types.is_floating(other.type):
         return _exact_numbers(how, one, other)
     if types.is_integer(one.type) and one.type.bit_width == 64:
@@ -272,16 +278,18 @@ def _cast_side(value: exp.Expr, kind: str) -> exp.Expr:
     return exp.cast(value, exp.DataType.build(kind, dialect="duckdb"))
 
 
-_COMPARISONS: dict[str, type[exp.Binary]] = {
-    "eq": exp.EQ,
-    "lt": exp.LT,
-    "lte": exp.LTE,
-    "gt": exp.GT,
-    "gte": exp.GTE,
-}
+@cache
+def _comparisons() -> dict[str, type[exp.Binary]]:
+    return {
+        "eq": exp.EQ,
+        "lt": exp.LT,
+        "lte": exp.LTE,
+        "gt": exp.GT,
+        "gte": exp.GTE,
+    }
 
 
-class SqlOperand(Operand[exp.Expr]):
+class SqlOperand(Operand["exp.Expr"]):
     """`trusted` says that no float column's statistics hide NaN.
 
     Where they may, DuckDB skips row groups and folds comparisons to a constant as if NaN were not
@@ -299,16 +307,16 @@ class SqlOperand(Operand[exp.Expr]):
 
     def compare(self, how: str, value: Any) -> exp.Expr:
         if isinstance(value, SqlOperand):
-            return compare_columns(_COMPARISONS[how], self._side, value._side)
+            return compare_columns(_comparisons()[how], self._side, value._side)
         if self._kind in AS_THEY_ARE:
-            return _COMPARISONS[how](this=self._subject, expression=self._literal(value))
+            return _comparisons()[how](this=self._subject, expression=self._literal(value))
         if self._kind is Kind.FLOAT:
             return self._compare_float(how, value)
         narrowed = self._narrow(how, value)
         if isinstance(narrowed, bool):
             return self.always(narrowed)
         how, count = narrowed
-        return _COMPARISONS[how](this=self._column, expression=self._literal(count))
+        return _comparisons()[how](this=self._column, expression=self._literal(count))
 
     def one_of(self, values: Sequence[Any]) -> exp.Expr:
         if self._kind is Kind.FLOAT:
@@ -426,7 +434,7 @@ class SqlOperand(Operand[exp.Expr]):
         how, number = narrowed
         if math.isnan(number):
             return self._compare_nan(how)
-        test = _COMPARISONS[how](this=self._column, expression=self._literal(number))
+        test = _comparisons()[how](this=self._column, expression=self._literal(number))
         if self._trusted:
             return test
         if how in ("gt", "gte"):
@@ -464,7 +472,7 @@ def complement(condition: exp.Expr) -> exp.Expr:
 
 
 MOST_JOINED = 64
-Find = Callable[[Place], exp.Expr]
+Find = Callable[[Place], "exp.Expr"]
 """What stands for a column, or a field inside one, in SQL."""
 
 

@@ -9,16 +9,15 @@ from functools import cached_property, lru_cache, partial, reduce
 from itertools import count, groupby
 from typing import Protocol
 
-import duckdb
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.nested import type_at
 from lamella.core.arrow.sorted_ids import EMPTY, union, without
 from lamella.core.filters.to_sql import field_in
 from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb, exp
 from lamella.core.query import engine
 from lamella.core.query.duckdb_types import (
     holds,
@@ -186,7 +185,7 @@ _DECODED = f"{OWN_NAMES}decoded_"
 _numbers = count()
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 PlacedSegment = tuple[int, Segment]
-Hand = Callable[[DecodedRows, duckdb.DuckDBPyConnection], bool]
+Hand = Callable[[DecodedRows, "duckdb.DuckDBPyConnection"], bool]
 """Whether SQL on the cursor can read the rows from memory."""
 
 

@@ -9,10 +9,10 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.errors import LamellaError
 from lamella.core.filters.to_arrow import decimals, ordered
+from lamella.core.libraries import exp
 from lamella.core.query import engine
 from lamella.core.scan.parquet_file import Footer
 

@@ -10,14 +10,15 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Generic, TypeVar
 
-import duckdb
 import psutil
 import pyarrow as pa
 
 from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, NoRoom, TookTooLong, shown
 from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb
 from lamella.core.processes import call_after_fork, never_finalize
 
 INTERRUPT_EVERY_SECONDS = 0.02
@@ -214,11 +215,12 @@ def _broken(of: str, error: Exception) -> LamellaError:
 
 
 def _refused(of: str, error: Exception) -> LamellaError:
+    too_large = (duckdb.OutOfRangeException, duckdb.ConversionException, pa.ArrowInvalid)
     way = "Leave out the column whose values are too large for it, or cast it to text"
     return LamellaError(
         f"{of}: what was asked cannot be computed",
         str(error).partition("\n")[0],
-        way if isinstance(error, _TOO_LARGE) else "",
+        way if isinstance(error, too_large) else "",
     )
 
 
@@ -342,7 +344,6 @@ def _configuration(memory_bytes: int) -> dict[str, str | bool | int | float | li
     }
 
 
-_TOO_LARGE = (duckdb.OutOfRangeException, duckdb.ConversionException, pa.ArrowInvalid)
 _OF_DISK = ("temp_directory", "offload", "disk")
 _engine = Engine()
 _confined = _ConfinedEngines()
@@ -351,20 +352,25 @@ atexit.register(_confined.close)
 
 
 ROWS_A_BATCH = 1 << 17
-_RAISED: dict[str, type[duckdb.Error]] = {
-    "Binder Error": duckdb.BinderException,
-    "Constraint Error": duckdb.ConstraintException,
-    "Conversion Error": duckdb.ConversionException,
-    "FATAL Error": duckdb.FatalException,
-    "INTERNAL Error": duckdb.InternalException,
-    "INTERRUPT Error": duckdb.InterruptException,
-    "IO Error": duckdb.IOException,
-    "Invalid Input Error": duckdb.InvalidInputException,
-    "Not implemented Error": duckdb.NotImplementedException,
-    "Out of Memory Error": duckdb.OutOfMemoryException,
-    "Out of Range Error": duckdb.OutOfRangeException,
-    "Permission Error": duckdb.PermissionException,
-}
+
+
+@cache
+def _raised() -> dict[str, type[duckdb.Error]]:
+    """By what their text begins with."""
+    return {
+        "Binder Error": duckdb.BinderException,
+        "Constraint Error": duckdb.ConstraintException,
+        "Conversion Error": duckdb.ConversionException,
+        "FATAL Error": duckdb.FatalException,
+        "INTERNAL Error": duckdb.InternalException,
+        "INTERRUPT Error": duckdb.InterruptException,
+        "IO Error": duckdb.IOException,
+        "Invalid Input Error": duckdb.InvalidInputException,
+        "Not implemented Error": duckdb.NotImplementedException,
+        "Out of Memory Error": duckdb.OutOfMemoryException,
+        "Out of Range Error": duckdb.OutOfRangeException,
+        "Permission Error": duckdb.PermissionException,
+    }
 
 
 def stream_batches(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.RecordBatch]:
@@ -375,7 +381,7 @@ def stream_batches(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.Record
             job.check()
             yield batch
     except OSError as error:
-        raised = _RAISED.get(str(error).partition(":")[0])
+        raised = _raised().get(str(error).partition(":")[0])
         if raised is None:
             raise
         raise raised(str(error)) from error

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
-from sqlglot import exp
 
 from lamella.core.arrow.nested import Place, names_within, place_of
 from lamella.core.errors import BadQuery, UnknownColumn, shown
 from lamella.core.filters.to_sql import field_in, in_sql_units, literal
 from lamella.core.filters.values import convert, natural
+from lamella.core.libraries import exp
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.scan.snapshot import noted_field
 
@@ -180,7 +180,7 @@ LONG = 200
 """Characters. What is shorter is written again: DuckDB computes it once by itself, and faster."""
 _NAME = "operand"
 
-TypedSql = tuple[exp.Expr, pa.DataType] | None
+TypedSql: TypeAlias = "tuple[exp.Expr, pa.DataType] | None"
 
 
 def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Value]], TypedSql]) -> TypedSql:

@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, partial
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.sorted_ids import EMPTY, among, without
@@ -24,6 +22,7 @@ from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
 from lamella.core.index.planning import IndexedRows, are_met, find_by_index, in_sort_order, key_columns
 from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb, exp
 from lamella.core.query.duckdb_source import POSITION, identifier, relation
 from lamella.core.query.engine import cursor, stream_batches
 from lamella.core.query.number_sort import is_sorted_here, number_order, room_for

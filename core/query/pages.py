@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.errors import BadData, shown
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import query_cursor

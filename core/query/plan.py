@@ -7,14 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-import duckdb
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.filters.to_sql import to_sql
 from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb, exp
 from lamella.core.query.duckdb_source import (
     POSITION,
     Decodings,

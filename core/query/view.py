@@ -8,11 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.filters.condition import condition_of
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
 from lamella.core.query.duckdb_source import POSITION, identifier, is_misread, stored_relation
 from lamella.core.query.duckdb_types import survives_duckdb
 from lamella.core.query.engine import cursor

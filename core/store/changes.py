@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
@@ -28,6 +27,7 @@ from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.filters.values import convert, number_text
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
 from lamella.core.query.duckdb_source import POSITION, identifier, relation
 from lamella.core.query.engine import cursor
 from lamella.core.scan.chunks import BatchValues
@@ -393,7 +393,7 @@ def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
     return replace(change, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
 
 
-_KEPT = {"first": exp.Min, "last": exp.Max}
+_KEPT = {"first": "min", "last": "max"}
 
 
 def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job: Job) -> np.ndarray:
@@ -405,7 +405,7 @@ def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job:
     columns = _compare_columns(state, on)
     with cursor(job, snapshot.name) as own:
         rows = relation(snapshot, columns, own, job=job)
-        kept = _KEPT[keep](this=exp.column(POSITION, quoted=True))
+        kept = exp.func(_KEPT[keep], exp.column(POSITION, quoted=True))
         query = (
             exp.select(kept).from_(rows).group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
         )
