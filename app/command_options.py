@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 TEXT_COLUMNS_HELP = "columns of a CSV file that stay as they are written: versions such as 1.10 and 1.100"
@@ -185,6 +184,8 @@ def seconds(text: str) -> float:
 
 def byte_count(text: str) -> int:
     """Bytes, or with a unit: 500MB."""
+    from decimal import Decimal, InvalidOperation
+
     digits = text.strip().upper().rstrip("BKMGT").strip()
     unit = text.strip().upper()[len(digits) :].strip()
     try:
@@ -288,6 +289,8 @@ def _store_and_table(parser: argparse.ArgumentParser) -> None:
 
 def whole_number(text: str) -> int:
     """Not negative; `1_000` and `1e6` are whole numbers, too."""
+    from decimal import Decimal, InvalidOperation
+
     try:
         number = Decimal(text)
     except InvalidOperation:

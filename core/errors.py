@@ -6,7 +6,6 @@ Any other exception that leaves `core` is a bug.
 
 from __future__ import annotations
 
-import difflib
 import re
 import reprlib
 from collections.abc import Iterable, Sequence
@@ -179,6 +178,8 @@ def nearest(name: str, known: Sequence[str]) -> list[str]:
     """At most two of `known` that `name` may be a misspelling of, best first; none for what is no text."""
     if not isinstance(name, str):
         return []
+    import difflib  # 2 ms, which most starts need not take
+
     folded = {k.casefold(): k for k in reversed(known)}
     matches = difflib.get_close_matches(name.casefold(), folded, n=2, cutoff=0.6)
     return [folded[m] for m in matches]

@@ -8,11 +8,15 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import FrameType
-from typing import Any, TextIO
 
 from lamella.core.errors import visible
-from lamella.core.jobs import Job, Progress
+
+TYPE_CHECKING = False  # `typing` and dataclasses take a fifth of the time of `lamella --version`
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any, TextIO
+
+    from lamella.core.jobs import Job, Progress
 
 CLEAR_LINE = "\r\x1b[K"
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
@@ -78,6 +82,8 @@ def redraw(line: str) -> None:
 @contextmanager
 def job(show: Callable[[Progress], None] | None = None) -> Iterator[Job]:
     """Main thread only. Progress is shown when standard error is a terminal, by `show` where it is given."""
+    from lamella.core.jobs import Job
+
     follow_settings()
     shown = sys.stderr.isatty()
     made = Job((show or _show) if shown else None)
