@@ -227,6 +227,9 @@ def _footer(path: Path, is_verified: bool) -> Footer:
         raise _naming_columns(problem) from problem
     except FileProblem as problem:
         raise _diagnosis(path, problem) from problem
+    except UnicodeEncodeError as error:
+        why = "Arrow opens Parquet files by name, and this name is not UTF-8"
+        raise FileProblem(path, "cannot be opened", why, "Rename the file, or the folder it is in") from error
 
 
 def _naming_columns(problem: UnknownType) -> FileProblem:

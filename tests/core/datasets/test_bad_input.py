@@ -261,3 +261,12 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
         timeout=60,
     )
     assert "secret.csv: may not be read. You have no permission" in answer.stdout
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are text there")
+def test_parquet_whose_name_is_not_text_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / os.fsdecode(b"\xff.parquet")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    (tmp_path / "a.parquet").rename(file)
+    with pytest.raises(FileProblem, match=r"not UTF-8\. Rename"):
+        open_dataset(file)
