@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from lamella import resources
 from lamella.app import __version__, paths
@@ -16,6 +18,7 @@ from lamella.app import settings as limits
 from lamella.app import settings as servers
 from lamella.app import settings as settings_file
 from lamella.app.settings import Memory, Settings, State
+from lamella.core import libraries
 from lamella.core.errors import LamellaError, StoreProblem, UnknownName
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_file
@@ -35,6 +38,10 @@ RELATIONS: dict[str, tuple[list[str], list[str]]] = {
     "station": (["weather.origin"], ["airports.faa"]),
 }
 """What points at what, by the relation's name."""
+
+WINDOW_PAINTED = "The window is painted; %d modules are loaded"
+FIRST_ROWS_PAINTED = "The first rows of %s are painted; %d modules are loaded"
+LIBRARIES_LOADED = "The libraries that the window does without are loaded"
 
 log = logging.getLogger(__name__)
 
@@ -69,9 +76,25 @@ def application() -> QApplication:
     return made
 
 
+class FirstPaint(QObject):
+    """Tells once that a window is on screen, after its first paint."""
+
+    done = Signal()
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        window.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if event.type() == QEvent.Type.Paint:
+            watched.removeEventFilter(self)
+            QTimer.singleShot(0, self, self.done.emit)  # the children paint after the window
+        return False
+
+
 class Program:
-    """Needs an `application()`. Closing `window` ends it. The stores are opened while the window is shown
-    already; without one to import into, files can be looked at all the same.
+    """Needs `lamella.app.bootstrap.application`. Closing `window` ends it. The stores are opened while the
+    window is shown already; without one to import into, files can be looked at all the same.
     """
 
     def __init__(self) -> None:
@@ -85,6 +108,8 @@ class Program:
         self.memory = Memory(settings, State(), self._trouble)
         self.window = MainWindow(self.tasks, self.memory)
         self.tasks.failed.connect(_log_bug)
+        FirstPaint(self.window).done.connect(self._preload)
+        self._log_first_rows = self.window.tabs.current_changed.connect(self._watch_first_tab)
         self.tasks.read(
             lambda job: open_stores(settings, job),
             self._show_stores,
@@ -99,6 +124,24 @@ class Program:
         self.window.open_paths(files)
         if with_sample:
             self.window.library.when_ready(self._import_sample)
+
+    def _preload(self) -> None:
+        """What was left out until the window was there, so that its first use does not wait either."""
+        log.info(WINDOW_PAINTED, len(sys.modules))
+        self.tasks.read(lambda job: libraries.load(), lambda _: log.info(LIBRARIES_LOADED), quiet=True)
+
+    def _watch_first_tab(self) -> None:
+        tab = self.window.tabs.dataset_tab
+        if tab is None:
+            return
+        self.window.tabs.disconnect(self._log_first_rows)
+
+        def look() -> None:
+            if tab.view is not None and tab.view.num_rows and tab.grid.grid_model.pages.settled:
+                tab.grid.disconnect(watching)
+                log.info(FIRST_ROWS_PAINTED, tab.dataset.name, len(sys.modules))
+
+        watching = tab.grid.painted.connect(look)
 
     def _import_sample(self) -> None:
         self.tasks.write(

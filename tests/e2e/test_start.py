@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
 import sys
+import threading
 from types import FrameType
 
 import pytest
@@ -16,6 +18,7 @@ from lamella.app import program as sample
 from lamella.app import settings as settings_file
 from lamella.app.program import Program, application, open_stores
 from lamella.app.settings import Settings
+from lamella.core import libraries
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.core.store.catalog import access as catalog_access
@@ -212,3 +215,64 @@ def test_a_store_opened_before_the_others_does_not_become_the_one_to_import_into
     qtbot.waitUntil(lambda: program.window.sidebar.num_stores == 2)
     assert program.window.library.home.name == paths.DEFAULT_STORE
     end(program.window)
+
+
+LATE = "duckdb sqlglot pandas pyqtgraph lamella.core.bench lamella.core.query.sql lamella.ui.bench"
+START = """
+import sys
+from pathlib import Path
+
+from lamella.core import libraries
+libraries.load = lambda: None  # it comes after the first paint, and would hide what comes before
+
+from lamella.app.program import FirstPaint, Program, application
+from lamella.app.tour import wait_until
+
+application()
+late, painted = tuple(sys.argv[2].split()), []
+program = Program()
+FirstPaint(program.window).done.connect(lambda: painted.append(True))
+program.window.show()
+assert wait_until(lambda: bool(painted), 30)
+print(sorted(name for name in sys.modules if name.startswith(late)))
+program.open([Path(sys.argv[1])], False)
+tabs = program.window.tabs
+assert wait_until(lambda: tabs.dataset_tab and tabs.dataset_tab.view, 30)
+assert wait_until(lambda: program.window.sidebar.num_stores, 30)
+assert wait_until(lambda: tabs.dataset_tab.grid.grid_model.pages.settled, 30)
+print(sorted(name for name in sys.modules if name.startswith(late)))
+program.window.close()
+"""
+
+
+def test_the_window_and_the_first_page_need_no_heavy_library():
+    words = [sys.executable, "-c", START, str(resources.sample("weather")), LATE]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "[]\n[]\n"), done.stderr
+
+
+PRELOAD = """
+import sys
+from lamella.app.bootstrap import application
+from lamella.app.program import Program
+from lamella.app.tour import wait_until
+
+application()
+program = Program()
+program.window.show()
+assert wait_until(lambda: {"duckdb", "sqlglot.expressions"} <= sys.modules.keys(), 30)
+program.window.close()
+"""
+
+
+def test_what_the_window_did_without_is_loaded_once_it_is_painted():
+    done = subprocess.run([sys.executable, "-c", PRELOAD], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_libraries_are_loaded_off_the_gui_thread(qtbot, program, monkeypatch):
+    threads: list[str] = []
+    monkeypatch.setattr(libraries, "load", lambda: threads.append(threading.current_thread().name))
+    program.window.show()
+    qtbot.waitUntil(lambda: bool(threads))
+    assert threads[0].startswith("read")

@@ -1,0 +1,102 @@
+"""How long the program takes to start: `python -m tests.bench.start_bench --rounds 20`.
+
+Each start is a process of its own, with a home of its own and no screen. The program logs when its window and
+its first rows are painted; the time is from the command to that line. The first round warms the disk and is
+left out. Several `--program` are started in turn, so that what else the machine does hits all of them: the
+folder of another checkout's package, or an executable such as the bundle's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from datetime import datetime
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from lamella.app import program
+from tests.conftest import PATIENCE_SECONDS
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ROOT / "packaging"
+FILE = ROOT / "resources/sample/weather.parquet"
+LOG_TIME = re.compile(r"^([\d-]+ [\d:]+,\d+) ")
+FIGURES = ("window, ms", "first rows, ms", "memory, MB", "modules")
+
+
+def pattern(message: str) -> re.Pattern[str]:
+    return re.compile(re.escape(message).replace("%d", r"(\d+)").replace("%s", ".*"))
+
+
+WINDOW, ROWS, LOADED = map(
+    pattern, (program.WINDOW_PAINTED, program.FIRST_ROWS_PAINTED, program.LIBRARIES_LOADED)
+)
+
+
+def command(place: Path) -> tuple[list[str], dict[str, str]]:
+    """Of an executable, or of the package in a folder."""
+    if place.is_dir():
+        return [sys.executable, "-m", "lamella.app"], {"PYTHONPATH": str(place)}
+    return [str(place)], {}
+
+
+def start(place: Path, file: Path) -> tuple[float, ...]:
+    """One start: the FIGURES. Memory is that of the process once it has loaded what it will."""
+    words, variables = command(place)
+    with tempfile.TemporaryDirectory() as home:
+        variables |= {"LAMELLA_HOME": home, "QT_QPA_PLATFORM": "offscreen"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        began = time.time()
+        with subprocess.Popen([*words, str(file)], env=environment | variables, cwd=home) as process:
+            try:
+                log = wait_for(process, Path(home) / "log" / "lamella.log")
+                memory = psutil.Process(process.pid).memory_info().rss / 1e6
+            finally:
+                process.kill()
+    lines = log.splitlines()
+    window, rows = (next(line for line in lines if found.search(line)) for found in (WINDOW, ROWS))
+    modules = float(WINDOW.search(window)[1])
+    return (1000 * (moment(window) - began), 1000 * (moment(rows) - began), memory, modules)
+
+
+def wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
+    """The text of the log once everything is in it."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        text = log.read_text("utf8") if log.exists() else ""
+        if all(found.search(text) for found in (WINDOW, ROWS, LOADED)):
+            return text
+        time.sleep(0.05)
+    raise SystemExit(f"{process.args} did not start in {PATIENCE_SECONDS} seconds")
+
+
+def moment(line: str) -> float:
+    return datetime.strptime(LOG_TIME.match(line)[1], "%Y-%m-%d %H:%M:%S,%f").timestamp()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition(chr(10))[0])
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--program", type=Path, action="append", metavar="PATH", help="(this checkout)")
+    parser.add_argument("--file", type=Path, default=FILE, help="(%(default)s)")
+    options = parser.parse_args()
+    places = [place.absolute() for place in options.program or [PACKAGES]]
+    found: dict[Path, list[tuple[float, ...]]] = {place: [] for place in places}
+    for _ in range(1 + options.rounds):
+        for place in places:
+            found[place].append(start(place, options.file.absolute()))
+    for place, starts in found.items():
+        print(place)
+        for name, values in zip(FIGURES, zip(*starts[1:], strict=True), strict=True):
+            print(f"  {name:16}{median(values):8.0f}   from {min(values):.0f} to {max(values):.0f}")
+
+
+if __name__ == "__main__":
+    main()
