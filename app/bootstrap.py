@@ -1,39 +1,68 @@
-"""Starts the window and stays until it is closed."""
+"""Starts the window and stays until it is closed, or hands its files to a window that is open."""
 
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamella.app import crash, logs
-from lamella.app import logs as qt_log
-from lamella.app.crash import CrashReporter
-from lamella.app.program import Program, application
+from PySide6.QtWidgets import QApplication
+
+from lamella.app import __version__, launch, logs, paths
+from lamella.app.launch import FileOpenEvents, LaunchServer
 from lamella.core.errors import LamellaError
-from lamella.ui.dialogs.error_dialog import ErrorDialog
 
 
-def run(files: Sequence[Path], with_sample: bool) -> int:
+def application() -> QApplication:
+    """The one QApplication, made when there is none."""
+    made = QApplication.instance() or QApplication(["lamella"])
+    assert isinstance(made, QApplication)
+    made.setApplicationName("lamella")
+    made.setApplicationDisplayName(paths.NAME)
+    made.setApplicationVersion(__version__)
+    made.setDesktopFileName("lamella")
+    return made
+
+
+def run(files: Sequence[Path], with_sample: bool = False, new_window: bool = False) -> int:
     """The exit code of the event loop. Raises LamellaError, once it was shown, when the window cannot be."""
     qt = application()
+    server = LaunchServer()
     handler = logs.start()
-    qt_log.install()
+    logs.install()
     on_interrupt = signal.signal(signal.SIGINT, signal.SIG_DFL)  # Qt's loop would not let Python handle it
     try:
+        own_window = with_sample or new_window
+        if not own_window and launch.hand_over(files, server):
+            return 0
+        return _show(qt, server, files, with_sample)
+    finally:
+        server.close()
+        signal.signal(signal.SIGINT, on_interrupt)
+        logs.uninstall()
+        logs.stop(handler)
+
+
+def _show(qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sample: bool) -> int:
+    # A launch that hands its files over needs none of this.
+    from lamella.app import crash
+    from lamella.app.program import Program
+    from lamella.ui.dialogs.error_dialog import ErrorDialog
+
+    try:
+        macos_files = FileOpenEvents(qt) if sys.platform == "darwin" else None  # it sees every event of Qt
         program = Program()
-        reporter = CrashReporter(program.window)
-        uninstall = crash.install(reporter.tell)
-        program.window.show()
-        program.open(files, with_sample)
-        try:
-            return qt.exec()
-        finally:
-            uninstall()
     except LamellaError as problem:
         ErrorDialog(problem).exec()
         raise
+    uninstall = crash.install(crash.CrashReporter(program.window).tell)
+    try:
+        program.window.show()
+        program.open(files, with_sample)
+        server.serve(program.open_from_launch)
+        if macos_files is not None:
+            macos_files.serve(program.open_from_launch)
+        return qt.exec()
     finally:
-        signal.signal(signal.SIGINT, on_interrupt)
-        qt_log.uninstall()
-        logs.stop(handler)
+        uninstall()

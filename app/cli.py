@@ -16,7 +16,7 @@ from lamella.app.commands.terminal import visible_controls
 SETTLE_SECONDS = 1.0
 DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 ABOUT = "Look at, filter and edit data files of any size, with undo."
-WINDOW_USAGE = "lamella [--sample] [FILE ...]   or   lamella COMMAND ..."
+WINDOW_USAGE = "lamella [--sample] [--new-window] [FILE ...]   or   lamella COMMAND ..."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -127,7 +127,7 @@ def _window(arguments: argparse.Namespace) -> int:
     _need_display()
     from lamella.app import bootstrap
 
-    return bootstrap.run(arguments.files, arguments.sample)
+    return bootstrap.run(arguments.files, arguments.sample, arguments.new_window)
 
 
 def _need_display() -> None:
@@ -214,6 +214,7 @@ def window_parser() -> argparse.ArgumentParser:
         "files", type=Path, nargs="*", metavar="FILE", help="files and folders to open in place"
     )
     parser.add_argument("--sample", action="store_true", help="open the sample data, ready to edit")
+    parser.add_argument("--new-window", action="store_true", help="even where a window is open already")
     parser.add_argument("--version", action="version", version=f"lamella {__version__}")
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--bench-worker", action="store_true", help=argparse.SUPPRESS)

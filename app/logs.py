@@ -23,7 +23,12 @@ def log_path() -> Path:
 def start() -> logging.Handler:
     """Write the log from here on; `stop` with what this returns."""
     handler = logging.handlers.RotatingFileHandler(
-        log_path(), maxBytes=BYTES_PER_FILE, backupCount=FILES_KEPT, encoding="utf8", delay=True
+        log_path(),
+        maxBytes=BYTES_PER_FILE,
+        backupCount=FILES_KEPT,
+        encoding="utf8",
+        delay=True,
+        errors="backslashreplace",
     )
     handler.setFormatter(logging.Formatter(LINE))
     root = logging.getLogger()

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
-from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtGui import QGuiApplication, QIcon
+from PySide6.QtWidgets import QWidget
 
 from lamella import resources
-from lamella.app import __version__, paths
+from lamella.app import paths
 from lamella.app import settings as limits
 from lamella.app import settings as servers
 from lamella.app import settings as settings_file
+from lamella.app.launch import raise_window
 from lamella.app.settings import Memory, Settings, State
 from lamella.core import libraries
 from lamella.core.errors import LamellaError, StoreProblem, UnknownName
@@ -64,18 +65,6 @@ def _relate(store: Store) -> None:
             log.info("sample: %s is not declared: %s", name, gone)
 
 
-def application() -> QApplication:
-    """The one QApplication, made when there is none."""
-    made = QApplication.instance() or QApplication(["lamella"])
-    assert isinstance(made, QApplication)
-    made.setApplicationName("lamella")
-    made.setApplicationDisplayName(paths.NAME)
-    made.setApplicationVersion(__version__)
-    made.setDesktopFileName("lamella")
-    made.setWindowIcon(QIcon(str(resources.path("icons", "lamella.svg"))))
-    return made
-
-
 class FirstPaint(QObject):
     """Tells once that a window is on screen, after its first paint."""
 
@@ -106,6 +95,7 @@ class Program:
         look.set_mode(settings["theme"])
         self.tasks = Tasks()
         self.memory = Memory(settings, State(), self._trouble)
+        QGuiApplication.setWindowIcon(QIcon(str(resources.path("icons", "lamella.svg"))))
         self.window = MainWindow(self.tasks, self.memory)
         self.tasks.failed.connect(_log_bug)
         FirstPaint(self.window).done.connect(self._preload)
@@ -124,6 +114,11 @@ class Program:
         self.window.open_paths(files)
         if with_sample:
             self.window.library.when_ready(self._import_sample)
+
+    def open_from_launch(self, files: Sequence[Path]) -> None:
+        """What another launch handed over, as a drop would open it; the window comes to the front."""
+        raise_window(self.window)
+        self.window.open_paths(files)
 
     def _preload(self) -> None:
         """What was left out until the window was there, so that its first use does not wait either."""

@@ -14,7 +14,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QPushButton, QWidget
 
 from lamella import resources
 from lamella.app import crash, logs
-from lamella.app.program import Program, application
+from lamella.app.bootstrap import application
+from lamella.app.program import Program
 from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.query.expressions import col

@@ -32,7 +32,11 @@ import os, sys, time
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 sys.path.insert(0, {root!r})
 began = time.perf_counter()
-from {package}app.program import Program, application
+from {package}app.program import Program
+try:
+    from {package}app.bootstrap import application
+except ImportError:  # an earlier commit
+    from {package}app.program import application
 app = application()
 program = Program()
 program.open([], with_sample=False)

@@ -16,7 +16,8 @@ from lamella import Store, resources
 from lamella.app import cli, paths
 from lamella.app import program as sample
 from lamella.app import settings as settings_file
-from lamella.app.program import Program, application, open_stores
+from lamella.app.bootstrap import application
+from lamella.app.program import Program, open_stores
 from lamella.app.settings import Settings
 from lamella.core import libraries
 from lamella.core.errors import BadData
@@ -225,7 +226,8 @@ from pathlib import Path
 from lamella.core import libraries
 libraries.load = lambda: None  # it comes after the first paint, and would hide what comes before
 
-from lamella.app.program import FirstPaint, Program, application
+from lamella.app.bootstrap import application
+from lamella.app.program import FirstPaint, Program
 from lamella.app.tour import wait_until
 
 application()
