@@ -37,7 +37,8 @@ def log_and_tell(error: BaseException) -> None:
     log.critical("Unexpected error", exc_info=error)
     logs.stop(handler)
     print(f"lamella: unexpected error: {type(error).__name__}: {error}", file=sys.stderr)
-    print(f"lamella: this is a bug; the details are in {logs.log_path()}", file=sys.stderr)
+    place = f"in {logs.log_path()}" if handler.is_complete else "above; the log cannot be written"
+    print(f"lamella: this is a bug; the details are {place}", file=sys.stderr)
 
 
 def report_text(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import logging.handlers
+import sys
 from collections import deque
 from pathlib import Path
 
@@ -20,9 +21,20 @@ def log_path() -> Path:
     return paths.log_folder() / "lamella.log"
 
 
-def start() -> logging.Handler:
+class LogFile(logging.handlers.RotatingFileHandler):
+    """What cannot be written, on a full or read-only disk, goes to standard error."""
+
+    is_complete = True
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        self.is_complete = False
+        if sys.stderr is not None:  # pythonw has none
+            print(self.format(record), file=sys.stderr)
+
+
+def start() -> LogFile:
     """Write the log from here on; `stop` with what this returns."""
-    handler = logging.handlers.RotatingFileHandler(
+    handler = LogFile(
         log_path(),
         maxBytes=BYTES_PER_FILE,
         backupCount=FILES_KEPT,
@@ -45,10 +57,11 @@ def stop(handler: logging.Handler) -> None:
 
 
 def last_lines(count: int = 40) -> str:
-    if not log_path().exists():
-        return ""
-    with log_path().open(encoding="utf8", errors="replace") as lines:
-        return "".join(deque(lines, count))
+    try:
+        with log_path().open(encoding="utf8", errors="replace") as lines:
+            return "".join(deque(lines, count))
+    except OSError as error:
+        return f"There is no log: {error}"
 
 
 LEVELS = {

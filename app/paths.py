@@ -15,9 +15,13 @@ DEFAULT_STORE = "My tables"
 SAMPLE_STORE = "sample"
 
 
-def _folder(kind: str) -> Path:
+def _place(kind: str) -> Path:
     home = os.environ.get("LAMELLA_HOME")
-    folder = Path(home).absolute() / kind if home else _system_folder(kind)
+    return Path(home).absolute() / kind if home else _system_folder(kind)
+
+
+def _folder(kind: str) -> Path:
+    folder = _place(kind)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -39,11 +43,24 @@ def data_folder() -> Path:
 
 
 def config_folder() -> Path:
-    return _folder("config")
+    return _folder_if_possible("config")
 
 
 def log_folder() -> Path:
-    return _folder("log")
+    return _folder_if_possible("log")
+
+
+def _folder_if_possible(kind: str) -> Path:
+    """The program works without it: what writes there says why it cannot."""
+    try:
+        return _folder(kind)
+    except FileProblem:
+        return _place(kind)
+
+
+def is_remembered() -> bool:
+    """Whether settings, recent files and the log can be written."""
+    return all(os.access(folder, os.W_OK) for folder in (config_folder(), log_folder()))
 
 
 def default_store() -> Path:

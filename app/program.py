@@ -20,7 +20,7 @@ from lamella.app import settings as settings_file
 from lamella.app.launch import raise_window
 from lamella.app.settings import Memory, Settings, State
 from lamella.core import libraries
-from lamella.core.errors import LamellaError, StoreProblem, UnknownName
+from lamella.core.errors import FileProblem, LamellaError, StoreProblem, UnknownName
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_file
 from lamella.core.store.paths import CATALOG
@@ -106,6 +106,7 @@ class Program:
             discard=lambda found: _close(found.stores),
             quiet=True,
         )
+        self.memory.check_writable()
         for problem in problems:
             self._trouble(problem)
 
@@ -177,8 +178,11 @@ def open_stores(settings: Settings, job: Job) -> FoundStores:
     home = _usable(Path(chosen), problems) if chosen else None
     home, no_home = (home, None) if home else _my_tables(problems)
     stores = [home] if home else []
-    tried = home.path if home else paths.default_store()
-    for catalog in sorted(paths.data_folder().glob(f"*/{CATALOG}")):
+    try:
+        folder, tried = paths.data_folder(), home.path if home else paths.default_store()
+    except FileProblem:  # said already, unless imports go elsewhere
+        return FoundStores(stores, problems, no_home)
+    for catalog in sorted(folder.glob(f"*/{CATALOG}")):
         if job.cancelled:
             break
         if catalog.parent != tried and (other := _usable(catalog.parent, problems)):
@@ -189,8 +193,9 @@ def open_stores(settings: Settings, job: Job) -> FoundStores:
 
 
 def _my_tables(problems: list[LamellaError]) -> tuple[Store | None, LamellaError | None]:
-    path = paths.default_store()
+    path = Path(paths.DEFAULT_STORE)
     try:
+        path = paths.default_store()
         return Store.open(path), None
     except LamellaError as problem:
         told = StoreProblem(problem.what, problem.why, _way_out(problem.fix))

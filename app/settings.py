@@ -8,6 +8,7 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,7 @@ Migration = Callable[[dict[str, Any]], dict[str, Any]]
 MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2, and so on
 VERSION = 1 + len(MIGRATIONS)
 KEPT_BESIDE = ".unreadable"
+WRITABLE = "Free some space, allow writing, or set LAMELLA_HOME to another folder"
 DEFAULTS_USED = "The defaults are used; mend or remove the file"
 
 
@@ -134,7 +136,8 @@ def load(path: Path) -> tuple[Settings, list[FileProblem]]:
 
 
 def save(settings: Settings, path: Path) -> None:
-    """A file that could not be read is kept beside the new one rather than written over."""
+    """A file that could not be read is kept beside the new one rather than written over; one of a newer
+    program is left as it is. Raises FileProblem when nothing was saved."""
     keep_unreadable(path)
     write_object(path, {"version": VERSION, **settings.values, **settings.unknown})
 
@@ -174,21 +177,37 @@ def read_object(path: Path) -> dict[str, Any]:
 def keep_unreadable(path: Path) -> None:
     try:
         version = read_object(path).get("version", VERSION)
-        readable = isinstance(version, int) and 1 <= version <= VERSION
+        readable = isinstance(version, int) and version >= 1
     except FileProblem:
-        readable = False
-    if not readable:
-        path.replace(path.with_name(path.name + KEPT_BESIDE))
+        version, readable = VERSION, False
+    if readable and version > VERSION:
+        raise FileProblem(
+            path,
+            "is left as it is",
+            "A newer Lamella wrote these settings",
+            "Update Lamella, or remove the file",
+        )
+    try:
+        if not readable:
+            path.replace(path.with_name(path.name + KEPT_BESIDE))
+    except OSError as error:
+        raise _unwritten(path, error) from error
 
 
 def write_object(path: Path, item: dict[str, Any]) -> None:
     staged = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         staged.write_text(json.dumps(item, indent=2) + "\n", encoding="utf8")
         staged.replace(path)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise FileProblem(path, "cannot be written", why, "Free some space or allow writing") from error
+        with suppress(OSError):  # a full disk has room for its name
+            staged.unlink(missing_ok=True)
+        raise _unwritten(path, error) from error
+
+
+def _unwritten(path: Path, error: OSError) -> FileProblem:
+    return FileProblem(path, "cannot be written", error.strerror or str(error), WRITABLE)
 
 
 RECENT_KEPT = 20
@@ -272,10 +291,24 @@ def use(uri: str) -> None:
 
 
 class Memory:
-    """`ui.window.memory.Memory`. `trouble` hears what could not be written; it holds all the same."""
+    """`ui.window.memory.Memory`. `trouble` hears once that something could not be written; it holds all the
+    same, until the program ends."""
 
     def __init__(self, settings: Settings, state: State, trouble: Callable[[FileProblem], None]) -> None:
         self._settings, self._state, self._trouble = settings, state, trouble
+        self._is_trouble_known = False
+
+    def check_writable(self) -> None:
+        """Say at the start what will not be remembered."""
+        if not paths.is_remembered():
+            self._report(
+                FileProblem(
+                    paths.config_folder(),
+                    "settings, recent files and the log are not kept from here on",
+                    f"Nothing can be written there or in {paths.log_folder()}",
+                    WRITABLE,
+                )
+            )
 
     @property
     def theme(self) -> str:
@@ -329,4 +362,10 @@ class Memory:
         try:
             write()
         except FileProblem as problem:
+            self._report(problem)
+
+    def _report(self, problem: FileProblem) -> None:
+        log.warning("%s", problem)
+        if not self._is_trouble_known:
+            self._is_trouble_known = True
             self._trouble(problem)

@@ -324,7 +324,7 @@ def test_a_home_that_cannot_be_written_stops_no_command(tmp_path, monkeypatch):
     monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "taken"))
     done = process("import", resources.sample("airlines"), tmp_path / "air")
     assert done.returncode == 0 and "16 rows" in done.stdout, done.stderr
-    assert done.stderr.count("cannot be made") == 1
+    assert done.stderr.count("cannot be read") == 1
     asked = process("query", tmp_path / "air", "select count(*) as n from airlines", "--format", "csv")
     assert (asked.returncode, asked.stdout) == (0, "n\n16\n")
-    assert asked.stderr.count("cannot be made") == 1
+    assert asked.stderr.count("cannot be read") == 1

@@ -73,6 +73,8 @@ def test_what_cannot_be_written_is_told_and_holds_until_the_end(lamella_home):
     kept.theme = "dark"
     assert kept.theme == "dark" and len(problems) == 1
     assert str(lamella_home / "config") in str(problems[0])
+    kept.remember(Path("/data/a.csv"))
+    assert kept.recent == [Path("/data/a.csv")] and len(problems) == 1
 
 
 def test_setting_what_is_already_so_writes_nothing():

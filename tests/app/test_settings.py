@@ -10,6 +10,7 @@ import pytest
 from lamella.app import settings as settings_file
 from lamella.app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, setting_named
 from lamella.core.errors import FileProblem
+from tests.mounts import filled, small_disk
 
 PATH = "settings.json"
 
@@ -94,7 +95,7 @@ def test_an_unknown_key_is_told_and_survives_saving(tmp_path):
     assert json.loads(path.read_text())["thema"] == "dark"
 
 
-@pytest.mark.parametrize("content", ["", "{", "[1]", '"x"', '{"version": 99}', '{"version": "one"}'])
+@pytest.mark.parametrize("content", ["", "{", "[1]", '"x"', '{"version": "one"}'])
 def test_a_file_that_cannot_be_followed_is_told_and_never_written_over(tmp_path, content):
     path = tmp_path / PATH
     path.write_text(content)
@@ -103,6 +104,26 @@ def test_a_file_that_cannot_be_followed_is_told_and_never_written_over(tmp_path,
     settings_file.save(loaded, path)
     assert path.with_name(PATH + settings_file.KEPT_BESIDE).read_text() == content
     assert settings_file.load(path) == (loaded, [])
+
+
+def test_settings_of_a_newer_program_are_left_as_they_are(tmp_path):
+    path = written(tmp_path, version=99, theme="of tomorrow")
+    content = path.read_text()
+    loaded, (problem,) = settings_file.load(path)
+    assert "version 99" in str(problem) and loaded.values == Settings().values
+    with pytest.raises(FileProblem, match="newer Lamella"):
+        settings_file.save(loaded, path)
+    assert path.read_text() == content and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_leaves_the_settings_as_they_were():
+    with small_disk(64) as disk:
+        path = disk / PATH
+        settings_file.save(Settings(), path)
+        before = path.read_text()
+        with filled(disk), pytest.raises(FileProblem, match="No space left"):
+            settings_file.save(Settings(unknown={"text": "x" * 10_000}), path)
+        assert path.read_text() == before and list(disk.iterdir()) == [path]
 
 
 def test_migrations_run_in_order_from_the_version_of_the_file(tmp_path):

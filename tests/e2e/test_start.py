@@ -13,7 +13,7 @@ from PySide6.QtCore import QCoreApplication, QEvent, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella import Store, resources
-from lamella.app import cli, paths
+from lamella.app import cli, logs, paths
 from lamella.app import program as sample
 from lamella.app import settings as settings_file
 from lamella.app.bootstrap import application
@@ -28,6 +28,7 @@ from lamella.core.store.paths import CATALOG
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.main_window import MainWindow
+from tests.mounts import seen_read_only
 
 
 @pytest.fixture
@@ -278,3 +279,31 @@ def test_libraries_are_loaded_off_the_gui_thread(qtbot, program, monkeypatch):
     program.window.show()
     qtbot.waitUntil(lambda: bool(threads))
     assert threads[0].startswith("read")
+
+
+@pytest.mark.parametrize("is_used", [False, True], ids=["new home", "used home"])
+def test_a_home_that_is_read_only_is_said_once_and_files_are_shown(qtbot, tmp_path, monkeypatch, is_used):
+    (tmp_path / "notes.csv").write_text("a,b\n1,2\n3,4\n")
+    if is_used:
+        Store.open(paths.default_store()).close()
+        settings_file.save(Settings(), settings_file.settings_path())
+        paths.log_folder()
+    with seen_read_only(paths.data_folder().parent if is_used else tmp_path) as home:
+        monkeypatch.setenv("LAMELLA_HOME", str(home if is_used else home / "home"))
+        handler = logs.start()
+        application()
+        program = Program()
+        program.window.show()
+        program.open([tmp_path / "notes.csv", resources.sample("airlines")], with_sample=False)
+        qtbot.waitUntil(lambda: len(program.window.tabs.dataset_tabs) == 2)
+        qtbot.waitUntil(lambda: shown_rows(program) is not None)
+        qtbot.waitUntil(lambda: len(dialogs()) == 2)
+        program.window.appearance.set_mode("dark")
+        details = [dialog.details for dialog in dialogs()]
+        assert sum("settings, recent files and the log" in text for text in details) == 1
+        assert len(details) == 2, "the other one says why nothing can be imported"
+        for dialog in dialogs():
+            dialog.close()
+        qtbot.waitUntil(lambda: not program.tasks.running)
+        end(program.window)
+        logs.stop(handler)
