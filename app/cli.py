@@ -14,7 +14,6 @@ from lamella.app.commands import BUG, DAMAGED, OK, REFUSED, STOPPED
 from lamella.app.commands.terminal import visible_controls
 
 SETTLE_SECONDS = 1.0
-DISPLAYS = ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
 ABOUT = "Look at, filter and edit data files of any size, with undo."
 WINDOW_USAGE = "lamella [--sample] [--new-window] [FILE ...]   or   lamella COMMAND ..."
 
@@ -132,15 +131,44 @@ def _window(arguments: argparse.Namespace) -> int:
 
 def _need_display() -> None:
     """Qt would end the process where it finds none."""
-    if sys.platform != "linux" or any(os.environ.get(name) for name in DISPLAYS):
+    if sys.platform != "linux" or os.environ.get("QT_QPA_PLATFORM") or os.environ.get("WAYLAND_SOCKET"):
+        return
+    wayland, x11 = os.environ.get("WAYLAND_DISPLAY", ""), os.environ.get("DISPLAY", "")
+    if _is_wayland_there(wayland) or _is_x11_there(x11):
         return
     from lamella.core.errors import LamellaError
 
+    dead = [f"{n}={v}" for n, v in (("WAYLAND_DISPLAY", wayland), ("DISPLAY", x11)) if v]
     raise LamellaError(
         "There is no display to show a window on",
-        "Neither DISPLAY nor WAYLAND_DISPLAY is set",
-        f"Start it in a desktop session; without one there are the commands {', '.join(COMMANDS)}",
+        f"Nothing answers at {' or '.join(dead)}" if dead else "Neither DISPLAY nor WAYLAND_DISPLAY is set",
+        "Start it in a desktop session, or by `xvfb-run lamella`, or name another platform of Qt with "
+        f"QT_QPA_PLATFORM; without a display there are the commands {', '.join(COMMANDS)}",
     )
+
+
+def _is_wayland_there(display: str) -> bool:
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    return bool(display) and _answers(os.path.join(folder, display))  # noqa: PTH118 -- joined as Wayland does
+
+
+def _is_x11_there(display: str) -> bool:
+    host, _, screen = display.rpartition(":")
+    if not display or host not in ("", "unix"):
+        return bool(display)  # another machine's: Qt tries
+    path = f"/tmp/.X11-unix/X{screen.partition('.')[0]}"
+    return _answers(path) or _answers(f"\0{path}")
+
+
+def _answers(address: str) -> bool:
+    import socket
+
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(address)
+        except OSError:
+            return False
+        return True
 
 
 def _bench(arguments: argparse.Namespace) -> int:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from lamella import Store, resources
-from lamella.app import __version__, cli
+from lamella.app import __version__, bootstrap, cli
 from lamella.app import command_options as options
 from lamella.app.commands.importing import split_target
 
@@ -298,8 +300,7 @@ def test_a_word_that_is_no_file_and_no_command_starts_no_window(lamella, tmp_pat
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere there is always a display")
 def test_a_file_without_a_suffix_is_no_misspelt_command(lamella, tmp_path, monkeypatch):
-    for name in cli.DISPLAYS:
-        monkeypatch.delenv(name, raising=False)
+    without_display(monkeypatch)
     monkeypatch.chdir(tmp_path)
     assert "no file or command" in refused(lamella("improt"))
     (tmp_path / "improt").write_text("a,b\n1,2\n")
@@ -313,10 +314,34 @@ def test_a_store_without_a_name_is_refused(lamella, tmp_path, target):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere there is always a display")
-def test_without_a_display_the_window_is_refused(tmp_path, monkeypatch):
-    for name in cli.DISPLAYS:
+@pytest.mark.parametrize(
+    ("name", "display"), [("DISPLAY", ""), ("DISPLAY", ":77.0"), ("WAYLAND_DISPLAY", "no")]
+)
+def test_without_a_display_the_window_is_refused(tmp_path, monkeypatch, name, display):
+    without_display(monkeypatch)
+    monkeypatch.setenv(name, display)
+    told = refused(process(resources.sample("airlines")))
+    assert "no display" in told and display in told and "xvfb-run" in told and "QT_QPA_PLATFORM" in told
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere there is always a display")
+def test_a_display_that_answers_is_taken(monkeypatch):
+    without_display(monkeypatch)
+    monkeypatch.setattr(bootstrap, "run", lambda *_: 7)
+    monkeypatch.setenv("DISPLAY", "far.example:0")
+    assert cli.main([]) == 7, "only Qt can tell"
+    monkeypatch.delenv("DISPLAY")
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as compositor:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+        compositor.bind(f"{folder}/wayland-0")
+        compositor.listen()
+        assert cli.main([]) == 7
+
+
+def without_display(monkeypatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
-    assert "no display" in refused(process(resources.sample("airlines")))
 
 
 def test_a_home_that_cannot_be_written_stops_no_command(tmp_path, monkeypatch):
