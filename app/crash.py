@@ -8,7 +8,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
 from types import TracebackType
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -85,6 +84,8 @@ def summary(error: BaseException) -> str:
 
 
 def _versions() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # 8 ms, with email and what it needs
+
     lines = [f"Lamella {__version__}", f"Python {platform.python_version()}", platform.platform()]
     for name in LIBRARIES:
         try:
