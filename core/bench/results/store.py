@@ -87,11 +87,13 @@ def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
 
     Raises FileProblem for a file of another program or of a later version.
     """
-    version, application = (
-        connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")
-    )
+    # One statement sees one state of the file: another process may be creating the tables.
+    version, application, entries = connection.execute(
+        "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master)"
+        " FROM pragma_user_version, pragma_application_id"
+    ).fetchone()
     if application != APPLICATION:
-        if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+        if entries:
             raise FileProblem(path, "this is a database, but not of saved runs", fix=WAY_OUT)
         return False
     if version > VERSION:
