@@ -25,7 +25,13 @@ from lamella.ui.widgets.drop_overlay import DropOverlay
 from lamella.ui.widgets.empty_state import EmptyState
 from lamella.ui.widgets.sidebar import Sidebar
 from lamella.ui.widgets.status_bar import StatusBar
-from lamella.ui.window.action_handlers import ask_benchmark_file, ask_values, handlers, show_saved_runs
+from lamella.ui.window.action_handlers import (
+    ask_benchmark_file,
+    ask_values,
+    benchmark_open_table,
+    handlers,
+    show_saved_runs,
+)
 from lamella.ui.window.action_state import ActionSet, situation
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
@@ -102,6 +108,7 @@ class MainWindow(QMainWindow):
             self.benchmark.use_server(self.memory.mongodb_uri, self._take_server)
             self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
             self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
+            self.benchmark.table_requested.connect(lambda: benchmark_open_table(self))
             self.benchmark.destroyed.connect(self._benchmark_closed)
             self.tabs.add(self.benchmark, "Benchmark", "benchmark", "Measure systems against each other")
         else:

@@ -7,17 +7,12 @@ from collections.abc import Sequence
 
 import pyqtgraph as pg
 
+from lamella.ui.bench.quantities import Units, power_of_ten, unit_of
+
 LABEL_PIXELS = {"bottom": 56, "left": 16}
 """What a label takes along its axis."""
 
 BETWEEN = [math.log10(step) for step in range(2, 10)]
-
-Units = tuple[tuple[str, float], ...]
-"""Largest first."""
-
-SECONDS: Units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
-BYTES: Units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
-COUNT: Units = (("", 1.0),)
 
 
 class DecadeAxis(pg.AxisItem):
@@ -66,15 +61,3 @@ class EvenAxis(pg.AxisItem):
         unit, size = unit_of(max(values, default=0.0), self._units)
         digits = max(0, -math.floor(math.log10(spacing / size) + 1e-9))
         return [f"{value / size:,.{digits}f} {unit}".rstrip() if value >= 0 else "" for value in values]
-
-
-def power_of_ten(power: int, units: Units) -> str:
-    """In the largest unit that leaves it at least 1."""
-    value = 10.0**power
-    unit, size = unit_of(value, units)
-    return f"{value / size:,.0f} {unit}".rstrip()
-
-
-def unit_of(value: float, units: Units) -> tuple[str, float]:
-    """The largest unit that leaves the value at least 1, or else the smallest."""
-    return next((pair for pair in units if value >= pair[1] * 0.999), units[-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QProgressBar, QPushButton, QSizePolicy, QWidget
 
 from lamella.core.bench.engine.protocol import Doing
@@ -48,8 +48,10 @@ class BenchmarkBar(QFrame):
     more_requested = Signal(int)
     results_requested = Signal()
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, controls: QWidget, estimate: QLabel, parent: QWidget | None = None) -> None:
+        """`controls` and `estimate` stand in the line while nothing runs."""
         super().__init__(parent)
+        self._controls, self._at_rest = controls, estimate
         self.start, self.pause, self.stop = QPushButton("Start"), QPushButton("Pause"), QPushButton("Stop")
         self.more, self.results = QPushButton(f"{MORE} more repeats"), QPushButton("Saved runs …")
         self.status = QLabel("Press Start to measure on this machine.")
@@ -75,6 +77,9 @@ class BenchmarkBar(QFrame):
         for widget in (self.pause, self.stop, self.progress):
             widget.setVisible(running)
             widget.setEnabled(True)
+        for widget in (self._controls, self._at_rest):
+            widget.setVisible(not running)
+        self.status.setVisible(running)
         (self.pause if running else self.start).setFocus()
 
     def set_more(self, title: str) -> None:
@@ -161,9 +166,12 @@ class BenchmarkBar(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
         layout.setSpacing(theme.S)
-        for widget in (self.start, self.pause, self.stop, self.more, self.progress):
+        for widget in (self.start, self.pause, self.stop, self._controls, self.progress):
             layout.addWidget(widget)
         layout.addWidget(self.status, 1)
+        layout.addWidget(self._at_rest, 1)
+        self._at_rest.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        layout.addWidget(self.more)
         layout.addWidget(self.results)
         self.start.clicked.connect(self.start_requested)
         self.pause.toggled.connect(self._take_pause)

@@ -1,4 +1,4 @@
-"""What to measure: workloads, sizes, systems, how often, and under which conditions."""
+"""What to measure, in one line: workloads, sizes, systems, how often, and under which conditions."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from lamella.core.bench.engine.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
 from lamella.core.bench.engine.costs import Costs
 from lamella.core.bench.engine.interpreters import Interpreter, objection
-from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.registry import ALL, WORKLOADS, entry_named
 from lamella.core.bench.results.compare import REFERENCE
+from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.conditions import ConditionsForm, Section
@@ -22,16 +24,30 @@ from lamella.ui.bench.size_choice import SizeChoice
 from lamella.ui.bench.system_list import SystemList
 from lamella.ui.bench.workload_choice import WorkloadChoice, reason_against
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.popover import ChoiceButton
 
 MOST_REPEATS = 1000
+MINUTE, PUBLISHED, INSTALLED, TABLE = "60 seconds", "As published", "Everything installed", "This table …"
+PRESETS = {
+    MINUTE: "The small benchmark of Lamella and SQLite, in about a minute",
+    PUBLISHED: "Every workload at the sizes and with the systems that others published",
+    INSTALLED: "This workload with every system that is ready",
+    TABLE: "The table of the open tab, copied into each system",
+}
+MINUTE_ROWS, MINUTE_REPEATS = (1, 10, 100, 1_000, 10_000, 100_000), 5
+NAMED_SYSTEMS = 2
+"""So many are named on their button; more are counted."""
+
 UNKNOWN_PYTHON = "It is not known yet what that Python can run."
 
 
 class BenchmarkControls(QWidget):
-    """`changed` follows every choice; `workload_changed` only another workload."""
+    """`changed` follows every choice; `workload_changed` only another workload. `table_requested` wants a
+    benchmark of the table that is open."""
 
     changed = Signal()
     workload_changed = Signal()
+    table_requested = Signal()
 
     def __init__(
         self,
@@ -44,7 +60,9 @@ class BenchmarkControls(QWidget):
         self.workload_choice, self.size_choice = WorkloadChoice(), SizeChoice()
         self.systems, self.conditions = SystemList(tasks), ConditionsForm(tasks, folder)
         self.repeats = QSpinBox(minimum=1, maximum=MOST_REPEATS, accessibleName="Repeats")
-        self.note = EstimateNote(tasks, costs)
+        self.note = EstimateNote(tasks, costs, words_apart=True, parent=self)
+        self.presets = {title: QPushButton(title) for title in PRESETS}
+        self.copy = QPushButton("Copy as command")
         self._build()
         self._connect()
         self._take_workload()
@@ -104,8 +122,8 @@ class BenchmarkControls(QWidget):
         """A workload's own sizes and repeats are where a choice starts."""
         several = self.workload_choice.several
         self.note.can_fit = not several
-        for section in (self._sizes, self._samples):
-            section.setVisible(not several)
+        for button in (self.sizes_button, self.repeats_button):
+            button.setVisible(not several)
         self.systems.set_workloads(self.workloads or tuple(WORKLOADS.values()))
         if not several:
             (workload,) = self.workloads
@@ -115,43 +133,96 @@ class BenchmarkControls(QWidget):
         self.workload_changed.emit()
         self._tell()
 
+    def take_preset(self, title: str) -> None:
+        """One of PRESETS."""
+        choice = self.workload_choice
+        if title == PUBLISHED:
+            choice.choose(ALL)
+            choice.scale.setCurrentIndex(choice.scale.findData(PUBLISHED_SCALE))
+            self.systems.all.click()
+        elif title == INSTALLED:
+            self.systems.all.click()
+        elif title == TABLE:
+            self.workload_button.popover.close()
+            self.table_requested.emit()
+        else:
+            choice.choose("small")
+            self.size_choice.choose(MINUTE_ROWS)
+            self.repeats.setValue(MINUTE_REPEATS)
+            self.systems.choose(("lamella", "sqlite"))
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText("\n".join(self.choice.commands))
+
     def _tell(self) -> None:
         self.note.show_choice(None, "")
         problem = self.problem
         self.note.show_choice(None if problem else self.choice, problem)
+        self.copy.setEnabled(not problem)
+        self._say_choices()
         self.changed.emit()
+
+    def _say_choices(self) -> None:
+        titles = [workload.title for workload in self.workloads]
+        self.workload_button.say(
+            titles[0] if len(titles) == 1 else f"{len(titles)} workloads", "\n".join(titles)
+        )
+        sizes = self.size_choice.selection
+        span = (
+            f"{sizes[0]:,} … {shown_rows(sizes[-1])}"
+            if len(sizes) > 1
+            else shown_rows(sizes[0])
+            if sizes
+            else ""
+        )
+        self.sizes_button.say(span or "No rows", ", ".join(f"{rows:,}" for rows in sizes))
+        systems = [entry_named(name).title for name in self.systems.selection]
+        short = " and ".join(title.partition(" (")[0] for title in systems)
+        self.systems_button.say(
+            short if 0 < len(systems) <= NAMED_SYSTEMS else f"{len(systems)} systems", "\n".join(systems)
+        )
+        count = self.repeats.value()
+        self.repeats_button.say(f"{count:,} repeat" + ("" if count == 1 else "s"))
 
     # ------------------------------------------------------------------- building
 
     def _build(self) -> None:
         self._sizes = Section("Rows", self.size_choice)
-        self._samples = Section("Samples", self._repeat_line())
-        inner = QWidget()
-        parts = QVBoxLayout(inner)
-        parts.setContentsMargins(theme.L, theme.M, theme.L, theme.L)
-        parts.setSpacing(theme.L)
-        for section in (
-            Section("Workload", self.workload_choice),
-            self._sizes,
-            self._samples,
-            Section("Conditions", self.conditions, open_first=False),
-            Section("Systems", self.systems),
-        ):
-            parts.addWidget(section)
-        parts.addStretch(1)
-        area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
-        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        theme.variant(area, "panel")
-        area.setWidget(inner)
-        area.setMinimumWidth(inner.minimumSizeHint().width() + theme.L)
-        line = QFrame()
-        theme.variant(line, "line")
-        layout = QVBoxLayout(self)
+        self.workload_button = ChoiceButton("Workload", _form(self._preset_line(), self.workload_choice))
+        self.sizes_button = ChoiceButton("Rows", _form(self._sizes))
+        self.systems_button = ChoiceButton("Systems", _form(self.systems))
+        self.repeats_button = ChoiceButton("Repeats", _form(self._repeat_line()))
+        self.settings_button = ChoiceButton("Settings", _form(self.conditions, self.copy))
+        theme.variant(self.copy, "link")
+        self.copy.setToolTip("What to type in a terminal for the same benchmark")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        for button in self.buttons:
+            layout.addWidget(button)
+
+    @property
+    def buttons(self) -> tuple[ChoiceButton, ...]:
+        return (
+            self.workload_button,
+            self.sizes_button,
+            self.systems_button,
+            self.repeats_button,
+            self.settings_button,
+        )
+
+    def _preset_line(self) -> QWidget:
+        line = QWidget()
+        layout = QVBoxLayout(line)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(area, 1)
-        layout.addWidget(line)
-        layout.addWidget(self.note)
+        for title, about in PRESETS.items():
+            button = self.presets[title]
+            theme.variant(button, "link")
+            button.setToolTip(about)
+            button.clicked.connect(lambda _=False, title=title: self.take_preset(title))
+            layout.addWidget(button, 0, Qt.AlignmentFlag.AlignLeft)
+        return line
 
     def _repeat_line(self) -> QWidget:
         line = QWidget()
@@ -175,3 +246,15 @@ class BenchmarkControls(QWidget):
         python.changed.connect(lambda: self.systems.set_interpreter(python.other))
         self.note.changed.connect(self.changed)
         self.note.fit_requested.connect(self.size_choice.choose)
+        self.copy.clicked.connect(self._copy)
+
+
+def _form(*widgets: QWidget) -> QWidget:
+    form = QWidget()
+    layout = QVBoxLayout(form)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(theme.M)
+    for widget in widgets:
+        layout.addWidget(widget)
+    layout.addStretch(1)
+    return form

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QObject, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.protocol import Doing, Message
@@ -24,19 +25,20 @@ from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
-LEFT_WIDTH, RIGHT_WIDTH = 320, 900
 BUSY = "A benchmark is running. Another can begin when it is over."
-EMPTY = "Nothing is measured here yet. Choose a workload and systems on the left and press Start."
+EMPTY = "Nothing is measured here yet. Choose a workload and systems above and press Start."
 
 
 class BenchmarkPanel(QWidget):
     """Runs one benchmark at a time through `tasks`, and keeps it in `kept` where there is such a file.
 
-    `saved_runs_requested` is sent to show the saved runs, `file_requested` to choose a file with a benchmark.
+    `saved_runs_requested` is sent to show the saved runs, `file_requested` to choose a file with a benchmark,
+    `table_requested` to measure the table that is open.
     """
 
     saved_runs_requested = Signal()
     file_requested = Signal()
+    table_requested = Signal()
 
     def __init__(
         self,
@@ -50,7 +52,8 @@ class BenchmarkPanel(QWidget):
         self._benchmark: BenchmarkRun | None = None
         self._shown: Workload | None = None
         self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, kept, self)
-        self.bar, self.controls = BenchmarkBar(), BenchmarkControls(tasks, self.run_saving.costs, folder)
+        self.controls = BenchmarkControls(tasks, self.run_saving.costs, folder)
+        self.bar = BenchmarkBar(self.controls, self.controls.note.words)
         self.view, self.news = ResultsView(EMPTY), MessageBar()
         self.bar.results.setVisible(kept is not None)
         self._build()
@@ -129,6 +132,7 @@ class BenchmarkPanel(QWidget):
             self.benchmarks.take(message)
         doing = [message for message in told if isinstance(message, Doing)]
         if doing and self._benchmark is not None:
+            self.benchmarks.set_under_way(doing[-1].rows)
             self.bar.doing(doing[-1], self.benchmarks.title if len(self._benchmark.choice.parts) > 1 else "")
         self.view.redraw_soon()
 
@@ -145,6 +149,7 @@ class BenchmarkPanel(QWidget):
         assert self._benchmark is not None and recording is not None
         self._benchmark.deleteLater()
         self._benchmark = None
+        self.benchmarks.set_under_way(0)
         self.controls.setEnabled(True)
         self.bar.end(_outcome(how, error, len(recording.records), len(recording.failures)))
         self.bar.set_more(recording.choice.title if how is End.DONE else "")
@@ -156,7 +161,7 @@ class BenchmarkPanel(QWidget):
 
     def _say_saved(self, number: int) -> None:
         self.news.say(
-            f"Saved as run {number}.",
+            f"{self.bar.status.text()} Saved as run {number}.",
             ("Save a report …", lambda: self._export(".md")),
             ("Saved runs …", self.saved_runs_requested.emit),
             kind="message-success",
@@ -195,23 +200,31 @@ class BenchmarkPanel(QWidget):
 
     # -------------------------------------------------------------------- building
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_news()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.news and event.type() in (QEvent.Type.Show, QEvent.Type.LayoutRequest):
+            self._place_news()
+        return super().eventFilter(watched, event)
+
+    def _place_news(self) -> None:
+        """Over the lower edge, so that no plot moves."""
+        width = max(0, self.width() - 2 * theme.L)
+        height = max(self.news.sizeHint().height(), self.news.heightForWidth(width))
+        self.news.setGeometry(theme.L, self.height() - height - theme.S, width, height)
+        self.news.raise_()
+
     def _build(self) -> None:
-        right = QWidget()
-        column = QVBoxLayout(right)
-        column.setContentsMargins(0, theme.S, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.news)
-        column.addWidget(self.view, 1)
-        split = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
-        split.addWidget(self.controls)
-        split.addWidget(right)
-        split.setStretchFactor(1, 1)
-        split.setSizes([LEFT_WIDTH, RIGHT_WIDTH])
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.bar)
-        layout.addWidget(split, 1)
+        layout.addWidget(self.controls.note)
+        layout.addWidget(self.view, 1)
+        self.news.setParent(self)
+        self.news.installEventFilter(self)
 
     def _connect(self) -> None:
         self.bar.start_requested.connect(self.start)
@@ -220,6 +233,7 @@ class BenchmarkPanel(QWidget):
         self.bar.more_requested.connect(self.add_repeats)
         self.bar.results_requested.connect(self.saved_runs_requested)
         self.controls.workload_choice.own_requested.connect(self.file_requested)
+        self.controls.table_requested.connect(self.table_requested)
         self.controls.workload_changed.connect(self._take_workload)
         self.controls.changed.connect(lambda: self.bar.set_problem(self.controls.problem))
         self.run_saving.saved.connect(self._say_saved)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from functools import cached_property
 
 from PySide6.QtCore import QRect, Qt
@@ -16,7 +15,7 @@ from lamella.ui.bench.bars import Bars
 from lamella.ui.bench.legend import Legend
 from lamella.ui.bench.line_canvas import LineCanvas
 from lamella.ui.bench.plot_lines import Spot
-from lamella.ui.bench.quantities import Quantity
+from lamella.ui.bench.quantities import Quantity, Scale
 from lamella.ui.bench.series import Series
 
 INSET_WIDTH, INSET_HEIGHT = 0.4, 0.48
@@ -26,12 +25,6 @@ SMALLEST_INSET = 140
 LEAST_HEIGHT = 120
 LEGEND_SHARE = 0.38
 """Of the width, at most: the rest is for lines and bars."""
-
-
-class Scale(StrEnum):
-    LOG = "log"
-    EVEN = "even"
-    INSET = "inset"
 
 
 class BenchmarkPlot(QWidget):

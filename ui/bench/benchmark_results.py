@@ -37,6 +37,10 @@ class BenchmarkResults:
     unsupported: list[Unsupported] = field(default_factory=list)
     surroundings: dict[str, Surroundings] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
+    planned: tuple[int, ...] = ()
+    """The sizes that are being measured, also those that are still to come."""
+    rows_under_way: int = 0
+    """The size that is measured now; 0 when nothing is."""
 
     @classmethod
     def of(cls, workload: Workload, told: Iterable[Message]) -> BenchmarkResults:
@@ -67,6 +71,11 @@ class BenchmarkResults:
     def rows(self) -> list[int]:
         """Every size that something is known of, ascending."""
         return sorted({*self.tally.rows, *(failure.rows for failure in self.failures)})
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """What an axis of rows spans: planned and measured sizes, or the workload's own before that."""
+        return tuple(sorted({*self.planned, *self.rows})) or self.workload.default_rows
 
     @property
     def operations(self) -> list[Operation]:

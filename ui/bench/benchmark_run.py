@@ -102,7 +102,7 @@ class Benchmarks:
         """The results of its workloads are empty from now on."""
         self.last = Recording(choice)
         for part in choice.parts:
-            self._results[part.workload.id] = BenchmarkResults(part.workload)
+            self._results[part.workload.id] = BenchmarkResults(part.workload, planned=part.rows)
             self._recordings[part.workload.id] = self.last
 
     def take(self, message: Message) -> None:
@@ -113,6 +113,13 @@ class Benchmarks:
         if results is not None:
             self.title = results.workload.title
             results.take(message)
+
+    def set_under_way(self, rows: int) -> None:
+        """The size that is measured now; 0 when nothing is."""
+        assert self.last is not None
+        for part in self.last.choice.parts:
+            results = self._results[part.workload.id]
+            results.rows_under_way = rows if results.workload.title == self.title else 0
 
     def results_of(self, workload: Workload) -> BenchmarkResults:
         return self._results.setdefault(workload.id, BenchmarkResults(workload))

@@ -8,17 +8,17 @@ from enum import StrEnum
 from typing import Any
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QMenu, QTabBar, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QActionGroup
+from PySide6.QtWidgets import QComboBox, QMenu, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.records import STATISTICS
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
-from lamella.ui.bench.benchmark_plot import Scale
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, samples_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.export import FORMATS
-from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity
+from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity, Scale
 from lamella.ui.widgets.controls import FlowLayout
 
 
@@ -37,7 +37,9 @@ class View:
     quantity: Quantity | None = None
 
 
+OVERVIEW, SENTENCES = "overview", "sentences"
 VIEWS = (
+    View(OVERVIEW, "All plots", "Every operation, the verdict, and each rival's ratio"),
     View("time", "Time", "How long each operation takes", TIME),
     View(
         "normalised",
@@ -47,7 +49,8 @@ VIEWS = (
     View("size", "Size", "What the data take on disk", DISK),
     View("memory", "Memory", "The most memory that an operation's process held", MEMORY),
     View("processor", "Processor", "Processor time, of all cores together", PROCESSOR),
-    View("statistics", "Statistics", "Mean, percentiles and operations per second of each system and size"),
+    View("statistics", "All figures", "Mean, percentiles and operations per second of each system and size"),
+    View(SENTENCES, "Sentences", "Failures, every ratio in words, and what could not be asked"),
 )
 BY_ID = {view.id: view for view in VIEWS}
 
@@ -57,12 +60,15 @@ LINE_SCALES = {
     Scale.EVEN: "Linear",
     Scale.INSET: "Linear, inset",
 }
+OVERVIEW_SCALES = {Scale.LOG: "Log–log", Scale.EVEN: "Linear"}
 BAR_SCALES = {Scale.EVEN: "Linear", Scale.LOG: "Logarithmic"}
 MULTIPLE_SCALES = {Scale.LOG: "Logarithmic", Scale.EVEN: "Linear"}
 
 
 def scales(view: View, shape: Shape) -> dict[Scale, str]:
     """The usual one first; multiples lie on both sides of 1, and far from it."""
+    if view.id == OVERVIEW:
+        return OVERVIEW_SCALES
     if view.quantity is None:
         return MULTIPLE_SCALES
     return LINE_SCALES if shape is Shape.LINES else BAR_SCALES
@@ -86,8 +92,9 @@ class DisplayBar(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.views = QTabBar(drawBase=False, expanding=False, usesScrollButtons=True)
-        self.views.setStyleSheet(f"QTabBar::tab {{ padding: 7px {theme.S}px; }}")
+        self.views = _choice("View", {view.id: view.title for view in VIEWS})
+        self.back = QPushButton("All plots")
+        self.options = QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
         self.about = Caption()
         self.shown = _choice("Workload shown")
         self.operation = _choice("Operation")
@@ -103,7 +110,7 @@ class DisplayBar(QWidget):
 
     @property
     def view(self) -> View:
-        return BY_ID[self.views.tabData(self.views.currentIndex())]
+        return BY_ID[self.views.currentData()]
 
     @property
     def display(self) -> Display:
@@ -125,11 +132,27 @@ class DisplayBar(QWidget):
         return self.view.id != "statistics" and not self.shows_lines
 
     @property
+    def is_overview(self) -> bool:
+        return self.view.id == OVERVIEW
+
+    @property
     def scale_in_force(self) -> Scale:
         return Scale(self.scale.currentData())
 
+    def _line_width(self) -> int:
+        """Of all choices beside each other, in pixels."""
+        widgets = (self._choices.itemAt(place).widget() for place in range(self._choices.count()))
+        widths = [widget.sizeHint().width() for widget in widgets if not widget.isHidden()]
+        return sum(widths) + theme.S * len(widths)
+
     def show_view(self, view_id: str) -> None:
-        self.views.setCurrentIndex([view.id for view in VIEWS].index(view_id))
+        self.views.setCurrentIndex(self.views.findData(view_id))
+
+    def enlarge(self, operation: str, quantity: Quantity) -> None:
+        """One plot of the overview, alone."""
+        self._shapes[_view_of(quantity).id] = Shape.LINES
+        self.operation.setCurrentIndex(self.operation.findData(operation))
+        self.show_view(_view_of(quantity).id)
 
     def set_workload(self, workload: Workload) -> None:
         """Begin with what this workload is looked at for."""
@@ -182,39 +205,63 @@ class DisplayBar(QWidget):
         self._show_choices()
 
     def _show_choices(self) -> None:
-        lines, drawn = self.shows_lines, self.view.id != "statistics"
-        self.operation.setVisible(lines or not drawn)
+        overview, sentences = self.is_overview, self.view.id == SENTENCES
+        lines, drawn = self.shows_lines, self.view.id != "statistics" and not sentences
+        self.operation.setVisible(not overview and not sentences and (lines or not drawn))
         self.shape.setVisible(self.view.quantity is not None)
         self.rows.setVisible(drawn and not lines and self.view.quantity is not None and self.rows.count() > 2)
-        self.scale.setVisible(drawn)
-        self.statistic.setVisible(drawn)
+        self.scale.setVisible(drawn and not overview)
+        self.statistic.setVisible(drawn and not overview)
+        self.samples.setVisible(not overview)
+        self.options.setVisible(overview)
+        self.back.setVisible(not overview)
+        self.options.setText(
+            f"{self.scale.currentText()} · {self.statistic.currentText().split()[0].rstrip(',')} ▾"
+        )
+        self.setMinimumWidth(self._line_width() if overview else 0)
         operation = self._workload.operation(self.operation.currentData()) if self._workload else None
         told = operation.about if operation and not self.operation.isHidden() else f"{self.view.about}."
-        self.about.tell(f"{self._workload.title}: {told}" if self._workload else told)
+        self.about.tell("" if overview else f"{self._workload.title}: {told}" if self._workload else told)
+
+    def _offer_options(self) -> None:
+        """The choices of the overview in one menu."""
+        menu = self.options.menu()
+        menu.clear()
+        for box in (self.scale, self.statistic, self.samples):
+            menu.addSection(box.accessibleName())
+            group = QActionGroup(menu)
+            for place in range(box.count()):
+                action = menu.addAction(box.itemText(place), lambda b=box, p=place: b.setCurrentIndex(p))
+                action.setCheckable(True)
+                action.setChecked(place == box.currentIndex())
+                group.addAction(action)
 
     # ------------------------------------------------------------------- building
 
     def _build(self) -> None:
-        self.views.setAccessibleName("Views")
-        for view in VIEWS:
-            place = self.views.addTab(view.title)
-            self.views.setTabData(place, view.id)
-            self.views.setTabToolTip(place, view.about)
+        for place, view in enumerate(VIEWS):
+            self.views.setItemData(place, view.about, Qt.ItemDataRole.ToolTipRole)
+        self.back.setToolTip("Back to all plots")
+        theme.variant(self.back, "link")
+        self.options.setMenu(QMenu(self.options))
+        self.options.setToolTip("Scale, statistic and samples")
+        self.options.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.options.menu().aboutToShow.connect(self._offer_options)
         menu = QMenu(self.export)
         for suffix, title in FORMATS.items():
             menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_requested.emit(s))
         self.export.setMenu(menu)
-        choices = FlowLayout(theme.S)
+        choices = self._choices = FlowLayout(theme.S)
         boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)
-        for widget in (*boxes, self.export):
+        for widget in (self.back, *boxes, self.options, self.views, self.export):
             choices.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
-        layout.addWidget(self.views)
         layout.addLayout(choices)
         layout.addWidget(self.about)
-        self.views.currentChanged.connect(self._take_view)
+        self.views.currentIndexChanged.connect(lambda _: self._take_view())
+        self.back.clicked.connect(lambda: self.show_view(OVERVIEW))
         self.shape.currentIndexChanged.connect(self._take_shape)
         self.operation.currentIndexChanged.connect(lambda _: self._show_choices())
         for box in (self.operation, self.rows, self.scale, self.statistic, self.samples):
@@ -223,6 +270,11 @@ class DisplayBar(QWidget):
             lambda _: self.workload_requested.emit(self.shown.currentData())
         )
         self.shown.hide()
+        theme.current().changed.connect(self._show_choices)
+
+
+def _view_of(quantity: Quantity) -> View:
+    return next(view for view in VIEWS if view.quantity is quantity)
 
 
 def _mean_first() -> list[str]:

@@ -15,9 +15,9 @@ from lamella.core.bench.workloads.model import Operation
 from lamella.ui.bench.bars import Bar, BarGroup, Bars, ranked
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
 from lamella.ui.bench.durations import short_rows
-from lamella.ui.bench.line_canvas import point_text
-from lamella.ui.bench.quantities import DISK, NORMALISED, Quantity
-from lamella.ui.bench.series import Series, SeriesPoint, live_series, published_series
+from lamella.ui.bench.multiples import Panel
+from lamella.ui.bench.quantities import DISK, NORMALISED, TIME, Quantity
+from lamella.ui.bench.series import Series, SeriesPoint, live_series, point_text, published_series
 
 
 def lines(results: BenchmarkResults, display: Display, even: bool = False) -> list[Series]:
@@ -28,6 +28,27 @@ def lines(results: BenchmarkResults, display: Display, even: bool = False) -> li
     dashed = _dashed(results.workload.id, display.operation, display.quantity)
     last = max((point.rows for one in live for point in one.points), default=0)
     return live + [_until(one, last) for one in dashed] if even and last else live + dashed
+
+
+def panels(results: BenchmarkResults, display: Display, even: bool = False) -> list[Panel]:
+    """A plot for each operation, and one for sizes on disk after the first that changes them."""
+    known = results.workload.operations if results.rows_under_way else results.operations
+    made = [
+        Panel(
+            one.id,
+            one.title,
+            one.about,
+            TIME,
+            tuple(lines(results, replace(display, operation=one.id), even)),
+        )
+        for one in known
+    ]
+    resizing = next((one for one in known if one.resizes), None)
+    if resizing is not None:
+        of_disk = replace(display, operation=resizing.id, quantity=DISK, samples=None)
+        drawn = tuple(lines(results, of_disk, even))
+        made.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
+    return [panel for panel in made if panel.series] or made
 
 
 def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:

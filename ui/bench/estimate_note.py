@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QFrame, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.costs import Costs, Estimate, estimate
@@ -22,22 +22,30 @@ SHOWN_PROBLEMS = 2
 class EstimateNote(QFrame):
     """Asks off the GUI thread, since thousands of child processes may be planned.
 
-    Where `can_fit`, it offers to leave out the sizes that do not fit: `fit_requested` has those that do.
+    With `words_apart` its owner puts the `words` elsewhere, and the note is there only while something does
+    not fit. Where `can_fit`, it offers to leave out the sizes that do not fit: `fit_requested` has
+    those that do.
     """
 
     changed = Signal()
     fit_requested = Signal(tuple)
 
-    def __init__(self, tasks: Tasks, costs: Callable[[], Costs], parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        costs: Callable[[], Costs],
+        words_apart: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self.estimate: Estimate | None = None
         self.can_fit = False
-        self._tasks, self._costs = tasks, costs
+        self._tasks, self._costs, self._words_apart = tasks, costs, words_apart
         self._choice: Choice | None = None
         self._handle: Handle | None = None
         self._wait = QTimer(self, interval=WAIT_MILLISECONDS, singleShot=True)
         self._wait.timeout.connect(self._ask)
-        self.words, self.problem, self.fit = Caption(), Caption(), QPushButton("Leave out what does not fit")
+        self.words, self.problem, self.fit = Caption(self), Caption(self), QPushButton("Leave out what does not fit")
         self._build()
 
     @property
@@ -55,6 +63,7 @@ class EstimateNote(QFrame):
         self.words.tell(problem or known)
         self.problem.tell("")
         self.fit.hide()
+        self.setVisible(not self._words_apart)
         if self._handle is not None:
             self._handle.cancel()
         if choice is None:
@@ -72,21 +81,30 @@ class EstimateNote(QFrame):
     def _show(self, found: Estimate) -> None:
         self.estimate, self._handle = found, None
         self.words.tell(
-            f"About {about(found.seconds)} · memory {shown_bytes(found.memory_bytes)} · "
-            f"disk {shown_bytes(found.disk_bytes)}"
+            f"about {about(found.seconds)} · {shown_bytes(found.disk_bytes)} on disk · "
+            f"{shown_bytes(found.memory_bytes)} of memory"
         )
         self.problem.tell(self.refusal)
+        self.setVisible(not self._words_apart or bool(self.refusal))
         self.fit.setVisible(self.can_fit and bool(self.refusal) and bool(found.fitting_rows))
         self.changed.emit()
 
     def _build(self) -> None:
         theme.variant(self, "panel")
         theme.variant(self.problem, "danger")
+        theme.variant(self.fit, "link")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.L, theme.S, theme.L, theme.M)
         layout.setSpacing(theme.XS)
-        for widget in (self.words, self.problem, self.fit):
-            layout.addWidget(widget)
+        if self._words_apart:
+            self.words.set_short(True)
+            self.hide()
+        else:
+            layout.addWidget(self.words)
+        line = QHBoxLayout()
+        line.addWidget(self.problem, 1)
+        line.addWidget(self.fit)
+        layout.addLayout(line)
         self.problem.hide()
         self.fit.hide()
         self.fit.clicked.connect(

@@ -1,16 +1,16 @@
-"""Which line is whose, beside the plot: a click switches a line off and on."""
+"""Which line is whose, beside a plot or above several: a click switches a line off and on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QSize, Qt, Signal
-from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
 from lamella.ui import theme
-from lamella.ui.bench.plot_lines import Look, draw_marker
-from lamella.ui.bench.series import Series
+from lamella.ui.bench.series import Look, Series, draw_marker
+from lamella.ui.widgets.controls import FlowLayout
 
 SAMPLE_WIDTH = 32
 WIDEST = 250
@@ -42,14 +42,18 @@ class Legend(QScrollArea):
         if labels == list(self.entries):
             return
         self._clear()
+        names = self._names(labels)
         for place, one in enumerate(ordered):
-            entry = LegendEntry(one, shown=one.label not in self.hidden)
+            entry = LegendEntry(one, names[place], shown=one.label not in self.hidden)
             entry.toggled.connect(lambda shown, label=one.label: self._switch(label, shown))
             entry.alone_requested.connect(lambda label=one.label: self.show_alone(label))
             self.entries[one.label] = entry
-            self._list.insertWidget(place, entry)
+            self._add(place, entry)
         self._fit()
         self.setVisible(bool(labels))
+
+    def _names(self, labels: Sequence[str]) -> list[str]:
+        return list(labels)
 
     def limit(self, width: int) -> None:
         """Names that need more are cut; their tooltips are not."""
@@ -70,16 +74,69 @@ class Legend(QScrollArea):
             entry.blockSignals(False)
         self.changed.emit()
 
+    def _add(self, place: int, entry: LegendEntry) -> None:
+        self._list.insertWidget(place, entry)
+
+    def _remove(self, entry: LegendEntry) -> None:
+        self._list.removeWidget(entry)
+
+    def show_hidden(self, hidden: set[str]) -> None:
+        """Switch off exactly these."""
+        self.hidden = set(hidden)
+        for name, entry in self.entries.items():
+            entry.blockSignals(True)
+            entry.setChecked(name not in self.hidden)
+            entry.blockSignals(False)
+
     def _switch(self, label: str, shown: bool) -> None:
         self.hidden = self.hidden - {label} if shown else self.hidden | {label}
         self.changed.emit()
 
     def _clear(self) -> None:
         for entry in self.entries.values():
-            self._list.removeWidget(entry)
+            self._remove(entry)
             entry.hide()
             entry.deleteLater()
         self.entries = {}
+
+
+MOST_LINES = 2
+
+
+class LegendLine(Legend):
+    """The same above several plots: as many beside each other as there is room for, in two lines at most."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._flow = FlowLayout(theme.XS)
+        holder = QWidget()
+        holder.setLayout(self._flow)
+        self.setWidget(holder)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _names(self, labels: Sequence[str]) -> list[str]:
+        """Without configurations, where that leaves no two of the same name."""
+        short = [label.partition(" (")[0] for label in labels]
+        return [name if short.count(name) == 1 else label for name, label in zip(short, labels, strict=True)]
+
+    def _add(self, place: int, entry: LegendEntry) -> None:
+        entry.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._flow.addWidget(entry)
+
+    def _remove(self, entry: LegendEntry) -> None:
+        self._flow.removeWidget(entry)
+
+    def _fit(self) -> None:
+        line = max((entry.sizeHint().height() for entry in self.entries.values()), default=0)
+        for entry in self.entries.values():
+            entry.setFixedWidth(min(WIDEST, entry.sizeHint().width()))
+        lines = self._flow.heightForWidth(max(1, self.viewport().width()))
+        self.setFixedHeight(min(lines, MOST_LINES * line + theme.XS))
 
 
 class LegendEntry(QAbstractButton):
@@ -87,8 +144,8 @@ class LegendEntry(QAbstractButton):
 
     alone_requested = Signal()
 
-    def __init__(self, series: Series, shown: bool) -> None:
-        super().__init__(checkable=True, checked=shown, text=series.label)
+    def __init__(self, series: Series, name: str, shown: bool) -> None:
+        super().__init__(checkable=True, checked=shown, text=name)
         self._series = series
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

@@ -12,10 +12,10 @@ from PySide6.QtWidgets import QToolTip, QWidget
 
 from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
-from lamella.ui.bench.axes import COUNT, DecadeAxis, EvenAxis
+from lamella.ui.bench.axes import DecadeAxis, EvenAxis
 from lamella.ui.bench.plot_lines import Band, DrawnLine, Frame, Spot, dagger, grid_lines
-from lamella.ui.bench.quantities import TIME, Quantity
-from lamella.ui.bench.series import Series, SeriesPoint
+from lamella.ui.bench.quantities import COUNT, TIME, Quantity
+from lamella.ui.bench.series import Series, point_text
 
 BAND_HEIGHT = 0.55
 """Of the strip for values below the clock's resolution, in decades."""
@@ -197,17 +197,6 @@ class LineCanvas(pg.PlotWidget):
                 axis.enableAutoSIPrefix(False)  # ticks have their units
         self.scene().sigMouseMoved.connect(self._hover)
         theme.current().changed.connect(self._recolor)
-
-
-def point_text(point: SeriesPoint, quantity: Quantity) -> str:
-    """A value with how many samples it stands for and their spread."""
-    if point.value is None:
-        return "Below the clock's resolution: printed as 0"
-    counted = f"{point.samples:,} samples" if point.samples > 1 else "one sample"
-    spread = (
-        f", {quantity.exact(point.low)} to {quantity.exact(point.high)}" if point.high > point.low else ""
-    )
-    return f"{quantity.exact(point.value)} ({counted}{spread})"
 
 
 def _axis_width(titled: bool) -> int:

@@ -8,17 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyqtgraph as pg
-from pyqtgraph.graphicsItems.ScatterPlotItem import drawSymbol
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QBrush, QColor, QPainter, QPen
+from PySide6.QtGui import QColor
 
 from lamella.ui import theme
-from lamella.ui.bench.series import Series, SeriesPoint
-
-LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
-LIVE_SIZE, PUBLISHED_SIZE = 10, 8
-OUTLINE = 1.4
-DAGGER = "†"
+from lamella.ui.bench.series import DAGGER, Look, Series, SeriesPoint
 
 Frame = tuple[float, float, float, float]
 """Left, right, low, high, in the plot's own coordinates."""
@@ -32,32 +26,6 @@ class Spot:
     point: SeriesPoint
     x: float
     y: float
-
-
-@dataclass(frozen=True)
-class Look:
-    """Solid and filled for what was measured here, dashed and hollow for what was published."""
-
-    line: QPen
-    outline: QPen
-    fill: QBrush
-    marker: str
-    size: int
-
-    @classmethod
-    def of(cls, series: Series) -> Look:
-        """In the colours of the theme as it is now."""
-        colors = theme.current()
-        color = QColor(series.color(colors.colors))
-        fill = colors.color("surface") if series.published else color
-        style = Qt.PenStyle.DashLine if series.published else Qt.PenStyle.SolidLine
-        return cls(
-            line=pg.mkPen(color, width=PUBLISHED_WIDTH if series.published else LIVE_WIDTH, style=style),
-            outline=pg.mkPen(color, width=OUTLINE),
-            fill=pg.mkBrush(fill),
-            marker=series.marker,
-            size=PUBLISHED_SIZE if series.published else LIVE_SIZE,
-        )
 
 
 class DrawnLine:
@@ -135,11 +103,6 @@ class Band:
     def set_visible(self, visible: bool) -> None:
         for item in self._items:
             item.setVisible(visible)
-
-
-def draw_marker(painter: QPainter, look: Look) -> None:
-    """At the painter's origin."""
-    drawSymbol(painter, look.marker, look.size, look.outline, look.fill)
 
 
 def grid_lines(xs: Sequence[float], ys: Sequence[float], frame: Frame) -> tuple[np.ndarray, np.ndarray]:

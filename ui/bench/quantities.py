@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 
 from lamella.core.bench.results.figures import shown_bytes, shown_factor, shown_seconds
-from lamella.ui.bench.axes import BYTES, SECONDS, Units
+
+Units = tuple[tuple[str, float], ...]
+"""Largest first."""
+
+SECONDS: Units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+BYTES: Units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+COUNT: Units = (("", 1.0),)
+
+
+class Scale(StrEnum):
+    LOG = "log"
+    EVEN = "even"
+    INSET = "inset"
 
 
 @dataclass(frozen=True)
@@ -26,3 +39,15 @@ DISK = Quantity("disk_bytes", "Size on disk", BYTES, shown_bytes)
 NORMALISED = Quantity(
     "normalised", "Against the reference", (("×", 1.0),), lambda times: f"{shown_factor(times)} ×"
 )
+
+
+def power_of_ten(power: int, units: Units) -> str:
+    """In the largest unit that leaves it at least 1."""
+    value = 10.0**power
+    unit, size = unit_of(value, units)
+    return f"{value / size:,.0f} {unit}".rstrip()
+
+
+def unit_of(value: float, units: Units) -> tuple[str, float]:
+    """The largest unit that leaves the value at least 1, or else the smallest."""
+    return next((pair for pair in units if value >= pair[1] * 0.999), units[-1])

@@ -1,26 +1,33 @@
-"""The results of a benchmark as they are looked at: the picture or the table, and the sentences under it."""
+"""The results of a benchmark: all plots with the verdict first, and other views of the same selection."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from time import perf_counter
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLabel, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
 
 from lamella.core.bench.results.compare import reference_of
 from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.published import PublishedLine, published
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.ui import theme
-from lamella.ui.bench.benchmark_plot import BenchmarkPlot, Scale
 from lamella.ui.bench.benchmark_results import BenchmarkResults, title_of
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.display_bar import DisplayBar
-from lamella.ui.bench.drawing import bars, lines, normalised
+from lamella.ui.bench.display_bar import OVERVIEW, SENTENCES, DisplayBar
+from lamella.ui.bench.drawing import bars, lines, normalised, panels
 from lamella.ui.bench.findings_table import FindingsTable, findings
-from lamella.ui.bench.plot_lines import DAGGER
+from lamella.ui.bench.legend import LegendLine
+from lamella.ui.bench.overview import Overview
+from lamella.ui.bench.quantities import DISK, TIME, Scale
+from lamella.ui.bench.series import DAGGER, PUBLISHED, PublishedSeries, Series
 from lamella.ui.bench.statistics_table import StatisticsTable, statistics_rows
+
+if TYPE_CHECKING:
+    from lamella.ui.bench.benchmark_plot import BenchmarkPlot
 
 REDRAW_MILLISECONDS = 120
 SHARE_OF_TIME = 12
@@ -37,12 +44,27 @@ class ResultsView(QWidget):
         super().__init__(parent)
         self._empty = empty
         self._results: BenchmarkResults | None = None
-        self.display, self.plot, self.statistics = DisplayBar(), BenchmarkPlot(), StatisticsTable()
+        self.display, self.statistics = DisplayBar(), StatisticsTable()
         self.table, self.empty = FindingsTable(), QLabel(empty)
         self.source, self.remark = Caption(), Caption()
-        self._pages = QStackedWidget()
+        self.overview, self.legend = Overview(), LegendLine()
+        self._pages, self._sentences = QStackedWidget(), QWidget()
         self._redraw = QTimer(self, interval=REDRAW_MILLISECONDS, singleShot=True)
         self._build()
+
+    @cached_property
+    def plot(self) -> BenchmarkPlot:
+        """One operation alone. Made when it is first wanted: most people look at all plots, and pyqtgraph
+        takes a third of a second to import."""
+        from lamella.ui.bench.benchmark_plot import BenchmarkPlot
+
+        made = BenchmarkPlot()
+        self._pages.addWidget(made)
+        return made
+
+    @property
+    def _shows_plot(self) -> bool:
+        return "plot" in vars(self) and self._pages.currentWidget() is self.plot
 
     def show_results(self, results: BenchmarkResults) -> None:
         """Those of another workload begin with the view that it is looked at for."""
@@ -61,6 +83,7 @@ class ResultsView(QWidget):
         low = event.size().height() < LOW
         for caption in (self.display.about, self.source, self.remark):
             caption.set_short(low)
+        self.overview.set_low(low)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -82,8 +105,10 @@ class ResultsView(QWidget):
 
     def _draw_upper(self, results: BenchmarkResults) -> None:
         display, view = self.display.display, self.display.view
-        self._pages.setCurrentWidget(self.statistics if view.id == "statistics" else self.plot)
-        if view.id == "statistics":
+        self._show_page()
+        if view.id == OVERVIEW:
+            self._draw_overview(results)
+        elif view.id == "statistics":
             self.statistics.show_rows(statistics_rows(results, display))
         elif view.id == "normalised":
             self.plot.show_bars(normalised(results, display, self.display.scale_in_force is Scale.LOG))
@@ -91,10 +116,43 @@ class ResultsView(QWidget):
             scale = self.display.scale_in_force
             drawn = lines(results, display, even=scale is not Scale.LOG)
             self.plot.show_lines(drawn, display.quantity, scale)
-        else:
+        elif view.id != SENTENCES:
             self.plot.show_bars(bars(results, display, self.display.scale_in_force is Scale.LOG))
         self.source.tell(self._source(results))
         self.remark.tell(self._remark())
+
+    def _show_page(self) -> None:
+        pages = {OVERVIEW: self.overview, "statistics": self.statistics, SENTENCES: self._sentences}
+        page, before = pages.get(self.display.view.id) or self.plot, self._pages.currentWidget()
+        self._pages.setCurrentWidget(page)
+        self.legend.setVisible(page is self.overview)
+        if page is before or "plot" not in vars(self):
+            return
+        if page is self.plot:
+            self.plot.legend.show_hidden(self.legend.hidden)
+        elif before is self.plot:
+            self.legend.show_hidden(self.plot.legend.hidden)
+
+    def _draw_overview(self, results: BenchmarkResults) -> None:
+        log = self.display.scale_in_force is Scale.LOG
+        drawn = panels(results, self.display.display, even=not log)
+        series: dict[str, Series] = {one.label: one for panel in drawn for one in panel.series}
+        published_here = any(one.published for one in series.values())
+        live = [one for one in series.values() if not one.published]
+        together = PublishedSeries("", PUBLISHED, True, "", "", ())
+        self.legend.show_series([*live, together] if published_here else live)
+        shown = [panel.without(self.legend.hidden) for panel in drawn]
+        about = f"{results.workload.title}: {results.workload.about}"
+        source = f"{about} {self._published(results)}" if published_here else about
+        self.overview.show_results(results, self.display.display, shown, log, source)
+
+    def _enlarge(self, panel: str) -> None:
+        results = self._results
+        if results is None:
+            return
+        resizing = next((one.id for one in results.operations if one.resizes), "")
+        operation, quantity = (resizing, DISK) if panel == DISK.field else (panel, TIME)
+        self.display.enlarge(operation, quantity)
 
     def _draw_lower(self, results: BenchmarkResults) -> None:
         told = results.ratios(self.display.display, self.display.by_operation)
@@ -108,8 +166,11 @@ class ResultsView(QWidget):
         """Of the dashed lines and bars; empty when there are none."""
         if self.display.view.id == "normalised":
             return self._reference(results)
-        if self._pages.currentWidget() is not self.plot or not self._shows_published():
+        if not self._shows_plot or not self._shows_published():
             return ""
+        return self._published(results)
+
+    def _published(self, results: BenchmarkResults) -> str:
         told = dict.fromkeys(map(_published_by, published(results.workload.id)))
         return f"Dashed, as published: {'. '.join(told)}."
 
@@ -124,7 +185,7 @@ class ResultsView(QWidget):
 
     def _remark(self) -> str:
         """What sets the largest marked point apart; the others say it when hovered over."""
-        if self._pages.currentWidget() is not self.plot or self.plot.shows_bars:
+        if not self._shows_plot or self.plot.shows_bars:
             return ""
         marked = [spot for spot in self.plot.spots if spot.point.remark]
         if not marked:
@@ -135,7 +196,8 @@ class ResultsView(QWidget):
     @property
     def picture(self) -> QWidget:
         """What an exported picture shows."""
-        return self.plot.picture if self._pages.currentWidget() is self.plot else self.statistics
+        page = self._pages.currentWidget()
+        return self.plot.picture if self._shows_plot else page
 
     @property
     def workload(self) -> Workload | None:
@@ -144,21 +206,30 @@ class ResultsView(QWidget):
     # -------------------------------------------------------------------- building
 
     def _build(self) -> None:
-        for page in (self.plot, self.statistics):
+        below = QVBoxLayout(self._sentences)
+        below.setContentsMargins(0, 0, 0, 0)
+        below.addWidget(self.table, 1)
+        below.addWidget(self.empty, 1)
+        for page in (self.overview, self.statistics, self._sentences):
             self._pages.addWidget(page)
         self.empty.setWordWrap(True)
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.empty, "muted")
-        split = QSplitter(Qt.Orientation.Vertical, childrenCollapsible=False)
-        split.addWidget(_stacked(self.display, self._pages, self.source, self.remark, stretched=self._pages))
-        split.addWidget(_stacked(self.table, self.empty, stretched=self.table))
-        split.setStretchFactor(0, 1)
-        split.setSizes([520, 190])
+        head = QHBoxLayout()
+        head.setSpacing(theme.S)
+        head.addWidget(self.legend, 1)
+        head.addWidget(self.display)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(split)
+        layout.setContentsMargins(theme.L, theme.XS, theme.L, theme.S)
+        layout.setSpacing(theme.XS)
+        layout.addLayout(head)
+        layout.addWidget(self._pages, 1)
+        for caption in (self.source, self.remark):
+            layout.addWidget(caption)
         self._redraw.timeout.connect(self.draw)
         self.display.changed.connect(self.draw)
+        self.legend.changed.connect(self.draw)
+        self.overview.enlarge_requested.connect(self._enlarge)
 
 
 def _identity(workload: Workload) -> tuple[str, tuple[Operation, ...]]:
@@ -168,27 +239,3 @@ def _identity(workload: Workload) -> tuple[str, tuple[Operation, ...]]:
 def _published_by(line: PublishedLine) -> str:
     counted = f"{line.statistic} of {line.runs} runs" if line.runs > 1 else "one run each"
     return f"{line.source}; {counted} on {line.machine}"
-
-
-class Stacked(QWidget):
-    """A splitter asks for the least height of no width; this one is of lines that wrap at the present one."""
-
-    def minimumSizeHint(self) -> QSize:
-        least = super().minimumSizeHint()
-        wrapped = self.layout().totalMinimumHeightForWidth(self.width())
-        return QSize(least.width(), max(least.height(), wrapped))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        if event.oldSize().width() != event.size().width():
-            self.updateGeometry()
-
-
-def _stacked(*widgets: QWidget, stretched: QWidget) -> QWidget:
-    holder = Stacked()
-    layout = QVBoxLayout(holder)
-    layout.setContentsMargins(theme.L, theme.XS, theme.L, theme.S)
-    layout.setSpacing(theme.S)
-    for widget in widgets:
-        layout.addWidget(widget, 1 if widget is stretched else 0)
-    return holder

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cache
 from zlib import crc32
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 
 from lamella.core.bench.registry import ENTRIES, entry_named
 from lamella.core.bench.results.published import PublishedLine
 from lamella.core.bench.results.records import STATISTICS, Summary, spread
+from lamella.ui import theme
+from lamella.ui.bench.quantities import Quantity
 from lamella.ui.style.sheet import Palette
 
 MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
@@ -72,6 +77,108 @@ class Series:
     @property
     def label(self) -> str:
         return f"{self.title}, published" if self.published else self.title
+
+
+@dataclass(frozen=True)
+class PublishedSeries(Series):
+    """Stands in a legend for every published line."""
+
+    def color(self, palette: Palette) -> str:
+        return palette.muted
+
+    @property
+    def label(self) -> str:
+        return PUBLISHED
+
+
+PUBLISHED = "Published"
+LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
+LIVE_SIZE, PUBLISHED_SIZE = 10, 8
+OUTLINE = 1.4
+DAGGER = "†"
+"""Beside a point that its remark sets apart."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Solid and filled for what was measured here, dashed and hollow for what was published."""
+
+    line: QPen
+    outline: QPen
+    fill: QBrush
+    marker: str
+    size: int
+
+    @classmethod
+    def of(cls, series: Series) -> Look:
+        """In the colours of the theme as it is now."""
+        colors = theme.current()
+        color = QColor(series.color(colors.colors))
+        fill = colors.color("surface") if series.published else color
+        style = Qt.PenStyle.DashLine if series.published else Qt.PenStyle.SolidLine
+        return cls(
+            line=_pen(color, PUBLISHED_WIDTH if series.published else LIVE_WIDTH, style),
+            outline=_pen(color, OUTLINE),
+            fill=QBrush(fill),
+            marker=series.marker,
+            size=PUBLISHED_SIZE if series.published else LIVE_SIZE,
+        )
+
+
+def _pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    """As wide on paper and on a sharper screen: pyqtgraph's pens are cosmetic, too."""
+    pen = QPen(color, width, style)
+    pen.setCosmetic(True)
+    return pen
+
+
+def draw_marker(painter: QPainter, look: Look) -> None:
+    """At the painter's origin."""
+    painter.setPen(look.outline)
+    painter.setBrush(look.fill)
+    painter.save()
+    painter.scale(look.size, look.size)
+    painter.drawPath(marker_path(look.marker))
+    painter.restore()
+
+
+@cache
+def marker_path(marker: str) -> QPainterPath:
+    """One of MARKERS, one unit across, around the origin. Drawn like pyqtgraph's of that name."""
+    path = QPainterPath()
+    if marker == "o":
+        path.addEllipse(QRectF(-0.5, -0.5, 1, 1))
+    elif marker == "s":
+        path.addRect(QRectF(-0.5, -0.5, 1, 1))
+    elif marker == "d":
+        path.addPolygon(QPolygonF([QPointF(0, -0.5), QPointF(0.4, 0), QPointF(0, 0.5), QPointF(-0.4, 0)]))
+    elif marker in ("t", "t1"):
+        up = 1 if marker == "t1" else -1
+        path.addPolygon(QPolygonF([QPointF(-0.5, 0.5 * up), QPointF(0, -0.5 * up), QPointF(0.5, 0.5 * up)]))
+    elif marker == "star":
+        radii = [0.5 if corner % 2 == 0 else 0.2 for corner in range(10)]
+        path.addPolygon(QPolygonF([_corner(radius, n / 10) for n, radius in enumerate(radii)]))
+    else:
+        corners = {"p": 5, "h": 6}[marker]
+        path.addPolygon(QPolygonF([_corner(0.5, n / corners) for n in range(corners)]))
+    path.closeSubpath()
+    return path
+
+
+def _corner(radius: float, turn: float) -> QPointF:
+    angle = 2 * math.pi * turn - math.pi / 2
+    return QPointF(radius * math.cos(angle), radius * math.sin(angle))
+
+
+def point_text(point: SeriesPoint, quantity: Quantity) -> str:
+    """A value with how many samples it stands for and their spread."""
+    if point.value is None:
+        return "Below the clock's resolution: printed as 0"
+    counted = f"{point.samples:,} samples" if point.samples > 1 else "one sample"
+    spread = (
+        f", {quantity.exact(point.low)} to {quantity.exact(point.high)}" if point.high > point.low else ""
+    )
+    return f"{quantity.exact(point.value)} ({counted}{spread})"
 
 
 def place_of(system: str) -> int:

@@ -20,10 +20,11 @@ from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
-from lamella.ui.bench.axes import SECONDS, DecadeAxis
+from lamella.ui.bench.axes import DecadeAxis
 from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.legend import Legend
 from lamella.ui.bench.plot_lines import DrawnLine, Spot
+from lamella.ui.bench.quantities import SECONDS
 from lamella.ui.bench.series import Series, SeriesPoint
 from lamella.ui.tasks import Handle, Tasks
 

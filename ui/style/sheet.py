@@ -11,7 +11,8 @@ class Palette:
     """Colours by what they are for, as `#rrggbb`.
 
     `text` and `muted` meet WCAG AA on every surface; `faint` is for marks that repeat what is said elsewhere.
-    `plot` can be told apart with any of the common colour deficiencies, in this order.
+    `plot` can be told apart with any of the common colour deficiencies, in this order. `ahead` and `behind`
+    are the grounds of a ratio in three strengths, with the text on them.
     """
 
     dark: bool
@@ -38,6 +39,10 @@ class Palette:
     danger: str
     danger_soft: str
     plot: tuple[str, ...]
+    ahead: tuple[str, str, str]
+    on_ahead: str
+    behind: tuple[str, str, str]
+    on_behind: str
 
 
 LIGHT = Palette(
@@ -65,6 +70,10 @@ LIGHT = Palette(
     danger="#c22f35",
     danger_soft="#fdebeb",
     plot=("#0072b2", "#d55e00", "#009e73", "#b5609a", "#e69f00", "#3d9bd6", "#6b6f7b"),
+    ahead=("#e9f6ef", "#cfebdb", "#addfc3"),
+    on_ahead="#0f5c3a",
+    behind=("#fdf1dc", "#f9dfb4", "#f3cb88"),
+    on_behind="#6e4100",
 )
 
 DARK = Palette(
@@ -92,6 +101,10 @@ DARK = Palette(
     danger="#f4817d",
     danger_soft="#3b2124",
     plot=("#56b4e9", "#f0813c", "#2bc79a", "#e29bc4", "#f0b93a", "#8ea6ff", "#9a9eaa"),
+    ahead=("#182c26", "#1b3f30", "#1f563e"),
+    on_ahead="#8ee0b4",
+    behind=("#30281a", "#47361a", "#5e4718"),
+    on_behind="#f3c681",
 )
 
 
@@ -119,6 +132,7 @@ QToolTip { background: $raised; color: $text; border: 1px solid $border_strong; 
 
 QLabel { background: transparent; }
 QLabel[variant="display"] { font-size: $display_pt; font-weight: 600; }
+QLabel[variant="verdict"] { font-size: $body_pt; font-weight: 600; }
 QLabel[variant="title"] { font-size: $title_pt; font-weight: 600; }
 QLabel[variant="heading"] { font-size: $caption_pt; font-weight: 600; color: $muted; }
 QLabel[variant="muted"] { color: $muted; }
@@ -270,6 +284,8 @@ QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
 QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
 QTableView[variant="figures"]::item { padding: 0 8px; }
+QTableView[variant="matrix"] { background: $window; gridline-color: $window; }
+QTableView[variant="matrix"] QHeaderView::section { border: none; }
 QHeaderView { background: $window; border: none; }
 QHeaderView::section {
     background: $window; color: $muted; border: none; border-right: 1px solid $border;

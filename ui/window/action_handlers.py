@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtGui import QCursor
+from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import ID
-from lamella.core.errors import LamellaError
+from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import fits
 from lamella.core.filters.expr import Predicate
 from lamella.core.jobs import Job
@@ -87,6 +88,22 @@ def benchmark_table(window: MainWindow, tab: DatasetTab) -> UserTableDialog | No
     dialog.finished.connect(dialog.deleteLater)
     dialog.open()
     return dialog
+
+
+def benchmark_open_table(window: MainWindow) -> None:
+    """As `benchmark_table`, of the table that is open; of several a menu asks which."""
+    tabs = [tab for tab in window.tabs.dataset_tabs if tab.view is not None]
+    if not tabs:
+        assert window.benchmark is not None
+        window.benchmark.news.say("No table is open. Open one, then measure it.")
+    elif len(tabs) == 1:
+        benchmark_table(window, tabs[0])
+    else:
+        menu = QMenu(window)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for tab in tabs:
+            menu.addAction(visible(tab.dataset.name), lambda tab=tab: benchmark_table(window, tab))
+        menu.popup(QCursor.pos())
 
 
 def ask_benchmark_file(window: MainWindow) -> None:

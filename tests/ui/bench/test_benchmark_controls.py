@@ -14,7 +14,14 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.registry import ENTRIES, WORKLOADS
-from lamella.ui.bench.benchmark_controls import BenchmarkControls
+from lamella.ui.bench.benchmark_controls import (
+    INSTALLED,
+    MINUTE,
+    MINUTE_ROWS,
+    PUBLISHED,
+    TABLE,
+    BenchmarkControls,
+)
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.bench.size_choice import number_in
 from lamella.ui.tasks import Tasks
@@ -58,7 +65,7 @@ def test_a_benchmark_that_does_not_fit_is_refused_with_its_estimate_and_a_way_ou
     estimated(panel, qtbot)
     note = panel.controls.note
     assert not panel.bar.start.isEnabled() and "Not enough" in panel.bar.start.toolTip()
-    assert "10,000,000,000 rows" in note.problem.text() and "memory" in note.words.text()
+    assert "10,000,000,000 rows" in note.problem.text() and "memory" in note.words.full_text
     panel.start()
     assert not panel.running
     note.fit.click()
@@ -119,10 +126,10 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
 def test_systems_are_found_by_a_part_of_their_name(panel: BenchmarkPanel) -> None:
     systems = panel.controls.systems
     systems.find.setText("sqlalch")
-    shown = {name for name, row in systems.rows.items() if row.isVisibleTo(panel)}
+    shown = {name for name, row in systems.rows.items() if row.isVisibleTo(systems)}
     assert shown == {"sqlalchemy-core", "sqlalchemy-orm"}
     systems.find.setText("no such")
-    assert systems._nothing.isVisible()
+    assert systems._nothing.isVisibleTo(systems)
 
 
 @pytest.fixture
@@ -183,13 +190,55 @@ def test_another_address_of_mongodb_is_kept_and_requested(panel: BenchmarkPanel,
 def test_tab_goes_through_the_sizes_in_their_order_also_those_that_were_added(
     panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
-    choice = panel.controls.size_choice
+    choice, popover = panel.controls.size_choice, panel.controls.sizes_button.popover
+    panel.controls.sizes_button.click()
     choice.own.setText("250k")
     choice.add.click()
     at = choice.boxes[1]
     at.setFocus()
     walked = [at.text()]
-    while panel.focusWidget() is not choice.own:
-        qtbot.keyClick(panel.focusWidget(), Qt.Key.Key_Tab)
-        walked.append(getattr(panel.focusWidget(), "text", str)())
+    while popover.focusWidget() is not choice.own and len(walked) <= len(choice.boxes):
+        qtbot.keyClick(popover.focusWidget(), Qt.Key.Key_Tab)
+        walked.append(getattr(popover.focusWidget(), "text", str)())
+    popover.close()
     assert walked[:-1] == [f"{rows:,}" for rows in sorted(choice.boxes)]
+
+
+def test_the_line_says_what_is_chosen(panel: BenchmarkPanel, choose: Choose) -> None:
+    controls = panel.controls
+    choose({1, 10, 1000}, {"lamella", "sqlite"}, repeats=3)
+    said = [button.accessibleName() for button in controls.buttons[:4]]
+    assert said == [
+        "Workload: Small benchmark",
+        "Rows: 1 … 1,000 rows",
+        "Systems: Lamella and SQLite",
+        "Repeats: 3 repeats",
+    ]
+    choose({10}, {"lamella", "sqlite", "duckdb"}, repeats=1)
+    said = [button.accessibleName() for button in controls.buttons[1:4]]
+    assert said == ["Rows: 10 rows", "Systems: 3 systems", "Repeats: 1 repeat"]
+
+
+def test_presets_choose_workload_sizes_and_systems(panel: BenchmarkPanel, qtbot: QtBot) -> None:
+    controls = panel.controls
+    controls.workload_choice.choose("taxi")
+    controls.presets[MINUTE].click()
+    assert [workload.id for workload in controls.workloads] == ["small"]
+    assert controls.size_choice.selection == MINUTE_ROWS and controls.systems.selection == (
+        "lamella",
+        "sqlite",
+    )
+    controls.presets[INSTALLED].click()
+    ready = {name for name, row in controls.systems.rows.items() if row.ready}
+    assert set(controls.systems.selection) == ready > {"lamella", "sqlite"}
+    controls.presets[PUBLISHED].click()
+    assert len(controls.workloads) == len(WORKLOADS)
+    with qtbot.waitSignal(panel.table_requested):
+        controls.presets[TABLE].click()
+
+
+def test_the_command_of_what_is_chosen_is_copied(panel: BenchmarkPanel, choose: Choose) -> None:
+    choose({1, 10}, {"lamella", "sqlite"}, repeats=2)
+    panel.controls.copy.click()
+    command = QGuiApplication.clipboard().text()
+    assert command.startswith("lamella bench --workload small") and "--repeats 2" in command

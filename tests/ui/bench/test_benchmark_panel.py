@@ -12,6 +12,7 @@ from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.store import SavedRuns
 from lamella.ui.bench.benchmark_panel import BUSY, BenchmarkPanel
+from lamella.ui.bench.multiples import Panel
 from tests.bench.processes import workers
 
 BENCHMARK_MILLISECONDS = 60_000
@@ -19,16 +20,21 @@ LIVE = {"Lamella", "SQLite (synchronous off)"}
 Choose = Callable[..., None]
 
 
-def labels(panel: BenchmarkPanel) -> set[str]:
-    return {spot.series.label for spot in panel.view.plot.spots}
+def labels(panel: BenchmarkPanel, operation: str = "read") -> set[str]:
+    """Of the lines in the plot of one operation."""
+    return {series.label for series in drawn(panel, operation).series}
+
+
+def drawn(panel: BenchmarkPanel, operation: str) -> Panel:
+    return next(one for one in panel.view.overview.multiples.panels if one.id == operation)
 
 
 def test_before_a_benchmark_the_published_lines_are_there_and_what_to_do_is_said(
     panel: BenchmarkPanel,
 ) -> None:
     assert labels(panel) == {"ParquetDB, published", "PyArrow, published", "SQLite, published"}
-    assert panel.view.empty.isVisible() and "press Start" in panel.view.empty.text()
-    assert "mean of 5 runs" in panel.view.source.full_text
+    assert "Press Start" in panel.view.overview.verdict.full_text
+    assert "mean of 5 runs" in panel.view.overview.source.full_text
     assert not panel.view.display.export.isEnabled()
     assert panel.bar.more.isHidden()
 
@@ -42,19 +48,19 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     folder: Path,
 ) -> None:
     choose({1, 10}, {"lamella", "sqlite"}, repeats=2)
-    operations = panel.view.display.operation
-    operations.setCurrentIndex(operations.findData("read"))
     panel.bar.start.click()
     assert panel.running and panel.bar.stop.isVisible() and not panel.controls.isEnabled()
     qtbot.waitUntil(lambda: bool(LIVE & labels(panel)), timeout=BENCHMARK_MILLISECONDS)
     finished()
     assert labels(panel) >= LIVE | {"SQLite, published"}
-    live = [spot for spot in panel.view.plot.spots if not spot.series.published]
-    assert [spot.point.samples for spot in live] == [2] * 4
-    told = panel.view.table.sentences()
-    assert [line[:19] for line in told] == ["Lamella reads 10 ro", "Lamella reads 1 row"]
+    live = [series for series in drawn(panel, "read").series if not series.published]
+    assert [[point.samples for point in series.points] for series in live] == [[2, 2], [2, 2]]
+    overview = panel.view.overview
+    assert overview.verdict.full_text.startswith("Lamella is faster than SQLite in ")
+    assert overview.sizes_slider.rows == 10 and len(overview.matrix.cell_texts()[0]) == 7
+    assert "Lamella reads 10 rows" in "\n".join(panel.view.table.sentences())
     assert panel.bar.status.text().startswith("Done: 48 samples after")
-    assert panel.controls.isEnabled() and not panel.view.empty.isVisible()
+    assert panel.controls.isEnabled() and panel.controls.isVisible()
     assert list(folder.iterdir()) == []
     (run,) = kept.runs()
     assert (run.samples, run.failures, run.systems) == (48, 0, ("lamella", "sqlite"))

@@ -18,6 +18,7 @@ from lamella.core.bench.workloads.user_script import load_file
 from lamella.core.bench.workloads.user_table_source import Source
 from lamella.core.filters import Filter
 from lamella.core.query.expressions import col
+from lamella.ui.bench.benchmark_controls import TABLE
 from lamella.ui.bench.user_script_dialog import UserScriptDialog
 from lamella.ui.bench.user_table_dialog import UserTableDialog
 from lamella.ui.main_window import MainWindow
@@ -180,8 +181,22 @@ def test_the_table_on_screen_is_measured_kept_and_shown(qtbot: QtBot, window: Ma
     assert {record.operation for record in panel.results.records} >= {"load", "filter_again", "update"}
     assert any("Lamella filters 300 rows of flights" in text for text in panel.view.table.sentences())
     assert panel.bar.start.isEnabled(), "what is chosen on the left can be measured next"
-    assert panel.view.display.about.full_text.startswith("flights where delay is more than 60: ")
+    assert panel.view.overview.source.full_text.startswith("flights where delay is more than 60: ")
     qtbot.waitUntil(lambda: len(window.saved_runs.runs()) == 1, timeout=WAIT)
+
+
+def test_the_panel_offers_the_table_that_is_open(qtbot: QtBot, window: MainWindow, path: Path) -> None:
+    window.show_benchmark()
+    panel = window.benchmark
+    assert panel is not None
+    panel.controls.presets[TABLE].click()
+    assert "No table is open" in panel.news.label.text()
+    window.open_paths([path])
+    qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.shown), timeout=WAIT)
+    panel.controls.presets[TABLE].click()
+    (dialog,) = window.findChildren(UserTableDialog)
+    qtbot.waitUntil(lambda: dialog.choice is not None, timeout=WAIT)
+    dialog.reject()
 
 
 def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:

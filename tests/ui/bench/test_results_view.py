@@ -34,6 +34,12 @@ def pick(panel: BenchmarkPanel) -> Callable[..., None]:
     return pick
 
 
+@pytest.fixture(autouse=True)
+def one_plot(panel: BenchmarkPanel) -> None:
+    """These look at one operation alone, as after a click on its plot."""
+    panel.view.display.show_view("time")
+
+
 def live(panel: BenchmarkPanel) -> list[object]:
     return [spot for spot in panel.view.plot.spots if not spot.series.published]
 
@@ -326,10 +332,17 @@ def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
     source, display = panel.view.source, panel.view.display
     panel.resize(1200, 800)
     qtbot.waitUntil(lambda: source.text() == source.full_text)
-    panel.resize(760, 480)
+    panel.resize(600, 480)
     qtbot.waitUntil(lambda: source.text() != source.full_text)
     assert source.toolTip() == source.full_text and source.text().endswith("…")
-    shown = [display.operation, display.shape, display.scale, display.statistic]
+    shown = [
+        display.operation,
+        display.shape,
+        display.scale,
+        display.statistic,
+        display.samples,
+        display.views,
+    ]
     assert all(box.width() >= box.sizeHint().width() for box in shown)
     assert len({box.y() for box in shown}) > 1, "they go on in a second line"
     lowest = max(box.geometry().bottom() for box in shown)

@@ -1,0 +1,175 @@
+"""All plots at once, the verdict, and the matrix under them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from pytestqt.qtbot import QtBot
+
+from lamella.core.bench.engine.protocol import WRONG, Doing, Failure
+from lamella.core.bench.registry import WORKLOADS
+from lamella.ui import theme
+from lamella.ui.bench.benchmark_panel import BenchmarkPanel
+from lamella.ui.bench.multiples import Multiples
+from lamella.ui.bench.series import PUBLISHED
+
+Make = Callable[..., object]
+SIZES = ((1000, 700), (1280, 800), (1920, 1080))
+AROUND = (217, 141)
+"""What the window takes beside and above the tab, in pixels at the usual text size."""
+
+
+def small_run(measured: Make) -> list[object]:
+    return [
+        measured(system, rows, seconds * rows, repeat, operation)
+        for system, seconds in (("lamella", 1e-4), ("sqlite", 1e-3))
+        for operation in ("create", "read", "query")
+        for rows in (1, 10, 100)
+        for repeat in range(3)
+    ]
+
+
+@pytest.fixture
+def multiples(panel: BenchmarkPanel, tell: Make, measured: Make) -> Multiples:
+    tell(*small_run(measured))
+    return panel.view.overview.multiples
+
+
+def spot(multiples: Multiples, operation: str, system: str, rows: int) -> QPointF:
+    cell = next(cell for cell in multiples.cells if cell.panel.id == operation)
+    frame = multiples.frames.frame(cell.panel, multiples.panels, multiples.log)
+    series = next(one for one in cell.panel.series if one.system == system and not one.published)
+    point = next(point for point in series.points if point.rows == rows)
+    return frame.at(point, point.value, cell.box)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_plots_take_most_of_the_tab_at_every_size(
+    panel: BenchmarkPanel, multiples: Multiples, qtbot: QtBot, size: tuple[int, int]
+) -> None:
+    panel.resize(size[0] - AROUND[0], size[1] - AROUND[1])
+    qtbot.waitUntil(lambda: panel.width() == size[0] - AROUND[0])
+    qtbot.waitUntil(panel.view.overview.matrix.isVisible)
+    share = multiples.width() * multiples.height() / (panel.width() * panel.height())
+    assert share >= 0.6
+
+
+def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multiples) -> None:
+    assert [cell.panel.id for cell in multiples.cells] == ["create", "read", "query", "disk_bytes"]
+    frames = [multiples.frames.frame(cell.panel, multiples.panels, True) for cell in multiples.cells[:3]]
+    assert len(set(frames)) == 1
+    boxes = [cell.box for cell in multiples.cells]
+    assert all(not one.intersects(other) for one in boxes for other in boxes if one is not other)
+
+
+def test_hovering_over_a_point_says_what_it_is(multiples: Multiples) -> None:
+    place = spot(multiples, "read", "sqlite", 10)
+    found = multiples.nearest(place)
+    assert found is not None
+    text = multiples.describe(*found)
+    assert "SQLite (synchronous off), 10 rows" in text and "Read: 10.0 ms (3 samples" in text
+    assert "Source: measured here" in text
+
+
+def test_nothing_that_was_drawn_moves_while_samples_come(
+    panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
+) -> None:
+    before = spot(multiples, "read", "lamella", 10), [cell.box for cell in multiples.cells]
+    tell(measured("lamella", 100, 0.011, 3, "read"), measured("sqlite", 100, 0.08, 3, "read"))
+    assert (spot(multiples, "read", "lamella", 10), [cell.box for cell in multiples.cells]) == before
+
+
+def test_a_click_enlarges_a_plot_and_all_come_back(
+    panel: BenchmarkPanel, multiples: Multiples, qtbot: QtBot
+) -> None:
+    cell = next(cell for cell in multiples.cells if cell.panel.id == "query")
+    qtbot.mouseClick(multiples, Qt.MouseButton.LeftButton, pos=cell.box.center().toPoint())
+    display = panel.view.display
+    assert display.view.id == "time" and display.operation.currentData() == "query"
+    assert panel.view.plot.isVisible() and not multiples.isVisible()
+    display.back.click()
+    assert multiples.isVisible()
+
+
+def test_plots_are_reached_by_the_keyboard(panel: BenchmarkPanel, multiples: Multiples, qtbot: QtBot) -> None:
+    multiples.setFocus()
+    qtbot.keyClick(multiples, Qt.Key.Key_Right)
+    qtbot.keyClick(multiples, Qt.Key.Key_Return)
+    assert panel.view.display.operation.currentData() == "read"
+
+
+def test_what_the_legend_has_off_leaves_every_plot(
+    panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
+) -> None:
+    legend = panel.view.legend
+    legend.entries[PUBLISHED].click()
+    assert all(not series.published for one in multiples.panels for series in one.series)
+    legend.show_alone("Lamella")
+    assert {series.system for one in multiples.panels for series in one.series} == {"lamella"}
+    tell(measured("sqlite", 10, 0.1, 4, "read"))
+    assert {series.system for one in multiples.panels for series in one.series} == {"lamella"}
+
+
+def test_the_matrix_follows_the_largest_size_until_another_is_chosen(
+    panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
+) -> None:
+    overview = panel.view.overview
+    assert overview.sizes_slider.rows == 100 and overview.matrix.cell_texts()[0][0].startswith("▲ 10 ×")
+    overview.sizes_slider.slider.setValue(0)
+    assert "at 1 row" in overview.verdict.full_text and multiples.rows == 1
+    tell(measured("lamella", 1000, 0.1), measured("sqlite", 1000, 0.2))
+    assert overview.sizes_slider.rows == 1, "somebody chose it"
+
+
+def test_a_failure_is_red_in_the_matrix(panel: BenchmarkPanel, tell: Make, measured: Make) -> None:
+    tell(*small_run(measured), Failure("small", "parquetdb", "read", 100, 0, "1 instead of 2", kind=WRONG))
+    table = panel.view.overview.matrix
+    (item,) = [
+        table.item(row, column)
+        for row in range(table.rowCount())
+        for column in range(table.columnCount())
+        if "wrong" in table.item(row, column).toolTip()
+    ]
+    assert item.foreground().color() == theme.current().color("danger")
+
+
+def test_the_size_under_way_is_shaded(panel: BenchmarkPanel, multiples: Multiples, tell: Make) -> None:
+    tell(Doing("sqlite", 10, 0, "read"))
+    panel.benchmarks.set_under_way(10)
+    panel.view.draw()
+    assert multiples.rows_under_way == 10
+
+
+def test_plots_that_do_not_fit_are_on_further_pages(panel: BenchmarkPanel, qtbot: QtBot) -> None:
+    panel.controls.workload_choice.choose("entity-relations")
+    multiples, pager = panel.view.overview.multiples, panel.view.overview.pager
+    panel.resize(700, 500)
+    qtbot.waitUntil(lambda: multiples.num_pages > 1)
+    first = [cell.panel.id for cell in multiples.cells]
+    assert pager.isVisible() and not pager.back.isEnabled()
+    pager.on.click()
+    assert first and not {cell.panel.id for cell in multiples.cells} & set(first)
+
+
+def test_every_workload_is_drawn_on_log_and_on_even_axes(panel: BenchmarkPanel) -> None:
+    scale = panel.view.display.scale
+    for workload in WORKLOADS.values():
+        panel.controls.workload_choice.choose(workload.id)
+        for place in range(scale.count()):
+            scale.setCurrentIndex(place)
+            assert not panel.view.overview.multiples.grab().isNull()
+
+
+def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, multiples: Multiples) -> None:
+    look = theme.current()
+    before, seen = look.mode, set()
+    for mode in (theme.Mode.LIGHT, theme.Mode.DARK):
+        look.set_mode(mode)
+        box = multiples.cells[0].box
+        color = multiples.grab().toImage().pixelColor(QPoint(round(box.left()) + 3, round(box.top()) + 3))
+        assert color == look.color("surface")
+        seen.add(color.name())
+    look.set_mode(before)
+    assert len(seen) == 2

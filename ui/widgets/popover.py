@@ -1,0 +1,107 @@
+"""A button that says what is chosen, and opens a small form below it to choose anew."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from lamella.ui import theme
+
+LEAST_WIDTH = 260
+LEAST_LETTERS = 5
+"""Of a choice that are shown however narrow its window is."""
+OPENS = " ▾"
+SCREEN_MARGIN = 8
+
+
+class Popover(QFrame):
+    """Holds one form, which scrolls where the screen is low. Escape or a click outside closes it."""
+
+    def __init__(self, form: QWidget, owner: QWidget) -> None:
+        super().__init__(owner, Qt.WindowType.Popup)
+        theme.variant(self, "overlay")
+        self.form = form
+        form.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
+        self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setWidget(form)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(1, 1, 1, 1)
+        layout.addWidget(self._area)
+        form.installEventFilter(self)
+
+    def open_below(self, owner: QWidget) -> None:
+        """Under `owner`, on its screen."""
+        screen = (owner.screen() or QGuiApplication.primaryScreen()).availableGeometry()
+        self._fit()
+        place = owner.mapToGlobal(QPoint(0, owner.height() + theme.XS))
+        left = min(place.x(), screen.right() - self.width() - SCREEN_MARGIN)
+        lowest = screen.bottom() - self.height() - SCREEN_MARGIN
+        self.move(max(screen.left(), left), max(screen.top(), min(place.y(), lowest)))
+        self.show()
+        self.form.setFocus(Qt.FocusReason.PopupFocusReason)
+        self.form.nextInFocusChain().setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.LayoutRequest and self.isVisible():
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.close()
+        else:
+            super().keyPressEvent(event)
+
+    def _fit(self) -> None:
+        screen = (self.screen() or QGuiApplication.primaryScreen()).availableGeometry()
+        bar = self._area.verticalScrollBar().sizeHint().width()
+        width = max(LEAST_WIDTH, self.form.minimumSizeHint().width() + bar + 2)
+        needs = self.form.heightForWidth(width - bar) if self.form.hasHeightForWidth() else -1
+        height = max(needs, self.form.sizeHint().height()) + theme.S
+        self.resize(QSize(width, min(height, round(0.7 * screen.height()))))
+
+
+class ChoiceButton(QToolButton):
+    """Says what `form` chooses; `name` is what it chooses, for a screen reader and the tooltip."""
+
+    def __init__(self, name: str, form: QWidget, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name, self._choice = name, ""
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.popover = Popover(form, self)
+        self.say(name)
+        self.clicked.connect(lambda: self.popover.open_below(self))
+
+    def say(self, choice: str, more: str = "") -> None:
+        """`more` is the whole of it where `choice` is short for it."""
+        self._choice = choice
+        self._elide()
+        self.updateGeometry()
+        self.setAccessibleName(f"{self.name}: {choice}")
+        self.setToolTip(more or self.name)
+
+    def sizeHint(self) -> QSize:
+        metrics = self.fontMetrics()
+        around = super().sizeHint().width() - metrics.horizontalAdvance(self.text())
+        words = metrics.horizontalAdvance(self._choice + OPENS) + theme.XS  # kerning makes up to that
+        return QSize(around + words, super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:
+        hidden = self._choice[LEAST_LETTERS:]
+        least = self.sizeHint().width() - self.fontMetrics().horizontalAdvance(hidden)
+        return QSize(
+            least + (self.fontMetrics().horizontalAdvance("…") if hidden else 0), self.sizeHint().height()
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        metrics = self.fontMetrics()
+        around = super().sizeHint().width() - metrics.horizontalAdvance(self.text())
+        room = self.width() - around - metrics.horizontalAdvance(OPENS)
+        elided = metrics.elidedText(self._choice, Qt.TextElideMode.ElideRight, max(0, room))
+        self.setText(elided + OPENS)
