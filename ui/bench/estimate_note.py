@@ -45,7 +45,11 @@ class EstimateNote(QFrame):
         self._handle: Handle | None = None
         self._wait = QTimer(self, interval=WAIT_MILLISECONDS, singleShot=True)
         self._wait.timeout.connect(self._ask)
-        self.words, self.problem, self.fit = Caption(self), Caption(self), QPushButton("Leave out what does not fit")
+        self.words, self.problem, self.fit = (
+            Caption(self),
+            Caption(self),
+            QPushButton("Leave out what does not fit"),
+        )
         self._build()
 
     @property

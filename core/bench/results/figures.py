@@ -69,23 +69,24 @@ def _digits(value: float, significant: int) -> str:
 
 
 def workload_title(name: str) -> str:
-    known = _workload_or_none(name)
+    known = workload_or_none(name)
     return known.title if known else name
 
 
 def workload_about(name: str) -> str:
-    known = _workload_or_none(name)
+    known = workload_or_none(name)
     return known.about if known else ""
 
 
 def operation_title(workload: str, operation: str, call: str = "") -> str:
     """`call` is "first" or "again" where a question's calls are told apart."""
-    known = _workload_or_none(workload)
+    known = workload_or_none(workload)
     title = known.operation(operation).title if known and known.has(operation) else operation
     return f"{title}, {call}" if call else title
 
 
-def _workload_or_none(name: str) -> Workload | None:
+def workload_or_none(name: str) -> Workload | None:
+    """None for one that this version does not have."""
     try:
         return workload_named(name)
     except UnknownWorkload:

@@ -1,5 +1,5 @@
-"""A benchmark as Markdown: how to run it again, the machine, how each system was set up, what was won and
-lost; then for each workload a table per size, and what went wrong."""
+"""A benchmark as Markdown: the verdict and the matrix of each workload, how to run it again, the machine, and
+how each system was set up; then for each workload a table per size, and what went wrong."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 from lamella.core.bench.engine.machine import sentence
 from lamella.core.bench.engine.protocol import Failure, Unsupported
 from lamella.core.bench.registry import entry_named
-from lamella.core.bench.results.figures import in_order, workload_about, workload_title
+from lamella.core.bench.results.figures import in_order, workload_about, workload_or_none, workload_title
+from lamella.core.bench.results.matrix import matrix_of, usual_samples
 from lamella.core.bench.results.published import claims_table
-from lamella.core.bench.results.records import Record, by_workload
+from lamella.core.bench.results.records import Record, Tally, by_workload
 from lamella.core.bench.results.report import overview_table, report_tables
 from lamella.core.bench.results.run import SavedRun, by_backend
 
@@ -29,6 +30,7 @@ HOW_TO_READ = (
 def markdown_report(run: SavedRun) -> str:
     parts = [
         f"# {run.title}",
+        *_verdicts(run),
         _how(run),
         machine_and_systems(by_backend(run.surroundings)),
         _differences(run),
@@ -39,6 +41,24 @@ def markdown_report(run: SavedRun) -> str:
         parts += _section(name, records, run)
     parts.append(_claims(run.records))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _verdicts(run: SavedRun) -> list[str]:
+    """What to read first: a sentence and a matrix for each workload, at its largest size."""
+    told = []
+    for name, records in by_workload(run.records).items():
+        tally = Tally(records)
+        if (workload := workload_or_none(name)) is None or not tally.rows:
+            continue
+        failures = [one for one in run.failures if one.workload == name]
+        unsupported = [one for one in run.unsupported if one.workload == name]
+        found = matrix_of(
+            workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
+        )
+        told.append(f"**{workload.title}.** {found.verdict}")
+        if found.rivals:
+            told.append(found.table().as_markdown())
+    return told
 
 
 def _overview(records: Sequence[Record]) -> str:

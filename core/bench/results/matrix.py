@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from lamella.core.bench.engine.protocol import Failure, Unsupported
-from lamella.core.bench.registry import entry_named
+from lamella.core.bench.registry import entry_named, family_of
 from lamella.core.bench.results.figures import (
     EQUAL_WITHIN,
     ReportTable,
@@ -19,8 +19,9 @@ from lamella.core.bench.results.figures import (
     shown_rows,
     shown_seconds,
 )
-from lamella.core.bench.results.records import STATISTICS, Point, Summary, Tally, spread
+from lamella.core.bench.results.records import AGAIN, STATISTICS, Point, Summary, Tally, spread
 from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.questions import QuestionCycle
 
 AHEAD, BEHIND, LEVEL, UNSURE, FAILED, ABSENT = "ahead", "behind", "level", "unsure", "failed", "absent"
 """What a cell says of the subject. LEVEL is within 5%, UNSURE has spreads that overlap, FAILED has a failure
@@ -189,6 +190,11 @@ class Matrix:
 
 def _factor(cell: Cell) -> float:
     return cell.factor
+
+
+def usual_samples(workload: Workload) -> str | None:
+    """A question's first call and those after it are two things: of these, the calls after it."""
+    return AGAIN if issubclass(family_of(workload).cycle, QuestionCycle) else None
 
 
 def matrix_of(
