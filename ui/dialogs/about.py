@@ -7,8 +7,18 @@ from importlib.metadata import PackageNotFoundError, version
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QDialogButtonBox,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
 
+from lamella import resources
 from lamella.ui import theme
 
 STANDS_ON = ("duckdb", "pyarrow", "PySide6-Essentials", "pyqtgraph", "sqlglot", "numpy")
@@ -33,6 +43,10 @@ class AboutDialog(QDialog):
         close.clicked.connect(self.accept)
         buttons = QHBoxLayout()
         buttons.addStretch()
+        if text := licences():
+            shown = QPushButton("Licences", self)
+            shown.clicked.connect(lambda: LicencesDialog(text, self).open())
+            buttons.addWidget(shown)
         buttons.addWidget(copy)
         buttons.addWidget(close)
         layout = QVBoxLayout(self)
@@ -42,6 +56,31 @@ class AboutDialog(QDialog):
             layout.addWidget(widget)
         layout.addLayout(buttons)
         self.setMinimumWidth(400)
+
+
+class LicencesDialog(QDialog):
+    """The licences of everything that is in the installed program."""
+
+    def __init__(self, text: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Licences")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.text = QPlainTextEdit(text, self, readOnly=True, accessibleName="Licences")
+        close = QDialogButtonBox(QDialogButtonBox.StandardButton.Close, self)
+        close.rejected.connect(self.reject)
+        layout = QVBoxLayout(self)
+        layout.addWidget(self.text)
+        layout.addWidget(close)
+        self.resize(720, 560)
+
+
+def licences() -> str:
+    """A file of a few hundred kilobytes that the bundle holds; empty where packages stand beside Lamella with
+    licences of their own."""
+    try:
+        return resources.path("licences.txt").read_text("utf8")
+    except FileNotFoundError:
+        return ""
 
 
 def versions() -> str:
