@@ -410,12 +410,17 @@ def shots(rest: list[str]) -> int:
 
 def bundle(rest: list[str]) -> int:
     """Build `dist/lamella` with PyInstaller and let it take its own pictures, to see that it works."""
-    prepare_system(with_display=False)
+    prepare_system(with_display=True)
     prepare_environment({"dev"})
-    spec = str(ROOT / "packaging" / "lamella.spec")
-    call([str(venv_python()), "-m", "PyInstaller", "--noconfirm", *rest, spec])
+    python, packaging, smaller = str(venv_python()), ROOT / "packaging", ROOT / "build" / "bundle-packages"
+    call([python, str(packaging / "bundle_trimming.py"), str(smaller)])
+    call(
+        [python, "-m", "PyInstaller", "--noconfirm", *rest, str(packaging / "lamella.spec")],
+        {**os.environ, "PYTHONPATH": str(smaller)},
+    )
     program = ROOT / "dist" / "lamella" / ("lamella.exe" if WINDOWS else "lamella")
     call([str(program), "--tour", str(ROOT / "build" / "bundle-tour")], offscreen())
+    call([python, str(packaging / "bundle_contents.py")])
     print(f"The program is {program}")
     return 0
 

@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+"""Makes the libraries of a Linux bundle smaller: debugging symbols, ICU's data, a library that nothing calls.
+
+    packaging/bundle_trimming.py DIR    # put into DIR what the bundle takes instead of what is installed
+
+That is NumPy without OpenBLAS, compiled once: 28 MB less, and nothing here multiplies large matrices.
+On other systems nothing is done: on macOS it would break signatures, and Windows' wheels have none of this.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NUMPY_LOCK = ROOT / "packaging" / "locks" / "numpy-source.txt"
+TOOLS = ("strip", "cc", "patchelf")
+ICU = "libicudata.so"
+EMPTIED = "libarrow_substrait.so"
+"""libarrow_python names it among those that it needs, but only `pyarrow._substrait`, which the bundle leaves
+out, calls anything in it. So an empty library stands there: 6 MB."""
+
+ICU_NEEDED = re.compile(
+    r"coll/.*|zone/(root|en|pool)\.res|brkitr/root\.res|(root|en|pool|res_index)\.res|[^/]+\.(icu|nrm)|[^/]{4,}\.res"
+)
+"""What Qt asks ICU for: the order of texts in every language (`coll`), upper and lower case, time zones."""
+ICU_UNNEEDED = re.compile(r"[a-z]{2,3}(_\w+)?\.res|unames\.icu|\w+_\w+\.res")
+"""Words and patterns of one language, which Qt has in tables of its own; names of characters."""
+
+
+def trim(folder: Path) -> str:
+    """Trim all libraries below `folder`; says what was gained, or what is missing for it."""
+    if sys.platform != "linux":
+        return "Libraries stay as they are on this system"
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
+    if missing:
+        return f"The bundle is 80 MB larger than it could be: {' and '.join(missing)} must be installed first"
+    before = size_of(folder)
+    for path in libraries(folder):
+        if path.name.startswith(ICU):
+            replace_icu_data(path)
+        elif path.name.startswith(EMPTIED):
+            compile_library("", path)
+        elif not path.parent.name.endswith(".libs"):  # patched by auditwheel: strip would misplace segments
+            strip(path)
+        forget_build_machine(path)
+    return f"Libraries are {(before - size_of(folder)) / 1e6:.0f} MB smaller"
+
+
+def libraries(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*.so*") if path.is_file() and not path.is_symlink()]
+
+
+def size_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in libraries(folder))
+
+
+def strip(library: Path) -> None:
+    """Take out what only a debugger reads."""
+    with tempfile.TemporaryDirectory() as folder:
+        smaller = Path(folder, library.name)
+        subprocess.run(["strip", "--strip-unneeded", "-o", str(smaller), str(library)], check=True)
+        if smaller.stat().st_size < library.stat().st_size:
+            library.write_bytes(smaller.read_bytes())
+
+
+def forget_build_machine(library: Path) -> None:
+    """Take away where Python's own modules would look for libraries: folders of who built that Python."""
+    path = subprocess.run(
+        ["patchelf", "--print-rpath", str(library)], capture_output=True, text=True, check=True
+    )
+    if path.stdout.startswith("/"):
+        subprocess.run(["patchelf", "--remove-rpath", str(library)], check=True)
+
+
+def compile_library(assembly: str, target: Path) -> None:
+    """Put a library of this content where `target` is, under the same name to the linker."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, made = Path(folder, "library.s"), Path(folder, target.name)
+        source.write_text(f'{assembly}\n.section .note.GNU-stack,"",@progbits\n', "ascii")
+        options = ["-shared", "-nostdlib", "-Wl,--strip-all", f"-Wl,-soname,{target.name}"]
+        subprocess.run(["cc", *options, "-o", str(made), str(source)], check=True)
+        target.write_bytes(made.read_bytes())
+
+
+# ---------------------------------------------------------------------------------- ICU data
+
+
+def replace_icu_data(library: Path) -> None:
+    data = icu_archive(library.read_bytes())
+    symbol = f"icudt{library.name.rpartition('.')[2]}_dat"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "icu.dat")
+        file.write_bytes(smaller_archive(data))
+        assembly = f""".globl {symbol}
+            .type {symbol}, @object
+            .section .rodata
+            .balign 16
+            {symbol}: .incbin "{file}"
+            .size {symbol}, . - {symbol}"""
+        compile_library(assembly, library)
+
+
+def icu_archive(library: bytes) -> bytes:
+    """ICU's data in the library: from the header of its format to the end."""
+    return library[library.index(b"CmnD") - 12 :]
+
+
+def is_needed(item: str) -> bool:
+    """An item is called `coll/de.res`."""
+    return bool(ICU_NEEDED.fullmatch(item)) and (item == "en.res" or not ICU_UNNEEDED.fullmatch(item))
+
+
+def smaller_archive(data: bytes) -> bytes:
+    """The archive with what is needed: header, number of items, (name, place) of each, names, items.
+
+    Places are counted from the end of the header; items are aligned by 16 bytes and sorted by name.
+    """
+    header = data[: struct.unpack_from("<H", data)[0]]
+    body = data[len(header) :]
+    (count,) = struct.unpack_from("<I", body)
+    index = [struct.unpack_from("<II", body, 4 + 8 * number) for number in range(count)]
+    ends = [place for _, place in index[1:]] + [len(body)]
+    items = [
+        (name, body[place:end])
+        for (name_place, place), end in zip(index, ends, strict=True)
+        if is_needed((name := body[name_place : body.index(b"\0", name_place)]).decode().partition("/")[2])
+    ]
+    return header + archive_body(items)
+
+
+def archive_body(items: list[tuple[bytes, bytes]]) -> bytes:
+    names, name_places = b"", []
+    for name, _ in items:
+        name_places.append(4 + 8 * len(items) + len(names))
+        names += name + b"\0"
+    place = aligned(4 + 8 * len(items) + len(names))
+    index, contents = b"", b""
+    for (_, content), name_place in zip(items, name_places, strict=True):
+        index += struct.pack("<II", name_place, place + len(contents))
+        contents += content.ljust(aligned(len(content)), b"\0")
+    return (struct.pack("<I", len(items)) + index + names).ljust(place, b"\xaa") + contents
+
+
+def aligned(length: int) -> int:
+    return -(-length // 16) * 16
+
+
+# ------------------------------------------------------------------------------------- NumPy
+
+
+WITHOUT_BLAS = ("-Dallow-noblas=true", "-Dblas=", "-Dlapack=", "-Dblas-order=", "-Dlapack-order=")
+
+
+def compile_numpy(folder: Path) -> str:
+    """Put NumPy without a BLAS into `folder`, in the version that is installed; says how that went."""
+    if sys.platform != "linux":
+        return "NumPy stays as it is on this system"
+    wanted = version("numpy")
+    if (folder / f"numpy-{wanted}.dist-info").exists():
+        return f"NumPy {wanted} without OpenBLAS is in {folder}"
+    if missing := [tool for tool in ("cc", "c++") if shutil.which(tool) is None]:
+        return f"NumPy comes with OpenBLAS, 28 MB more: {' and '.join(missing)} must be installed first"
+    shutil.rmtree(folder, ignore_errors=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+    settings = [word for option in WITHOUT_BLAS for word in ("--config-settings", f"setup-args={option}")]
+    tools = ["--no-build-isolation"] if find_spec("mesonpy") else []
+    source = [f"numpy=={wanted}"]
+    if NUMPY_LOCK.exists() and f"numpy=={wanted} " in NUMPY_LOCK.read_text("utf8"):
+        source = ["--require-hashes", "--requirement", str(NUMPY_LOCK)]
+    print("Compiling NumPy without OpenBLAS (once; some minutes)", flush=True)
+    subprocess.run(
+        [*pip, "--no-binary", "numpy", "--target", str(folder), *settings, *tools, *source], check=True
+    )
+    return f"NumPy {wanted} without OpenBLAS is in {folder}"
+
+
+if __name__ == "__main__":
+    print(compile_numpy(Path(sys.argv[1])))
