@@ -40,10 +40,15 @@ LIBRARIES = {"apsw", "importlib", "lamella", "networkx", "np", "numpy", "pa", "s
 
 NO_MODULES = {
     "app.processEvents": "of Qt's application, in a program for a child process",
+    "lamella.1.gz": "a file",
+    "lamella.desktop": "a file",
     "lamella.exe": "a file",
     "lamella.log": "a file",
+    "lamella.metainfo.xml": "a file",
+    "lamella.mime.xml": "a file",
     "lamella.spec": "a file",
     "lamella.svg": "a file",
+    "lamella.xml": "a file",
     "lamella.core._private": "a test wants to see it refused",
     "lamella.core.errors._private": "a test wants to see it refused",
     "lamella.Stores": "a test wants to see it refused",

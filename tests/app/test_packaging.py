@@ -1,0 +1,134 @@
+"""What the bundle and the packages are made of, as far as it shows without building them."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import bundle_contents
+import bundle_trimming
+import licences
+import linux_packages
+import manual
+import pytest
+
+from lamella.app import cli
+from lamella.core.bench.registry import ENTRIES
+from lamella.ui.dialogs import about
+
+ROOT = Path(__file__).resolve().parents[2]
+MIME = "{http://www.freedesktop.org/standards/shared-mime-info}"
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "pyarrow/libarrow.so.2600",
+        "pyarrow/libarrow_python.so.2600",
+        "PySide6/Qt/lib/libQt6Network.so.6",
+        "PySide6/QtNetwork.abi3.so",
+        "PySide6/Qt/plugins/platforms/libqxcb.so",
+        "PySide6/Qt/plugins/platforms/libqoffscreen.so",
+        "lamella/resources/sample/flights.parquet",
+        "libxcb-cursor.so.0",
+        "libsqlite3.so.0",
+        "duckdb-2.0.0.dist-info/METADATA",
+    ],
+)
+def test_the_bundle_keeps_what_the_program_needs(place):
+    assert bundle_contents.is_needed(place)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "pyarrow/libarrow_flight.so.2600",
+        "pyarrow/libarrow_python.so",
+        "pyarrow/include/arrow/api.h",
+        "PySide6/Qt/translations/qt_de.qm",
+        "PySide6\\translations\\qt_de.qm",
+        "PySide6/Qt/plugins/platforms/libqeglfs.so",
+        "pandas-3.1.1.dist-info/RECORD",
+    ],
+)
+def test_the_bundle_leaves_out_what_nothing_uses(place):
+    assert not bundle_contents.is_needed(place)
+
+
+def test_libraries_of_the_desktop_are_the_systems_own(monkeypatch):
+    monkeypatch.setattr(bundle_contents.sys, "platform", "linux")
+    for name in ("libstdc++.so.6", "libGL.so.1", "libX11.so.6", "libfontconfig.so.1", "libgtk-3.so.0"):
+        assert not bundle_contents.is_needed(name), name
+
+
+def test_systems_that_are_left_out_say_what_they_lack():
+    """Else the benchmark would offer them in the bundle and fail."""
+    needed = {module.partition(".")[0] for entry in ENTRIES.values() for module, _ in entry.requires}
+    assert needed - {"apsw"} <= set(bundle_contents.BENCHMARK_ONLY)
+
+
+def test_second_launch_and_language_files_are_not_excluded():
+    kept = {"PySide6.QtNetwork", "PySide6.QtSvg", "PySide6.QtWidgets", "apsw", "pandas", "tantivy", "ssl"}
+    assert not kept & set(bundle_contents.UNUSED_MODULES)
+
+
+def test_part_of_an_archive_of_icu_is_an_archive():
+    names = [b"icudt73l/coll/de.res", b"icudt73l/de.res", b"icudt73l/root.res", b"icudt73l/zone/de.res"]
+    whole = bundle_trimming.archive_body([(name, name * 3) for name in names])
+    header = b"\x20\x00\xda\x27" + bytes(28)
+    body = bundle_trimming.smaller_archive(header + whole).removeprefix(header)
+    assert body == bundle_trimming.archive_body([(name, (name * 3).ljust(64, b"\0")) for name in names[::2]])
+
+
+def test_desktop_entry_offers_the_types_that_the_package_defines():
+    entry = configparser.RawConfigParser()
+    entry.optionxform = str  # type: ignore[assignment, method-assign]
+    entry.read(ROOT / "packaging/linux/lamella.desktop", "utf8")
+    offered = set(entry["Desktop Entry"]["MimeType"].strip(";").split(";"))
+    types = ElementTree.parse(ROOT / "packaging/linux/lamella.mime.xml").getroot()
+    defined = {each.attrib["type"] for each in types}
+    patterns = {glob.attrib["pattern"] for glob in types.iter(f"{MIME}glob")}
+    assert defined <= offered and offered - defined == {"text/csv", "text/tab-separated-values"}
+    assert {"*.parquet", "*.pq", "*.arrow", "*.feather", "*.jsonl"} <= patterns
+    assert entry["Desktop Entry"]["Exec"] == "lamella %F"
+
+
+def test_manual_has_every_command_and_option():
+    page = manual.page()
+    for name in cli.COMMANDS:
+        assert f".SS lamella {manual.plain(name)}\n" in page
+        for action in cli.command_parser(name)._actions:
+            for option in action.option_strings:
+                assert manual.plain(option) in page, (name, option)
+    assert "bench\\-worker" not in page
+
+
+def test_licences_of_packages_stand_in_full_and_of_qt_with_its_notice():
+    packages = licences.packages_of(["duckdb", "pyarrow.parquet", "PySide6", "numpy.linalg", "json"])
+    assert packages == ["duckdb", "numpy", "pyarrow", "PySide6_Essentials"]
+    text = licences.document(packages)
+    for part in (
+        "GNU LESSER GENERAL PUBLIC LICENSE",
+        "put other builds",
+        "Apache License",
+        "PYTHON SOFTWARE",
+    ):
+        assert part in text, part
+    assert re.search(r"^numpy [\d.]+: BSD", text, re.MULTILINE)
+
+
+def test_about_shows_the_licences_that_the_bundle_holds(qtbot, monkeypatch):
+    monkeypatch.setattr(about, "licences", lambda: "Every licence")
+    dialog = about.AboutDialog()
+    qtbot.addWidget(dialog)
+    next(button for button in dialog.findChildren(about.QPushButton) if button.text() == "Licences").click()
+    shown = dialog.findChild(about.LicencesDialog)
+    assert shown.text.toPlainText() == "Every licence"
+
+
+def test_needed_glibc_is_the_newest_of_any_file(tmp_path):
+    (tmp_path / "one.so").write_bytes(b"\x7fELF\0GLIBC_2.9\0GLIBC_2.17\0")
+    (tmp_path / "text").write_bytes(b"\0GLIBC_2.99\0")
+    assert linux_packages.needed_glibc(tmp_path) == "2.17"
