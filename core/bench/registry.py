@@ -77,7 +77,11 @@ class Entry:
 def install_command(packages: list[str]) -> str:
     """What to type so that these packages are there."""
     if getattr(sys, "frozen", False):
-        return "Packages cannot be added to the installed program: run it from its sources for this"
+        wheel = "pip install lamella-VERSION-py3-none-any.whl"
+        return (
+            "Packages cannot be added to the installed program; a Python of your own can run it with them: "
+            f"{wheel} {shlex.join(packages)}, then lamella bench there"
+        )
     return f"Run: {shlex.join([sys.executable, '-m', 'pip', 'install', *packages])}"
 
 

@@ -41,6 +41,7 @@ LIBRARIES = {"apsw", "importlib", "lamella", "networkx", "np", "numpy", "pa", "s
 NO_MODULES = {
     "app.processEvents": "of Qt's application, in a program for a child process",
     "lamella.1.gz": "a file",
+    "lamella.deb": "a file",
     "lamella.desktop": "a file",
     "lamella.exe": "a file",
     "lamella.log": "a file",
