@@ -409,13 +409,15 @@ def shots(rest: list[str]) -> int:
 
 
 def bundle(rest: list[str]) -> int:
-    """Build `dist/lamella` with PyInstaller and let it take its own pictures, to see that it works."""
+    """Build `dist/lamella` with PyInstaller and let it take its own pictures, to see that it works.
+    `bundle --locked` installs what it takes into `build/locked`, by the hashes in packaging/locks."""
     prepare_system(with_display=True)
-    prepare_environment({"dev"})
-    python, packaging, smaller = str(venv_python()), ROOT / "packaging", ROOT / "build" / "bundle-packages"
+    packaging, smaller = ROOT / "packaging", ROOT / "build" / "bundle-packages"
+    locked, others = "--locked" in rest, [word for word in rest if word != "--locked"]
+    python = str(prepare_locked_environment() if locked else prepare_developing())
     call([python, str(packaging / "bundle_trimming.py"), str(smaller)])
     call(
-        [python, "-m", "PyInstaller", "--noconfirm", *rest, str(packaging / "lamella.spec")],
+        [python, "-m", "PyInstaller", "--noconfirm", *others, str(packaging / "lamella.spec")],
         {**os.environ, "PYTHONPATH": str(smaller)},
     )
     program = ROOT / "dist" / "lamella" / ("lamella.exe" if WINDOWS else "lamella")
@@ -423,6 +425,23 @@ def bundle(rest: list[str]) -> int:
     call([python, str(packaging / "bundle_contents.py")])
     print(f"The program is {program}")
     return 0
+
+
+def prepare_developing() -> Path:
+    prepare_environment({"dev"})
+    return venv_python()
+
+
+def prepare_locked_environment() -> Path:
+    """The Python of a new environment of nothing but the files that have these hashes, and Lamella."""
+    link_rooms()
+    system = {"win32": "windows", "darwin": "macos"}.get(sys.platform, "linux")
+    venv = ROOT / "build" / "locked"
+    call([sys.executable, "-m", "venv", "--clear", str(venv)])
+    pip = [str(venv_python(venv)), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    call([*pip, "--require-hashes", "--requirement", str(ROOT / "packaging" / "locks" / f"{system}.txt")])
+    call([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+    return venv_python(venv)
 
 
 COMMANDS = {"run": run, "test": test, "shots": shots, "bundle": bundle}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -13,6 +14,8 @@ import licences
 import linux_packages
 import manual
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from lamella.app import cli
 from lamella.core.bench.registry import ENTRIES
@@ -132,3 +135,25 @@ def test_needed_glibc_is_the_newest_of_any_file(tmp_path):
     (tmp_path / "one.so").write_bytes(b"\x7fELF\0GLIBC_2.9\0GLIBC_2.17\0")
     (tmp_path / "text").write_bytes(b"\0GLIBC_2.99\0")
     assert linux_packages.needed_glibc(tmp_path) == "2.17"
+
+
+def test_locks_have_the_versions_that_are_tested_and_a_hash_of_each():
+    pins = dict(
+        re.findall(r"^([\w.-]+)==([\w.]+)$", (ROOT / "constraints.txt").read_text("utf8"), re.MULTILINE)
+    )
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["project"]
+    direct = {Requirement(line).name for line in project["dependencies"]}
+    for system in ("linux", "windows", "macos", "numpy-source"):
+        lines = (ROOT / "packaging" / "locks" / f"{system}.txt").read_text("utf8").splitlines()[1:]
+        found = [re.fullmatch(r"([\w.-]+)==([\w.]+) --hash=sha256:[0-9a-f]{64}", line) for line in lines]
+        assert all(found), system
+        locked = {match[1]: match[2] for match in found if match}
+        assert {name: pins.get(name, version) for name, version in locked.items()} == locked, system
+        names = {canonicalize_name(name) for name in locked}
+        assert system == "numpy-source" or {canonicalize_name(name) for name in direct} <= names, system
+
+
+def test_workflows_name_actions_by_their_commits():
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        used = re.findall(r"uses: (\S+)", file.read_text("utf8"))
+        assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action) for action in used), file
