@@ -363,6 +363,9 @@ LONG_FORMS = {
         ("-m", "pytest", "-q", "tests/core/datasets/test_foreign_parquet.py"),
         needs="LAMELLA_CORPUS",
     ),
+    "packages": LongForm(
+        "the packages for Linux in a clean Debian, and the wheel; as root", 8, ("packaging/bundle_test",)
+    ),
     "harness": LongForm("what the benchmark adds to what it times", 2, ("-m", "tests.bench.harness_bench")),
 }
 

@@ -148,18 +148,18 @@ def lay_out_documents(share: Path, version: str, date: datetime, who: str) -> No
     documents.mkdir(parents=True)
     overrides.mkdir(parents=True)
     shutil.copy(HERE / "lintian-overrides", overrides / "lamella")
-    (documents / "copyright").write_text(copyright_file(), "utf8")
+    (documents / "copyright").write_text(copyright_file(date.year), "utf8")
     write_gzip(documents / "NEWS.md.gz", (ROOT / "CHANGELOG.md").read_bytes())
     lines = (f"lamella ({version}) unstable; urgency=medium", f"  * Lamella {version}.", f" -- {who}  ")
     entry = "\n\n".join(lines) + format_datetime(date) + "\n"
     write_gzip(documents / "changelog.gz", entry.encode())
 
 
-def copyright_file() -> str:
+def copyright_file(year: int) -> str:
     licences = BUNDLE / "_internal" / "lamella" / "resources" / "licences.txt"
     inside = licences.read_text("utf8").partition("\n\n---")[0].split("\n\n")[1]
     return (
-        "Copyright (c) the Lamella contributors\n\n"
+        f"Copyright (c) {year} the Lamella contributors\n\n"
         "Lamella is licensed under the Apache License, version 2.0, which is in\n"
         "/usr/share/common-licenses/Apache-2.0. What else is inside has the licences that\n"
         "follow; their texts and Qt's notice are in\n"

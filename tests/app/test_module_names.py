@@ -47,6 +47,7 @@ NO_MODULES = {
     "lamella.log": "a file",
     "lamella.metainfo.xml": "a file",
     "lamella.mime.xml": "a file",
+    "lamella.nsi": "a file",
     "lamella.spec": "a file",
     "lamella.svg": "a file",
     "lamella.xml": "a file",
