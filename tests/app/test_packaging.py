@@ -18,6 +18,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from lamella.app import cli
+from lamella.core.bench import registry
+from lamella.core.bench.engine import child
 from lamella.core.bench.registry import ENTRIES
 from lamella.ui.dialogs import about
 
@@ -70,6 +72,23 @@ def test_systems_that_are_left_out_say_what_they_lack():
     """Else the benchmark would offer them in the bundle and fail."""
     needed = {module.partition(".")[0] for entry in ENTRIES.values() for module, _ in entry.requires}
     assert needed - {"apsw"} <= set(bundle_contents.BENCHMARK_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("started", "asked"),
+    [("lamella", "lamella"), ("lamellaw", "lamella.exe"), ("lamella.exe", "lamella.exe")],
+)
+def test_workers_of_the_bundle_are_the_program_with_streams(monkeypatch, tmp_path, started, asked):
+    """On Windows the window is started by another one, which has none."""
+    monkeypatch.setattr(child.sys, "frozen", True, raising=False)
+    monkeypatch.setattr(child.sys, "executable", str(tmp_path / started))
+    assert child.command("--bench-worker") == [str(tmp_path / asked), "--bench-worker"]
+
+
+def test_the_bundle_says_how_systems_are_added(monkeypatch):
+    monkeypatch.setattr(registry.sys, "frozen", True, raising=False)
+    said = registry.install_command(["polars"])
+    assert "pip install lamella-" in said and "polars" in said and "installed program" in said
 
 
 def test_second_launch_and_language_files_are_not_excluded():

@@ -35,6 +35,8 @@ from lamella.core.jobs import Job
 
 HIDDEN_ARGUMENT = "--bench-worker"
 KEPT_ERROR_CHARACTERS = 4000
+NO_CONSOLE: int = getattr(subprocess, "CREATE_NO_WINDOW", 0)
+"""Windows would open one for each child of a program that has none."""
 
 
 class Child:
@@ -117,9 +119,11 @@ class Child:
 
 
 def command(*words: str) -> list[str]:
-    """The program itself with a hidden argument, so that it works from the bundle too."""
+    """The program itself with a hidden argument, so that it works from the bundle too; on Windows the one
+    with standard streams, not the one that windows are started by."""
     if getattr(sys, "frozen", False):
-        return [sys.executable, *words]
+        program = Path(sys.executable)
+        return [str(program.with_name("lamella.exe") if program.stem == "lamellaw" else program), *words]
     return [sys.executable, "-m", "lamella.app", *words]
 
 
@@ -137,6 +141,7 @@ def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
         env=environment | _places_in(spec.folder),
         encoding="utf-8",
         start_new_session=True,
+        creationflags=NO_CONSOLE,
     )
 
 
@@ -216,6 +221,7 @@ def ask_introductions(families: Sequence[str], heard: Callable[[Introduction], N
             env=own_environment(),
             encoding="utf-8",
             errors="replace",
+            creationflags=NO_CONSOLE,
         ) as process,
     ):
         try:
