@@ -77,10 +77,10 @@ class Entry:
 def install_command(packages: list[str]) -> str:
     """What to type so that these packages are there."""
     if getattr(sys, "frozen", False):
-        wheel = "pip install lamella-VERSION-py3-none-any.whl"
+        wheel = f"pip install lamella-VERSION-py3-none-any.whl {shlex.join(packages)}"
         return (
-            "Packages cannot be added to the installed program; a Python of your own can run it with them: "
-            f"{wheel} {shlex.join(packages)}, then lamella bench there"
+            "Packages cannot be added to the installed program, but to a Python of your own: there, run "
+            f"{wheel}, then name it by --interpreter"
         )
     return f"Run: {shlex.join([sys.executable, '-m', 'pip', 'install', *packages])}"
 

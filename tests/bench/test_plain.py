@@ -6,6 +6,7 @@ import ast
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,23 @@ def test_the_worker_is_written_in_the_words_of_the_oldest_python() -> None:
     assert len(files) > 5
     for file in files:
         ast.parse(file.read_text(encoding="utf-8"), feature_version=interpreters.OLDEST)
+
+
+def test_installed_program_runs_its_own_worker_in_a_python_that_has_lamella(
+    elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Polars is asked there, which the installed program does not have; other workloads than floats, too."""
+    monkeypatch.setattr(interpreters.sys, "frozen", True, raising=False)  # type: ignore[attr-defined]
+    heard: list[Message] = []
+    records = run_workload(SMALL, [9], ["polars"], 1, tmp_path, heard.append, interpreter=elsewhere)
+    assert {record.operation for record in records} == {operation.id for operation in SMALL.operations}
+    assert not [message for message in heard if isinstance(message, Failure)]
+
+
+def test_installed_program_runs_plain_workers_where_lamella_is_another_version(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interpreters.sys, "frozen", True, raising=False)  # type: ignore[attr-defined]
+    other = examine(str(elsewhere))
+    assert other is not None and other.is_complete
+    assert "needs NumPy" in objection(replace(other, lamella="0.0.1"), "polars", SMALL)

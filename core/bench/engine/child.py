@@ -130,7 +130,10 @@ def command(*words: str) -> list[str]:
 def _start(spec: Spec, errors: IO[str]) -> subprocess.Popen[str]:
     """In a session of its own, so that what it starts can be ended with it, and Ctrl+C comes to us alone."""
     program, environment = command(HIDDEN_ARGUMENT), own_environment()
-    if spec.interpreter is not None:
+    if spec.interpreter is not None and spec.complete:
+        program = interpreters.complete_command(spec.interpreter, HIDDEN_ARGUMENT)
+        environment = interpreters.environment_of_complete()
+    elif spec.interpreter is not None:
         program = interpreters.command(spec.interpreter)
         environment = interpreters.environment_of_other()
     return subprocess.Popen(

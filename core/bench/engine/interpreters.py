@@ -1,5 +1,5 @@
 """Another Python to run systems in, PyPy say: found, and asked what it is; what can be run there, and what
-its worker, `core.bench.plain`, is given."""
+its worker, `core.bench.plain`, is given. One that has Lamella runs what the installed program lacks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,12 @@ def version_of(name):
         return str(__import__(name).__version__)
     except ImportError:
         return ""
+def version_of_lamella():
+    try:
+        from importlib.metadata import version
+        return version("lamella")
+    except ImportError:
+        return ""
 pypy = getattr(sys, "pypy_version_info", None)
 print(json.dumps({
     "implementation": platform.python_implementation(),
@@ -46,6 +53,7 @@ print(json.dumps({
         "sqlalchemy": version_of("sqlalchemy"),
         "numpy": version_of("numpy"),
     },
+    "lamella": version_of_lamella(),
     "clock": time.get_clock_info("perf_counter").resolution,
     "cpu_clock": time.get_clock_info("process_time").resolution,
 }))
@@ -67,6 +75,13 @@ class Interpreter:
     libraries: dict[str, str]
     clock: float
     cpu_clock: float
+    lamella: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it runs our own worker, with all systems that are installed there: for the installed
+        program, to which no packages can be added, a Python that has the same version of Lamella."""
+        return bool(getattr(sys, "frozen", False)) and self.lamella == version_of("lamella")
 
     @property
     def name(self) -> str:
@@ -101,6 +116,16 @@ def examine(given: str | None) -> Interpreter | None:
 def command(interpreter: str) -> list[str]:
     """Of the worker for other Pythons."""
     return [interpreter, "-m", "bench.plain"]
+
+
+def complete_command(interpreter: str, *words: str) -> list[str]:
+    """Of our own worker in a Python that has Lamella."""
+    return [interpreter, "-m", "lamella.app", *words]
+
+
+def environment_of_complete() -> dict[str, str]:
+    """Ours without where to import from: it has packages of its own."""
+    return {name: value for name, value in environment_of_other().items() if name != "PYTHONPATH"}
 
 
 def environment_of_other() -> dict[str, str]:
@@ -154,6 +179,8 @@ OLDEST_SQLALCHEMY = 2
 
 def objection(other: Interpreter, backend: str, workload: Workload) -> str:
     """Why this cannot be run there; empty when it can."""
+    if other.is_complete:
+        return ""
     if workload.id != FLOATS.id:
         return f"{workload.title} needs NumPy, {_numpy(other)}; {FLOATS.title} is what can be run there"
     if backend not in DESCRIPTIONS:
@@ -170,12 +197,16 @@ def version(other: Interpreter, backend: str) -> str:
 
 def worker_spec(other: Interpreter, workload: Workload, spec: Spec) -> Spec:
     """The spec as its worker needs it."""
+    if other.is_complete:
+        return replace(spec, interpreter=str(other.path), complete=True)
     columns = list(workload.data_columns)
     return replace(spec, interpreter=str(other.path), options={**spec.options, "columns": columns})
 
 
 def prepare_worker(other: Interpreter, workload: Workload, spec: Spec) -> Iterator[Message]:
     """Writes the data into the folder of the spec, and tells what a worker of ours would know by itself."""
+    if other.is_complete:
+        return
     _write_data(workload, spec.rows, spec.folder)
     yield _surroundings(other, workload, spec)
     yield from expectations(workload, spec.answers, spec.rows)

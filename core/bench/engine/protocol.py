@@ -21,7 +21,8 @@ class Spec:
     """One child's work: a backend, one size, and the steps to do for each repeat.
 
     `answers` are the operations whose right answer the runner does not know yet; `table_rows` and `options`
-    stand for the workload's own. `interpreter` is another Python, whose worker has the data in the folder.
+    stand for the workload's own. `interpreter` is another Python, whose worker has the data in the folder; a
+    `complete` one has Lamella, and so our own worker.
     """
 
     workload: str
@@ -34,6 +35,7 @@ class Spec:
     table_rows: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     interpreter: str | None = None
+    complete: bool = False
 
     def to_json(self) -> str:
         return json.dumps(asdict(self) | {"folder": str(self.folder)})
