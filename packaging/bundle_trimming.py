@@ -25,8 +25,8 @@ NUMPY_LOCK = ROOT / "packaging" / "locks" / "numpy-source.txt"
 TOOLS = ("strip", "cc")
 ICU = "libicudata.so"
 EMPTIED = "libarrow_substrait.so"
-"""libarrow_python names it among those that it needs, but only `pyarrow._substrait`, which the bundle leaves
-out, calls anything in it. So an empty library stands there: 6 MB."""
+"""libarrow_python names it among those that it needs, but only Python's module for Substrait, which the
+bundle leaves out, calls anything in it. So an empty library stands there: 6 MB."""
 
 ICU_NEEDED = re.compile(
     r"coll/.*|zone/(root|en|pool)\.res|brkitr/root\.res|(root|en|pool|res_index)\.res|[^/]+\.(icu|nrm)|[^/]{4,}\.res"
