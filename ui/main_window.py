@@ -109,6 +109,7 @@ class MainWindow(QMainWindow):
             self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
             self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
             self.benchmark.table_requested.connect(lambda: benchmark_open_table(self))
+            self.benchmark.status_changed.connect(self._update)
             self.benchmark.destroyed.connect(self._benchmark_closed)
             self.tabs.add(self.benchmark, "Benchmark", "benchmark", "Measure systems against each other")
         else:
@@ -200,7 +201,8 @@ class MainWindow(QMainWindow):
         self.commands.update(situation(self.tabs, bool(self.tasks.running), self.library.no_home))
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         self.appearance.mark(self.commands)
-        self.status.show_text(tab.status if tab else "")
+        shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
+        self.status.show_text(shown.status if shown else "")
         self.sidebar.mark(tab.key if tab else None)
         name = self.tabs.tabs.tabText(self.tabs.tabs.currentIndex())
         self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")

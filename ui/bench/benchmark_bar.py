@@ -47,6 +47,7 @@ class BenchmarkBar(QFrame):
     stop_requested = Signal()
     more_requested = Signal(int)
     results_requested = Signal()
+    status_changed = Signal()
 
     def __init__(self, controls: QWidget, estimate: QLabel, parent: QWidget | None = None) -> None:
         """`controls` and `estimate` stand in the line while nothing runs."""
@@ -129,6 +130,7 @@ class BenchmarkBar(QFrame):
     def say(self, text: str) -> None:
         self.status.setText(text)
         self.status.setToolTip(text)
+        self.status_changed.emit()
 
     def _take_pause(self, paused: bool) -> None:
         self.pause.setText("Resume" if paused else "Pause")

@@ -33,12 +33,13 @@ class BenchmarkPanel(QWidget):
     """Runs one benchmark at a time through `tasks`, and keeps it in `kept` where there is such a file.
 
     `saved_runs_requested` is sent to show the saved runs, `file_requested` to choose a file with a benchmark,
-    `table_requested` to measure the table that is open.
+    `table_requested` to measure the table that is open. `status_changed` follows another `status`.
     """
 
     saved_runs_requested = Signal()
     file_requested = Signal()
     table_requested = Signal()
+    status_changed = Signal()
 
     def __init__(
         self,
@@ -65,6 +66,11 @@ class BenchmarkPanel(QWidget):
         """Of the workload that is shown."""
         assert self._shown is not None
         return self.benchmarks.results_of(self._shown)
+
+    @property
+    def status(self) -> str:
+        """What it does, or what became of the last benchmark."""
+        return self.bar.status.text()
 
     @property
     def running(self) -> bool:
@@ -153,6 +159,8 @@ class BenchmarkPanel(QWidget):
         self.controls.setEnabled(True)
         self.bar.end(_outcome(how, error, len(recording.records), len(recording.failures)))
         self.bar.set_more(recording.choice.title if how is End.DONE else "")
+        if how is End.FAILED:
+            self.news.say(self.status, kind="message-danger")
         if error is not None and not isinstance(error, LamellaError):
             self._tasks.failed.emit(error)
         self._offer_workloads()
@@ -160,12 +168,7 @@ class BenchmarkPanel(QWidget):
         self.run_saving.save(recording)
 
     def _say_saved(self, number: int) -> None:
-        self.news.say(
-            f"{self.bar.status.text()} Saved as run {number}.",
-            ("Save a report …", lambda: self._export(".md")),
-            ("Saved runs …", self.saved_runs_requested.emit),
-            kind="message-success",
-        )
+        self.bar.say(f"{self.status} Saved as run {number}.")
 
     # --------------------------------------------------------------------- showing
 
@@ -233,6 +236,7 @@ class BenchmarkPanel(QWidget):
         self.bar.more_requested.connect(self.add_repeats)
         self.bar.results_requested.connect(self.saved_runs_requested)
         self.controls.workload_choice.own_requested.connect(self.file_requested)
+        self.bar.status_changed.connect(self.status_changed)
         self.controls.table_requested.connect(self.table_requested)
         self.controls.workload_changed.connect(self._take_workload)
         self.controls.changed.connect(lambda: self.bar.set_problem(self.controls.problem))

@@ -64,7 +64,7 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     assert list(folder.iterdir()) == []
     (run,) = kept.runs()
     assert (run.samples, run.failures, run.systems) == (48, 0, ("lamella", "sqlite"))
-    qtbot.waitUntil(lambda: "Saved as run" in panel.news.label.text())
+    qtbot.waitUntil(lambda: panel.status.endswith("Saved as run 1."))
 
 
 def test_repeats_added_to_a_benchmark_join_its_samples_and_its_kept_run(
@@ -167,7 +167,7 @@ def test_a_folder_that_is_gone_is_said_and_the_panel_goes_on(
     panel.controls.conditions.set_folder(folder / "gone")
     panel.start()
     finished()
-    assert "gone" in panel.bar.status.text() and "Choose another folder" in panel.bar.status.text()
+    assert "gone" in panel.news.label.text() and "Choose another folder" in panel.news.label.text()
     panel.controls.conditions.set_folder(folder)
     panel.start()
     finished()
