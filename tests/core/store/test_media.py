@@ -65,6 +65,7 @@ def elses() -> Iterator[Path]:
     folder.chmod(0o755)
     make_store(folder / "s")
     yield folder / "s"
+    (folder / "s").chmod(0o755)
     shutil.rmtree(folder)
 
 
