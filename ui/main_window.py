@@ -204,7 +204,7 @@ class MainWindow(QMainWindow):
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
         self.status.show_text(shown.status if shown else "")
         self.sidebar.mark(tab.key if tab else None)
-        name = self.tabs.tabs.tabText(self.tabs.tabs.currentIndex())
+        name = self.tabs.title
         self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")
 
     def _show_files(self) -> None:

@@ -31,6 +31,11 @@ class IconButton(QToolButton):
         self.setIcon(theme.current().icon(self._icon_name))
 
 
+def without_mnemonic(text: str) -> str:
+    """For a tab or a menu, where Qt takes "&" for the mark of a letter to press."""
+    return text.replace("&", "&&")
+
+
 LONGEST_WORD = 24
 ZERO_WIDTH_SPACE = "\u200b"
 

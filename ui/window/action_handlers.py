@@ -24,6 +24,7 @@ from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -102,7 +103,8 @@ def benchmark_open_table(window: MainWindow) -> None:
         menu = QMenu(window)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for tab in tabs:
-            menu.addAction(visible(tab.dataset.name), lambda tab=tab: benchmark_table(window, tab))
+            name = without_mnemonic(visible(tab.dataset.name))
+            menu.addAction(name, lambda tab=tab: benchmark_table(window, tab))
         menu.popup(QCursor.pos())
 
 

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
 
 from lamella.core.errors import visible
 from lamella.ui import theme
+from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Key = tuple[str, ...]
@@ -38,6 +39,11 @@ class TabSet(QStackedWidget):
         return self.tabs.currentWidget()
 
     @property
+    def title(self) -> str:
+        """Of the current tab; empty when there is none."""
+        return self.current.property("title") if self.current else ""
+
+    @property
     def dataset_tab(self) -> DatasetTab | None:
         """The current tab when it shows a dataset."""
         current = self.current
@@ -56,7 +62,8 @@ class TabSet(QStackedWidget):
 
     def add(self, widget: QWidget, title: str, icon: str, tip: str) -> None:
         widget.setProperty("icon", icon)
-        place = self.tabs.addTab(widget, theme.current().icon(icon), visible(title))
+        widget.setProperty("title", visible(title))
+        place = self.tabs.addTab(widget, theme.current().icon(icon), without_mnemonic(visible(title)))
         self.tabs.setTabToolTip(place, visible(tip))
         self.setCurrentIndex(1)
         self.show_tab(widget)

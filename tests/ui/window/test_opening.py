@@ -40,6 +40,15 @@ def test_a_file_opens_in_a_tab_and_is_remembered(window, file_tab, file, memory,
     assert window.windowTitle().startswith("flights.parquet")
 
 
+def test_an_ampersand_in_a_name_is_shown(window, file, settled) -> None:
+    named = file.with_name("rides & fares.parquet")
+    named.write_bytes(file.read_bytes())
+    window.open_paths([named])
+    settled()
+    assert titles(window)[-1] == "rides && fares.parquet", "Qt shows the second one"
+    assert window.windowTitle().startswith("rides & fares.parquet")
+
+
 def test_opening_it_again_comes_back_to_its_tab(window, file_tab, file) -> None:
     window.show_benchmark()
     window.open_paths([file])
