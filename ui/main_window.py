@@ -233,6 +233,7 @@ class MainWindow(QMainWindow):
 
     def _make_tabs(self) -> None:
         self.tabs = TabSet(QWidget(), self)
+        self.tabs.may_close = self._may_close
         self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
         self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
@@ -310,11 +311,18 @@ class MainWindow(QMainWindow):
         if writing and not self._may_stop(writing[0].text):
             event.ignore()
             return
+        if self.benchmark is not None and not self._may_close(self.benchmark):
+            event.ignore()
+            return
         self.memory.save_geometry(self.saveGeometry().data())
         self.tasks.shutdown()
         self.library.close()
         end_threads()
         event.accept()
+
+    def _may_close(self, widget: QWidget) -> bool:
+        """Of a tab: asks before a benchmark ends with it."""
+        return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")
 
     def _may_stop(self, what: str) -> bool:
         """Ask before a change that is under way is dropped."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
 
@@ -14,13 +16,14 @@ Key = tuple[str, ...]
 
 
 class TabSet(QStackedWidget):
-    """`current_changed` also when the last tab closes."""
+    """`current_changed` also when the last tab closes. `may_close` is asked before a tab does."""
 
     current_changed = Signal()
 
     def __init__(self, empty: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.closed: list[Key] = []
+        self.may_close: Callable[[QWidget], bool] = lambda widget: True
         self.tabs = QTabWidget(self)
         self.tabs.setTabsClosable(True)
         self.tabs.setMovable(True)
@@ -74,7 +77,7 @@ class TabSet(QStackedWidget):
 
     def close_at(self, place: int) -> None:
         widget = self.tabs.widget(place)
-        if widget is None:
+        if widget is None or not self.may_close(widget):
             return
         if isinstance(widget, DatasetTab):
             self.closed.append(widget.key)

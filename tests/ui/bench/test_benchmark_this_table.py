@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, open_dataset
@@ -24,6 +24,7 @@ from lamella.ui.bench.user_table_dialog import UserTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.action_handlers import benchmark_file, benchmark_table
+from tests.bench.processes import workers
 
 WAIT = 30_000
 OWN = """
@@ -197,6 +198,37 @@ def test_the_panel_offers_the_table_that_is_open(qtbot: QtBot, window: MainWindo
     (dialog,) = window.findChildren(UserTableDialog)
     qtbot.waitUntil(lambda: dialog.choice is not None, timeout=WAIT)
     dialog.reject()
+
+
+def test_closing_while_a_benchmark_runs_asks_and_leaves_no_process(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def answer(*words: object) -> QMessageBox.StandardButton:
+        asked.append(str(words[2]))
+        return answers.pop(0)
+
+    answers = [
+        QMessageBox.StandardButton.Cancel,
+        QMessageBox.StandardButton.Cancel,
+        QMessageBox.StandardButton.Close,
+    ]
+    monkeypatch.setattr(QMessageBox, "question", answer)
+    window.show_benchmark()
+    panel = window.benchmark
+    assert panel is not None
+    panel.controls.conditions.set_folder(tmp_path)
+    panel.controls.size_choice.choose((1, 10, 100))
+    panel.controls.repeats.setValue(100)
+    panel.start()
+    qtbot.waitUntil(lambda: bool(panel.results.records), timeout=WAIT)
+    window.commands["close_tab"].trigger()
+    assert window.benchmark is panel and panel.running
+    assert not window.close() and panel.running
+    assert window.close()
+    assert len(asked) == 3 and all("The benchmark is not done yet" in words for words in asked)
+    assert workers() == []
 
 
 def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
