@@ -339,7 +339,7 @@ def said_of(words: list[str]) -> tuple[int, str]:
 def test_commands_with_odd_words(
     shop: Shop, randomly: random.Random, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
         monkeypatch.delenv(name, raising=False)
     Path("rows.csv").write_bytes(WHOLE["rows.csv"])
     problems = []
