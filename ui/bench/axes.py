@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyqtgraph as pg
 
-from lamella.ui.bench.quantities import Units, power_of_ten, unit_of
+from lamella.ui.bench.quantities import Units, even_label, power_of_ten
 
 LABEL_PIXELS = {"bottom": 56, "left": 16}
 """What a label takes along its axis."""
@@ -58,6 +58,5 @@ class EvenAxis(pg.AxisItem):
         self.update()
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        unit, size = unit_of(max(values, default=0.0), self._units)
-        digits = max(0, -math.floor(math.log10(spacing / size) + 1e-9))
-        return [f"{value / size:,.{digits}f} {unit}".rstrip() if value >= 0 else "" for value in values]
+        largest = max(values, default=0.0)
+        return [even_label(value, largest, spacing, self._units) if value >= 0 else "" for value in values]

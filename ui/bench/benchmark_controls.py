@@ -15,7 +15,7 @@ from lamella.core.bench.engine.costs import Costs
 from lamella.core.bench.engine.interpreters import Interpreter, objection
 from lamella.core.bench.registry import ALL, WORKLOADS, entry_named
 from lamella.core.bench.results.compare import REFERENCE
-from lamella.core.bench.results.figures import shown_rows
+from lamella.core.bench.results.figures import short_titles, shown_rows
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.conditions import ConditionsForm, Section
@@ -177,7 +177,7 @@ class BenchmarkControls(QWidget):
         )
         self.sizes_button.say(span or "No rows", ", ".join(f"{rows:,}" for rows in sizes))
         systems = [entry_named(name).title for name in self.systems.selection]
-        short = " and ".join(title.partition(" (")[0] for title in systems)
+        short = " and ".join(short_titles(systems))
         self.systems_button.say(
             short if 0 < len(systems) <= NAMED_SYSTEMS else f"{len(systems)} systems", "\n".join(systems)
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,9 @@ from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
 BUSY = "A benchmark is running. Another can begin when it is over."
+PASSED_OVER = 20_000
+"""So many new records at a time are taken from the garbage collector's sight."""
+
 EMPTY = "Nothing is measured here yet. Choose a workload and systems above and press Start."
 
 
@@ -52,6 +56,7 @@ class BenchmarkPanel(QWidget):
         self._tasks = tasks
         self._benchmark: BenchmarkRun | None = None
         self._shown: Workload | None = None
+        self._passed_over = 0
         self.benchmarks, self.run_saving = Benchmarks(), RunSaving(tasks, kept, self)
         self.controls = BenchmarkControls(tasks, self.run_saving.costs, folder)
         self.bar = BenchmarkBar(self.controls, self.controls.note.words)
@@ -133,14 +138,22 @@ class BenchmarkPanel(QWidget):
         self._benchmark.ended.connect(self._end)
         self._benchmark.start(self.run_saving.costs, first_repeat)
 
-    def _take(self, told: list[Message]) -> None:
-        for message in told:
+    def _take(self, messages: list[Message]) -> None:
+        for message in messages:
             self.benchmarks.take(message)
-        doing = [message for message in told if isinstance(message, Doing)]
+        self._pass_over(len(self.benchmarks.last.records) if self.benchmarks.last else 0)
+        doing = [message for message in messages if isinstance(message, Doing)]
         if doing and self._benchmark is not None:
             self.benchmarks.set_under_way(doing[-1].rows)
             self.bar.doing(doing[-1], self.benchmarks.title if len(self._benchmark.choice.parts) > 1 else "")
         self.view.redraw_soon()
+
+    def _pass_over(self, num_records: int) -> None:
+        """Hundreds of thousands of records take the garbage collector a fifth of a second in which the window
+        stands still, and none of them is garbage: it need not look at them before the benchmark is over."""
+        if num_records >= self._passed_over + PASSED_OVER:
+            self._passed_over = num_records
+            gc.freeze()
 
     def _pause(self, paused: bool) -> None:
         if self._benchmark is None:
@@ -155,6 +168,8 @@ class BenchmarkPanel(QWidget):
         assert self._benchmark is not None and recording is not None
         self._benchmark.deleteLater()
         self._benchmark = None
+        self._passed_over = 0
+        gc.unfreeze()
         self.benchmarks.set_under_way(0)
         self.controls.setEnabled(True)
         self.bar.end(_outcome(how, error, len(recording.records), len(recording.failures)))

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
-from lamella.core.bench.registry import entry_named, family_of
+from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.compare import Ratio, ratios_between
+from lamella.core.bench.results.matrix import Matrices, asks_questions
 from lamella.core.bench.results.records import AGAIN, COLD, FIRST, WARM, Record, Tally
 from lamella.core.bench.workloads.model import Operation, Workload
-from lamella.core.bench.workloads.questions import QuestionCycle
 from lamella.ui.bench.quantities import TIME, Quantity
+from lamella.ui.bench.series import LiveLines
 
 SAMPLES: dict[str | None, str] = {None: "All samples", COLD: "First in its process", WARM: "Later ones"}
 CALLS: dict[str | None, str] = {AGAIN: "Later calls", FIRST: "First call"}
@@ -41,6 +42,9 @@ class BenchmarkResults:
     """The sizes that are being measured, also those that are still to come."""
     rows_under_way: int = 0
     """The size that is measured now; 0 when nothing is."""
+
+    def __post_init__(self) -> None:
+        self.lines, self.matrices = LiveLines(self.tally), Matrices(self.workload, self.tally)
 
     @classmethod
     def of(cls, workload: Workload, told: Iterable[Message]) -> BenchmarkResults:
@@ -101,10 +105,6 @@ class BenchmarkResults:
 def samples_of(workload: Workload) -> dict[str | None, str]:
     """Which of a workload's samples can be told apart, the usual choice first."""
     return CALLS if asks_questions(workload) else SAMPLES
-
-
-def asks_questions(workload: Workload) -> bool:
-    return issubclass(family_of(workload).cycle, QuestionCycle)
 
 
 def lost_words(message: Failure | Unsupported) -> str:

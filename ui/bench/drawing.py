@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
 from lamella.core.bench.engine.protocol import Failure, Unsupported
 from lamella.core.bench.registry import WORKLOADS
@@ -23,16 +24,15 @@ from lamella.ui.bench.series import Series, SeriesPoint, live_series, point_text
 def lines(results: BenchmarkResults, display: Display, even: bool = False) -> list[Series]:
     """Live lines first, then the published ones: those are times only. On `even` axes these end where the
     live ones do, which would lie flat along the bottom otherwise."""
-    points = results.tally.summaries(display.quantity.field, display.samples, display.operation)
-    live = _live(points, display.statistic)
-    dashed = _dashed(results.workload.id, display.operation, display.quantity)
-    last = max((point.rows for one in live for point in one.points), default=0)
-    return live + [_until(one, last) for one in dashed] if even and last else live + dashed
+    live = results.lines.lines(display.operation, display.quantity.field, display.samples, display.statistic)
+    last = max((one.extent.last for one in live if one.extent), default=0) if even else 0
+    return [*live, *_dashed(results.workload.id, display.operation, display.quantity, last)]
 
 
 def panels(results: BenchmarkResults, display: Display, even: bool = False) -> list[Panel]:
-    """A plot for each operation, and one for sizes on disk after the first that changes them."""
-    known = results.workload.operations if results.rows_under_way else results.operations
+    """A plot for each operation, and one for sizes on disk after the first that changes them. Of a saved run,
+    which is not added to, only what was measured or published has one."""
+    known = results.workload.operations
     made = [
         Panel(
             one.id,
@@ -48,7 +48,7 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
         of_disk = replace(display, operation=resizing.id, quantity=DISK, samples=None)
         drawn = tuple(lines(results, of_disk, even))
         made.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
-    return [panel for panel in made if panel.series] or made
+    return made if results.planned else [panel for panel in made if panel.series] or made
 
 
 def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
@@ -82,8 +82,10 @@ def _live(points: Mapping[Point, Summary], statistic: str) -> list[Series]:
     return [live_series(name, by_system[name], statistic) for name in in_order(by_system)]
 
 
-def _dashed(workload: str, operation: str, quantity: Quantity) -> list[Series]:
-    """What was published; of several figures of one system, what each was called there tells them apart."""
+@cache
+def _dashed(workload: str, operation: str, quantity: Quantity, last: int = 0) -> tuple[Series, ...]:
+    """What was published, up to `last` rows where that is given; of several figures of one system, what each
+    was called there tells them apart."""
     known = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
     found = [line for line in known if line.points]
     titles = [line.title for line in found]
@@ -93,12 +95,10 @@ def _dashed(workload: str, operation: str, quantity: Quantity) -> list[Series]:
         if titles.count(title) > 1:
             title = f"{title} ({line.published_as or place + 1})"
         before = [one.system for one in found[:place]]
-        made.append(replace(published_series(line), title=title, variant=before.count(line.system)))
-    return made
-
-
-def _until(series: Series, last: int) -> Series:
-    return replace(series, points=tuple(point for point in series.points if point.rows <= last))
+        series = published_series(line)
+        points = tuple(point for point in series.points if not last or point.rows <= last)
+        made.append(replace(series, title=title, variant=before.count(line.system), points=points))
+    return tuple(made)
 
 
 # ------------------------------------------------------------------------------ bars

@@ -8,6 +8,7 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QFrame, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
 
+from lamella.core.bench.results.figures import short_titles
 from lamella.ui import theme
 from lamella.ui.bench.series import Look, Series, draw_marker
 from lamella.ui.widgets.controls import FlowLayout
@@ -120,9 +121,7 @@ class LegendLine(Legend):
         self._fit()
 
     def _names(self, labels: Sequence[str]) -> list[str]:
-        """Without configurations, where that leaves no two of the same name."""
-        short = [label.partition(" (")[0] for label in labels]
-        return [name if short.count(name) == 1 else label for name, label in zip(short, labels, strict=True)]
+        return short_titles(labels)
 
     def _add(self, place: int, entry: LegendEntry) -> None:
         entry.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)

@@ -10,12 +10,11 @@ from PySide6.QtCore import QPointF
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
 from lamella.ui.bench.axes import DecadeAxis, EvenAxis
 from lamella.ui.bench.plot_lines import Band, DrawnLine, Frame, Spot, dagger, grid_lines
 from lamella.ui.bench.quantities import COUNT, TIME, Quantity
-from lamella.ui.bench.series import Series, point_text
+from lamella.ui.bench.series import Series, hover_text
 
 BAND_HEIGHT = 0.55
 """Of the strip for values below the clock's resolution, in decades."""
@@ -57,10 +56,7 @@ class LineCanvas(pg.PlotWidget):
 
     def describe(self, spot: Spot) -> str:
         """What hovering over a point says."""
-        point = spot.point
-        lines = [f"{spot.series.label}, {shown_rows(point.rows)}", point_text(point, self._quantity)]
-        lines += [point.remark, spot.series.note, f"Source: {spot.series.source}"]
-        return "\n".join(filter(None, lines))
+        return hover_text(spot.series, spot.point, self._quantity)
 
     def nearest(self, position: QPointF) -> Spot | None:
         """The spot within reach of a position of the scene, live ones before published ones."""
@@ -78,7 +74,11 @@ class LineCanvas(pg.PlotWidget):
         if spot is None:
             QToolTip.hideText()
             return
-        QToolTip.showText(self.mapToGlobal(self.mapFromScene(position)), self.describe(spot), self)
+        QToolTip.showText(
+            self.mapToGlobal(self.mapFromScene(position)),
+            hover_text(spot.series, spot.point, self._quantity),
+            self,
+        )
 
     # ----------------------------------------------------------------- drawing
 

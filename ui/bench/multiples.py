@@ -7,10 +7,11 @@ what stands still costs nothing while a benchmark runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
+from time import perf_counter
 
-from PySide6.QtCore import QEvent, QPointF, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QFontMetrics,
@@ -26,10 +27,9 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolTip, QWidget
 
-from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
-from lamella.ui.bench.quantities import COUNT, Quantity, Units, power_of_ten, unit_of
-from lamella.ui.bench.series import PUBLISHED, Look, Series, SeriesPoint, draw_marker, point_text
+from lamella.ui.bench.quantities import COUNT, Quantity, Units, even_label, power_of_ten
+from lamella.ui.bench.series import PUBLISHED, Look, Series, SeriesPoint, draw_marker, hover_text
 from lamella.ui.theme import TextSize
 from lamella.ui.widgets.controls import IconButton
 
@@ -44,6 +44,10 @@ BEST_SHAPE = 1.25
 
 REACH = 12
 """How far from a point the pointer may be, in pixels."""
+
+MARKER_SCALE = 0.75
+PAINT_SECONDS = 0.006
+"""After so long the plots that are left wait for the next turn of the event loop."""
 
 EMPTY_DECADES = (-3.0, 1.0)
 MARGIN = 0.12
@@ -60,14 +64,12 @@ class Panel:
     quantity: Quantity
     series: tuple[Series, ...]
 
-    def without(self, hidden: Container[str]) -> Panel:
+    def without(self, hidden: Set[str]) -> Panel:
         """`hidden` has labels of a legend, in which all published lines are one."""
+        if not hidden:
+            return self
         shown = (one for one in self.series if (PUBLISHED if one.published else one.label) not in hidden)
         return replace(self, series=tuple(shown))
-
-    @property
-    def points(self) -> Iterable[SeriesPoint]:
-        return (point for series in self.series for point in series.points)
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,12 @@ class Frame:
 
     def at(self, point: SeriesPoint, value: float | None, box: QRectF) -> QPointF:
         """Where a point stands. What nobody could tell from nothing stands on the lower edge."""
-        x = math.log10(point.rows) if self.log else float(point.rows)
-        y = self.low if not value or value <= 0 else math.log10(value) if self.log else value
-        return QPointF(
-            box.left() + (x - self.left) / (self.right - self.left) * box.width(),
-            box.bottom() - (max(self.low, y) - self.low) / (self.high - self.low) * box.height(),
-        )
+        y = self.y_of(value, box) if value and value > 0 else box.bottom()
+        return QPointF(self.x_of(point.rows, box), y)
+
+    def y_of(self, value: float, box: QRectF) -> float:
+        y = math.log10(value) if self.log else value
+        return box.bottom() - (max(self.low, y) - self.low) / (self.high - self.low) * box.height()
 
     def x_of(self, rows: int, box: QRectF) -> float:
         x = math.log10(rows) if self.log else float(rows)
@@ -96,43 +98,66 @@ class Frame:
 
 class Frames:
     """The axes of all plots: one of rows, and one of values for each unit. They only grow while the same
-    benchmark is drawn, and by powers of ten, so that nothing that was drawn moves with each sample."""
+    lines are drawn, and in steps, so that nothing that was drawn moves with each sample."""
 
     def __init__(self) -> None:
         self.sizes: tuple[int, ...] = ()
-        self._decades: dict[Units, tuple[int, int]] = {}
+        self._spans: dict[tuple[Units, bool], tuple[float, float]] = {}
+        self._frames: dict[Units, Frame] = {}
 
     def clear(self) -> None:
-        self._decades = {}
+        self._spans = {}
 
-    def frame(self, panel: Panel, panels: Sequence[Panel], log: bool) -> Frame:
-        alike = [one for one in panels if one.quantity.units == panel.quantity.units]
-        rows = [*self.sizes, *(point.rows for one in panels for point in one.points)] or [1, 1000]
-        if not log:
-            live = [p for one in alike for s in one.series if not s.published for p in s.points]
-            top = max((p.high for p in live or [p for one in alike for p in one.points]), default=1.0) or 1.0
-            span = float(max(rows))
-            return Frame(-MARGIN * span / 2, span * (1 + MARGIN), 0.0, 1.08 * top, log)
-        low, high = self._grown(panel.quantity.units, alike)
-        first, last = math.log10(min(rows)), math.log10(max(rows))
-        room = max(MARGIN * (last - first), 0.3)
-        return Frame(first - room, last + room, low - 0.05, high + 0.05, log)
+    def fit(self, panels: Sequence[Panel], log: bool) -> None:
+        """Take all lines into the axes."""
+        extents = [one.extent for panel in panels for one in panel.series if one.extent]
+        ends = [*self.sizes, *(e.first for e in extents), *(e.last for e in extents)] or [1, 1000]
+        if log:
+            first, last = math.log10(min(ends)), math.log10(max(ends))
+            room = max(MARGIN * (last - first), 0.3)
+            left, right = first - room, last + room
+        else:
+            left, right = -MARGIN * max(ends) / 2, max(ends) * (1 + MARGIN)
+        self._frames = {}
+        for units in {panel.quantity.units for panel in panels}:
+            alike = [one for panel in panels if panel.quantity.units == units for one in panel.series]
+            low, high = self._grown(units, alike, log)
+            self._frames[units] = Frame(left, right, low, high, log)
 
-    def _grown(self, units: Units, panels: Sequence[Panel]) -> tuple[float, float]:
-        values = [v for one in panels for p in one.points for v in (p.low, p.value, p.high) if v and v > 0]
-        before = self._decades.get(units)
-        if not values:
-            return before or EMPTY_DECADES
-        low, high = math.floor(math.log10(min(values)) + 1e-9), math.ceil(math.log10(max(values)) - 1e-9)
-        high = max(high, low + 1)
-        if before is not None:
-            low, high = min(low, before[0]), max(high, before[1])
-        self._decades[units] = (low, high)
-        return low, high
+    def frame(self, panel: Panel) -> Frame:
+        """Of a panel that was fitted."""
+        return self._frames[panel.quantity.units]
+
+    def _grown(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
+        live = [one for one in series if not one.published] if not log else []
+        extents = [one.extent for one in live or series if one.extent and one.extent.high > 0]
+        before = self._spans.get((units, log))
+        if not extents:
+            low, high = before or (EMPTY_DECADES if log else (0.0, 1.0))
+        else:
+            low, high = (_decades if log else _even_span)(
+                min(one.low for one in extents if one.low > 0), max(one.high for one in extents)
+            )
+            if before is not None:
+                low, high = min(low, before[0]), max(high, before[1])
+            self._spans[units, log] = (low, high)
+        return (low - 0.05, high + 0.05) if log else (low, high)
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    """Powers of ten about both values."""
+    first = math.floor(math.log10(low) + 1e-9)
+    return first, max(first + 1, math.ceil(math.log10(high) - 1e-9))
+
+
+def _even_span(low: float, high: float) -> tuple[float, float]:
+    """From 0 to the next of 1, 1.5, 2, 3, 5 and 7 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(high * 1.02))
+    return 0.0, next(power * step for step in (1, 1.5, 2, 3, 5, 7, 10) if power * step >= high * 1.02)
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlotArea:
     """Where one plot is: all of it, and the box between its axes."""
 
     panel: Panel
@@ -140,6 +165,42 @@ class Cell:
     box: QRectF
     labelled: bool
     """Whether it has the labels of the values' axis, which plots to its right share."""
+
+
+@dataclass(frozen=True)
+class PlotPicture:
+    """`place` is where it was painted for, `key` what was painted."""
+
+    place: tuple[object, ...]
+    key: tuple[object, ...]
+    picture: QPixmap
+
+
+class MarkerPictures:
+    """Each line's marker in the theme's colours, painted once: there are thousands of points."""
+
+    def __init__(self, ratio: float) -> None:
+        self.ratio = ratio
+        self._pictures: dict[tuple[str, bool, int], QPixmap] = {}
+
+    def picture(self, series: Series, look: Look) -> QPixmap:
+        key = (series.system, series.published, series.variant)
+        if key not in self._pictures:
+            self._pictures[key] = self._paint(look)
+        return self._pictures[key]
+
+    def _paint(self, look: Look) -> QPixmap:
+        side = math.ceil(look.size * MARKER_SCALE) + 4
+        picture = QPixmap(round(side * self.ratio), round(side * self.ratio))
+        picture.setDevicePixelRatio(self.ratio)
+        picture.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.translate(side / 2, side / 2)
+        painter.scale(MARKER_SCALE, MARKER_SCALE)
+        draw_marker(painter, look)
+        painter.end()
+        return picture
 
 
 class Multiples(QWidget):
@@ -158,14 +219,17 @@ class Multiples(QWidget):
         self.setMouseTracking(True)
         self.panels: tuple[Panel, ...] = ()
         self.frames = Frames()
-        self.cells: list[Cell] = []
+        self.areas: list[PlotArea] = []
         self.page = 0
         self.log = True
         self.rows = 0
         self.rows_under_way = 0
         self._current = 0
         self._hovered = ""
-        self._pictures: dict[str, tuple[object, QPixmap]] = {}
+        self._pictures: dict[str, PlotPicture] = {}
+        self._markers = MarkerPictures(self.devicePixelRatioF())
+        self._rest = QTimer(self, interval=0, singleShot=True)
+        self._rest.timeout.connect(self.update)
         theme.current().changed.connect(self._restyle)
 
     def show_panels(self, panels: Sequence[Panel], log: bool) -> None:
@@ -174,6 +238,7 @@ class Multiples(QWidget):
         if [p.id for p in panels] != [p.id for p in self.panels] or log != self.log:
             self._current = 0
         self.panels, self.log = tuple(panels), log
+        self.frames.fit(self.panels, log)
         self._lay_out()
 
     def mark(self, rows: int, rows_under_way: int) -> None:
@@ -201,6 +266,7 @@ class Multiples(QWidget):
 
     def _restyle(self) -> None:
         self._pictures = {}
+        self._markers = MarkerPictures(self.devicePixelRatioF())
         self._lay_out()
 
     def _scale(self) -> float:
@@ -215,11 +281,11 @@ class Multiples(QWidget):
         self.page = min(self.page, self.num_pages - 1)
         capacity = self._capacity()
         shown = self.panels[self.page * capacity : (self.page + 1) * capacity]
-        self.cells = self._places(shown)
+        self.areas = self._places(shown)
         self.page_changed.emit()
         self.update()
 
-    def _places(self, shown: Sequence[Panel]) -> list[Cell]:
+    def _places(self, shown: Sequence[Panel]) -> list[PlotArea]:
         if not shown:
             return []
         across = self._across(len(shown))
@@ -234,14 +300,14 @@ class Multiples(QWidget):
         rooms = [labels if any(own[column::across]) else 0 for column in range(across)]
         width = (self.width() - sum(rooms)) / across - theme.S
         lefts = [sum(rooms[:column]) + column * (width + theme.S) for column in range(across)]
-        cells, height = [], self.height() / down
+        areas, height = [], self.height() / down
         for place, panel in enumerate(shown):
             left, room = lefts[place % across], rooms[place % across]
             top = place // across * height
             whole = QRect(round(left), round(top), round(room + width + theme.S), round(height) - theme.XS)
             box = QRectF(whole.left() + room, whole.top() + title, width, whole.height() - title - bottom)
-            cells.append(Cell(panel, whole, box, own[place]))
-        return cells
+            areas.append(PlotArea(panel, whole, box, own[place]))
+        return areas
 
     def _across(self, count: int) -> int:
         """As many abreast as makes the plots neither flat nor thin."""
@@ -260,90 +326,102 @@ class Multiples(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        self.paint(painter)
+        deadline = perf_counter() + PAINT_SECONDS
+        for place, area in enumerate(self.areas):
+            frame = self.frames.frame(area.panel)
+            painter.drawPixmap(area.whole.topLeft(), self._picture(area, frame, deadline))
+            self._paint_marks(painter, area, frame)
+            if self.hasFocus() and place == self._current:
+                painter.setPen(QPen(theme.current().color("accent"), 1.5))
+                painter.setBrush(Qt.BrushStyle.NoBrush)
+                painter.drawRoundedRect(area.whole.adjusted(0, 0, -2, -1), theme.XS, theme.XS)
         painter.end()
 
     def paint(self, painter: QPainter) -> None:
-        """All that is shown; on a painter that is no screen's, as drawings that stay sharp."""
-        onto_screen = painter.device() is self
-        for place, cell in enumerate(self.cells):
-            frame = self.frames.frame(cell.panel, self.panels, self.log)
-            if onto_screen:
-                painter.drawPixmap(cell.whole.topLeft(), self._picture(cell, frame))
-            else:
-                painter.save()
-                self._paint_plot(painter, cell, frame)
-                painter.restore()
-            self._paint_marks(painter, cell, frame)
-            if onto_screen and self.hasFocus() and place == self._current:
-                painter.setPen(QPen(theme.current().color("accent"), 1.5))
-                painter.setBrush(Qt.BrushStyle.NoBrush)
-                painter.drawRoundedRect(cell.whole.adjusted(0, 0, -2, -1), theme.XS, theme.XS)
+        """All that is shown, as drawings that stay sharp on paper."""
+        for area in self.areas:
+            frame = self.frames.frame(area.panel)
+            painter.save()
+            self._paint_plot(painter, area, frame)
+            painter.restore()
+            self._paint_marks(painter, area, frame)
 
-    def _picture(self, cell: Cell, frame: Frame) -> QPixmap:
+    def _picture(self, area: PlotArea, frame: Frame, deadline: float) -> QPixmap:
+        """After the deadline the earlier one, where it is of the same place: the next turn of the event loop
+        paints it."""
         ratio = self.devicePixelRatioF()
-        key = (cell.panel, cell.whole, cell.labelled, frame, ratio, cell.panel.id == self._hovered)
-        known = self._pictures.get(cell.panel.id)
-        if known is not None and known[0] == key:
-            return known[1]
-        picture = QPixmap(QSize(round(cell.whole.width() * ratio), round(cell.whole.height() * ratio)))
+        if self._markers.ratio != ratio:
+            self._markers = MarkerPictures(ratio)
+        place = (area.whole, area.labelled, ratio)
+        key = (area.panel, frame, area.panel.id == self._hovered)
+        known = self._pictures.get(area.panel.id)
+        if known is not None and known.place == place:
+            if known.key == key:
+                return known.picture
+            if perf_counter() > deadline:
+                self._rest.start()
+                return known.picture
+        picture = QPixmap(QSize(round(area.whole.width() * ratio), round(area.whole.height() * ratio)))
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)
         painter = QPainter(picture)
-        painter.translate(-cell.whole.topLeft())
-        self._paint_plot(painter, cell, frame)
+        painter.translate(-area.whole.topLeft())
+        self._paint_plot(painter, area, frame, self._markers)
         painter.end()
-        self._pictures[cell.panel.id] = (key, picture)
+        self._pictures[area.panel.id] = PlotPicture(place, key, picture)
         return picture
 
-    def _paint_plot(self, painter: QPainter, cell: Cell, frame: Frame) -> None:
+    def _paint_plot(
+        self, painter: QPainter, area: PlotArea, frame: Frame, markers: MarkerPictures | None = None
+    ) -> None:
+        """Without `markers` these are drawn as paths."""
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         look = theme.current()
-        painter.fillRect(cell.box, look.color("surface"))
-        self._paint_title(painter, cell)
-        self._paint_axes(painter, cell, frame)
+        painter.fillRect(area.box, look.color("surface"))
+        self._paint_title(painter, area)
+        self._paint_axes(painter, area, frame)
         painter.setPen(QPen(look.color("border"), 1))
         painter.setBrush(Qt.BrushStyle.NoBrush)
-        painter.drawRect(cell.box)
-        painter.setClipRect(cell.box.adjusted(-5, -5, 5, 5))
-        for series in sorted(cell.panel.series, key=lambda one: not one.published):
-            self._paint_series(painter, series, cell.box, frame)
+        painter.drawRect(area.box)
+        painter.setClipRect(area.box.adjusted(-5, -5, 5, 5))
+        for series in sorted(area.panel.series, key=lambda one: not one.published):
+            _paint_series(painter, series, area.box, frame, markers)
 
-    def _paint_title(self, painter: QPainter, cell: Cell) -> None:
+    def _paint_title(self, painter: QPainter, area: PlotArea) -> None:
         look = theme.current()
         font = look.font(bold=True)
-        left, right = cell.box.left(), cell.box.right()
-        line = QRectF(left, cell.whole.top(), right - left, cell.box.top() - cell.whole.top() - 2)
+        left, right = area.box.left(), area.box.right()
+        line = QRectF(left, area.whole.top(), right - left, area.box.top() - area.whole.top() - 2)
         title = QFontMetrics(font).elidedText(
-            cell.panel.title, Qt.TextElideMode.ElideRight, round(line.width())
+            area.panel.title, Qt.TextElideMode.ElideRight, round(line.width())
         )
         flags = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         painter.setFont(font)
-        painter.setPen(look.color("accent" if cell.panel.id == self._hovered else "text"))
+        painter.setPen(look.color("accent" if area.panel.id == self._hovered else "text"))
         painter.drawText(line, flags, title)
         small = look.font(TextSize.CAPTION)
         rest = line.adjusted(QFontMetrics(font).horizontalAdvance(title) + theme.S, 0, 0, 0)
-        if rest.width() > LEAST_WIDTH / 3 and cell.panel.about:
+        if rest.width() > LEAST_WIDTH / 3 and area.panel.about:
             about = QFontMetrics(small).elidedText(
-                cell.panel.about, Qt.TextElideMode.ElideRight, round(rest.width())
+                area.panel.about, Qt.TextElideMode.ElideRight, round(rest.width())
             )
             painter.setFont(small)
             painter.setPen(look.color("muted"))
             painter.drawText(rest, flags, about)
 
-    def _paint_axes(self, painter: QPainter, cell: Cell, frame: Frame) -> None:
-        look, box = theme.current(), cell.box
+    def _paint_axes(self, painter: QPainter, area: PlotArea, frame: Frame) -> None:
+        look, box = theme.current(), area.box
         font = look.tabular_font(TextSize.CAPTION)
         metrics = QFontMetrics(font)
         painter.setFont(font)
         right = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        for value, text in _value_ticks(frame, cell.panel.quantity.units, box.height(), metrics.height()):
+        for value, text in _value_ticks(frame, area.panel.quantity.units, box.height(), metrics.height()):
             y = box.bottom() - (value - frame.low) / (frame.high - frame.low) * box.height()
             painter.setPen(QPen(look.color("grid_line"), 1))
             painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
-            if cell.labelled and text:
+            if area.labelled and text:
                 painter.setPen(look.color("muted"))
-                line = QRectF(cell.whole.left(), y - 10, box.left() - cell.whole.left() - theme.XS, 20)
+                line = QRectF(area.whole.left(), y - 10, box.left() - area.whole.left() - theme.XS, 20)
                 painter.drawText(line, right, text)
         for value, text in _row_ticks(frame, box.width(), metrics):
             x = box.left() + (value - frame.left) / (frame.right - frame.left) * box.width()
@@ -353,27 +431,8 @@ class Multiples(QWidget):
             line = QRectF(x - 60, box.bottom() + 1, 120, metrics.height())
             painter.drawText(line, int(Qt.AlignmentFlag.AlignCenter), text)
 
-    def _paint_series(self, painter: QPainter, series: Series, box: QRectF, frame: Frame) -> None:
-        look = Look.of(series)
-        spots = [(point, frame.at(point, point.value, box)) for point in series.points]
-        painter.setPen(look.line)
-        painter.drawPolyline(QPolygonF([spot for _, spot in spots]))
-        painter.setPen(look.outline)
-        for point, spot in spots:
-            if point.high > point.low > 0:
-                low, high = (frame.at(point, end, box).y() for end in (point.low, point.high))
-                painter.drawLine(QPointF(spot.x(), low), QPointF(spot.x(), high))
-                for y in (low, high):
-                    painter.drawLine(QPointF(spot.x() - 3, y), QPointF(spot.x() + 3, y))
-        for _, spot in spots:
-            painter.save()
-            painter.translate(spot)
-            painter.scale(0.75, 0.75)
-            draw_marker(painter, look)
-            painter.restore()
-
-    def _paint_marks(self, painter: QPainter, cell: Cell, frame: Frame) -> None:
-        look, box = theme.current(), cell.box
+    def _paint_marks(self, painter: QPainter, area: PlotArea, frame: Frame) -> None:
+        look, box = theme.current(), area.box
         if self.rows_under_way:
             x, half = frame.x_of(self.rows_under_way, box), max(8.0, 0.04 * box.width())
             shade = look.color("accent")
@@ -386,54 +445,47 @@ class Multiples(QWidget):
 
     # ------------------------------------------------------- pointer and keyboard
 
-    def cell_at(self, position: QPointF) -> Cell | None:
-        return next((cell for cell in self.cells if QRectF(cell.whole).contains(position)), None)
+    def area_at(self, position: QPointF) -> PlotArea | None:
+        return next((area for area in self.areas if QRectF(area.whole).contains(position)), None)
 
     def nearest(self, position: QPointF) -> tuple[Panel, Series, SeriesPoint] | None:
         """The point within reach, measured ones before published ones."""
-        cell = self.cell_at(position)
-        if cell is None:
+        area = self.area_at(position)
+        if area is None:
             return None
-        frame = self.frames.frame(cell.panel, self.panels, self.log)
+        frame = self.frames.frame(area.panel)
         within = []
-        for place, series in enumerate(cell.panel.series):
+        for place, series in enumerate(area.panel.series):
             for number, point in enumerate(series.points):
-                spot = frame.at(point, point.value, cell.box) - position
+                spot = frame.at(point, point.value, area.box) - position
                 away = math.hypot(spot.x(), spot.y())
                 if away <= REACH:
                     within.append((series.published, away, place, number))
         if not within:
             return None
         _, _, place, number = min(within)
-        series = cell.panel.series[place]
-        return cell.panel, series, series.points[number]
-
-    def describe(self, panel: Panel, series: Series, point: SeriesPoint) -> str:
-        """What hovering over a point says: system, size, value, samples, spread and source."""
-        lines = [
-            f"{series.label}, {shown_rows(point.rows)}",
-            f"{panel.title}: {point_text(point, panel.quantity)}",
-        ]
-        lines += [point.remark, series.note, f"Source: {series.source}"]
-        return "\n".join(filter(None, lines))
+        series = area.panel.series[place]
+        return area.panel, series, series.points[number]
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
             position = QPointF(event.pos())
-            found, cell = self.nearest(position), self.cell_at(position)
+            found, area = self.nearest(position), self.area_at(position)
             if found is not None:
-                QToolTip.showText(event.globalPos(), self.describe(*found), self)
-            elif cell is not None and position.y() < cell.box.top():
-                QToolTip.showText(event.globalPos(), f"{cell.panel.about}\nClick to enlarge", self)
+                panel, series, point = found
+                text = hover_text(series, point, panel.quantity, panel.title)
+                QToolTip.showText(event.globalPos(), text, self)
+            elif area is not None and position.y() < area.box.top():
+                QToolTip.showText(event.globalPos(), f"{area.panel.about}\nClick to enlarge", self)
             else:
                 QToolTip.hideText()
             return True
         return super().event(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        cell = self.cell_at(event.position())
-        hovered = cell.panel.id if cell else ""
-        self.setCursor(Qt.CursorShape.PointingHandCursor if cell else Qt.CursorShape.ArrowCursor)
+        area = self.area_at(event.position())
+        hovered = area.panel.id if area else ""
+        self.setCursor(Qt.CursorShape.PointingHandCursor if area else Qt.CursorShape.ArrowCursor)
         if hovered != self._hovered:
             self._hovered = hovered
             self.update()
@@ -444,16 +496,16 @@ class Multiples(QWidget):
         super().leaveEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        cell = self.cell_at(event.position())
-        if cell is not None and event.button() is Qt.MouseButton.LeftButton:
-            self.enlarge_requested.emit(cell.panel.id)
+        area = self.area_at(event.position())
+        if area is not None and event.button() is Qt.MouseButton.LeftButton:
+            self.enlarge_requested.emit(area.panel.id)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1, Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1}
-        if event.key() in steps and self.cells:
+        if event.key() in steps and self.areas:
             self._step(steps[Qt.Key(event.key())])
-        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.cells:
-            self.enlarge_requested.emit(self.cells[self._current].panel.id)
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space) and self.areas:
+            self.enlarge_requested.emit(self.areas[self._current].panel.id)
         elif event.key() == Qt.Key.Key_PageDown:
             self.turn(self.page + 1)
         elif event.key() == Qt.Key.Key_PageUp:
@@ -462,19 +514,19 @@ class Multiples(QWidget):
             super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._current = min(self._current, max(0, len(self.cells) - 1))
+        self._current = min(self._current, max(0, len(self.areas) - 1))
         super().focusInEvent(event)
 
     def _step(self, by: int) -> None:
         place = self._current + by
         if place < 0 and self.page > 0:
             self.turn(self.page - 1)
-            place = len(self.cells) - 1
-        elif place >= len(self.cells) and self.page + 1 < self.num_pages:
+            place = len(self.areas) - 1
+        elif place >= len(self.areas) and self.page + 1 < self.num_pages:
             self.turn(self.page + 1)
             place = 0
-        self._current = max(0, min(place, len(self.cells) - 1))
-        self.setAccessibleDescription(self.cells[self._current].panel.title)
+        self._current = max(0, min(place, len(self.areas) - 1))
+        self.setAccessibleDescription(self.areas[self._current].panel.title)
         self.update()
 
 
@@ -507,13 +559,40 @@ class Pager(QWidget):
         self.on.setEnabled(page + 1 < pages)
 
 
+def _paint_series(
+    painter: QPainter, series: Series, box: QRectF, frame: Frame, markers: MarkerPictures | None
+) -> None:
+    look = Look.of(series)
+    spots = [frame.at(point, point.value, box) for point in series.points]
+    painter.setPen(look.line)
+    painter.drawPolyline(QPolygonF(spots))
+    bars: list[QLineF] = []
+    for point, spot in zip(series.points, spots, strict=True):
+        if point.high > point.low > 0:
+            x, low, high = spot.x(), frame.y_of(point.low, box), frame.y_of(point.high, box)
+            bars.append(QLineF(x, low, x, high))
+            bars.extend(QLineF(x - 3, y, x + 3, y) for y in (low, high))
+    painter.setPen(look.outline)
+    painter.drawLines(bars)
+    picture = markers.picture(series, look) if markers else None
+    for spot in spots:
+        if picture is not None:
+            half = picture.deviceIndependentSize().width() / 2
+            painter.drawPixmap(QPointF(spot.x() - half, spot.y() - half), picture)
+        else:
+            painter.save()
+            painter.translate(spot)
+            painter.scale(MARKER_SCALE, MARKER_SCALE)
+            draw_marker(painter, look)
+            painter.restore()
+
+
 def _value_ticks(frame: Frame, units: Units, height: float, line: int) -> list[tuple[float, str]]:
     """Powers of ten where there is room for their labels, or even steps from 0."""
     if not frame.log:
-        return [
-            (value, _even_label(value, step, units))
-            for value, step in _even_steps(frame.high, height / line / 2)
-        ]
+        steps = _even_steps(frame.high, height / line / 2)
+        largest = steps[-1][0]
+        return [(value, even_label(value, largest, step, units)) for value, step in steps]
     decades = range(math.ceil(frame.low), math.floor(frame.high) + 1)
     every = max(1, math.ceil(1.6 * line * (frame.high - frame.low) / max(1.0, height)))
     return [(float(d), power_of_ten(d, units) if d % every == 0 else "") for d in decades]
@@ -534,12 +613,6 @@ def _even_steps(top: float, count: float) -> list[tuple[float, float]]:
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
     return [(n * step, step) for n in range(int(top / step) + 1)]
-
-
-def _even_label(value: float, step: float, units: Units) -> str:
-    unit, size = unit_of(max(value, step), units)
-    digits = max(0, -math.floor(math.log10(step / size) + 1e-9))
-    return f"{value / size:,.{digits}f} {unit}".rstrip()
 
 
 def _short_count(rows: float) -> str:

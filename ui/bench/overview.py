@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from dataclasses import replace
+from typing import Any
 
-from PySide6.QtCore import QPointF, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPointF,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPainter, QPixmap, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -13,20 +24,19 @@ from PySide6.QtWidgets import (
     QLabel,
     QSizePolicy,
     QSlider,
-    QTableWidget,
-    QTableWidgetItem,
+    QTableView,
     QVBoxLayout,
     QWidget,
 )
 
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results import matrix
-from lamella.core.bench.results.figures import shown_rows
-from lamella.core.bench.results.matrix import Cell, Matrix, matrix_of
+from lamella.core.bench.results.figures import NO_BREAK, shown_rows
+from lamella.core.bench.results.matrix import Cell, Matrix
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.multiples import Multiples, Pager, Panel
+from lamella.ui.bench.multiples import USUAL_LINE, Multiples, Pager, Panel
 from lamella.ui.bench.series import Look, Series, draw_marker
 from lamella.ui.style.sheet import Palette
 
@@ -61,6 +71,7 @@ class SizeSlider(QWidget):
         layout.addWidget(self.slider)
         layout.addWidget(self.label)
         self.slider.valueChanged.connect(self._take)
+        self._say()
 
     @property
     def rows(self) -> int:
@@ -95,13 +106,96 @@ class SizeSlider(QWidget):
             widget.setVisible(len(self.sizes) > 1)
 
 
-class MatrixTable(QTableWidget):
-    """Rivals down, operations across; only cells that say something else than before are written again."""
+Index = QModelIndex | QPersistentModelIndex
+ROOT = QModelIndex()
+
+
+class MatrixModel(QAbstractTableModel):
+    """Rivals down, operations across. Of hundreds of cells only those in sight are written."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.matrix = Matrix(0, "", (), (), {})
+        self._room = 0
+        self.restyle()
+
+    def show_matrix(self, shown: Matrix) -> None:
+        before, self.matrix = self.matrix, shown
+        if (before.rivals, before.columns) != (shown.rivals, shown.columns):
+            self.beginResetModel()
+            self.endResetModel()
+        elif any(shown.cells[place] is not cell for place, cell in before.cells.items()):
+            last = self.index(self.rowCount() - 1, self.columnCount() - 1)
+            self.dataChanged.emit(self.index(0, 0), last)
+
+    def restyle(self, room: int = 0) -> None:
+        """In the look of the theme as it is now; cells are `room` pixels wide."""
+        look = theme.current()
+        self._room = room or self._room
+        self._bold, self._caption = look.tabular_font(bold=True), look.font(theme.TextSize.CAPTION)
+        self._metrics = QFontMetrics(self._bold)
+        self._markers: dict[str, QIcon] = {}
+
+    def rowCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self.matrix.rivals)
+
+    def columnCount(self, parent: Index = ROOT) -> int:
+        return 0 if parent.isValid() else len(self.matrix.columns)
+
+    def cell(self, row: int, column: int) -> Cell:
+        return self.matrix.cells[self.matrix.rivals[row], self.matrix.columns[column]]
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        cell = self.cell(index.row(), index.column())
+        if role == Qt.ItemDataRole.DisplayRole:
+            fits = self._metrics.horizontalAdvance(cell.text) + theme.S <= self._room
+            return cell.text if fits else cell.short_text
+        if role in (Qt.ItemDataRole.ToolTipRole, Qt.ItemDataRole.AccessibleDescriptionRole):
+            return cell.sentence(self.matrix.title)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            return Qt.AlignmentFlag.AlignCenter
+        if role == Qt.ItemDataRole.FontRole and cell.outcome in (matrix.AHEAD, matrix.BEHIND):
+            return self._bold
+        background, text = cell_colors(cell, theme.current().colors)
+        if role == Qt.ItemDataRole.ForegroundRole:
+            return QColor(text)
+        return QColor(background) if role == Qt.ItemDataRole.BackgroundRole and background else None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        across = orientation is Qt.Orientation.Horizontal
+        return self._operation(section, role) if across else self._rival(self.matrix.rivals[section], role)
+
+    def _operation(self, section: int, role: int) -> Any:
+        column = self.matrix.columns[section]
+        if role == Qt.ItemDataRole.FontRole:
+            return self._caption
+        return {Qt.ItemDataRole.DisplayRole: column.title, Qt.ItemDataRole.ToolTipRole: column.about}.get(
+            role
+        )
+
+    def _rival(self, rival: str, role: int) -> Any:
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self.matrix.short_title(rival)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return f"{self.matrix.title} against {entry_named(rival).title}"
+        if role == Qt.ItemDataRole.DecorationRole:
+            if rival not in self._markers:
+                self._markers[rival] = _marker(rival)
+            return self._markers[rival]
+        return None
+
+
+class MatrixTable(QTableView):
+    """As high as its rows, up to four; the others are scrolled to."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Lamella against each rival")
         theme.variant(self, "matrix")
+        self.cells = MatrixModel(self)
+        self.setModel(self.cells)
         self.setTabKeyNavigation(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
@@ -112,98 +206,46 @@ class MatrixTable(QTableWidget):
         self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.horizontalHeader().setTextElideMode(Qt.TextElideMode.ElideRight)
-        self.matrix = Matrix(0, "", (), (), {})
-        self._words: dict[tuple[int, int], tuple[object, ...]] = {}
-        theme.current().changed.connect(self._write_anew)
+        self.cells.modelReset.connect(self._fit)
+        theme.current().changed.connect(self._restyle)
         self._fit()
 
     def show_matrix(self, shown: Matrix) -> None:
-        before, self.matrix = self.matrix, shown
-        if (before.rivals, before.columns) != (shown.rivals, shown.columns):
-            self._write_anew()
-        else:
-            self._write()
+        self.cells.show_matrix(shown)
 
     def cell_texts(self) -> list[list[str]]:
         """As they are shown, a list for each rival."""
-        return [
-            [self.item(row, column).text() for column in range(self.columnCount())]
-            for row in range(self.rowCount())
-        ]
+        model = self.cells
+        columns = range(model.columnCount())
+        return [[model.index(row, at).data() for at in columns] for row in range(model.rowCount())]
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.size().width() != event.oldSize().width():
             self._fit()
 
-    def _write_anew(self) -> None:
-        shown, look = self.matrix, theme.current()
-        self._words = {}
-        self.clear()
-        self.setRowCount(len(shown.rivals))
-        self.setColumnCount(len(shown.columns))
-        for place, column in enumerate(shown.columns):
-            heading = QTableWidgetItem(column.title)
-            heading.setToolTip(column.about)
-            heading.setFont(look.font(theme.TextSize.CAPTION))
-            self.setHorizontalHeaderItem(place, heading)
-        for place, rival in enumerate(shown.rivals):
-            heading = QTableWidgetItem(_marker(rival), shown.short_title(rival))
-            heading.setToolTip(f"{shown.title} against {entry_named(rival).title}")
-            self.setVerticalHeaderItem(place, heading)
-        self._write()
+    def _restyle(self) -> None:
+        self.cells.restyle()
         self._fit()
 
-    def _write(self) -> None:
-        for row, rival in enumerate(self.matrix.rivals):
-            for place, column in enumerate(self.matrix.columns):
-                self._put(row, place, self.matrix.cells[rival, column])
-
-    def _put(self, row: int, place: int, cell: Cell) -> None:
-        tip = cell.sentence(self.matrix.title)
-        shown = cell.text if self._words_fit(cell.text) else cell.short_text
-        words = (shown, tip, cell.outcome)
-        if self._words.get((row, place)) == words:
-            return
-        self._words[row, place] = words
-        look = theme.current()
-        item = QTableWidgetItem(shown)
-        item.setToolTip(tip)
-        item.setTextAlignment(Qt.AlignmentFlag.AlignCenter)
-        background, text = cell_colors(cell, look.colors)
-        item.setForeground(QColor(text))
-        if background:
-            item.setBackground(QColor(background))
-        if cell.outcome in (matrix.AHEAD, matrix.BEHIND):
-            item.setFont(look.tabular_font(bold=True))
-        self.setItem(row, place, item)
-
     def _fit(self) -> None:
-        line = round(ROW_HEIGHT * max(1.0, theme.current().line_height() / 17))
+        line = round(ROW_HEIGHT * max(1.0, theme.current().line_height() / USUAL_LINE))
         self.verticalHeader().setDefaultSectionSize(line)
-        rows = min(MOST_ROWS, self.rowCount())
-        header = self.horizontalHeader().sizeHint().height() if self.columnCount() else 0
-        needed = self.columnCount() * self._least_width() + self.verticalHeader().sizeHint().width()
-        bar = self.horizontalScrollBar().sizeHint().height() if needed > self.width() else 0
-        self.setFixedHeight(header + rows * line + bar + (2 if rows else 0))
-        self.setVisible(rows > 0)
-        self._fit_columns()
-
-    def _fit_columns(self) -> None:
-        count = self.columnCount()
-        if count:
-            room = self.width() - self.verticalHeader().sizeHint().width() - 2
-            for place in range(count):
-                self.setColumnWidth(place, max(self._least_width(), room // count))
-            self._write()
+        rows, count = self.cells.rowCount(), self.cells.columnCount()
+        shown, least = min(MOST_ROWS, rows), self._least_width()
+        across = self.verticalHeader().sizeHint().width() + 2
+        header = self.horizontalHeader().sizeHint().height() if count else 0
+        bar = self.horizontalScrollBar().sizeHint().height() if count * least + across > self.width() else 0
+        self.setFixedHeight(header + shown * line + bar + (2 if shown else 0))
+        self.setVisible(shown > 0)
+        width = max(least, (self.width() - across) // max(1, count))
+        self.cells.restyle(width)
+        for place in range(count):
+            self.setColumnWidth(place, width)
 
     def _least_width(self) -> int:
         metrics = QFontMetrics(theme.current().tabular_font(bold=True))
         return metrics.horizontalAdvance(LONGEST_RATIO) + theme.M
-
-    def _words_fit(self, text: str) -> bool:
-        metrics = QFontMetrics(theme.current().tabular_font(bold=True))
-        return metrics.horizontalAdvance(text) + theme.S <= self.columnWidth(0)
 
     def sizeHint(self) -> QSize:
         return QSize(400, self.height())
@@ -237,7 +279,7 @@ def _marker(system: str) -> QIcon:
 
 
 class Overview(QWidget):
-    """`enlarge_requested` has the id of the plot that was clicked, `figures_requested` wants all figures."""
+    """`enlarge_requested` has the id of the plot that was clicked."""
 
     enlarge_requested = Signal(str)
 
@@ -248,19 +290,30 @@ class Overview(QWidget):
         self.matrix, self.source = MatrixTable(), Caption()
         self._results: BenchmarkResults | None = None
         self._display = Display("")
+        self._choice: tuple[object, ...] = ()
         self._low = False
         self._build()
 
     def show_results(
-        self, results: BenchmarkResults, display: Display, panels: Sequence[Panel], log: bool, source: str
+        self,
+        results: BenchmarkResults,
+        display: Display,
+        panels: Sequence[Panel],
+        hidden: Set[str],
+        log: bool,
+        source: str,
     ) -> None:
-        """`panels` are the plots, without what the legend has off; `source` is of the published lines."""
+        """`panels` are the plots with all lines, `hidden` the labels that the legend has off; `source` is of
+        the published lines."""
         if self._results is not results:
             self.sizes_slider.follow()
+        choice = (id(results), replace(display, operation=""), frozenset(hidden))
+        if choice != self._choice:
+            self._choice = choice
             self.multiples.frames.clear()
         self._results, self._display = results, display
         self.multiples.frames.sizes = results.sizes
-        self.multiples.show_panels(panels, log)
+        self.multiples.show_panels([panel.without(hidden) for panel in panels], log)
         self.source.tell(source)
         self.set_low(self._low)
         self.sizes_slider.show_sizes(results.tally.rows)
@@ -277,9 +330,7 @@ class Overview(QWidget):
         if results is None:
             return
         self.multiples.mark(self.sizes_slider.rows, results.rows_under_way)
-        shown = matrix_of(
-            results.workload,
-            results.tally,
+        shown = results.matrices.matrix(
             self.sizes_slider.rows,
             self._display.statistic,
             self._display.samples,
@@ -287,7 +338,7 @@ class Overview(QWidget):
             results.unsupported,
         )
         self.matrix.show_matrix(shown)
-        self.verdict.tell(shown.verdict or _nothing(results))
+        self.verdict.tell(shown.verdict.replace(" ×", f"{NO_BREAK}×") or _nothing(results))
 
     def _build(self) -> None:
         theme.variant(self.verdict, "verdict")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -51,3 +52,10 @@ def power_of_ten(power: int, units: Units) -> str:
 def unit_of(value: float, units: Units) -> tuple[str, float]:
     """The largest unit that leaves the value at least 1, or else the smallest."""
     return next((pair for pair in units if value >= pair[1] * 0.999), units[-1])
+
+
+def even_label(value: float, largest: float, step: float, units: Units) -> str:
+    """Of an even axis: in the unit of its `largest` value, with the digits that tell two steps apart."""
+    unit, size = unit_of(largest, units)
+    digits = max(0, -math.floor(math.log10(step / size) + 1e-9))
+    return f"{value / size:,.{digits}f} {unit}".rstrip()

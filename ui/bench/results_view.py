@@ -99,7 +99,7 @@ class ResultsView(QWidget):
         began = perf_counter()
         self.display.set_results(results)
         self._draw_upper(results)
-        self._draw_lower(results)
+        self._draw_sentences(results)
         spent = round(1000 * SHARE_OF_TIME * (perf_counter() - began))
         self._redraw.setInterval(max(REDRAW_MILLISECONDS, spent))
 
@@ -141,10 +141,9 @@ class ResultsView(QWidget):
         live = [one for one in series.values() if not one.published]
         together = PublishedSeries("", PUBLISHED, True, "", "", ())
         self.legend.show_series([*live, together] if published_here else live)
-        shown = [panel.without(self.legend.hidden) for panel in drawn]
         about = f"{results.workload.title}: {results.workload.about}"
         source = f"{about} {self._published(results)}" if published_here else about
-        self.overview.show_results(results, self.display.display, shown, log, source)
+        self.overview.show_results(results, self.display.display, drawn, self.legend.hidden, log, source)
 
     def _enlarge(self, panel: str) -> None:
         results = self._results
@@ -154,13 +153,15 @@ class ResultsView(QWidget):
         operation, quantity = (resizing, DISK) if panel == DISK.field else (panel, TIME)
         self.display.enlarge(operation, quantity)
 
-    def _draw_lower(self, results: BenchmarkResults) -> None:
-        told = results.ratios(self.display.display, self.display.by_operation)
-        self.table.show_findings(findings(results.failures, told, results.unsupported))
+    def _draw_sentences(self, results: BenchmarkResults) -> None:
+        self.display.set_exportable(not results.empty)
+        if self._pages.currentWidget() is not self._sentences:
+            return
+        ratios = results.ratios(self.display.display, self.display.by_operation)
+        self.table.show_findings(findings(results.failures, ratios, results.unsupported))
         self.empty.setVisible(not self.table.rowCount())
         self.empty.setText(self._empty if results.empty else "No two systems have answered yet.")
         self.table.setVisible(bool(self.table.rowCount()))
-        self.display.set_exportable(not results.empty)
 
     def _source(self, results: BenchmarkResults) -> str:
         """Of the dashed lines and bars; empty when there are none."""

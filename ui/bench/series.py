@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from zlib import crc32
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 
 from lamella.core.bench.registry import ENTRIES, entry_named
+from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.published import PublishedLine
-from lamella.core.bench.results.records import STATISTICS, Summary, spread
+from lamella.core.bench.results.records import STATISTICS, Summary, Tally, spread
 from lamella.ui import theme
 from lamella.ui.bench.quantities import Quantity
 from lamella.ui.style.sheet import Palette
@@ -50,6 +51,17 @@ class SeriesPoint:
 
 
 @dataclass(frozen=True)
+class Extent:
+    """From the least to the most rows, and from the lowest to the highest value with spread; both 0 where no
+    value is above 0."""
+
+    first: int
+    last: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Series:
     """One line of the plot, or one system's bars. Of several lines of one system, `variant` is the number."""
 
@@ -60,6 +72,15 @@ class Series:
     note: str
     points: tuple[SeriesPoint, ...]
     variant: int = 0
+
+    @cached_property
+    def extent(self) -> Extent | None:
+        """None without points."""
+        rows = [point.rows for point in self.points]
+        values = [v for p in self.points for v in (p.low, p.value, p.high) if v and v > 0]
+        return (
+            Extent(min(rows), max(rows), min(values, default=0.0), max(values, default=0.0)) if rows else None
+        )
 
     def color(self, palette: Palette) -> str:
         return palette.plot[place_of(self.system) % len(palette.plot)]
@@ -181,6 +202,15 @@ def point_text(point: SeriesPoint, quantity: Quantity) -> str:
     return f"{quantity.exact(point.value)} ({counted}{spread})"
 
 
+def hover_text(series: Series, point: SeriesPoint, quantity: Quantity, title: str = "") -> str:
+    """What a point says when hovered over: system, size, value, samples, spread and source. `title` is the
+    plot's, where there are several."""
+    value = point_text(point, quantity)
+    lines = [f"{series.label}, {shown_rows(point.rows)}", f"{title}: {value}" if title else value]
+    lines += [point.remark, series.note, f"Source: {series.source}"]
+    return "\n".join(filter(None, lines))
+
+
 def place_of(system: str) -> int:
     """The system's place among all; somebody's own, and those that were only ever published, come after."""
     known = [*FIRST, *(name for name in ENTRIES if name not in FIRST)]
@@ -190,6 +220,36 @@ def place_of(system: str) -> int:
 def live_series(backend: str, by_rows: dict[int, Summary], statistic: str) -> Series:
     points = (_live_point(rows, summary, statistic) for rows, summary in sorted(by_rows.items()))
     return Series(backend, entry_named(backend).title, False, "measured here", "", tuple(points))
+
+
+class LiveLines:
+    """The lines of one benchmark's own samples. One is made anew only after samples of its system and
+    operation, and is the same object until then."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._known: dict[tuple[str, str, str, str | None, str], tuple[tuple[int, bool], Series]] = {}
+
+    def lines(self, operation: str, quantity: str, samples: str | None, statistic: str) -> list[Series]:
+        """Of every system that did the operation, in the table's order. `quantity` is a field of a record,
+        `samples` a key of `records.SAMPLES`."""
+        systems = in_order(self._tally.systems(operation))
+        made = (self._line(operation, system, quantity, samples, statistic) for system in systems)
+        return [line for line in made if line.points]
+
+    def _line(
+        self, operation: str, system: str, quantity: str, samples: str | None, statistic: str
+    ) -> Series:
+        key, revision = (
+            (operation, system, quantity, samples, statistic),
+            self._tally.revision(operation, system),
+        )
+        known = self._known.get(key)
+        if known is not None and known[0] == revision:
+            return known[1]
+        made = live_series(system, self._tally.line(operation, system, quantity, samples), statistic)
+        self._known[key] = (revision, made)
+        return made
 
 
 def published_series(line: PublishedLine) -> Series:

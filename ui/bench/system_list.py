@@ -7,15 +7,17 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from PySide6.QtCore import QEvent, QObject, Signal
+from PySide6.QtCore import QEvent, QObject, QSignalBlocker, QSize, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QCheckBox,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
     QLineEdit,
     QPushButton,
     QToolButton,
+    QTreeWidget,
+    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -32,23 +34,27 @@ from lamella.ui.tasks import Handle, Tasks
 ASKING = "is being asked how it is configured …"
 
 
-class SystemRow(QWidget):
+COPY, COPIED = "Copy install command", "Copied"
+NAME, VERSION = 0, 1
+"""Columns of the list."""
+
+
+class SystemRow(QTreeWidgetItem):
     """Off where the system takes no part in the workload, or cannot run here."""
 
-    toggled = Signal()
-
-    def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self, entry: Entry, heading: QTreeWidgetItem) -> None:
+        super().__init__(heading, [entry.title, ""])
         self.entry = entry
-        self.box = QCheckBox(entry.title)
-        self.version, self.copy = QLabel(), QToolButton()
-        self._missing, self._part, self._told = "", "", ""
-        self._build()
-        self._tell()
+        self.version = ""
+        self._missing, self._part, self._description = "", "", ""
+        self.setTextAlignment(VERSION, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.setFont(VERSION, theme.current().font(theme.TextSize.CAPTION))
+        self.set_ticked(False)
+        self.show_state()
 
     @property
     def is_selected(self) -> bool:
-        return self.box.isChecked() and self.ready
+        return self.checkState(NAME) is Qt.CheckState.Checked and self.ready
 
     @property
     def takes_part(self) -> bool:
@@ -59,59 +65,93 @@ class SystemRow(QWidget):
         """Whether it can be ticked, also while a benchmark runs and all choices are off."""
         return not (self._missing or self._part)
 
+    def set_ticked(self, ticked: bool) -> None:
+        self.setCheckState(NAME, Qt.CheckState.Checked if ticked else Qt.CheckState.Unchecked)
+
     def set_part(self, reason: str) -> None:
         """Why it takes no part in what is measured; empty when it does."""
         self._part = reason
-        self._tell()
+        self.show_state()
 
     def set_missing(self, missing: str) -> None:
         """Why it cannot run here, with the command that mends it; empty when it can."""
         self._missing = missing
-        self._tell()
+        self.show_state()
 
     def set_version(self, version: str) -> None:
-        self.version.setText(version)
+        self.version = version
+        self.show_state()
 
     def set_description(self, version: str, description: str) -> None:
         """What it says of itself; empty while it was not asked."""
-        self._told = f"{version}: {description}" if version else description
-        if version and not self.version.text():
-            self.version.setText(version)
-        self._tell()
+        self._description = f"{version}: {description}" if version else description
+        self.version = self.version or version
+        self.show_state()
 
     @property
     def command(self) -> str:
         """What to type so that it can run; empty where nothing is missing."""
-        return self._missing.partition("Run: ")[2]
+        return "" if self._part else self._missing.partition("Run: ")[2]
 
-    def _tell(self) -> None:
-        self.box.setEnabled(self.ready)
-        self.copy.setVisible(bool(self.command) and not self._part)
-        self.version.setVisible(not self.copy.isVisibleTo(self))
-        reason = self._part or self._missing
-        tip = reason or f"{self.entry.title} {self._told or ASKING}"
-        for widget in (self, self.box):
-            widget.setToolTip(tip)
-        self.box.setAccessibleDescription(tip)
+    def copy_command(self) -> None:
+        if self.command:
+            QGuiApplication.clipboard().setText(self.command)
+            self.setText(VERSION, COPIED)
 
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self.command)
-        self.copy.setText("Copied")
+    def show_state(self) -> None:
+        """In the colours of the theme as it is now."""
+        look = theme.current()
+        on, kept = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable, Qt.ItemFlag.ItemIsUserCheckable
+        self.setFlags(on | kept if self.ready else on)
+        self.setForeground(NAME, look.color("text" if self.ready else "muted"))
+        self.setForeground(VERSION, look.color("accent" if self.command else "muted"))
+        self.setText(VERSION, COPY if self.command else self.version)
+        tip = self._part or self._missing or f"{self.entry.title} {self._description or ASKING}"
+        self.setToolTip(NAME, tip)
+        self.setToolTip(VERSION, "Copies the command that installs it" if self.command else tip)
+        self.setData(NAME, Qt.ItemDataRole.AccessibleDescriptionRole, tip)
 
-    def _build(self) -> None:
-        theme.variant(self.version, "caption")
-        theme.variant(self.copy, "chip")
-        self.copy.setText("Copy install command")
-        self.copy.setToolTip("Copies the command that installs it")
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(theme.S)
-        layout.addWidget(self.box)
-        layout.addStretch(1)
-        layout.addWidget(self.version)
-        layout.addWidget(self.copy)
-        self.box.toggled.connect(self.toggled)
-        self.copy.clicked.connect(self._copy)
+
+class SystemTree(QTreeWidget):
+    """Systems under headings. Enter, or a click on it, copies the command that installs one."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName("Systems of the benchmark")
+        self.setColumnCount(2)
+        self.setHeaderHidden(True)
+        self.setRootIsDecorated(False)
+        self.setItemsExpandable(False)
+        self.setIndentation(0)
+        self.setUniformRowHeights(True)
+        self.setMouseTracking(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollMode(QTreeWidget.ScrollMode.ScrollPerPixel)
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(VERSION, QHeaderView.ResizeMode.ResizeToContents)
+        self.itemClicked.connect(lambda item, column: self._copy(item) if column == VERSION else None)
+        self.itemActivated.connect(lambda item, column: self._copy(item))
+
+    def _copy(self, item: QTreeWidgetItem) -> None:
+        if isinstance(item, SystemRow):
+            item.copy_command()
+
+    def heading(self, title: str) -> QTreeWidgetItem:
+        item = QTreeWidgetItem(self, [title])
+        item.setFlags(Qt.ItemFlag.ItemIsEnabled)
+        item.setFirstColumnSpanned(True)
+        item.setExpanded(True)
+        return item
+
+    def sizeHint(self) -> QSize:
+        """All rows, which scroll where the screen is low."""
+        lines = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
+        count = sum(1 + sum(not item.child(n).isHidden() for n in range(item.childCount()))
+                    for item in lines if not item.isHidden())  # fmt: skip
+        room = self.sizeHintForColumn(NAME) + self.sizeHintForColumn(VERSION) + theme.XL
+        return QSize(room, max(1, count) * max(1, self.sizeHintForRow(0)) + 2 * self.frameWidth())
 
 
 GROUPS = {
@@ -226,9 +266,6 @@ class Asking(QObject):
             self.failed.emit(error)
 
 
-INDENT = theme.XL
-
-
 class ServerField(QWidget):
     """`changed` follows another address, once it is typed."""
 
@@ -238,10 +275,10 @@ class ServerField(QWidget):
         super().__init__(parent)
         self.uri = QLineEdit(accessibleName="Address of the MongoDB server")
         self._before = ""
-        label = QLabel("at")
+        label = QLabel("MongoDB at")
         theme.variant(label, "caption")
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(INDENT, 0, 0, 0)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
         layout.addWidget(label)
         layout.addWidget(self.uri, 1)
@@ -277,11 +314,10 @@ class SystemList(QWidget):
         self._other: Interpreter | None = None
         self.find = QLineEdit(placeholderText="Find a system", accessibleName="Find a system")
         self.all, self.none = QPushButton("All that are ready"), QPushButton("None")
-        self.server = ServerField()
+        self.tree, self.server = SystemTree(), ServerField()
         self.asking = Asking(tasks, self)
         self.rows: dict[str, SystemRow] = {}
-        self._headings: dict[str, QLabel] = {}
-        self._groups = grouped()
+        self._headings: list[QTreeWidgetItem] = []
         self._nothing = QLabel("No system is called like that.")
         self._build()
         self._look_up()
@@ -290,44 +326,54 @@ class SystemList(QWidget):
     def selection(self) -> tuple[str, ...]:
         return tuple(name for name, row in self.rows.items() if row.is_selected)
 
+    @property
+    def ready(self) -> tuple[str, ...]:
+        """All that can be ticked."""
+        return tuple(name for name, row in self.rows.items() if row.ready)
+
     def choose(self, names: Collection[str]) -> None:
         """Tick exactly these, where they can be ticked."""
-        for name, row in self.rows.items():
-            row.box.blockSignals(True)
-            row.box.setChecked(name in names and row.ready)
-            row.box.blockSignals(False)
+        with QSignalBlocker(self.tree):
+            for name, row in self.rows.items():
+                row.set_ticked(name in names and row.ready)
         self.changed.emit()
 
     def set_workloads(self, workloads: Sequence[Workload]) -> None:
         """Turn off who takes no part in any of them."""
         self._workloads = tuple(workloads)
         self.asking.set_families(workload.family for workload in workloads)
-        self._tell_parts()
+        self._show_parts()
 
     def set_interpreter(self, other: Interpreter | None) -> None:
         """Turn off who cannot be run in another Python; None for this one."""
         self._other = other
-        for row in self.rows.values():
-            row.set_missing("" if other else row.entry.missing)
-        self._tell_parts()
+        with QSignalBlocker(self.tree):
+            for row in self.rows.values():
+                row.set_missing("" if other else row.entry.missing)
+        self._show_parts()
 
-    def _tell_parts(self) -> None:
-        for row in self.rows.values():
-            row.set_part(no_part(row.entry, self._workloads, self._other))
+    def _show_parts(self) -> None:
+        with QSignalBlocker(self.tree):
+            for row in self.rows.values():
+                row.set_part(no_part(row.entry, self._workloads, self._other))
         self._show_matches()
         self.changed.emit()
 
-    def _take(self, told: Introduction) -> None:
-        row = self.rows.get(told.backend)
-        if row is not None:
-            row.set_description(told.version, told.description)
+    def _take(self, introduction: Introduction) -> None:
+        row = self.rows.get(introduction.backend)
+        if row is None:
+            return
+        with QSignalBlocker(self.tree):
+            row.set_description(introduction.version, introduction.description)
             if self._other is None:
-                row.set_missing(told.problem)
-                self.changed.emit()
+                row.set_missing(introduction.problem)
+        if self._other is None:
+            self.changed.emit()
 
     def _show_failure(self, error: Exception) -> None:
-        for row in self.rows.values():
-            row.set_description("", str(error))
+        with QSignalBlocker(self.tree):
+            for row in self.rows.values():
+                row.set_description("", str(error))
 
     def _look_up(self) -> None:
         """What is installed, off this thread."""
@@ -335,8 +381,10 @@ class SystemList(QWidget):
         self._tasks.read(lambda job: installed_versions(entries), self._show_versions, owner=self, quiet=True)
 
     def _show_versions(self, versions: dict[str, str]) -> None:
-        for name, found in versions.items():
-            self.rows[name].set_version(found)
+        with QSignalBlocker(self.tree):
+            for name, found in versions.items():
+                self.rows[name].set_version(found)
+        self.tree.updateGeometry()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Enter, QEvent.Type.FocusIn) and self.isEnabled():
@@ -351,19 +399,17 @@ class SystemList(QWidget):
         layout.setSpacing(theme.XS)
         layout.addWidget(self.find)
         layout.addLayout(self._buttons())
-        for title, entries in self._groups.items():
-            heading = QLabel(title)
-            theme.variant(heading, "caption")
-            heading.setContentsMargins(0, theme.S, 0, 0)
-            self._headings[title] = heading
-            layout.addWidget(heading)
+        for title, entries in grouped().items():
+            heading = self.tree.heading(title)
+            self._headings.append(heading)
             for entry in entries:
-                layout.addWidget(self._row(entry))
-                if entry.id == WITH_SERVER:
-                    layout.addWidget(self.server)
+                row = self.rows[entry.id] = SystemRow(entry, heading)
+                row.set_missing(entry.missing)
         theme.variant(self._nothing, "muted")
-        layout.addWidget(self._nothing)
+        for widget in (self.tree, self._nothing, self.server):
+            layout.addWidget(widget)
         self._nothing.hide()
+        self._restyle()
         self._connect()
         self.choose(FIRST_CHOICE)
 
@@ -372,10 +418,14 @@ class SystemList(QWidget):
         for button in self.find.findChildren(QToolButton):
             button.setAccessibleName("Show all systems")
         self.find.textChanged.connect(self._show_matches)
-        self.all.clicked.connect(lambda: self.choose([name for name, row in self.rows.items() if row.ready]))
+        self.all.clicked.connect(lambda: self.choose(self.ready))
         self.none.clicked.connect(lambda: self.choose(()))
+        self.tree.itemChanged.connect(lambda item, column: self.changed.emit())
+        for widget in (self.tree, self.tree.viewport()):
+            widget.installEventFilter(self)
         self.asking.heard.connect(self._take)
         self.asking.failed.connect(self._show_failure)
+        theme.current().changed.connect(self._restyle)
 
     def _buttons(self) -> QHBoxLayout:
         buttons = QHBoxLayout()
@@ -386,23 +436,26 @@ class SystemList(QWidget):
         buttons.addStretch(1)
         return buttons
 
-    def _row(self, entry: Entry) -> SystemRow:
-        row = self.rows[entry.id] = SystemRow(entry)
-        row.set_missing(entry.missing)
-        row.toggled.connect(self.changed)
-        for widget in (row, row.box):
-            widget.installEventFilter(self)
-        return row
+    def _restyle(self) -> None:
+        look = theme.current()
+        with QSignalBlocker(self.tree):
+            for heading in self._headings:
+                heading.setForeground(NAME, look.color("muted"))
+                heading.setFont(NAME, look.font(theme.TextSize.CAPTION))
+            for row in self.rows.values():
+                row.setFont(VERSION, look.font(theme.TextSize.CAPTION))
+                row.show_state()
 
     def _show_matches(self) -> None:
         wanted = self.find.text().strip().casefold()
-        found = 0
-        for title, entries in self._groups.items():
-            shown = [entry for entry in entries if wanted in f"{entry.title} {entry.id}".casefold()]
-            found += len(shown)
-            self._headings[title].setVisible(bool(shown))
-            for entry in entries:
-                self.rows[entry.id].setVisible(entry in shown)
-                if entry.id == WITH_SERVER:
-                    self.server.setVisible(entry in shown and self.rows[entry.id].takes_part)
-        self._nothing.setVisible(not found)
+        for heading in self._headings:
+            rows = [heading.child(place) for place in range(heading.childCount())]
+            for row in rows:
+                row.setHidden(wanted not in f"{row.entry.title} {row.entry.id}".casefold())
+            heading.setHidden(all(row.isHidden() for row in rows))
+        server = self.rows.get(WITH_SERVER)
+        self.server.setVisible(server is not None and server.takes_part and not server.isHidden())
+        nothing = all(heading.isHidden() for heading in self._headings)
+        self._nothing.setVisible(nothing)
+        self.tree.setVisible(not nothing)
+        self.tree.updateGeometry()

@@ -26,6 +26,12 @@ def in_order(backends: Iterable[str]) -> list[str]:
     return sorted(set(backends), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
+def short_titles(titles: Sequence[str]) -> list[str]:
+    """Without configurations, in brackets, where that leaves no two of the same name."""
+    short = [title.partition(" (")[0] for title in titles]
+    return [name if short.count(name) == 1 else title for name, title in zip(short, titles, strict=True)]
+
+
 def shown_seconds(seconds: float) -> str:
     """Three significant digits with a unit: "1.93 ms"."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):

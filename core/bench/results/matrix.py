@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from lamella.core.bench.engine.protocol import Failure, Unsupported
 from lamella.core.bench.registry import entry_named, family_of
@@ -14,12 +16,13 @@ from lamella.core.bench.results.figures import (
     EQUAL_WITHIN,
     ReportTable,
     in_order,
+    short_titles,
     shown_bytes,
     shown_factor,
     shown_rows,
     shown_seconds,
 )
-from lamella.core.bench.results.records import AGAIN, STATISTICS, Point, Summary, Tally, spread
+from lamella.core.bench.results.records import AGAIN, STATISTICS, Summary, Tally, spread
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import QuestionCycle
 
@@ -40,6 +43,9 @@ class Column:
 
     operation: Operation
     field: str = "seconds"
+
+    def __hash__(self) -> int:
+        return hash((self.operation.id, self.field))
 
     @property
     def title(self) -> str:
@@ -147,9 +153,12 @@ class Matrix:
 
     def short_title(self, system: str) -> str:
         """Without its configuration, where that leaves no two systems of the same name."""
-        short = [entry_named(name).title.partition(" (")[0] for name in (self.subject, *self.rivals)]
-        own = entry_named(system).title
-        return own.partition(" (")[0] if short.count(own.partition(" (")[0]) == 1 else own
+        return self._short_titles[system]
+
+    @cached_property
+    def _short_titles(self) -> dict[str, str]:
+        names = (self.subject, *self.rivals)
+        return dict(zip(names, short_titles([entry_named(name).title for name in names]), strict=True))
 
     def _rest(self, nearest: list[Cell]) -> list[str]:
         level = sum(cell.outcome in (LEVEL, UNSURE) for cell in nearest if cell.column.field != DISK)
@@ -192,9 +201,72 @@ def _factor(cell: Cell) -> float:
     return cell.factor
 
 
+def asks_questions(workload: Workload) -> bool:
+    """Whether a question's first call and those after it are told apart."""
+    return issubclass(family_of(workload).cycle, QuestionCycle)
+
+
 def usual_samples(workload: Workload) -> str | None:
-    """A question's first call and those after it are two things: of these, the calls after it."""
-    return AGAIN if issubclass(family_of(workload).cycle, QuestionCycle) else None
+    """Of questions, the calls after the first one: that is another thing."""
+    return AGAIN if asks_questions(workload) else None
+
+
+class Matrices:
+    """The matrices of one benchmark. A cell stays the same object while samples of neither side come, so that
+    whoever draws it knows without looking."""
+
+    def __init__(self, workload: Workload, tally: Tally) -> None:
+        self._workload, self._tally = workload, tally
+        self._cells: dict[tuple[str, Column], tuple[_Pair, Cell]] = {}
+
+    def matrix(
+        self,
+        rows: int,
+        statistic: str = "median",
+        samples: str | None = None,
+        failures: Iterable[Failure] = (),
+        unsupported: Iterable[Unsupported] = (),
+    ) -> Matrix:
+        """At one size. `samples` is a key of `records.SAMPLES`."""
+        lost = _reasons(failures, unsupported, rows)
+        measured = [name for name in in_order(self._tally.systems_at(rows)) if self._has(name, rows, samples)]
+        if not measured:
+            return Matrix(rows, "", (), (), {})
+        systems = in_order({*measured, *(system for system, _ in lost)})
+        subject = systems[0] if systems[0] in measured else measured[0]
+        columns = self._columns()
+        rivals = tuple(name for name in systems if name != subject)
+        cells = {}
+        for column in columns:
+            own = self._summary(column, subject, rows, samples)
+            for rival in rivals:
+                other = self._summary(column, rival, rows, samples)
+                reasons = (lost.get((name, column.operation.id)) for name in (subject, rival))
+                pair = _Pair(rows, subject, statistic, own, other, *reasons)
+                cells[rival, column] = self._cell(column, rival, pair)
+        return Matrix(rows, subject, rivals, columns, cells)
+
+    def _has(self, system: str, rows: int, samples: str | None) -> bool:
+        points = ((operation, system, rows) for operation in self._tally.operations)
+        return any(self._tally.summary(point, "seconds", samples) for point in points)
+
+    def _summary(self, column: Column, system: str, rows: int, samples: str | None) -> Summary | None:
+        chosen = None if column.field == DISK else samples
+        return self._tally.summary((column.operation.id, system, rows), column.field, chosen)
+
+    def _columns(self) -> tuple[Column, ...]:
+        """Of what was measured, and the size after the first operation that changes it."""
+        measured = [one for one in self._workload.operations if one.id in self._tally.operations]
+        resizing = next((one for one in measured if one.resizes), None)
+        return (*map(Column, measured), *([Column(resizing, DISK)] if resizing else []))
+
+    def _cell(self, column: Column, rival: str, pair: _Pair) -> Cell:
+        known = self._cells.get((rival, column))
+        if known is not None and known[0].same_as(pair):
+            return known[1]
+        made = pair.cell(column, rival)
+        self._cells[rival, column] = (pair, made)
+        return made
 
 
 def matrix_of(
@@ -206,62 +278,50 @@ def matrix_of(
     failures: Iterable[Failure] = (),
     unsupported: Iterable[Unsupported] = (),
 ) -> Matrix:
-    """At one size. `samples` is a key of `records.SAMPLES`."""
-    times, sizes = tally.summaries("seconds", samples), tally.summaries(DISK)
-    lost = _reasons(failures, unsupported, rows)
-    systems = in_order({b for _, b, r in times if r == rows} | {b for b, _ in lost})
-    measured = [name for name in systems if any(b == name and r == rows for _, b, r in times)]
-    if not measured:
-        return Matrix(rows, "", (), (), {})
-    subject = systems[0] if systems[0] in measured else measured[0]
-    columns = _columns(workload, tally)
-    rivals = tuple(name for name in systems if name != subject)
-    cells = {
-        (rival, column): _cell(column, rows, subject, rival, sizes if column.field == DISK else times,
-                               statistic, lost)
-        for rival in rivals
-        for column in columns
-    }  # fmt: skip
-    return Matrix(rows, subject, rivals, columns, cells)
+    """One matrix alone, as `Matrices.matrix`."""
+    return Matrices(workload, tally).matrix(rows, statistic, samples, failures, unsupported)
 
 
-def _columns(workload: Workload, tally: Tally) -> tuple[Column, ...]:
-    """Of what was measured, and the size after the first operation that changes it."""
-    measured = [one for one in workload.operations if one.id in tally.operations]
-    resizing = next((one for one in measured if one.resizes), None)
-    return (*map(Column, measured), *([Column(resizing, DISK)] if resizing else []))
+class _Pair(NamedTuple):
+    """What a cell is made of; `own_loss` and `loss` are outcomes with their notes."""
+
+    rows: int
+    subject: str
+    statistic: str
+    own: Summary | None
+    other: Summary | None
+    own_loss: tuple[str, str] | None
+    loss: tuple[str, str] | None
+
+    def same_as(self, pair: _Pair) -> bool:
+        """Without a look at the samples: a tally's summaries are the same objects until there are more."""
+        return self.own is pair.own and self.other is pair.other and (
+            (self.rows, self.subject, self.statistic, self.own_loss, self.loss)
+            == (pair.rows, pair.subject, pair.statistic, pair.own_loss, pair.loss)
+        )  # fmt: skip
+
+    def cell(self, column: Column, rival: str) -> Cell:
+        own, other = self.own, self.other
+        values = [STATISTICS[self.statistic](one) if one else 0.0 for one in (own, other)]
+        if own is not None and other is not None and all(values):
+            outcome = _outcome(own, other, self.statistic, values[1] / values[0])
+            return Cell(column, rival, outcome, values[0], values[1])
+        outcome, note = (self.loss if other is None else self.own_loss) or (ABSENT, "")
+        if note and other is not None:
+            note = f"{entry_named(self.subject).title}, {note}"
+        return Cell(column, rival, outcome, note=note)
 
 
 def _reasons(
     failures: Iterable[Failure], unsupported: Iterable[Unsupported], rows: int
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """By system and operation: the outcome and its note."""
-    told = {(one.backend, one.step): (ABSENT, f"cannot: {one.reason}") for one in unsupported}
-    return told | {
+    reasons = {(one.backend, one.step): (ABSENT, f"cannot: {one.reason}") for one in unsupported}
+    return reasons | {
         (one.backend, one.operation): (FAILED, f"{one.kind}: {one.message}")
         for one in failures
         if one.rows == rows
     }
-
-
-def _cell(
-    column: Column,
-    rows: int,
-    subject: str,
-    rival: str,
-    points: Mapping[Point, Summary],
-    statistic: str,
-    lost: Mapping[tuple[str, str], tuple[str, str]],
-) -> Cell:
-    operation = column.operation.id
-    own, other = points.get((operation, subject, rows)), points.get((operation, rival, rows))
-    values = [STATISTICS[statistic](one) if one else 0.0 for one in (own, other)]
-    if own is None or other is None or not all(values):
-        at_fault = rival if other is None else subject
-        outcome, note = lost.get((at_fault, operation), (ABSENT, ""))
-        return Cell(column, rival, outcome, note=f"{entry_named(at_fault).title}, {note}" if note and
-                    at_fault == subject else note)  # fmt: skip
-    return Cell(column, rival, _outcome(own, other, statistic, values[1] / values[0]), values[0], values[1])
 
 
 def _outcome(own: Summary, other: Summary, statistic: str, factor: float) -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -75,7 +75,7 @@ class Record:
     def from_dict(cls, item: dict[str, Any]) -> Record:
         """Raises BadData unless `item` has exactly the fields of a record; latencies and figures may be left
         out."""
-        names = {field.name for field in fields(cls)}
+        names = {each.name for each in fields(cls)}
         if not isinstance(item, dict):
             raise BadData("A benchmark record must be a JSON object", f"It is {item!r}")
         if wrong := _wrong_fields(names, set(item) | {"latencies", "figures"}):
@@ -320,48 +320,92 @@ these are all of them."""
 
 
 class Tally:
-    """Holds the records of one workload. A redraw asks again and again, and most points stay as they were."""
+    """Holds the records of one workload. A redraw wants the same again and again, and most points stay as
+    they were: a summary is made once for the samples that it is of."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._of_points: dict[Point, list[Record]] = {}
+        self._of_operations: dict[str, list[Point]] = {}
+        self._lines: dict[tuple[str, str], _Line] = {}
+        self._doers: dict[str, dict[str, None]] = {}
+        self._systems: dict[int, dict[str, None]] = {}
         self._calls: dict[str, set[bool]] = {}
         self._known: dict[_Key, tuple[int, Summary | None]] = {}
         for record in records:
             self.take(record)
 
     def take(self, record: Record) -> None:
-        self._of_points.setdefault((record.operation, record.backend, record.rows), []).append(record)
-        self._calls.setdefault(record.operation, set()).add(record.many_calls)
+        operation, system, rows = point = (record.operation, record.backend, record.rows)
+        if point not in self._of_points:
+            self._of_points[point] = []
+            self._of_operations.setdefault(operation, []).append(point)
+            self._doers.setdefault(operation, {})[system] = None
+            self._systems.setdefault(rows, {})[system] = None
+            self._lines.setdefault((operation, system), _Line()).points.append(point)
+        self._of_points[point].append(record)
+        self._lines[operation, system].num_records += 1
+        self._calls.setdefault(operation, set()).add(record.many_calls)
 
     @property
     def rows(self) -> list[int]:
         """The sizes, ascending."""
-        return sorted({rows for _, _, rows in self._of_points})
+        return sorted(self._systems)
 
     @property
-    def operations(self) -> set[str]:
-        return {operation for operation, _, _ in self._of_points}
+    def operations(self) -> Set[str]:
+        return self._of_operations.keys()
+
+    def systems(self, operation: str) -> list[str]:
+        """Those that did it at any size."""
+        return list(self._doers.get(operation, ()))
+
+    def systems_at(self, rows: int) -> list[str]:
+        """Those that did anything at this size."""
+        return list(self._systems.get(rows, ()))
+
+    def revision(self, operation: str, system: str) -> tuple[int, bool]:
+        """Another one whenever a summary of the two may be another."""
+        line = self._lines.get((operation, system))
+        return line.num_records if line else 0, self._is_repeated(operation)
+
+    def line(
+        self, operation: str, system: str, quantity: str = "seconds", samples: str | None = None
+    ) -> dict[int, Summary]:
+        """By the number of rows, as `summaries`."""
+        line = self._lines.get((operation, system), _Line())
+        found = ((point[2], self.summary(point, quantity, samples)) for point in line.points)
+        return {rows: summary for rows, summary in found if summary is not None}
 
     def summaries(
         self, quantity: str = "seconds", samples: str | None = None, operation: str | None = None
     ) -> dict[Point, Summary]:
         """As `summaries` of records: of one operation when it is given, `samples` being a key of SAMPLES."""
-        wanted = (point for point in self._of_points if operation in (None, point[0]))
+        wanted = self._of_points if operation is None else self._of_operations.get(operation, ())
         found = ((point, self.summary(point, quantity, samples)) for point in wanted)
         return {point: summary for point, summary in found if summary is not None}
 
     def summary(self, point: Point, quantity: str = "seconds", samples: str | None = None) -> Summary | None:
-        """None where nothing of the kind was measured."""
-        records = self._of_points.get(point, [])
+        """None where nothing of the kind was measured; the same object until there are more samples."""
+        records = self._of_points.get(point)
+        if records is None:
+            return None
         if samples in (FIRST, AGAIN) and not self._is_repeated(point[0]):
             samples = None
-        asked = (point, quantity, samples)
-        known = self._known.get(asked)
+        key = (point, quantity, samples)
+        known = self._known.get(key)
         if known is None or known[0] != len(records):
             chosen = [record for record in records if SAMPLES[samples](record)]
-            known = self._known[asked] = (len(records), summaries(chosen, quantity=quantity).get(point))
+            known = self._known[key] = (len(records), summaries(chosen, quantity=quantity).get(point))
         return known[1]
 
     def _is_repeated(self, operation: str) -> bool:
         """Whether its first call and the later ones are told apart."""
         return len(self._calls.get(operation, ())) > 1
+
+
+@dataclass
+class _Line:
+    """What one system did of one operation."""
+
+    points: list[Point] = field(default_factory=list)
+    num_records: int = 0

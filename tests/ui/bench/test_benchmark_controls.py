@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -43,7 +43,7 @@ def test_every_workload_can_be_chosen_and_begins_with_its_own_sizes_and_systems(
         assert controls.repeats.value() == workload.default_repeats
         for name, row in controls.systems.rows.items():
             assert row.takes_part == ENTRIES[name].takes(workload.family)
-            assert row.takes_part or workload.title in row.box.toolTip()
+            assert row.takes_part or workload.title in row.toolTip(0)
         (part,) = controls.choice.parts
         assert part.workload == workload and part.systems
 
@@ -113,8 +113,14 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
     qtbot.addWidget(controls)
     controls.show()
     row = controls.systems.rows["polars"]
-    assert not row.box.isEnabled() and "no-such-package must be installed" in row.box.toolTip()
-    row.copy.click()
+    assert not row.ready and "no-such-package must be installed" in row.toolTip(0)
+    tree = controls.systems.tree
+    controls.systems_button.click()
+    tree.scrollToItem(row)
+    place = QPoint(tree.viewport().width() - 8, tree.visualItemRect(row).center().y())
+    qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    controls.systems_button.popover.close()
+    assert row.text(1) == "Copied"
     command = QGuiApplication.clipboard().text()
     assert command.startswith(sys.executable) and command.endswith("pip install no-such-package")
     controls.systems.all.click()
@@ -126,7 +132,7 @@ def test_a_system_that_is_not_installed_has_its_command_ready_to_copy(
 def test_systems_are_found_by_a_part_of_their_name(panel: BenchmarkPanel) -> None:
     systems = panel.controls.systems
     systems.find.setText("sqlalch")
-    shown = {name for name, row in systems.rows.items() if row.isVisibleTo(systems)}
+    shown = {name for name, row in systems.rows.items() if not row.isHidden()}
     assert shown == {"sqlalchemy-core", "sqlalchemy-orm"}
     systems.find.setText("no such")
     assert systems._nothing.isVisibleTo(systems)
@@ -142,10 +148,10 @@ def test_versions_are_shown_without_importing_a_system_here(
     loaded_before: set[str], panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
     rows = panel.controls.systems.rows
-    qtbot.waitUntil(lambda: rows["polars"].version.text() != "")
+    qtbot.waitUntil(lambda: rows["polars"].version != "")
     import pyarrow
 
-    assert rows["pyarrow"].version.text() == pyarrow.__version__
+    assert rows["pyarrow"].version == pyarrow.__version__
     loaded = set(sys.modules) - loaded_before
     assert not loaded & {"sqlalchemy", "ZODB", "tables", "h5py", "deltalake", "parquetdb"}
 
@@ -154,10 +160,10 @@ def test_systems_tell_how_they_are_configured_when_the_pointer_comes(
     panel: BenchmarkPanel, qtbot: QtBot
 ) -> None:
     systems = panel.controls.systems
-    assert "is being asked" in systems.rows["sqlite-wal"].box.toolTip()
-    QApplication.sendEvent(systems.rows["sqlite-wal"].box, QEvent(QEvent.Type.Enter))
+    assert "is being asked" in systems.rows["sqlite-wal"].toolTip(0)
+    QApplication.sendEvent(systems.tree, QEvent(QEvent.Type.Enter))
     assert systems.asking.running
-    qtbot.waitUntil(lambda: "synchronous=FULL" in systems.rows["sqlite-wal"].box.toolTip(), timeout=60_000)
+    qtbot.waitUntil(lambda: "synchronous=FULL" in systems.rows["sqlite-wal"].toolTip(0), timeout=60_000)
     systems.asking.stop()
 
 

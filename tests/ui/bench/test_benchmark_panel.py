@@ -58,6 +58,7 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     overview = panel.view.overview
     assert overview.verdict.full_text.startswith("Lamella is faster than SQLite in ")
     assert overview.sizes_slider.rows == 10 and len(overview.matrix.cell_texts()[0]) == 7
+    panel.view.display.show_view("sentences")
     assert "Lamella reads 10 rows" in "\n".join(panel.view.table.sentences())
     assert panel.bar.status.text().startswith("Done: 48 samples after")
     assert panel.controls.isEnabled() and panel.controls.isVisible()
@@ -124,6 +125,7 @@ def test_a_wrong_answer_is_told_in_red_and_has_no_time(
     wrong = "tests.bench.odd_backends:Liar"
     panel.benchmark(Choice((part_of(WORKLOADS["small"], ("sqlite", wrong), (10,), 1),), folder=folder))
     finished()
+    panel.view.display.show_view("sentences")
     told = panel.view.table.sentences()
     assert any("Liar, 10 rows" in line and "Its time does not count" in line for line in told), told
     place = next(row for row, line in enumerate(told) if "Its time does not count" in line)

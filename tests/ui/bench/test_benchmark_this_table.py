@@ -180,6 +180,7 @@ def test_the_table_on_screen_is_measured_kept_and_shown(qtbot: QtBot, window: Ma
     qtbot.waitUntil(lambda: not panel.running, timeout=WAIT)
     assert panel.results.workload.title == "flights where delay is more than 60"
     assert {record.operation for record in panel.results.records} >= {"load", "filter_again", "update"}
+    panel.view.display.show_view("sentences")
     assert any("Lamella filters 300 rows of flights" in text for text in panel.view.table.sentences())
     assert panel.bar.start.isEnabled(), "what is chosen on the left can be measured next"
     assert panel.view.overview.source.full_text.startswith("flights where delay is more than 60: ")
@@ -262,6 +263,7 @@ def test_the_panel_measures_a_file_that_is_chosen(
     dialog.start.click()
     qtbot.waitUntil(lambda: bool(panel.results.records) and not panel.running, timeout=WAIT)
     assert {record.backend for record in panel.results.records} == {f"{path}:a list", f"{path}:another"}
+    panel.view.display.show_view("sentences")
     told = panel.view.table.sentences()
     assert told and all(text.startswith("a list ") and "another" in text for text in told), told
 

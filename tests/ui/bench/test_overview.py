@@ -13,7 +13,7 @@ from lamella.core.bench.registry import WORKLOADS
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.bench.multiples import Multiples
-from lamella.ui.bench.series import PUBLISHED
+from lamella.ui.bench.series import PUBLISHED, Series, hover_text
 
 Make = Callable[..., object]
 SIZES = ((1000, 700), (1280, 800), (1920, 1080))
@@ -38,11 +38,11 @@ def multiples(panel: BenchmarkPanel, tell: Make, measured: Make) -> Multiples:
 
 
 def spot(multiples: Multiples, operation: str, system: str, rows: int) -> QPointF:
-    cell = next(cell for cell in multiples.cells if cell.panel.id == operation)
-    frame = multiples.frames.frame(cell.panel, multiples.panels, multiples.log)
-    series = next(one for one in cell.panel.series if one.system == system and not one.published)
+    area = next(area for area in multiples.areas if area.panel.id == operation)
+    frame = multiples.frames.frame(area.panel)
+    series = next(one for one in area.panel.series if one.system == system and not one.published)
     point = next(point for point in series.points if point.rows == rows)
-    return frame.at(point, point.value, cell.box)
+    return frame.at(point, point.value, area.box)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -57,10 +57,11 @@ def test_the_plots_take_most_of_the_tab_at_every_size(
 
 
 def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multiples) -> None:
-    assert [cell.panel.id for cell in multiples.cells] == ["create", "read", "query", "disk_bytes"]
-    frames = [multiples.frames.frame(cell.panel, multiples.panels, True) for cell in multiples.cells[:3]]
+    operations = [one.id for one in WORKLOADS["small"].operations]
+    assert [area.panel.id for area in multiples.areas] == [*operations, "disk_bytes"]
+    frames = [multiples.frames.frame(area.panel) for area in multiples.areas[:-1]]
     assert len(set(frames)) == 1
-    boxes = [cell.box for cell in multiples.cells]
+    boxes = [area.box for area in multiples.areas]
     assert all(not one.intersects(other) for one in boxes for other in boxes if one is not other)
 
 
@@ -68,7 +69,8 @@ def test_hovering_over_a_point_says_what_it_is(multiples: Multiples) -> None:
     place = spot(multiples, "read", "sqlite", 10)
     found = multiples.nearest(place)
     assert found is not None
-    text = multiples.describe(*found)
+    panel, series, point = found
+    text = hover_text(series, point, panel.quantity, panel.title)
     assert "SQLite (synchronous off), 10 rows" in text and "Read: 10.0 ms (3 samples" in text
     assert "Source: measured here" in text
 
@@ -76,16 +78,21 @@ def test_hovering_over_a_point_says_what_it_is(multiples: Multiples) -> None:
 def test_nothing_that_was_drawn_moves_while_samples_come(
     panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
 ) -> None:
-    before = spot(multiples, "read", "lamella", 10), [cell.box for cell in multiples.cells]
-    tell(measured("lamella", 100, 0.011, 3, "read"), measured("sqlite", 100, 0.08, 3, "read"))
-    assert (spot(multiples, "read", "lamella", 10), [cell.box for cell in multiples.cells]) == before
+    """Neither by samples of what was measured before, nor by those of an operation that was not."""
+    before = spot(multiples, "read", "lamella", 10), [area.box for area in multiples.areas]
+    tell(
+        measured("lamella", 100, 0.011, 3, "read"),
+        measured("sqlite", 100, 0.08, 3, "read"),
+        measured("sqlite", 100, 0.08, 0, "update"),
+    )
+    assert (spot(multiples, "read", "lamella", 10), [area.box for area in multiples.areas]) == before
 
 
 def test_a_click_enlarges_a_plot_and_all_come_back(
     panel: BenchmarkPanel, multiples: Multiples, qtbot: QtBot
 ) -> None:
-    cell = next(cell for cell in multiples.cells if cell.panel.id == "query")
-    qtbot.mouseClick(multiples, Qt.MouseButton.LeftButton, pos=cell.box.center().toPoint())
+    area = next(area for area in multiples.areas if area.panel.id == "query")
+    qtbot.mouseClick(multiples, Qt.MouseButton.LeftButton, pos=area.box.center().toPoint())
     display = panel.view.display
     assert display.view.id == "time" and display.operation.currentData() == "query"
     assert panel.view.plot.isVisible() and not multiples.isVisible()
@@ -97,7 +104,7 @@ def test_plots_are_reached_by_the_keyboard(panel: BenchmarkPanel, multiples: Mul
     multiples.setFocus()
     qtbot.keyClick(multiples, Qt.Key.Key_Right)
     qtbot.keyClick(multiples, Qt.Key.Key_Return)
-    assert panel.view.display.operation.currentData() == "read"
+    assert panel.view.display.operation.currentData() == WORKLOADS["small"].operations[1].id
 
 
 def test_what_the_legend_has_off_leaves_every_plot(
@@ -125,14 +132,10 @@ def test_the_matrix_follows_the_largest_size_until_another_is_chosen(
 
 def test_a_failure_is_red_in_the_matrix(panel: BenchmarkPanel, tell: Make, measured: Make) -> None:
     tell(*small_run(measured), Failure("small", "parquetdb", "read", 100, 0, "1 instead of 2", kind=WRONG))
-    table = panel.view.overview.matrix
-    (item,) = [
-        table.item(row, column)
-        for row in range(table.rowCount())
-        for column in range(table.columnCount())
-        if "wrong" in table.item(row, column).toolTip()
-    ]
-    assert item.foreground().color() == theme.current().color("danger")
+    table = panel.view.overview.matrix.model()
+    places = (table.index(row, at) for row in range(table.rowCount()) for at in range(table.columnCount()))
+    (wrong,) = [place for place in places if "wrong" in place.data(Qt.ItemDataRole.ToolTipRole)]
+    assert wrong.data(Qt.ItemDataRole.ForegroundRole) == theme.current().color("danger")
 
 
 def test_the_size_under_way_is_shaded(panel: BenchmarkPanel, multiples: Multiples, tell: Make) -> None:
@@ -147,19 +150,47 @@ def test_plots_that_do_not_fit_are_on_further_pages(panel: BenchmarkPanel, qtbot
     multiples, pager = panel.view.overview.multiples, panel.view.overview.pager
     panel.resize(700, 500)
     qtbot.waitUntil(lambda: multiples.num_pages > 1)
-    first = [cell.panel.id for cell in multiples.cells]
+    first = [area.panel.id for area in multiples.areas]
     assert pager.isVisible() and not pager.back.isEnabled()
     pager.on.click()
-    assert first and not {cell.panel.id for cell in multiples.cells} & set(first)
+    assert first and not {area.panel.id for area in multiples.areas} & set(first)
 
 
 def test_every_workload_is_drawn_on_log_and_on_even_axes(panel: BenchmarkPanel) -> None:
-    scale = panel.view.display.scale
+    scale, multiples = panel.view.display.scale, panel.view.overview.multiples
     for workload in WORKLOADS.values():
         panel.controls.workload_choice.choose(workload.id)
         for place in range(scale.count()):
             scale.setCurrentIndex(place)
-            assert not panel.view.overview.multiples.grab().isNull()
+            multiples.grab()
+            assert multiples.areas
+            for area in multiples.areas:
+                frame = multiples.frames.frame(area.panel)
+                spots = [frame.at(p, p.value, area.box) for one in area.panel.series for p in one.points]
+                assert all(area.box.adjusted(-1, -1, 1, 1).contains(spot) for spot in spots)
+
+
+def test_even_axes_grow_in_steps(
+    panel: BenchmarkPanel, multiples: Multiples, tell: Make, measured: Make
+) -> None:
+    panel.view.display.scale.setCurrentIndex(1)
+    before = spot(multiples, "read", "lamella", 10)
+    tell(measured("sqlite", 100, 0.101, 3, "read"))
+    assert spot(multiples, "read", "lamella", 10) == before
+    tell(*(measured("sqlite", 100, 9.0, repeat, "read") for repeat in range(4, 30)))
+    assert spot(multiples, "read", "lamella", 10).y() > before.y()
+
+
+def test_a_line_is_made_anew_only_after_samples_of_its_own(
+    multiples: Multiples, tell: Make, measured: Make
+) -> None:
+    def lines() -> dict[tuple[str, str], Series]:
+        return {(p.id, one.system): one for p in multiples.panels for one in p.series if not one.published}
+
+    before = lines()
+    tell(measured("sqlite", 100, 0.3, 3, "read"))
+    after = lines()
+    assert {key for key in after if after[key] is not before[key]} == {("read", "sqlite")}
 
 
 def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, multiples: Multiples) -> None:
@@ -167,7 +198,7 @@ def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, mu
     before, seen = look.mode, set()
     for mode in (theme.Mode.LIGHT, theme.Mode.DARK):
         look.set_mode(mode)
-        box = multiples.cells[0].box
+        box = multiples.areas[0].box
         color = multiples.grab().toImage().pixelColor(QPoint(round(box.left()) + 3, round(box.top()) + 3))
         assert color == look.color("surface")
         seen.add(color.name())

@@ -97,6 +97,7 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     assert chosen.started == BEGAN + timedelta(hours=2)
     assert browser.run.run is not None and browser.run.run.id == chosen.id
     assert "lamella bench" in browser.run.where.text()
+    browser.run.view.display.show_view("sentences")
     told = browser.run.view.table.sentences()
     assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in told), told
 

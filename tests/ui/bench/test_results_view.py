@@ -172,6 +172,7 @@ def test_bars_rank_the_systems_of_each_operation_and_tell_who_is_missing(
     assert told["Read, 10 rows", "SQLite (synchronous off)"] == "200 ms  2.0 ×"
     assert told["Query, 10 rows", "SQLite (synchronous off)"] == "wrong answer: Wrong answer: 1 instead of 2"
     assert told["Query, 10 rows", "CSV"] == "cannot: it has no queries"
+    panel.view.display.show_view("sentences")
     assert panel.view.table.rowCount() == 3
 
 
@@ -241,6 +242,7 @@ def test_failures_limits_and_what_cannot_be_asked_stand_among_the_sentences(
         Unsupported("small", "jsonl", "query", "no means"),
         Unsupported("small", "jsonl", "read", "no means"),
     )
+    panel.view.display.show_view("sentences")
     table = panel.view.table
     assert table.sentences() == [
         "SQLite (WAL, synchronous full), 10 rows, read: It broke",
