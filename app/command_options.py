@@ -84,12 +84,13 @@ def _what(group: argparse._ArgumentGroup, names: Words, number: Number) -> None:
         help="what is asked of each system (small); several with commas, or given more than once",
     )
     group.add_argument(
-        "--backends",
+        "--systems",
         action="extend",
         type=names,
         metavar="NAME|all",
         help="the systems (lamella,sqlite); all: each that takes the workload and has what it needs here",
     )
+    group.add_argument("--backends", dest="systems", action="extend", type=names, help=argparse.SUPPRESS)
     size = group.add_mutually_exclusive_group()
     size.add_argument(
         "--rows",

@@ -111,7 +111,7 @@ def benchmark(tour: Tour) -> None:
     panel.bar.start.click()
     tour.wait("the benchmark is over", lambda: not panel.running)
     tour.check("What failed in the benchmark", panel.results.failures, [])
-    tour.check("Systems in the benchmark", {r.backend for r in panel.results.records}, {"lamella", "sqlite"})
+    tour.check("Systems in the benchmark", {r.system for r in panel.results.records}, {"lamella", "sqlite"})
     tour.camera.take(tour.window, "benchmark")
 
 

@@ -146,9 +146,9 @@ def choice_of(arguments: argparse.Namespace) -> Choice:
 
 def _parts(arguments: argparse.Namespace) -> Iterator[Part]:
     scale, rows = _size(arguments)
-    silent = unready() if ALL in (arguments.backends or ()) else {}  # servers are asked once
+    silent = unready() if ALL in (arguments.systems or ()) else {}  # servers are asked once
     for workload in _workloads(arguments):
-        systems = _systems(arguments.backends, workload, silent)
+        systems = _systems(arguments.systems, workload, silent)
         part = part_of(workload, systems, rows, arguments.repeats, scale)
         yield part if arguments.table_rows is None else _with_table(part, arguments.table_rows)
 
@@ -198,7 +198,7 @@ def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
     """The same in a command that somebody may copy."""
     lists = {
         "--workload": arguments.workload or ([] if arguments.table else [DEFAULT_WORKLOAD]),
-        "--backends": arguments.backends or DEFAULT_SYSTEMS,
+        "--systems": arguments.systems or DEFAULT_SYSTEMS,
         "--rows": arguments.rows or [],
         "--columns": arguments.columns or [],
     }
@@ -333,7 +333,7 @@ class Screen:
 
     def receive(self, message: Message) -> None:
         if isinstance(message, Doing):
-            self._doing = f"{message.backend}, {message.rows:,} rows, {message.step.replace('_', ' ')}"
+            self._doing = f"{message.system}, {message.rows:,} rows, {message.step.replace('_', ' ')}"
             if self._bar:
                 return
         self._diary.receive(message)

@@ -19,18 +19,18 @@ from lamella.core.errors import LamellaError, UnknownName
 
 if TYPE_CHECKING:
     from lamella.core.bench.engine.measure import Cycle
-    from lamella.core.bench.systems.base import Backend
+    from lamella.core.bench.systems.base import System
     from lamella.core.jobs import Job
 
 _HERE = "lamella.core.bench."
 
 
-class UnknownBackend(UnknownName):
-    kind = "backend"
+class UnknownSystem(UnknownName):
+    kind = "system"
 
 
-class MissingBackend(LamellaError):
-    """A backend whose package is not installed here, or that has no part in a workload."""
+class MissingSystem(LamellaError):
+    """A system whose package is not installed here, or that has no part in a workload."""
 
 
 class UnknownWorkload(UnknownName):
@@ -257,15 +257,15 @@ ENTRIES = {
 
 
 def entry_named(name: str) -> Entry:
-    """One of the table, or `package.module:Class` for a backend of somebody's own.
+    """One of the table, or `package.module:Class` for a system of somebody's own.
 
-    Raises UnknownBackend, with the nearest name, for anything else.
+    Raises UnknownSystem, with the nearest name, for anything else.
     """
     if name in ENTRIES:
         return ENTRIES[name]
     if ":" in name:
         return Entry(name, name.rpartition(":")[2])
-    raise UnknownBackend(name, "The benchmark", ENTRIES)
+    raise UnknownSystem(name, "The benchmark", ENTRIES)
 
 
 def unready() -> dict[str, str]:
@@ -286,18 +286,18 @@ def _silent_server(entry: Entry) -> str:
     return ""
 
 
-def load(name: str, family: str = "table") -> type[Backend]:
-    """The backend's class. Raises UnknownBackend, or MissingBackend naming what to install."""
+def load(name: str, family: str = "table") -> type[System]:
+    """The system's class. Raises UnknownSystem, or MissingSystem naming what to install."""
     entry = entry_named(name)
     if entry.missing:
-        raise MissingBackend(f"{entry.title} cannot take part", entry.missing)
+        raise MissingSystem(f"{entry.title} cannot take part", entry.missing)
     if not entry.takes(family):
-        raise MissingBackend(f"{entry.title} takes no part in workloads of the kind '{family}'")
+        raise MissingSystem(f"{entry.title} takes no part in workloads of the kind '{family}'")
     try:
-        backend: type[Backend] = load_place(entry.place(family))
+        system: type[System] = load_place(entry.place(family))
     except (ImportError, AttributeError) as error:
-        raise MissingBackend(f"The backend {name} cannot be loaded", str(error)) from error
-    return backend
+        raise MissingSystem(f"The system {name} cannot be loaded", str(error)) from error
+    return system
 
 
 def load_place(place: str) -> Any:
@@ -350,12 +350,12 @@ class Family:
 
     @property
     def places(self) -> Mapping[str, str]:
-        """The classes' places by backend."""
+        """The classes' places by system."""
         return {entry.id: entry.place(self.id) for entry in ENTRIES.values() if entry.takes(self.id)}
 
     @property
     def absent(self) -> Mapping[str, str]:
-        """Why a system that might be looked for here takes no part, by backend."""
+        """Why a system that might be looked for here takes no part, by system."""
         return {entry.id: entry.absent[self.id] for entry in ENTRIES.values() if self.id in entry.absent}
 
 

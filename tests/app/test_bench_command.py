@@ -28,8 +28,8 @@ from tests.bench.made_records import record
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "2026-11-22.results"
-FEW = ("--workload", "small", "--rows", "3", "--backends", "sqlite,sqlite-wal", "--repeats", "1")
-ODD = "tests.bench.odd_backends:"
+FEW = ("--workload", "small", "--rows", "3", "--systems", "sqlite,sqlite-wal", "--repeats", "1")
+ODD = "tests.bench.odd_systems:"
 
 Said = Callable[..., tuple[int, str, str]]
 
@@ -65,14 +65,21 @@ def test_a_benchmark_is_told_written_reported_and_kept(bench: Said, tmp_path: Pa
     }  # fmt: skip
     page = report.read_text()
     assert "Machine:" in page and "synchronous=OFF" in page and "--seed 5" in page
-    assert "lamella bench --workload small --backends sqlite,sqlite-wal --rows 3 --repeats 1" in page
+    assert "lamella bench --workload small --systems sqlite,sqlite-wal --rows 3 --repeats 1" in page
     (kept,) = SavedRuns(paths.saved_runs()).runs()
     assert (kept.note, kept.samples, kept.failures) == ("first", len(records), 0)
 
 
+def test_the_option_backends_of_earlier_versions_names_systems(bench: Said) -> None:
+    words = ("--workload", "small", "--rows", "3", "--repeats", "1", "--backends", "sqlite")
+    status, said, problems = bench(*words, "--systems", "sqlite-wal")
+    assert (status, problems) == (0, "")
+    assert "sqlite: 3 rows" in said and "sqlite-wal: 3 rows" in said
+
+
 def test_several_workloads_stand_in_one_report(bench: Said, tmp_path: Path) -> None:
     report = tmp_path / "report.md"
-    words = ("--workload", "small,floats", "--workload", "needle", "--backends", "sqlite,sqlite-fts5")
+    words = ("--workload", "small,floats", "--workload", "needle", "--systems", "sqlite,sqlite-fts5")
     status, said, _ = bench(*words, "--rows", 2, "--repeats", 1, "--report", report, "--no-save", "--quiet")
     assert status == 0 and "repeat 1" not in said
     page = report.read_text()
@@ -83,20 +90,20 @@ def test_several_workloads_stand_in_one_report(bench: Said, tmp_path: Path) -> N
 
 
 def test_a_benchmark_inside_a_smaller_table(bench: Said) -> None:
-    words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--backends", "sqlite")
+    words = ("--workload", "partial", "--rows", "1,5", "--table-rows", "20", "--systems", "sqlite")
     status, said, _ = bench(*words, "--repeats", 1, "--no-save")
     assert status == 0 and "Times at 5 rows" in said and "Update some" in said
 
 
 def test_a_system_that_answers_wrongly_ends_it_with_1(bench: Said) -> None:
-    status, said, _ = bench(*FEW[:4], "--backends", f"{ODD}Liar,sqlite", "--repeats", 1, "--quiet")
+    status, said, _ = bench(*FEW[:4], "--systems", f"{ODD}Liar,sqlite", "--repeats", 1, "--quiet")
     assert status == 1
     assert "Wrong answer: 2 rows" in said and "Saved as run 1" in said
 
 
 def test_a_limit_that_is_passed_is_a_result(bench: Said) -> None:
     systems = f"{ODD}Sleeper,sqlite"
-    status, said, _ = bench(*FEW[:4], "--backends", systems, "--repeats", 1, "--limit", "2")
+    status, said, _ = bench(*FEW[:4], "--systems", systems, "--repeats", 1, "--limit", "2")
     assert status == 0
     assert "Ended: the limit of 2 s passed" in said
 
@@ -105,7 +112,7 @@ def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     bench: Said, tmp_path: Path
 ) -> None:
     assert "No run is saved" in bench("--runs")[1]
-    bench(*FEW[:4], "--backends", "sqlite", "--repeats", 3, "--seed", 1)
+    bench(*FEW[:4], "--systems", "sqlite", "--repeats", 3, "--seed", 1)
     status, said, _ = bench("--again", 1, "--quiet")
     assert status == 0 and "Saved as run 2" in said
     first, second = SavedRuns(paths.saved_runs()).run(1), SavedRuns(paths.saved_runs()).run(2)
@@ -113,7 +120,7 @@ def test_kept_runs_are_listed_shown_noted_measured_again_compared_and_forgotten(
     status, said, _ = bench("--show", 1, "--note", "before", "--json", tmp_path / "one.json")
     assert status == 0 and "Times at 3 rows, 3 repeats" in said and first.command in said
     page = tmp_path / "both.md"
-    bench("--workload", "needle", "--rows", "3", "--backends", "sqlite", "--repeats", 1)
+    bench("--workload", "needle", "--rows", "3", "--systems", "sqlite", "--repeats", 1)
     assert bench("--show", 1, 2, 3, "--report", page)[0] == 0
     both = page.read_text()
     assert first.command in both and "## Small benchmark" in both and "## Needle in a haystack" in both
@@ -151,7 +158,7 @@ def test_compare_ends_with_1_when_something_became_slower(bench: Said, tmp_path:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--backends", "sqlit"), "Did you mean 'sqlite'"),
+        (("--systems", "sqlit"), "Did you mean 'sqlite'"),
         (("--workload", "smal"), "Did you mean 'small'"),
         (("--rows", "0"), "at least 1"),
         (("--scale", "tiny"), "--scale tiny is neither small or published nor numbers of rows"),
@@ -199,7 +206,7 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
         place = f"127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://{place}")
         status, said, _ = bench("--list")
-        words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
+        words = ["--workload", "entity", "--systems", "all", "--scale", "small"]
         choice = choice_of(cli.command_parser("bench").parse_args(words))
     assert status == 0
     (line,) = [line for line in said.splitlines() if line.startswith("  mongodb ")]
@@ -210,7 +217,7 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
 
 
 def test_a_run_that_measured_nothing_ends_with_1(bench: Said) -> None:
-    status, _, problems = bench(*FEW[:4], "--backends", f"{ODD}Sleeper", "--repeats", 1, "--limit", "1")
+    status, _, problems = bench(*FEW[:4], "--systems", f"{ODD}Sleeper", "--repeats", 1, "--limit", "1")
     assert status == 1
     assert "Nothing was measured" in problems
 
@@ -223,8 +230,8 @@ def test_the_list_fits_the_terminal(bench: Said, monkeypatch: pytest.MonkeyPatch
     assert systems
 
 
-def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
-    words = ["--workload", "entity", "--backends", "all", "--scale", "small"]
+def test_all_systems_are_those_that_are_ready_for_the_workload() -> None:
+    words = ["--workload", "entity", "--systems", "all", "--scale", "small"]
     choice = choice_of(cli.command_parser("bench").parse_args(words))
     assert len(choice.parts) > 3
     assert all("lamella" in part.systems for part in choice.parts)
@@ -232,7 +239,7 @@ def test_all_backends_are_those_that_are_ready_for_the_workload() -> None:
 
 
 def test_ctrl_c_ends_the_benchmark_and_what_was_measured_is_kept(tmp_path: Path) -> None:
-    words = (*FEW[:2], "--rows", "3", "--backends", f"{ODD}Sleeper", "--repeats", "1", "--folder", tmp_path)
+    words = (*FEW[:2], "--rows", "3", "--systems", f"{ODD}Sleeper", "--repeats", "1", "--folder", tmp_path)
     command = [sys.executable, "-m", "lamella.app", "bench", *map(str, words)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as benchmark:
         assert benchmark.stdout is not None
@@ -282,4 +289,6 @@ def test_limits_that_mean_nothing_are_refused(
 def test_the_help_says_what_the_exit_status_means(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["bench", "--help"])
-    assert "exit status: 0 when all went well; 1 when a system failed" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "exit status: 0 when all went well; 1 when a system failed" in text
+    assert "--systems" in text and "--backends" not in text

@@ -94,7 +94,7 @@ def test_the_page_of_results_says_what_the_results_file_holds():
     assert counted == "Of 541, Lamella is ahead in 87, level in 4, behind in 450"
     text = " ".join(page.split())
     assert "Of 541 measurements" in text and "ahead in 87, level in 4 and behind in 450" in text
-    others = {one.backend for one in run.records} - {"lamella"}
+    others = {one.system for one in run.records} - {"lamella"}
     assert f"{len(others)} other systems in {len(groups)} workloads" in text
     assert f"{run.started:%d %B %Y}" in text
 

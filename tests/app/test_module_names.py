@@ -54,7 +54,7 @@ NO_MODULES = {
     "lamella.core._private": "a test wants to see it refused",
     "lamella.core.errors._private": "a test wants to see it refused",
     "lamella.Stores": "a test wants to see it refused",
-    "tests.bench.odd_backends:NoSuchClass": "a test wants to see it refused",
+    "tests.bench.odd_systems:NoSuchClass": "a test wants to see it refused",
 }
 
 

@@ -16,9 +16,9 @@ PATCHES = {"setattr", "delattr"}
 
 EXCEPTIONS = {
     # A system's own connection, to look at what the benchmark made of the database.
-    "bench/test_backends.py": {"_connection", "_session"},
+    "bench/test_systems.py": {"_connection", "_session"},
     "bench/test_entity_workloads.py": {"_connection"},
-    "bench/test_file_backends.py": {"_connection", "_table", "_v_expectedrows"},
+    "bench/test_file_based_systems.py": {"_connection", "_table", "_v_expectedrows"},
     "bench/test_mongodb.py": {"_client"},
     # What is in memory, or no longer.
     "bench/test_entities.py": {"_digests"},

@@ -212,7 +212,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = shlex.join(["python", "-m", "tests.bench.goals_bench", *words])
         put_into(arguments.report, "measured", report(records, told, command))
     for one in told.diary.failures:
-        print(f"{one.backend}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)
+        print(f"{one.system}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)
     return STOPPED if stopped else 1 if told.diary.failures else 0
 
 

@@ -2,7 +2,7 @@
 
     python -m tests.bench.harness_bench
 
-First a backend that does nothing is measured, in processes of its own as any other: what its operations take
+First a system that does nothing is measured, in processes of its own as any other: what its operations take
 is what the harness adds, beside the bare call. Then one that adds up 50,000 numbers in each operation goes
 through the steps of a workload in this process, and after each does the same once more, bare: on a computer
 that has other things to do, only neighbours can be compared. Less than 50 microseconds or 2% is little, by
@@ -38,7 +38,7 @@ class Added:
     """Seconds of one operation, as the harness tells them and bare."""
 
     operation: str
-    backend: str
+    system: str
     told: float
     bare: float
 
@@ -69,18 +69,18 @@ def added_to_work(repeats: int) -> list[Added]:
     told: dict[str, list[float]] = {}
     bare: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as place:
-        backend = Busy(Path(place), SCATTERED)
-        cycle = TableCycle(backend, SCATTERED, ROWS)
+        system = Busy(Path(place), SCATTERED)
+        cycle = TableCycle(system, SCATTERED, ROWS)
         list(cycle.step("fill"))
         for _ in range(repeats):
             for sample in cycle.step("read"):
                 told.setdefault(sample.operation, []).append(sample.cost.seconds)
-                bare.setdefault(sample.operation, []).append(_bare(backend.read))
+                bare.setdefault(sample.operation, []).append(_bare(system.read))
     return [Added(name, Busy.id, median(told[name]), median(bare[name])) for name in told]
 
 
 def table(found: Sequence[Added]) -> ReportTable:
-    header = ("operation", "backend", "with harness", "bare", "added", "verdict")
+    header = ("operation", "system", "with harness", "bare", "added", "verdict")
     return ReportTable("What the harness adds (medians)", header, tuple(map(_line, found)))
 
 
@@ -100,10 +100,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _line(one: Added) -> tuple[str, ...]:
-    share = f" ({one.seconds / one.bare:+.2%})" if one.backend == Busy.id else ""
+    share = f" ({one.seconds / one.bare:+.2%})" if one.system == Busy.id else ""
     return (
         one.operation,
-        one.backend,
+        one.system,
         shown_seconds(one.told),
         shown_seconds(one.bare),
         f"{one.seconds * 1e6:+.2f} µs{share}",

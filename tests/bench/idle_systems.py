@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.workloads.model import Columns, Values
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.tables import is_needle, queried
@@ -22,7 +22,7 @@ NUMBERS = range(50_000)
 Condition = Callable[[Columns], Values]
 
 
-class NoOp(TableBackend):
+class NoOp(TableSystem):
     id = "noop"
 
     @classmethod

@@ -15,7 +15,7 @@ from pathlib import Path
 from lamella.core.bench import registry
 from lamella.core.bench.engine.measure import Sample
 from lamella.core.bench.registry import WORKLOADS, family_of
-from lamella.core.bench.systems.base import Backend
+from lamella.core.bench.systems.base import System
 from lamella.core.bench.workloads import table_cycle
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.tables import PARTIAL
@@ -39,9 +39,9 @@ def rows_of(workload: str) -> int:
     return ROWS_ONE_BY_ONE if workload == "single" else ROWS
 
 
-def samples_of(backend: Backend, workload: Workload, rows: int = ROWS) -> list[Sample]:
-    cycle = family_of(workload).cycle(backend, workload, rows)
-    steps = [step for step in workload.steps if step not in backend.cannot]
+def samples_of(system: System, workload: Workload, rows: int = ROWS) -> list[Sample]:
+    cycle = family_of(workload).cycle(system, workload, rows)
+    steps = [step for step in workload.steps if step not in system.cannot]
     return [sample for step in steps for sample in cycle.step(step)] + list(cycle.settle())
 
 
@@ -56,8 +56,8 @@ def right_answer(workload: str, operation: str, rows: int) -> str:
 def checksums(name: str, folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     for workload in TABLES:
         work = asked(workload)
-        backend = registry.load(name)(folder / workload, work)
-        samples = samples_of(backend, work, rows_of(workload))
+        system = registry.load(name)(folder / workload, work)
+        samples = samples_of(system, work, rows_of(workload))
         yield workload, {sample.operation: sample.checksum for sample in samples}
 
 

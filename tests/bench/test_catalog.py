@@ -11,7 +11,7 @@ from lamella.core.bench import registry
 from lamella.core.bench.engine.measure import Sample
 from lamella.core.bench.registry import FAMILIES
 from lamella.core.bench.results.published import published, published_lines
-from lamella.core.bench.systems.base import CatalogBackend
+from lamella.core.bench.systems.base import CatalogSystem
 from lamella.core.bench.systems.folder import Files
 from lamella.core.bench.systems.sqlite_entities import SQLiteCatalog
 from lamella.core.bench.workloads.catalog import CALLS, CATALOG, OPENINGS, CatalogCycle, expected
@@ -85,7 +85,7 @@ class DeletesNothing(SQLiteCatalog):
 
 @pytest.mark.parametrize(("system", "step"), [(LosesTheLastByte, "put_1kb"), (DeletesNothing, "crud_cycle")])
 def test_a_system_that_loses_or_keeps_what_it_should_not_is_found_out(
-    system: type[CatalogBackend], step: str, tmp_path: Path
+    system: type[CatalogSystem], step: str, tmp_path: Path
 ) -> None:
     cycle = CatalogCycle(system(tmp_path / "db", CATALOG), CATALOG, ROWS)
     list(cycle.step("fill"))

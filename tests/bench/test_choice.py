@@ -49,10 +49,10 @@ def test_workloads_that_differ_in_nothing_else_share_a_command() -> None:
 
 
 def test_how_the_command_line_was_asked_is_kept() -> None:
-    words = ("--workload", "entity,small", "--backends", "all", "--scale", "small", "--seed", "3")
+    words = ("--workload", "entity,small", "--systems", "all", "--scale", "small", "--seed", "3")
     choice = choice_of(command_parser("bench").parse_args(list(words)))
     (command,) = choice.commands
-    assert command.startswith("lamella bench --workload entity,small --backends all --scale small")
+    assert command.startswith("lamella bench --workload entity,small --systems all --scale small")
     assert asked_again(choice) == [choice]
 
 

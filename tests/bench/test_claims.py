@@ -24,17 +24,17 @@ from lamella.core.bench.results.records import Record, Tally
 RATIO = {
     "kind": "ratio",
     "workload": "small",
-    "slow": {"backend": "sqlite", "operation": "read"},
-    "fast": {"backend": "pyarrow", "operation": "read"},
+    "slow": {"system": "sqlite", "operation": "read"},
+    "fast": {"system": "pyarrow", "operation": "read"},
     "least": 10,
     "most": 50,
 }
 
 
-def record(backend: str, seconds: float, rows: int = 1000, **more: Any) -> Record:
+def record(system: str, seconds: float, rows: int = 1000, **more: Any) -> Record:
     fields: dict[str, Any] = {
         "workload": "small",
-        "backend": backend,
+        "system": system,
         "operation": "read",
         "rows": rows,
         "columns": 100,
@@ -58,7 +58,7 @@ def sides(test: Any) -> list[Any]:
     if test["kind"] == "ratio":
         return [test["slow"], test["fast"]]
     if test["kind"] == "order":
-        return [{"backend": name, "operation": test["operation"]} for name in test["backends"]]
+        return [{"system": name, "operation": test["operation"]} for name in test["systems"]]
     return [test]
 
 
@@ -70,7 +70,7 @@ def test_every_test_asks_for_what_a_system_can_be_asked() -> None:
             assert test["kind"] in TESTS
             for side in sides(test):
                 assert workload.has(side["operation"]), (claim.claim, side)
-                assert ENTRIES[side["backend"]].takes(workload.family), (claim.claim, side)
+                assert ENTRIES[side["system"]].takes(workload.family), (claim.claim, side)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_ratio_is_taken_at_the_largest_size_that_both_have_or_at_the_one_told(
 
 
 def test_an_order_has_to_hold_at_every_size() -> None:
-    test = {"kind": "order", "workload": "small", "operation": "read", "backends": ["sqlite", "pyarrow"]}
+    test = {"kind": "order", "workload": "small", "operation": "read", "systems": ["sqlite", "pyarrow"]}
     good = [record("sqlite", 1.0, 10), record("pyarrow", 2.0, 10)]
     assert verdict(test, *good) == REPRODUCED
     assert verdict(test, *good, record("sqlite", 3.0), record("pyarrow", 2.0)) == NOT_REPRODUCED
@@ -99,7 +99,7 @@ def test_an_order_has_to_hold_at_every_size() -> None:
 
 
 def test_flat_and_proportional_times_are_told_apart() -> None:
-    flat = {"kind": "flat", "workload": "small", "backend": "sqlite", "operation": "read", "factor": 2}
+    flat = {"kind": "flat", "workload": "small", "system": "sqlite", "operation": "read", "factor": 2}
     linear = flat | {"kind": "linear"}
     level = [record("sqlite", 1.0, 10), record("sqlite", 1.1, 100)]
     growing = [record("sqlite", 1.0, 10), record("sqlite", 11.0, 100)]

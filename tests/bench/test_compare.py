@@ -13,8 +13,8 @@ from lamella.core.bench.results.records import Record
 from tests.bench.made_records import record
 
 
-def samples(*seconds: float, backend: str = "sqlite", rows: int = 1000) -> list[Record]:
-    return [record(backend, one, rows=rows, repeat=number) for number, one in enumerate(seconds)]
+def samples(*seconds: float, system: str = "sqlite", rows: int = 1000) -> list[Record]:
+    return [record(system, one, rows=rows, repeat=number) for number, one in enumerate(seconds)]
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_what_became_slower_became_faster_the_other_way_round(old: list[float], 
 
 
 def test_only_what_both_measured_is_compared() -> None:
-    before = samples(1.0) + samples(1.0, rows=10) + samples(1.0, backend="lamella")
+    before = samples(1.0) + samples(1.0, rows=10) + samples(1.0, system="lamella")
     after = samples(1.0) + samples(1.0, rows=100) + [replace(record("lamella", 1.0), workload="update")]
-    assert [(one.backend, one.rows) for one in compare(before, after)] == [("sqlite", 1000)]
+    assert [(one.system, one.rows) for one in compare(before, after)] == [("sqlite", 1000)]
     assert compare([], after) == []
 
 

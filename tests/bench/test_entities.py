@@ -61,10 +61,10 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def samples_of(workload: Workload, name: str, folder: Path, rows: int = ROWS) -> Iterator[Sample]:
     if ENTRIES[name].missing:
         pytest.skip(ENTRIES[name].missing)
-    backend = registry.load(name, workload.family)(folder / "db", workload)
-    cycle = family_of(workload).cycle(backend, workload, rows)
+    system = registry.load(name, workload.family)(folder / "db", workload)
+    cycle = family_of(workload).cycle(system, workload, rows)
     for step in workload.steps:
-        if step not in backend.cannot:
+        if step not in system.cannot:
             yield from cycle.step(step)
     yield from cycle.settle()
 
@@ -144,21 +144,21 @@ def test_every_system_says_how_durable_it_is(workload: str, name: str) -> None:
 
 
 def test_json_is_as_small_as_json_can_be(tmp_path: Path) -> None:
-    backend = registry.load("jsonl", "entity-storage")(tmp_path, ENTITY_STORAGE)
-    assert isinstance(backend, EntityStorage)
-    backend.write(backend.prepare(entities(0, 2)))
+    system = registry.load("jsonl", "entity-storage")(tmp_path, ENTITY_STORAGE)
+    assert isinstance(system, EntityStorage)
+    system.write(system.prepare(entities(0, 2)))
     lines = (tmp_path / "entities.jsonl").read_text(encoding="utf-8")
     assert '", "' not in lines and '": ' not in lines and lines.count("\n") == 2
 
 
 def test_lamella_finds_nothing_in_memory_when_it_is_opened_anew(tmp_path: Path) -> None:
-    backend = registry.load("lamella", "entity-queries")(tmp_path, ENTITY_QUERIES)
-    assert isinstance(backend, EntityQueries)
-    backend.fill(3_000)
-    backend.open(writing=False)
-    backend.matching("equality")
+    system = registry.load("lamella", "entity-queries")(tmp_path, ENTITY_QUERIES)
+    assert isinstance(system, EntityQueries)
+    system.fill(3_000)
+    system.open(writing=False)
+    system.matching("equality")
     assert caches.cache.held_bytes > 0
-    backend.close()
+    system.close()
     assert caches.cache.held_bytes == caches.few_rows.held_bytes == caches.browsed.held_bytes == 0
 
 

@@ -14,7 +14,7 @@ from lamella.core.bench.engine.protocol import Message, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES, WORKLOADS, family_of
 from lamella.core.bench.results.published import published_lines
-from lamella.core.bench.systems.base import QuestionBackend
+from lamella.core.bench.systems.base import QuestionSystem
 from lamella.core.bench.systems.lamella_indexes import LamellaIndexes, LamellaText
 from lamella.core.bench.systems.sqlite_parquet import BridgeOverParquet
 from lamella.core.bench.workloads import entity_relations as related
@@ -49,9 +49,9 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lamella.core.bench.workloads.entity_relations.LOOKED_UP", 4)
 
 
-def opened(backend: type[QuestionBackend], workload: Workload, folder: Path) -> QuestionBackend:
+def opened(system: type[QuestionSystem], workload: Workload, folder: Path) -> QuestionSystem:
     """Filled, and open."""
-    made = backend(folder / "db", workload)
+    made = system(folder / "db", workload)
     made.folder.mkdir()
     made.fill(SIZES[workload.id])
     made.open(writing=False)
@@ -60,9 +60,9 @@ def opened(backend: type[QuestionBackend], workload: Workload, folder: Path) -> 
 
 def answers(workload: Workload, name: str, folder: Path) -> dict[str, str]:
     """Checksums by operation, of all that the system can be asked."""
-    backend = registry.load(name, workload.family)(folder / name, workload)
-    cycle = family_of(workload).cycle(backend, workload, SIZES[workload.id])
-    steps = [step for step in workload.steps if step not in backend.cannot]
+    system = registry.load(name, workload.family)(folder / name, workload)
+    cycle = family_of(workload).cycle(system, workload, SIZES[workload.id])
+    steps = [step for step in workload.steps if step not in system.cannot]
     samples = [sample for step in steps for sample in cycle.step(step)]
     assert {sample.operation for sample in samples} == set(steps) - {"fill"}
     assert all(sample.disk_bytes > 0 and sample.cost.seconds > 0 for sample in samples)
@@ -89,18 +89,18 @@ def test_scans_are_asked_before_there_is_an_index_and_builds_leave_one(tmp_path:
     builds = [steps.index(f"build_{column}") for column in INDEXED]
     assert max(steps.index(scanned(name, what)) for name in SCANS for what in (KEYS, ROWS)) < min(builds)
     assert max(builds) < min(steps.index(indexed(name, what)) for name in SCANS for what in (KEYS, ROWS))
-    backend = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
-    table = Store.open(backend.folder)["items"]
+    system = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
+    table = Store.open(system.folder)["items"]
     assert not table.indexes
     for column in INDEXED:
-        question = backend.questions()[f"build_{column}"]
+        question = system.questions()[f"build_{column}"]
         for _ in range(2):
             assert question.before is not None
             question.before()
             question.ask()
     assert {index.columns for index in table.indexes} == {(column,) for column in INDEXED}
     table.store.close()
-    backend.close()
+    system.close()
 
 
 def test_an_index_finds_what_looking_at_every_row_finds(tmp_path: Path) -> None:
@@ -111,13 +111,13 @@ def test_an_index_finds_what_looking_at_every_row_finds(tmp_path: Path) -> None:
 
 
 def test_a_lookup_finds_twenty_rows_and_a_point_one(tmp_path: Path) -> None:
-    backend = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
-    asked = backend.questions()
+    system = opened(LamellaIndexes, ENTITY_INDEXES, tmp_path)
+    asked = system.questions()
     for name, count in (("equality", 20), ("range", 20), ("prefix", 20), ("in", 20), ("point", 1)):
         question = asked[indexed(name, ROWS)]
         assert {len(question.ask(owner)) for owner in question.of} == {count}
         assert {len(asked[indexed(name, KEYS)].ask(owner)) for owner in question.of} == {count}
-    backend.close()
+    system.close()
 
 
 def test_sqlite_looks_into_its_indexes(tmp_path: Path) -> None:
@@ -184,16 +184,16 @@ def test_documents_begin_with_those_of_fewer() -> None:
 
 
 def test_each_small_commit_is_found_by_the_search_after_it(tmp_path: Path) -> None:
-    backend = opened(LamellaText, ENTITY_TEXT, tmp_path)
-    question = backend.questions()["after_commit_rows"]
-    table = Store.open(backend.folder)["changing"]
+    system = opened(LamellaText, ENTITY_TEXT, tmp_path)
+    question = system.questions()["after_commit_rows"]
+    table = Store.open(system.folder)["changing"]
     for number in question.of:
         assert question.before is not None
         question.before()
         assert (table.get(number) or {})["text"] == CHANGED.format(number)
         assert number in question.ask(number)["_id"].to_pylist()
     table.store.close()
-    backend.close()
+    system.close()
 
 
 def test_a_system_that_is_absent_says_why(tmp_path: Path) -> None:
@@ -228,14 +228,14 @@ def test_pages_of_related_rows_go_on_where_the_last_one_ended(tmp_path: Path) ->
 
 
 def _page(folder: Path, operation: str) -> list[Any]:
-    backend = registry.load("lamella", "entity-relations")(folder / operation, ENTITY_RELATIONS)
-    assert isinstance(backend, QuestionBackend)
-    backend.folder.mkdir()
-    backend.fill(1_000)
-    backend.open(writing=False)
-    question = backend.questions()[operation]
+    system = registry.load("lamella", "entity-relations")(folder / operation, ENTITY_RELATIONS)
+    assert isinstance(system, QuestionSystem)
+    system.folder.mkdir()
+    system.fill(1_000)
+    system.open(writing=False)
+    question = system.questions()[operation]
     found: list[Any] = question.ask(question.of[0])["_id"].to_pylist()
-    backend.close()
+    system.close()
     return found
 
 
@@ -254,12 +254,12 @@ def test_means_are_compared_by_what_they_add_up_to() -> None:
 
 
 def test_what_is_in_order_is_found_without_reading_all_files(tmp_path: Path) -> None:
-    backend = opened(BridgeOverParquet, BRIDGE, tmp_path)
-    assert isinstance(backend, BridgeOverParquet)
-    question = backend.questions()["filter_ordered"]
-    before = row_groups(backend._connection)
+    system = opened(BridgeOverParquet, BRIDGE, tmp_path)
+    assert isinstance(system, BridgeOverParquet)
+    question = system.questions()["filter_ordered"]
+    before = row_groups(system._connection)
     question.ask()
-    after = row_groups(backend._connection)
+    after = row_groups(system._connection)
     assert after.skipped - before.skipped > 0
     assert after.read - before.read + after.skipped - before.skipped == FILES * GROUPS
-    backend.close()
+    system.close()

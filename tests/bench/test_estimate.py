@@ -27,13 +27,13 @@ from lamella.core.errors import LamellaError
 from tests.mounts import filled, small_disk
 
 
-def ended(rows: int, seconds: float, backend: str = "sqlite", memory: int = 0, disk: int = 0) -> Ended:
+def ended(rows: int, seconds: float, system: str = "sqlite", memory: int = 0, disk: int = 0) -> Ended:
     """Of one repeat of SMALL's three steps: `seconds` of work beside the start."""
-    return Ended("small", backend, rows, rows, 1, 3, START_SECONDS + seconds, memory, disk)
+    return Ended("small", system, rows, rows, 1, 3, START_SECONDS + seconds, memory, disk)
 
 
-def trial(rows: int, backend: str = "sqlite") -> Trial:
-    (found,) = plan_trials(SMALL, [rows], [backend], 1, fresh=False)
+def trial(rows: int, system: str = "sqlite") -> Trial:
+    (found,) = plan_trials(SMALL, [rows], [system], 1, fresh=False)
     return found
 
 

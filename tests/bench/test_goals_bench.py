@@ -18,8 +18,8 @@ from tests.bench.goals_bench import FULL
 from tests.bench.page import put_into
 
 
-def record(backend: str, operation: str, seconds: float, rows: int = 100_000) -> Record:
-    return Record("small", backend, operation, rows, 100, 0, seconds, seconds, 1, 4096, "1:0", "cold")
+def record(system: str, operation: str, seconds: float, rows: int = 100_000) -> Record:
+    return Record("small", system, operation, rows, 100, 0, seconds, seconds, 1, 4096, "1:0", "cold")
 
 
 def told(records: list[Record]) -> dict[tuple[str, str | None], bool]:

@@ -1,4 +1,4 @@
-"""The backend that does nothing gives right answers, so that what it takes may count."""
+"""The system that does nothing gives right answers, so that what it takes may count."""
 
 from __future__ import annotations
 

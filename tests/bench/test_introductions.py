@@ -16,7 +16,7 @@ def test_every_system_of_a_family_tells_its_version_and_configuration() -> None:
     told: list[Introduction] = []
     ask_introductions(["table"], told.append, Job())
     ready = [entry.id for entry in ENTRIES.values() if entry.takes("table")]
-    assert sorted(one.backend for one in told) == sorted(ready)
+    assert sorted(one.system for one in told) == sorted(ready)
     for one in told:
         assert one.problem or (one.version and one.description), one
 
@@ -28,7 +28,7 @@ def test_a_system_whose_server_does_not_answer_says_so(monkeypatch: pytest.Monke
         monkeypatch.setenv("LAMELLA_MONGODB_URI", f"mongodb://{place}")
         told: list[Introduction] = []
         ask_introductions(["entity"], told.append, Job())
-    assert told[-1].backend == "mongodb", "others do not wait for it"
+    assert told[-1].system == "mongodb", "others do not wait for it"
     assert f"No server answers at {place}" in told[-1].problem
 
 

@@ -13,12 +13,12 @@ from lamella.core.bench.engine.limits import Limits, Watch
 from lamella.core.bench.engine.protocol import CRASHED, FAILED, LIMIT, Failure, Message
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.workloads.bridge import BRIDGE
-from tests.bench.odd_backends import EMPLOYED_SECONDS, LEFT
+from tests.bench.odd_systems import EMPLOYED_SECONDS, LEFT
 from tests.bench.processes import workers
 from tests.mounts import small_disk
 
 EMPLOYED = ["sleep", EMPLOYED_SECONDS]
-ODD = "tests.bench.odd_backends:"
+ODD = "tests.bench.odd_systems:"
 
 
 def failure_of(name: str, folder: Path, **limits: float) -> Failure:
@@ -30,25 +30,25 @@ def failure_of(name: str, folder: Path, **limits: float) -> Failure:
     return failure
 
 
-def test_a_backend_that_hangs_is_ended_at_its_limit(tmp_path: Path) -> None:
+def test_a_system_that_hangs_is_ended_at_its_limit(tmp_path: Path) -> None:
     failure = failure_of("Sleeper", tmp_path, limit_seconds=2)
     assert (failure.operation, failure.kind) == ("read", LIMIT)
     assert failure.message == "Ended: the limit of 2 s passed"
 
 
-def test_a_backend_that_takes_too_much_memory_is_ended_at_its_limit(tmp_path: Path) -> None:
+def test_a_system_that_takes_too_much_memory_is_ended_at_its_limit(tmp_path: Path) -> None:
     failure = failure_of("Hoarder", tmp_path, limit_bytes=200_000_000)
     assert (failure.operation, failure.kind) == ("read", LIMIT)
     assert failure.message == "Ended: the limit of 200 MB of memory passed"
 
 
-def test_a_backend_that_is_killed_is_told_as_such(tmp_path: Path) -> None:
+def test_a_system_that_is_killed_is_told_as_such(tmp_path: Path) -> None:
     failure = failure_of("Killed", tmp_path)
     assert (failure.operation, failure.kind) == ("query", CRASHED)
     assert "killed by signal 9; out of memory, perhaps" in failure.message
 
 
-def test_what_a_backend_started_ends_with_it_and_its_temporary_files_go(tmp_path: Path) -> None:
+def test_what_a_system_started_ends_with_it_and_its_temporary_files_go(tmp_path: Path) -> None:
     failure = failure_of("Employer", tmp_path, limit_seconds=2)
     assert failure.kind == LIMIT
     left = [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == EMPLOYED]
@@ -65,7 +65,7 @@ def test_a_system_that_fills_the_disk_fails_alone_and_the_others_have_room() -> 
         assert list(disk.iterdir()) == []
     (failure,) = (message for message in heard if isinstance(message, Failure))
     assert failure.kind == FAILED and "No space left on device" in failure.message
-    assert {record.backend for record in records} == {"sqlite"}
+    assert {record.system for record in records} == {"sqlite"}
 
 
 def filler_first() -> int:
@@ -73,10 +73,10 @@ def filler_first() -> int:
     from lamella.core.bench.workloads.tables import SMALL
 
     seeds = ((seed, plan_trials(SMALL, [4], ["filler", "sqlite"], 1, False, seed)) for seed in range(20))
-    return next(seed for seed, trials in seeds if trials[0].backend == "filler")
+    return next(seed for seed, trials in seeds if trials[0].system == "filler")
 
 
-def test_a_backend_that_reads_what_its_runner_says_finds_nothing(tmp_path: Path) -> None:
+def test_a_system_that_reads_what_its_runner_says_finds_nothing(tmp_path: Path) -> None:
     heard: list[Message] = []
     assert run_workload("small", [4], [ODD + "Listener"], 1, tmp_path, heard.append)
     assert not [message for message in heard if isinstance(message, Failure)]

@@ -57,10 +57,10 @@ def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_g
 
 
 def test_a_connection_is_made_before_anything_is_timed(mongodb: str, tmp_path: Path) -> None:
-    backend: Any = registry.load("mongodb")(tmp_path / "db", SMALL)
-    backend.open(writing=False)
-    assert backend._client.topology_description.has_readable_server()
-    backend.close()
+    system: Any = registry.load("mongodb")(tmp_path / "db", SMALL)
+    system.open(writing=False)
+    assert system._client.topology_description.has_readable_server()
+    system.close()
 
 
 def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: str, tmp_path: Path) -> None:
@@ -69,10 +69,10 @@ def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: s
         "small", [2, 3], ["mongodb", "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append
     )
     (told,) = (message for message in heard if isinstance(message, (Unsupported, Failure)))
-    assert isinstance(told, Unsupported) and told.backend == "mongodb"
+    assert isinstance(told, Unsupported) and told.system == "mongodb"
     assert f"No server answers at {nowhere}" in told.reason and "set mongodb_uri" in told.reason
     assert "s3cret" not in told.reason
-    assert {(record.backend, record.rows) for record in records} == {("sqlite", 2), ("sqlite", 3)}
+    assert {(record.system, record.rows) for record in records} == {("sqlite", 2), ("sqlite", 3)}
 
 
 def test_an_address_that_is_none_is_refused_with_the_setting_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_benchmark_on_the_command_line_asks_the_server_of_the_settings(
     settings = lamella_home / "config" / "settings.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
     settings.write_text(json.dumps({"version": 1, "mongodb_uri": mongodb_uri}))
-    words = ["bench", "--backends", "mongodb", "--rows", "3", "--repeats", "1", "--folder", str(tmp_path)]
+    words = ["bench", "--systems", "mongodb", "--rows", "3", "--repeats", "1", "--folder", str(tmp_path)]
     environment = {name: value for name, value in os.environ.items() if name != servers.MONGODB_URI}
     done = subprocess.run(
         [sys.executable, "-m", "lamella.app", *words],

@@ -50,7 +50,7 @@ def measured(
 
 
 def assert_complete(records: list[Record], names: list[str]) -> None:
-    found = sorted((record.backend, record.operation) for record in records)
+    found = sorted((record.system, record.operation) for record in records)
     assert found == sorted((name, operation.id) for name in names for operation in FLOATS.operations)
     assert all(record.seconds > 0 and record.disk_bytes > 8 * 5 * ROWS for record in records)
     assert all(record.peak_rss_bytes > 1_000_000 for record in records)
@@ -66,8 +66,8 @@ def test_every_system_that_another_python_can_run_answers_rightly_there(
     assert_complete(records, names)
     ours, _ = measured(None, ["sqlite"], tmp_path)
     assert {r.checksum for r in records} == {r.checksum for r in ours}
-    assert [r.operation for r in records if r.backend == "csv"] == [r.operation for r in ours]
-    assert [r.temperature for r in records if r.backend == "csv"] == [r.temperature for r in ours]
+    assert [r.operation for r in records if r.system == "csv"] == [r.operation for r in ours]
+    assert [r.temperature for r in records if r.system == "csv"] == [r.temperature for r in ours]
 
 
 def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> None:
@@ -78,11 +78,11 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
     records, heard = measured(pypy, [*STANDARD, "csv-numpy"], tmp_path)
     assert_complete(records, STANDARD)
     found = [message for message in heard if isinstance(message, Surroundings)]
-    assert {message.backend for message in found} == set(STANDARD)
+    assert {message.system for message in found} == set(STANDARD)
     assert all("PyPy" in message.version and "durable" in message.description for message in found)
     assert all("PyPy" in message.environment["python"] for message in found)
     (told,) = (message for message in heard if isinstance(message, Unsupported))
-    assert told.backend == "csv-numpy" and "not there under PyPy" in told.reason
+    assert told.system == "csv-numpy" and "not there under PyPy" in told.reason
     assert list(tmp_path.iterdir()) == []
 
 
@@ -112,14 +112,14 @@ def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path,
 
     def hear(message: Message) -> None:
         heard.append(message)
-        if isinstance(message, Doing) and (message.backend, message.step) == ("csv", "create"):
+        if isinstance(message, Doing) and (message.system, message.step) == ("csv", "create"):
             next(tmp_path.rglob("csv-*/0")).joinpath("benchmark.csv").mkdir()
 
     records = run_workload(FLOATS, [9], ["csv", "pickle"], 1, tmp_path, hear, interpreter=elsewhere)
     (failure,) = (message for message in heard if isinstance(message, Failure))
-    assert (failure.backend, failure.operation) == ("csv", "create")
+    assert (failure.system, failure.operation) == ("csv", "create")
     assert "IsADirectoryError" in failure.message and "worker.py" in failure.details
-    assert {record.backend for record in records} == {"pickle"}
+    assert {record.system for record in records} == {"pickle"}
 
 
 def test_what_another_python_cannot_run_has_its_reason() -> None:

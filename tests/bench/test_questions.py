@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from lamella.core.bench.engine.measure import Sample
-from lamella.core.bench.systems.base import Question, QuestionBackend
+from lamella.core.bench.systems.base import Question, QuestionSystem
 from lamella.core.bench.workloads.bridge import BRIDGE
 from lamella.core.bench.workloads.questions import CALLS, QuestionCycle, digest
 
 
-class Answering(QuestionBackend):
+class Answering(QuestionSystem):
     """Has one question, called `sum` as in the workload; says how it was used."""
 
     def __init__(self, folder: Path, question: Question) -> None:
@@ -122,11 +122,11 @@ def test_a_slow_system_is_compared_on_the_answers_that_it_had_no_time_for(
 
 
 def test_a_database_is_filled_and_closed_before_it_is_asked(tmp_path: Path) -> None:
-    backend = Answering(tmp_path / "db", Question(lambda: 5))
-    cycle = QuestionCycle(backend, BRIDGE, 10)
+    system = Answering(tmp_path / "db", Question(lambda: 5))
+    cycle = QuestionCycle(system, BRIDGE, 10)
     assert [*cycle.step("fill")] == [], "this workload does not time its filling"
     assert len([*cycle.step("sum")]) == 2
-    assert backend.used == ["filled with 10", "opened", "closed"]
+    assert system.used == ["filled with 10", "opened", "closed"]
 
 
 def test_equal_rows_have_one_digest_in_any_order() -> None:

@@ -89,7 +89,7 @@ def test_bold_is_the_quickest_and_what_nobody_can_tell_from_it() -> None:
 def test_calls_timed_one_by_one_have_percentiles_and_a_rate_and_are_counted() -> None:
     latencies = tuple(n / 1000 for n in range(1, 101))
     many = replace(record("sqlite", 0.05, operation="create"), latencies=latencies)
-    fewer = replace(many, backend="lamella", latencies=latencies[:50])
+    fewer = replace(many, system="lamella", latencies=latencies[:50])
     found = titled([many, fewer], "Calls timed one by one")
     assert cells(found.lines[0]) == [
         "Create, 50–100 calls",
@@ -133,8 +133,8 @@ def test_memory_is_told_of_what_was_asked_for_it() -> None:
 
 
 def test_answers_that_nobody_knew_beforehand_are_told_with_who_agreed() -> None:
-    def asked(backend: str, operation: str, rows: int = 1000) -> Record:
-        return replace(record(backend, 0.5, rows=rows), workload="entity-indexes", operation=operation)
+    def asked(system: str, operation: str, rows: int = 1000) -> Record:
+        return replace(record(system, 0.5, rows=rows), workload="entity-indexes", operation=operation)
 
     both = [asked(name, "point_keys") for name in ("lamella", "sqlite", "duckdb")]
     (agreed,) = (table.lines for table in report_tables(both) if "known beforehand" in table.title)
@@ -200,8 +200,8 @@ def run_of(*messages: Message) -> SavedRun:
     return recording.run()
 
 
-def introduced(backend: str, workload: str, description: str = "as installed", **other: object) -> Message:
-    return Surroundings(backend, "1.0", description, MACHINE | other, workload)
+def introduced(system: str, workload: str, description: str = "as installed", **other: object) -> Message:
+    return Surroundings(system, "1.0", description, MACHINE | other, workload)
 
 
 def needle(record: Record) -> Record:
@@ -222,7 +222,7 @@ def test_the_page_says_how_to_run_it_again_on_what_and_with_what_set_up() -> Non
         )
     )
     assert "# Small benchmark and 1 more: Lamella, SQLite (synchronous off)" in page
-    assert "lamella bench --workload small --backends lamella,sqlite --scale small" in page
+    assert "lamella bench --workload small --systems lamella,sqlite --scale small" in page
     assert "--seed 11" in page and "2026-03-01" in page
     assert "Machine: A processor, 2 cores, 24 GB, ext4, Linux, CPython 3.11.2." in page
     assert "- Lamella 1.0: as installed." in page

@@ -22,6 +22,7 @@ from lamella.core.bench.results.records import (
     spread,
     summaries,
     to_json,
+    to_saved,
     write_json,
 )
 from lamella.core.errors import BadData, FileProblem
@@ -29,7 +30,7 @@ from tests.bench.made_records import record
 
 FIELDS = [
     "workload",
-    "backend",
+    "system",
     "operation",
     "rows",
     "columns",
@@ -43,15 +44,17 @@ FIELDS = [
     "latencies",
     "figures",
 ]
+SAVED_FIELDS = ["workload", "backend", *FIELDS[2:]]
+"""As earlier versions wrote them, and as they are written for them."""
 
 
 def test_a_record_has_exactly_the_documented_fields() -> None:
     assert [field.name for field in fields(Record)] == FIELDS
     once, often = record("sqlite", 0.5), replace(record("sqlite", 0.5), latencies=(0.4, 0.6))
-    assert list(json.loads(to_json([once]))[0]) == FIELDS[:-2]
-    assert list(json.loads(to_json([often]))[0]) == FIELDS[:-1]
+    assert list(json.loads(to_json([once]))[0]) == SAVED_FIELDS[:-2]
+    assert list(json.loads(to_json([often]))[0]) == SAVED_FIELDS[:-1]
     saved = replace(record("sqlite", 0.5), figures=Figures(20, 2, 0.5, 0.1))
-    assert list(json.loads(to_json([saved]))[0]) == [*FIELDS[:-2], "figures"]
+    assert list(json.loads(to_json([saved]))[0]) == [*SAVED_FIELDS[:-2], "figures"]
     assert from_json(to_json([once, often, saved])) == [once, often, saved]
 
 
@@ -82,12 +85,21 @@ def test_what_is_not_an_array_of_records_is_refused(text: str) -> None:
 
 def test_a_file_of_another_version_is_named_with_the_fields_that_differ(tmp_path: Path) -> None:
     path = tmp_path / "benchmark.json"
-    item = record("sqlite", 0.5).to_dict()
+    item = to_saved(record("sqlite", 0.5).to_dict())
     del item["checksum"]
     path.write_text(json.dumps([item | {"joules": 3}]), encoding="utf-8")
     with pytest.raises(FileProblem, match=r"It lacks checksum; unknown are joules.*another version") as found:
         read_json(path)
     assert str(path) in str(found.value)
+
+
+def test_a_file_without_the_system_lacks_it_by_its_name_in_files() -> None:
+    item = to_saved(record("sqlite", 0.5).to_dict())
+    with pytest.raises(BadData, match=r"[Uu]nknown are backend"):
+        from_json(json.dumps([item | {"system": "sqlite"}]))
+    del item["backend"]
+    with pytest.raises(BadData, match="lacks backend"):
+        from_json(json.dumps([item]))
 
 
 def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, part_of, plan_trials
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, from_line, to_line
 from lamella.core.bench.engine.runner import run_workload
-from lamella.core.bench.registry import UnknownBackend, UnknownWorkload
+from lamella.core.bench.registry import UnknownSystem, UnknownWorkload
 from lamella.core.bench.results.console import finish, has_failures
 from lamella.core.bench.results.records import from_json
 from lamella.core.bench.results.run import Recording
@@ -21,7 +21,7 @@ from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError
 from lamella.core.jobs import Job
 from tests.bench.processes import workers
 
-ODD = "tests.bench.odd_backends:"
+ODD = "tests.bench.odd_systems:"
 
 
 def failures(heard: list[Message]) -> list[Failure]:
@@ -33,7 +33,7 @@ def test_a_benchmark_gives_every_sample_of_every_system_and_leaves_nothing_behin
     names = ["lamella", "sqlite", "pyarrow-tuned"]
     records = run_workload("small", [3, 10], names, repeats=2, folder=tmp_path, on_event=heard.append)
     assert failures(heard) == []
-    points = [(r.backend, r.operation, r.rows, r.repeat) for r in records]
+    points = [(r.system, r.operation, r.rows, r.repeat) for r in records]
     operations = [operation.id for operation in SMALL.operations]
     every = [(b, o, n, r) for b in names for o in operations for n in (3, 10) for r in (0, 1)]
     assert sorted(points) == sorted(every)
@@ -79,8 +79,8 @@ def test_a_wrong_answer_is_an_error_whatever_its_speed(tmp_path: Path) -> None:
     lies = failures(heard)
     assert {lie.operation for lie in lies} == {"read", "read_again", "create", "create_with_preparation"}
     assert all("Wrong answer: 9 rows" in lie.message and "instead of 10 rows" in lie.message for lie in lies)
-    assert {r.operation for r in records if r.backend == ODD + "Liar"} == {"query", "query_again"}
-    assert {r.operation for r in records if r.backend == "sqlite"} >= {"read", "create"}
+    assert {r.operation for r in records if r.system == ODD + "Liar"} == {"query", "query_again"}
+    assert {r.operation for r in records if r.system == "sqlite"} >= {"read", "create"}
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_a_crash_is_a_result_and_the_others_go_on(name: str, step: str, said: st
         "small", [4], [ODD + name, "sqlite"], repeats=2, folder=tmp_path, on_event=heard.append
     )
     (failure,) = failures(heard)
-    assert (failure.backend, failure.operation, failure.rows, failure.repeat) == (ODD + name, step, 4, 0)
+    assert (failure.system, failure.operation, failure.rows, failure.repeat) == (ODD + name, step, 4, 0)
     assert said in failure.message
-    assert len([r for r in records if r.backend == "sqlite"]) == 2 * len(SMALL.operations)
+    assert len([r for r in records if r.system == "sqlite"]) == 2 * len(SMALL.operations)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -149,7 +149,7 @@ def test_progress_rises_to_the_end(tmp_path: Path) -> None:
 def test_names_are_checked_before_anything_starts(tmp_path: Path) -> None:
     with pytest.raises(UnknownWorkload, match="Did you mean 'update'"):
         run_workload("updat", [1], ["sqlite"], folder=tmp_path)
-    with pytest.raises(UnknownBackend, match="Did you mean 'lamella'"):
+    with pytest.raises(UnknownSystem, match="Did you mean 'lamella'"):
         run_workload("small", [1], ["lamela"], folder=tmp_path)
     with pytest.raises(FileProblem, match="absent"):
         run_workload("small", [1], ["sqlite"], folder=tmp_path / "absent")
@@ -169,15 +169,15 @@ def test_sizes_rise_and_the_order_of_systems_is_shuffled() -> None:
     for seed in range(20):
         trials = plan_trials(SMALL, [100, 1, 10], ["a", "b", "c"], 5, fresh=False, seed=seed)
         assert [trial.rows for trial in trials] == [1] * 3 + [10] * 3 + [100] * 3
-        assert all({t.backend for t in trials[start : start + 3]} == {"a", "b", "c"} for start in (0, 3, 6))
-        orders.add(tuple(trial.backend for trial in trials))
+        assert all({t.system for t in trials[start : start + 3]} == {"a", "b", "c"} for start in (0, 3, 6))
+        orders.add(tuple(trial.system for trial in trials))
     assert len(orders) > 10
 
 
 def test_with_a_process_for_every_step_the_systems_take_turns() -> None:
     trials = plan_trials(SMALL, [10], ["a", "b"], 3, fresh=True, seed=1)
     assert [trial.repeats for trial in trials] == [(n,) for n in (0, 1, 2) for _ in range(6)]
-    assert all({t.backend for t in trials[start : start + 6]} == {"a", "b"} for start in (0, 6, 12))
+    assert all({t.system for t in trials[start : start + 6]} == {"a", "b"} for start in (0, 6, 12))
     assert [trial.steps for trial in trials[:3]] == [("create",), ("read",), ("query",)]
 
 

@@ -36,7 +36,7 @@ def test_several_workloads_run_one_after_the_other_with_one_job(tmp_path: Path) 
     assert [record.workload for record in records] == sorted((r.workload for r in records), reverse=True)
     assert {(r.workload, r.rows) for r in records} == {("small", 2), ("needle", 3)}
     assert recording.records == records
-    assert [(one.workload, one.backend) for one in recording.unsupported] == [("needle", "sqlite-fts5")]
+    assert [(one.workload, one.system) for one in recording.unsupported] == [("needle", "sqlite-fts5")]
     assert seen == sorted(seen) and seen[-1] == 1.0
     assert list(tmp_path.iterdir()) == []
 
@@ -45,7 +45,7 @@ def test_each_child_tells_what_it_took(tmp_path: Path) -> None:
     heard: list[Message] = []
     records = run_workload("small", [5], ["sqlite"], 2, tmp_path, heard.append)
     (ended,) = (message for message in heard if isinstance(message, Ended))
-    assert (ended.workload, ended.backend, ended.rows, ended.table_rows) == ("small", "sqlite", 5, 5)
+    assert (ended.workload, ended.system, ended.rows, ended.table_rows) == ("small", "sqlite", 5, 5)
     assert (ended.repeats, ended.steps) == (2, len(SMALL.steps))
     assert ended.seconds > sum(record.seconds for record in records)
     assert ended.memory_bytes == max(record.peak_rss_bytes for record in records)
@@ -117,7 +117,7 @@ def test_a_benchmark_that_was_killed_leaves_no_child_and_its_folder_goes_with_th
         "from lamella.core.bench.engine.protocol import Doing\n"
         "def hear(message):\n"
         "    if isinstance(message, Doing) and message.step == 'read': print('reading', flush=True)\n"
-        f"run_workload('small', [2], ['tests.bench.odd_backends:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"
+        f"run_workload('small', [2], ['tests.bench.odd_systems:Sleeper'], 1, Path({str(tmp_path)!r}), hear)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True

@@ -13,10 +13,10 @@ SECONDS = st.floats(1e-9, 1e3)
 
 
 def record(
-    backend: str, rows: int, seconds: float, warm: bool = False, latencies: tuple[float, ...] = ()
+    system: str, rows: int, seconds: float, warm: bool = False, latencies: tuple[float, ...] = ()
 ) -> Record:
     warmth = "warm" if warm else "cold"
-    return Record("small", backend, "read", rows, 100, 0, seconds, seconds, 1, 1, "1:0", warmth, latencies)
+    return Record("small", system, "read", rows, 100, 0, seconds, seconds, 1, 1, "1:0", warmth, latencies)
 
 
 RECORDS = st.builds(
@@ -72,7 +72,7 @@ def test_multiples_are_of_sizes_that_the_reference_has_too() -> None:
         [record("sqlite", 1, 0.1), record("sqlite", 10, 0.2), record("lamella", 10, 0.1), record("csv", 5, 9)]
     ).summaries()
     assert reference_of(points) == "sqlite"
-    found = {one.backend: one for one in multiples(points, "read", "sqlite")}
+    found = {one.system: one for one in multiples(points, "read", "sqlite")}
     assert set(found) == {"lamella", "sqlite"}
     assert (found["lamella"].mean, found["lamella"].sizes) == (0.5, (10,))
     assert (found["sqlite"].mean, found["sqlite"].sizes) == (1.0, (1, 10))

@@ -32,8 +32,8 @@ from lamella.core.bench.workloads.taxi import (
     SAMPLED,
     TAXI,
     TRIP_SCHEMA,
-    TaxiBackend,
     TaxiCycle,
+    TaxiSystem,
     comparable_rows,
     expected,
     files_of,
@@ -46,7 +46,7 @@ ROWS = 2_500
 IN_CHILD_PROCESSES_ONLY = ("parquetdb",)
 """Their import changes logging and working folder of a process."""
 
-Imported = tuple[TaxiBackend, list[Sample]]
+Imported = tuple[TaxiSystem, list[Sample]]
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +60,14 @@ def benchmark_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def imported(request: pytest.FixtureRequest, benchmark_folder: Path) -> Imported:
     if ENTRIES[request.param].missing:
         pytest.skip(ENTRIES[request.param].missing)
-    backend = registry.load(request.param, "taxi")(benchmark_folder / request.param / "0", TAXI)
-    assert isinstance(backend, TaxiBackend)
-    return backend, list(TaxiCycle(backend, TAXI, ROWS).step("import"))
+    system = registry.load(request.param, "taxi")(benchmark_folder / request.param / "0", TAXI)
+    assert isinstance(system, TaxiSystem)
+    return system, list(TaxiCycle(system, TAXI, ROWS).step("import"))
 
 
 def test_every_system_answers_every_query_rightly_first_and_again(imported: Imported) -> None:
-    backend, samples = imported
-    cycle = TaxiCycle(backend, TAXI, ROWS)
+    system, samples = imported
+    cycle = TaxiCycle(system, TAXI, ROWS)
     samples = samples + [sample for query in QUERIES for sample in cycle.step(query)]
     found = {(sample.operation, sample.again): sample.checksum for sample in samples}
     right = {operation.id: expected(TAXI, operation, ROWS) for operation in TAXI.operations}
@@ -92,10 +92,10 @@ def test_an_import_that_spoils_a_column_no_query_asks_about_is_noticed(benchmark
 
 
 def test_the_fourth_query_comes_in_order_of_year_and_count(imported: Imported) -> None:
-    backend, _ = imported
-    backend.open(writing=False)
-    rows = [(int(year), -count) for _, year, _, count in backend.rows_of(backend.ask("Q4"))]
-    backend.close()
+    system, _ = imported
+    system.open(writing=False)
+    rows = [(int(year), -count) for _, year, _, count in system.rows_of(system.ask("Q4"))]
+    system.close()
     assert rows == sorted(rows)
     assert {year for year, _ in rows} == set(range(2009, 2016))
 
@@ -184,11 +184,11 @@ def test_values_far_in_a_file_may_widen_the_columns_of_lamellas_table(tmp_path: 
     for number, last in enumerate(("7", "7.5")):
         lines = ["cab_type,count", *(f"yellow cab number {n},{n}" for n in range(long)), f"green,{last}"]
         given.joinpath(f"trips_{number}.csv.gz").write_bytes(gzip.compress("\n".join(lines).encode(), 1))
-    backend = registry.load("lamella", "taxi")(tmp_path / "lamella" / "0", TAXI)
-    backend.folder.mkdir(parents=True)
-    assert isinstance(backend, TaxiBackend)
-    backend.fill(2)
-    with Store.open(backend.folder) as store:
+    system = registry.load("lamella", "taxi")(tmp_path / "lamella" / "0", TAXI)
+    system.folder.mkdir(parents=True)
+    assert isinstance(system, TaxiSystem)
+    system.fill(2)
+    with Store.open(system.folder) as store:
         assert store["trips"].num_rows == 2 * (long + 1)
         assert store["trips"].read(columns=["count"], where="cab_type = 'green'")["count"].to_pylist() == [
             7.0,
@@ -201,7 +201,7 @@ def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path:
     heard: list[Message] = []
     records = run_workload("taxi", [300], names, repeats=1, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
-    told = {(record.backend, record.operation) for record in records}
+    told = {(record.system, record.operation) for record in records}
     assert told == {(name, operation.id) for name in names for operation in TAXI.operations}
     assert list(tmp_path.iterdir()) == []
 

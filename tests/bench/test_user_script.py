@@ -52,7 +52,7 @@ def test_the_page_shows_a_file_that_works(tmp_path: Path, monkeypatch: pytest.Mo
     )  # fmt: skip
     records, heard = measured(workload, tmp_path, fresh=True)
     assert not [message for message in heard if isinstance(message, Failure)]
-    assert {(r.backend.rpartition(":")[2], r.operation) for r in records} == {
+    assert {(r.system.rpartition(":")[2], r.operation) for r in records} == {
         (system, operation) for system in ("a list", "a set") for operation in ("load", "look_up")
     }
     assert all(record.columns == 1 for record in records)
@@ -87,7 +87,7 @@ def test_an_error_while_it_runs_names_file_and_line(tmp_path: Path) -> None:
     )
     _, heard = measured(load_file(path), tmp_path)
     failures = [message for message in heard if isinstance(message, Failure)]
-    assert {failure.backend for failure in failures} == set(system_names(load_file(path)))
+    assert {failure.system for failure in failures} == set(system_names(load_file(path)))
     assert all(f"my_benchmark.py, line {line}: ZeroDivisionError" in failure.message for failure in failures)
     assert all("Traceback" in failure.details for failure in failures)
 

@@ -22,7 +22,7 @@ from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
 from lamella.core.bench.registry import FAMILIES, family_of, workload_named
 from lamella.core.bench.results.compare import ratios
 from lamella.core.bench.workloads.model import Workload
-from lamella.core.bench.workloads.user_table import USER_TABLE, UserTableBackend, compared_type, digest
+from lamella.core.bench.workloads.user_table import USER_TABLE, UserTableSystem, compared_type, digest
 from lamella.core.bench.workloads.user_table_source import Source, user_table, words_of
 from lamella.core.errors import BadFilter, LamellaError, UnknownColumn
 from lamella.core.filters import parse, to_json
@@ -86,15 +86,15 @@ def prepared(path: Path, folder: Path, where: str | None, columns: list[str] | N
     return family_of(asked).prepared(asked, asked.default_rows, folder, Job())
 
 
-def backend_of(name: str, workload: Workload, folder: Path) -> UserTableBackend:
+def system_of(name: str, workload: Workload, folder: Path) -> UserTableSystem:
     made = registry.load(name, "mine")(folder / name, workload)
-    assert isinstance(made, UserTableBackend)
+    assert isinstance(made, UserTableSystem)
     return made
 
 
-def samples_of(backend: UserTableBackend, workload: Workload, rows: int = ROWS) -> list[Sample]:
-    cycle = family_of(workload).cycle(backend, workload, rows)
-    steps = [step for step in workload.steps if step not in backend.cannot]
+def samples_of(system: UserTableSystem, workload: Workload, rows: int = ROWS) -> list[Sample]:
+    cycle = family_of(workload).cycle(system, workload, rows)
+    steps = [step for step in workload.steps if step not in system.cannot]
     return [sample for step in steps for sample in cycle.step(step)] + list(cycle.settle())
 
 
@@ -108,16 +108,16 @@ def right(workload: Workload, rows: int = ROWS) -> dict[str, str]:
 def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Workload, Path]]:
     """Both tables, loaded into every system that can hold them."""
     found = {}
-    for name, columns in (("plain", PLAIN), ("odd", ODD)):
-        place = tmp_path_factory.mktemp(name)
+    for title, columns in (("plain", PLAIN), ("odd", ODD)):
+        place = tmp_path_factory.mktemp(title)
         workload = prepared(table_in(place, columns), place / "benchmark", None)
-        for system in FAMILIES["mine"].places:
-            backend = backend_of(system, workload, place)
-            if not backend.cannot:
-                backend.open(writing=True)
-                backend.load(ROWS)
-                backend.close()
-        found[name] = (workload, place)
+        for name in FAMILIES["mine"].places:
+            system = system_of(name, workload, place)
+            if not system.cannot:
+                system.open(writing=True)
+                system.load(ROWS)
+                system.close()
+        found[title] = (workload, place)
     return found
 
 
@@ -136,11 +136,11 @@ def test_every_system_finds_the_rows_of_a_condition(
     assert not wanted.startswith(("0:", f"{ROWS}:")), "the condition tells some rows from others"
     asked = set()
     for name in FAMILIES["mine"].places:
-        backend = backend_of(name, workload, place)
-        if not backend.cannot:
-            backend.open(writing=False)
-            assert digest(backend.as_table(backend.filter()), backend.copied.schema) == wanted, name
-            backend.close()
+        system = system_of(name, workload, place)
+        if not system.cannot:
+            system.open(writing=False)
+            assert digest(system.as_table(system.filter()), system.copied.schema) == wanted, name
+            system.close()
             asked.add(name)
     assert {"lamella", "duckdb", "pickle"} <= asked
 
@@ -158,7 +158,7 @@ def test_every_system_that_can_hold_a_table_answers_rightly(
     workload = prepared(table_in(tmp_path, columns), tmp_path / "benchmark", where)
     wanted = right(workload)
     for name in FAMILIES["mine"].places:
-        samples = samples_of(backend_of(name, workload, tmp_path), workload)
+        samples = samples_of(system_of(name, workload, tmp_path), workload)
         assert {s.operation: s.checksum for s in samples} == ({} if name in unable else wanted), name
         assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
@@ -166,16 +166,16 @@ def test_every_system_that_can_hold_a_table_answers_rightly(
 @pytest.mark.parametrize("where", [PLAIN_CONDITIONS[at] for at in (0, 2, 5, 6, 7, 9, 10, 11)])
 def test_pandas_changes_the_rows_that_it_finds(where: str, tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", where)
-    backend = backend_of("pandas", workload, tmp_path)
-    backend.open(writing=True)
-    backend.load(ROWS)
-    backend.update()
-    assert digest(backend.as_table(backend.read()), backend.copied.schema) == right(workload)["update"]
+    system = system_of("pandas", workload, tmp_path)
+    system.open(writing=True)
+    system.load(ROWS)
+    system.update()
+    assert digest(system.as_table(system.read()), system.copied.schema) == right(workload)["update"]
 
 
 def test_a_condition_that_a_system_has_no_means_for_is_told_with_its_reason(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", "word ~ '^A' and n mod 7 = 1")
-    reasons = {name: dict(backend_of(name, workload, tmp_path).cannot) for name in FAMILIES["mine"].places}
+    reasons = {name: dict(system_of(name, workload, tmp_path).cannot) for name in FAMILIES["mine"].places}
     for name in ("sqlite", "sqlite-wal"):
         assert set(reasons[name]) == {"filter", "update"}
         assert "no regular expressions" in reasons[name]["filter"]
@@ -186,7 +186,7 @@ def test_a_condition_that_a_system_has_no_means_for_is_told_with_its_reason(tmp_
 def test_a_column_that_a_system_cannot_hold_is_named_with_its_reason(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, ODD), tmp_path / "benchmark", None)
     cannot = {
-        name: backend_of(name, workload, tmp_path).cannot.get("load", "") for name in FAMILIES["mine"].places
+        name: system_of(name, workload, tmp_path).cannot.get("load", "") for name in FAMILIES["mine"].places
     }
     assert "price: decimal numbers would be rounded" in cannot["sqlite"]
     assert "ratio: it keeps NaN as NULL" in cannot["sqlite"] and "tags: lists" in cannot["sqlite-wal"]
@@ -211,17 +211,17 @@ def test_the_update_changes_the_first_number_outside_the_condition_or_else_a_tex
     workload = prepared(table_in(tmp_path, columns), tmp_path / "benchmark", where)
     after = pa.table(columns | {name: pa.array(values) for name, values in changed.items()})
     for name in ("lamella", "sqlite", "pandas", "csv"):
-        backend = backend_of(name, workload, tmp_path)
-        found = {s.operation: s.checksum for s in samples_of(backend, workload, 2)}
+        system = system_of(name, workload, tmp_path)
+        found = {s.operation: s.checksum for s in samples_of(system, workload, 2)}
         assert found["update"] == digest(after, after.schema)
 
 
 def test_a_table_of_dates_alone_has_nothing_to_update(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, {"day": PLAIN["day"]}), tmp_path / "benchmark", None)
     assert workload.steps == ("load", "read") and "nothing is updated" in workload.about
-    assert {
-        sample.operation for sample in samples_of(backend_of("sqlite", workload, tmp_path), workload)
-    } == {*("load", "read", "read_again")}
+    assert {sample.operation for sample in samples_of(system_of("sqlite", workload, tmp_path), workload)} == {
+        *("load", "read", "read_again")
+    }
 
 
 def test_columns_are_those_chosen_and_those_that_the_filter_asks_for(tmp_path: Path) -> None:
@@ -274,7 +274,7 @@ def test_a_table_of_a_store_is_measured_by_its_name(tmp_path: Path) -> None:
     choice = Choice((part_of(workload, ["lamella", "sqlite"], repeats=1),), folder=tmp_path)
     records = runner.run(choice, heard.append)
     assert not [message for message in heard if isinstance(message, (Failure, Unsupported))]
-    assert {(record.backend, record.operation) for record in records} == {
+    assert {(record.system, record.operation) for record in records} == {
         (name, operation.id) for name in ("lamella", "sqlite") for operation in workload.operations
     }
     assert any("Lamella filters 50 rows of flights" in ratio.sentence for ratio in ratios(records))
@@ -315,5 +315,5 @@ def test_fewer_rows_are_the_first_of_the_table(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, PLAIN), tmp_path / "benchmark", "n > 3")
     wanted = right(workload, rows=20)
     assert wanted["read"].startswith("20:")
-    samples = samples_of(backend_of("polars", workload, tmp_path), workload, rows=20)
+    samples = samples_of(system_of("polars", workload, tmp_path), workload, rows=20)
     assert {s.operation: s.checksum for s in samples} == wanted

@@ -79,7 +79,7 @@ class Checkout:
         yield "window up", float(self.run("-c", program).stdout)
         for name, rows in workloads.items():
             out = folder / "samples.json"
-            words = f"--workload {name} --rows {rows} --backends lamella --repeats 1 --seed 1 --quiet".split()
+            words = f"--workload {name} --rows {rows} --systems lamella --repeats 1 --seed 1 --quiet".split()
             self.run("-m", f"{self.package}app", "bench", *words, "--json", str(out), "--folder", str(folder))
             for record in json.loads(out.read_text(encoding="utf8")):
                 calls = record.get("latencies") or [record["seconds"]]

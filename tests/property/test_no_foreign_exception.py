@@ -313,8 +313,8 @@ COMMAND_FORMS = [
         bench --compare ? ?
         bench --delete ?
         bench --again ?
-        bench --workload ? --backends sqlite --rows x
-        bench --backends ? --rows x
+        bench --workload ? --systems sqlite --rows x
+        bench --systems ? --rows x
         sqlite {store} --command ?
         sqlite ? --command .tables
         ?

@@ -108,7 +108,7 @@ class BenchmarkBar(QFrame):
         where = f"{workload}: " if workload else ""
         step, repeat = message.step.replace("_", " "), message.repeat + 1
         self._doing = (
-            f"{where}{title_of(message.backend)}, {shown_rows(message.rows)}, {step}, repeat {repeat}"
+            f"{where}{title_of(message.system)}, {shown_rows(message.rows)}, {step}, repeat {repeat}"
         )
 
     def set_share(self, share: float) -> None:

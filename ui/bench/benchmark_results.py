@@ -65,7 +65,7 @@ class BenchmarkResults:
                 if message not in self.unsupported:
                     self.unsupported.append(message)
             case Surroundings():
-                self.surroundings[message.backend] = message
+                self.surroundings[message.system] = message
 
     @property
     def empty(self) -> bool:
@@ -114,5 +114,5 @@ def lost_words(message: Failure | Unsupported) -> str:
     return f"{message.kind}: {message.message}"
 
 
-def title_of(backend: str) -> str:
-    return entry_named(backend).title
+def title_of(system: str) -> str:
+    return entry_named(system).title

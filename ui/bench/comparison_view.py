@@ -149,8 +149,8 @@ def _rank(bar: Bar) -> int:
 
 def _bar(one: Comparison) -> Bar:
     (low, high), (new_low, new_high) = spread(one.before, "median"), spread(one.after, "median")
-    title = title_of(one.backend)
-    series = VerdictSeries(one.backend, title, False, "", "", (), verdict=one.verdict)
+    title = title_of(one.system)
+    series = VerdictSeries(one.system, title, False, "", "", (), verdict=one.verdict)
     ends = (low / new_high, high / new_low) if new_low > 0 and low > 0 else (one.factor, one.factor)
     point = SeriesPoint(one.rows, one.factor, *ends, min(one.before.count, one.after.count))
     times = f"{shown_seconds(one.before.median)} before, {shown_seconds(one.after.median)} after"

@@ -77,8 +77,8 @@ def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
 
 def _live(points: Mapping[Point, Summary], statistic: str) -> list[Series]:
     by_system: dict[str, dict[int, Summary]] = {}
-    for (_, backend, rows), summary in points.items():
-        by_system.setdefault(backend, {})[rows] = summary
+    for (_, system, rows), summary in points.items():
+        by_system.setdefault(system, {})[rows] = summary
     return [live_series(name, by_system[name], statistic) for name in in_order(by_system)]
 
 
@@ -129,9 +129,9 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
 def _missing_bars(results: BenchmarkResults, operation: str, rows: int) -> list[Bar]:
     """What takes the place of a bar: a failure, or the reason why nothing was asked."""
     found: dict[str, Failure | Unsupported] = {
-        one.backend: one for one in results.unsupported if one.step == operation
+        one.system: one for one in results.unsupported if one.step == operation
     }
-    found |= {one.backend: one for one in results.failures if one.operation == operation and one.rows == rows}
+    found |= {one.system: one for one in results.failures if one.operation == operation and one.rows == rows}
     return [
         Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(one), lost_words(one),
             lost=isinstance(one, Failure))
@@ -158,7 +158,7 @@ def _multiples(
 
 def _multiple_bar(one: Multiple, reference: str) -> Bar:
     sizes = ", ".join(f"{rows:,}" for rows in one.sizes)
-    series = Series(one.backend, title_of(one.backend), False, "measured here", "", ())
+    series = Series(one.system, title_of(one.system), False, "measured here", "", ())
     words = [
         f"{series.label}: {NORMALISED.exact(one.mean)} of {title_of(reference)}",
         f"Mean over {len(one.sizes)} sizes ({sizes} rows), "

@@ -15,8 +15,8 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from lamella.core.bench.results.console import write_results
 from lamella.core.bench.results.markdown import markdown_report
-from lamella.core.bench.results.records import Record, write_text
-from lamella.core.bench.results.run import SavedRun, by_backend
+from lamella.core.bench.results.records import Record, to_saved, write_text
+from lamella.core.bench.results.run import SavedRun, by_system
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.ui import theme
 from lamella.ui.widgets.message_bar import MessageBar
@@ -54,7 +54,7 @@ def export(path: Path, run: SavedRun, picture: QWidget) -> None:
         case ".md":
             write_text(path, markdown_report(run))
         case ".json":
-            write_results(run.records, by_backend(run.surroundings), path)
+            write_results(run.records, by_system(run.surroundings), path)
         case ".csv":
             write_text(path, to_csv(run.records))
         case ".png":
@@ -67,11 +67,13 @@ def to_csv(records: Sequence[Record]) -> str:
     """A line a sample; its latencies stand in one cell, with spaces between."""
     text = StringIO()
     names = [field.name for field in fields(Record) if field.name != "figures"]
-    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    writer = csv.DictWriter(
+        text, list(to_saved(dict.fromkeys(names))), extrasaction="ignore", lineterminator="\n"
+    )
     writer.writeheader()
     for record in records:
         latencies = " ".join(map(str, record.latencies))
-        writer.writerow(asdict(record) | {"latencies": latencies})
+        writer.writerow(to_saved(asdict(record)) | {"latencies": latencies})
     return text.getvalue()
 
 

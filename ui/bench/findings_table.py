@@ -39,7 +39,7 @@ def findings(
 
 def of_failure(failure: Failure) -> Finding:
     doing = f", {failure.operation.replace('_', ' ')}" if failure.operation else ""
-    sentence = f"{title_of(failure.backend)}, {shown_rows(failure.rows)}{doing}: {failure.message}"
+    sentence = f"{title_of(failure.system)}, {shown_rows(failure.rows)}{doing}: {failure.message}"
     if failure.kind == WRONG:
         sentence += ". Its time does not count."
     color = "warning" if failure.kind in (LIMIT, TOO_LARGE) else "danger"
@@ -57,10 +57,10 @@ def of_unsupported(unsupported: Iterable[Unsupported]) -> list[Finding]:
     """One sentence for all steps that a system has the same reason for."""
     steps: dict[tuple[str, str], list[str]] = {}
     for one in unsupported:
-        steps.setdefault((one.backend, one.reason), []).append(one.step.replace("_", " "))
+        steps.setdefault((one.system, one.reason), []).append(one.step.replace("_", " "))
     return [
-        Finding(CANNOT, f"{title_of(backend)}, {', '.join(names)}: {reason}", "muted")
-        for (backend, reason), names in steps.items()
+        Finding(CANNOT, f"{title_of(system)}, {', '.join(names)}: {reason}", "muted")
+        for (system, reason), names in steps.items()
     ]
 
 

@@ -217,9 +217,9 @@ def place_of(system: str) -> int:
     return known.index(system) if system in known else len(known) + crc32(system.encode()) % len(FIRST)
 
 
-def live_series(backend: str, by_rows: dict[int, Summary], statistic: str) -> Series:
+def live_series(system: str, by_rows: dict[int, Summary], statistic: str) -> Series:
     points = (_live_point(rows, summary, statistic) for rows, summary in sorted(by_rows.items()))
-    return Series(backend, entry_named(backend).title, False, "measured here", "", tuple(points))
+    return Series(system, entry_named(system).title, False, "measured here", "", tuple(points))
 
 
 class LiveLines:

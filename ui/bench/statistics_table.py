@@ -26,7 +26,7 @@ ROOT = QModelIndex()
 class StatisticsRow:
     """One system at one size; `fastest` of all at that size, by the mean."""
 
-    backend: str
+    system: str
     rows: int
     summary: Summary
     fastest: bool
@@ -35,7 +35,7 @@ class StatisticsRow:
 Value = Callable[[StatisticsRow], float | str]
 
 COLUMNS: tuple[tuple[str, str, Value], ...] = (
-    ("System", "", lambda row: title_of(row.backend)),
+    ("System", "", lambda row: title_of(row.system)),
     ("Rows", "", lambda row: row.rows),
     ("Mean", "", lambda row: row.summary.mean),
     ("P50", "The median: half of the samples are faster", lambda row: row.summary.median),
@@ -54,7 +54,7 @@ def statistics_rows(results: BenchmarkResults, display: Display) -> list[Statist
     points = results.tally.summaries("seconds", display.samples, display.operation)
     points = {point: summary for point, summary in points.items() if summary.mean > 0}
     best = {rows: min(s.mean for (_, _, size), s in points.items() if size == rows) for _, _, rows in points}
-    order = in_order(backend for _, backend, _ in points)
+    order = in_order(system for _, system, _ in points)
     keys = sorted(points, key=lambda point: (-point[2], order.index(point[1])))
     return [
         StatisticsRow(b, rows, points[o, b, rows], points[o, b, rows].mean == best[rows])
@@ -112,7 +112,7 @@ class _Figures(QAbstractTableModel):
 
     def show_rows(self, rows: Sequence[StatisticsRow]) -> None:
         """In place where they are of the same systems and sizes."""
-        same = [(row.backend, row.rows) for row in rows] == [(row.backend, row.rows) for row in self.rows]
+        same = [(row.system, row.rows) for row in rows] == [(row.system, row.rows) for row in self.rows]
         if not same:
             self.beginResetModel()
         changed = [place for place, row in enumerate(rows) if not same or row is not self.rows[place]]
@@ -140,7 +140,7 @@ class _Figures(QAbstractTableModel):
             case Qt.ItemDataRole.FontRole:
                 return theme.current().tabular_font(bold=row.fastest)
             case Qt.ItemDataRole.ToolTipRole:
-                return f"{title_of(row.backend)} is the fastest at {row.rows:,} rows" if row.fastest else None
+                return f"{title_of(row.system)} is the fastest at {row.rows:,} rows" if row.fastest else None
         return None
 
     def headerData(

@@ -360,7 +360,7 @@ class SystemList(QWidget):
         self.changed.emit()
 
     def _take(self, introduction: Introduction) -> None:
-        row = self.rows.get(introduction.backend)
+        row = self.rows.get(introduction.system)
         if row is None:
             return
         with QSignalBlocker(self.tree):

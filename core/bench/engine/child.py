@@ -52,7 +52,7 @@ class Child:
     ) -> None:
         self.spec, self.listener, self.job = spec, listener, job
         self._limits, self._pause = limits, pause or Pause()
-        self._last = Doing(spec.backend, spec.rows, spec.repeats[0], spec.steps[0])
+        self._last = Doing(spec.system, spec.rows, spec.repeats[0], spec.steps[0])
         self._failed = False
 
     def run(self) -> None:
@@ -108,7 +108,7 @@ class Child:
     def _failure(self, message: str, details: str, kind: str = CRASHED) -> Failure:
         return Failure(
             workload=self.spec.workload,
-            backend=self.spec.backend,
+            system=self.spec.system,
             operation=self._last.step,
             rows=self._last.rows,
             repeat=self._last.repeat,
@@ -195,7 +195,7 @@ INTRODUCING_ARGUMENT = "--bench-systems"
 class Introduction:
     """`problem` says why the system cannot be asked here, and is empty when it can."""
 
-    backend: str
+    system: str
     version: str = ""
     description: str = ""
     problem: str = ""

@@ -178,7 +178,7 @@ def _alike(part: Part) -> tuple[Any, ...]:
 def _words(parts: Sequence[Part]) -> list[str]:
     first = parts[0]
     named = list(first.words) or ["--workload", ",".join(part.workload.id for part in parts)]
-    return [*named, "--backends", ",".join(first.systems), *_amount(parts)]
+    return [*named, "--systems", ",".join(first.systems), *_amount(parts)]
 
 
 def _amount(parts: Sequence[Part]) -> list[str]:
@@ -211,7 +211,7 @@ class Trial:
     """One child process."""
 
     workload: Workload
-    backend: str
+    system: str
     rows: int
     repeats: tuple[int, ...]
     steps: tuple[str, ...]

@@ -1,10 +1,10 @@
 """What a benchmark will take, by what child processes of earlier benchmarks took: time, memory and room on
 the disk. What will not fit is refused.
 
-Known are points: a workload and a backend at a size. Between two of them everything grows with the rows, and
+Known are points: a workload and a system at a size. Between two of them everything grows with the rows, and
 beyond the last as it did between the last two. Small sizes say little of a row: there, and where nothing was
-seen, a row costs what the workload says in its option `costs` (by backend: seconds of a step, bytes of memory
-and on the disk), or else what its family does. Of a backend that was never seen, the dearest one counts.
+seen, a row costs what the workload says in its option `costs` (by system: seconds of a step, bytes of memory
+and on the disk), or else what its family does. Of a system that was never seen, the dearest one counts.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from lamella.core.bench.engine.choice import Choice, Trial, plan_trials
 from lamella.core.bench.engine.protocol import Doing, Ended
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.figures import shown_bytes
+from lamella.core.bench.results.records import from_saved, to_saved
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 
@@ -71,11 +72,11 @@ ANY_FAMILY = Point(1, 20e-6, 4_000, 1_000)
 
 class Costs:
     def __init__(self, ended: Iterable[Ended]) -> None:
-        """Where one size of a workload and backend was measured more than once, the last one counts."""
+        """Where one size of a workload and system was measured more than once, the last one counts."""
         found: dict[tuple[str, str], dict[int, Point]] = {}
         for one in ended:
             point = Point.of(one)
-            found.setdefault((one.workload, one.backend), {})[point.size] = point
+            found.setdefault((one.workload, one.system), {})[point.size] = point
         self._points = {key: [points[size] for size in sorted(points)] for key, points in found.items()}
 
     def seconds(self, trial: Trial) -> float:
@@ -93,7 +94,7 @@ class Costs:
 
     def _at(self, trial: Trial, of: Callable[[Point], float]) -> float:
         size, of_row = _size(trial.rows, trial.table_rows), of(_row(trial))
-        own = self._points.get((trial.workload.id, trial.backend))
+        own = self._points.get((trial.workload.id, trial.system))
         others = [points for (name, _), points in self._points.items() if name == trial.workload.id]
         known = [own] if own else others
         return max((_along(_rising(points, of), size, of_row) for points in known), default=of_row * size)
@@ -107,13 +108,13 @@ def shipped_costs(newer: Iterable[Ended] = ()) -> Costs:
 @cache
 def shipped() -> Sequence[Ended]:
     source = files("lamella.resources") / "bench" / "costs.json"
-    return tuple(Ended(**item) for item in json.loads(source.read_text(encoding="utf-8")))
+    return tuple(Ended(**from_saved(item)) for item in json.loads(source.read_text(encoding="utf-8")))
 
 
 def to_json(ended: Iterable[Ended]) -> str:
-    """For the file that is shipped: a line for each workload, backend and size, the last one measured."""
-    last: Mapping[Any, Ended] = {(one.workload, one.backend, one.rows, one.table_rows): one for one in ended}
-    lines = (json.dumps(vars(last[key])) for key in sorted(last))
+    """For the file that is shipped: a line for each workload, system and size, the last one measured."""
+    last: Mapping[Any, Ended] = {(one.workload, one.system, one.rows, one.table_rows): one for one in ended}
+    lines = (json.dumps(to_saved(vars(last[key]))) for key in sorted(last))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -122,7 +123,7 @@ def _size(rows: int, table_rows: int) -> int:
 
 
 def _row(trial: Trial) -> Point:
-    told = trial.workload.options.get("costs", {}).get(trial.backend)
+    told = trial.workload.options.get("costs", {}).get(trial.system)
     return Point(1, *told) if told else FAMILIES.get(trial.workload.family, ANY_FAMILY)
 
 
@@ -176,7 +177,7 @@ def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
     """Reads how much memory and disk is free now, and no data. `costs` may know of saved runs."""
     known = costs or shipped_costs()
     trials = [
-        trial for trial in planned_trials(choice) if entry_named(trial.backend).takes(trial.workload.family)
+        trial for trial in planned_trials(choice) if entry_named(trial.system).takes(trial.workload.family)
     ]
     problems = {trial_key(trial): problem(trial, choice.folder, known) for trial in trials}
     named = [(_titled(trial), problems[trial_key(trial)]) for trial in trials]
@@ -234,7 +235,7 @@ def planned_trials_by_part(choice: Choice, first_repeat: int = 0) -> list[list[T
 
 
 def trial_key(trial: Trial) -> tuple[str, str, int]:
-    return (trial.workload.id, trial.backend, trial.rows)
+    return (trial.workload.id, trial.system, trial.rows)
 
 
 def _memory_problem(trial: Trial, costs: Costs) -> str:
@@ -258,7 +259,7 @@ def _lack(what: str, trial: Trial, needed: int, free: int, where: str) -> str:
 
 
 def _titled(trial: Trial) -> str:
-    return f"{trial.workload.title}, {entry_named(trial.backend).title}"
+    return f"{trial.workload.title}, {entry_named(trial.system).title}"
 
 
 class Clock:

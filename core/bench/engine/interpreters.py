@@ -177,22 +177,22 @@ def _dotted(numbers: Sequence[int]) -> str:
 OLDEST_SQLALCHEMY = 2
 
 
-def objection(other: Interpreter, backend: str, workload: Workload) -> str:
+def objection(other: Interpreter, system: str, workload: Workload) -> str:
     """Why this cannot be run there; empty when it can."""
     if other.is_complete:
         return ""
     if workload.id != FLOATS.id:
         return f"{workload.title} needs NumPy, {_numpy(other)}; {FLOATS.title} is what can be run there"
-    if backend not in DESCRIPTIONS:
-        return f"{entry_named(backend).title} is asked through NumPy, {_numpy(other)}"
-    return _lack_of_sqlalchemy(other) if backend.startswith("sqlalchemy") else ""
+    if system not in DESCRIPTIONS:
+        return f"{entry_named(system).title} is asked through NumPy, {_numpy(other)}"
+    return _lack_of_sqlalchemy(other) if system.startswith("sqlalchemy") else ""
 
 
-def version(other: Interpreter, backend: str) -> str:
+def version(other: Interpreter, system: str) -> str:
     held = other.libraries
-    if backend.startswith("sqlalchemy"):
+    if system.startswith("sqlalchemy"):
         return f"{held['sqlalchemy']} on SQLite {held['sqlite']}, {other.name}"
-    return f"{held['sqlite']}, {other.name}" if backend.startswith("sqlite") else other.name
+    return f"{held['sqlite']}, {other.name}" if system.startswith("sqlite") else other.name
 
 
 def worker_spec(other: Interpreter, workload: Workload, spec: Spec) -> Spec:
@@ -219,7 +219,7 @@ def _surroundings(other: Interpreter, workload: Workload, spec: Spec) -> Surroun
         "clock_resolution_seconds": other.clock,
         "cpu_clock_resolution_seconds": other.cpu_clock,
     }
-    name = spec.backend
+    name = spec.system
     return Surroundings(name, version(other, name), DESCRIPTIONS[name], found, workload.id)
 
 

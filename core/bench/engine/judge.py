@@ -35,14 +35,14 @@ class Judge:
 
     def objection(self, record: Record) -> Failure | None:
         """What is wrong with a record's answer; None where it is right, or the first of its kind."""
-        said = _Right(record.checksum, record.backend)
+        said = _Right(record.checksum, record.system)
         right = self._answers.setdefault((record.operation, record.rows), said)
         if record.checksum == right.checksum:
             return None
         expected, answer = _checksum_text(right.checksum), _checksum_text(record.checksum)
         return Failure(
             workload=record.workload,
-            backend=record.backend,
+            system=record.system,
             operation=record.operation,
             rows=record.rows,
             repeat=record.repeat,

@@ -19,7 +19,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import psutil
 
-from lamella.core.bench.systems.base import Backend
+from lamella.core.bench.systems.base import System
 from lamella.core.bench.workloads.model import Workload
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ def _peak_rss() -> int:
     return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS
 
 
-B = TypeVar("B", bound=Backend)
+B = TypeVar("B", bound=System)
 
 ENOUGH_SECONDS = 5.0
 """For changes one at a time: a slow system does the rest in one go, so that all end at the same rows."""
@@ -136,13 +136,13 @@ class Sample:
 
 
 class Cycle(ABC, Generic[B]):
-    """Runs steps on one backend instance; each step opens the database and closes it."""
+    """Runs steps on one system instance; each step opens the database and closes it."""
 
     steps: ClassVar[tuple[str, ...]]
     """The methods that are steps, named as in `Workload.steps`."""
 
-    def __init__(self, backend: B, workload: Workload, rows: int) -> None:
-        self.backend, self.workload, self.rows = backend, workload, rows
+    def __init__(self, system: B, workload: Workload, rows: int) -> None:
+        self.system, self.workload, self.rows = system, workload, rows
         self._unchecked: list[tuple[str, Cost, int]] = []
 
     def step(self, name: str) -> Iterator[Sample]:
@@ -153,9 +153,9 @@ class Cycle(ABC, Generic[B]):
     def settle(self) -> Iterator[Sample]:
         """Check the changes that no timed read has checked yet."""
         if self._unchecked:
-            self.backend.open(writing=False)
+            self.system.open(writing=False)
             digest = self._digest_of_all()
-            self.backend.close()
+            self.system.close()
             yield from self._checked(digest)
 
     @abstractmethod
@@ -165,20 +165,20 @@ class Cycle(ABC, Generic[B]):
     def _changing(self, work: Callable[[], None]) -> Cost:
         """Closing counts: what a system puts off until then is a part of the change."""
         _, cost = self._measure_opening(work, writing=True)
-        _, closing = measure(self.backend.close)
+        _, closing = measure(self.system.close)
         return cost + closing
 
     def _measure_opening(self, work: Callable[[], T], writing: bool) -> tuple[T, Cost]:
         """Time `work`, and opening the database before it where the workload counts that. Stays open."""
         if not self.workload.opens_inside:
-            self.backend.open(writing)
+            self.system.open(writing)
             return measure(work)
-        _, opening = measure(lambda: self.backend.open(writing))
+        _, opening = measure(lambda: self.system.open(writing))
         answer, cost = measure(work)
         return answer, opening + cost
 
     def _owe(self, *operations: tuple[str, Cost]) -> None:
-        size = self.backend.disk_bytes()
+        size = self.system.disk_bytes()
         known = (operation for operation in operations if self.workload.has(operation[0]))
         self._unchecked.extend((operation, cost, size) for operation, cost in known)
 

@@ -18,7 +18,7 @@ from lamella.core.errors import BadData
 
 @dataclass(frozen=True)
 class Spec:
-    """One child's work: a backend, one size, and the steps to do for each repeat.
+    """One child's work: a system, one size, and the steps to do for each repeat.
 
     `answers` are the operations whose right answer the runner does not know yet; `table_rows` and `options`
     stand for the workload's own. `interpreter` is another Python, whose worker has the data in the folder; a
@@ -26,7 +26,7 @@ class Spec:
     """
 
     workload: str
-    backend: str
+    system: str
     rows: int
     repeats: tuple[int, ...]
     steps: tuple[str, ...]
@@ -51,7 +51,7 @@ class Spec:
 class Doing:
     """What a child begins as soon as the runner lets it."""
 
-    backend: str
+    system: str
     rows: int
     repeat: int
     step: str
@@ -69,10 +69,10 @@ memory than a step may take, and a size that was not tried for want of room."""
 
 @dataclass(frozen=True)
 class Failure:
-    """A backend that failed, crashed or answered wrongly: a result too. `details` may be long."""
+    """A system that failed, crashed or answered wrongly: a result too. `details` may be long."""
 
     workload: str
-    backend: str
+    system: str
     operation: str
     rows: int
     repeat: int
@@ -86,7 +86,7 @@ class Unsupported:
     """What a system has no means for, and why."""
 
     workload: str
-    backend: str
+    system: str
     step: str
     reason: str
 
@@ -95,7 +95,7 @@ class Unsupported:
 class Surroundings:
     """The machine and libraries of a child, and what it says of its system."""
 
-    backend: str
+    system: str
     version: str
     description: str
     environment: dict[str, Any]
@@ -108,7 +108,7 @@ class Ended:
     at the most."""
 
     workload: str
-    backend: str
+    system: str
     rows: int
     table_rows: int
     repeats: int

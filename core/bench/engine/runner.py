@@ -52,7 +52,7 @@ def run(
     """The samples of all workloads, those with a wrong answer left out; failures go to `on_event`.
 
     Progress of the job is of the whole, by `costs`: what is known of saved runs beside what is shipped.
-    `first_repeat` numbers the repeats of a benchmark that adds some to an earlier one. Raises UnknownBackend
+    `first_repeat` numbers the repeats of a benchmark that adds some to an earlier one. Raises UnknownSystem
     and LamellaError before anything starts, FileProblem, and Cancelled when the job is told to stop, which
     ends the child process at once: what was measured until then the listener has heard. Without a limit of
     memory it is nine tenths of what is free."""
@@ -80,7 +80,7 @@ def run(
 
 
 def check_choice(choice: Choice) -> None:
-    """Raises UnknownBackend or LamellaError for a choice of nothing, or of what cannot be."""
+    """Raises UnknownSystem or LamellaError for a choice of nothing, or of what cannot be."""
     if not choice.parts:
         raise LamellaError("A benchmark needs at least one workload")
     for part in choice.parts:
@@ -95,7 +95,7 @@ def _check_part(part: Part) -> None:
         raise LamellaError("A benchmark needs numbers of rows of at least 1", f"It was given {list(rows)}")
     if not names:
         known = ", ".join(registry.ENTRIES)
-        raise LamellaError("A benchmark needs at least one backend", fix=f"There are: {known}")
+        raise LamellaError("A benchmark needs at least one system", fix=f"There are: {known}")
     if part.repeats < 1:
         raise LamellaError("A benchmark needs at least one repeat", f"It was given {part.repeats}")
     if asked.table_rows and max(rows) > asked.table_rows:
@@ -113,7 +113,7 @@ def _clock(job: Job, planned: Sequence[list[Trial]], costs: Costs) -> Clock:
 def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a benchmark, by keyword
     workload: str | Workload,
     rows: Sequence[int],
-    backends: Sequence[str],
+    systems: Sequence[str],
     repeats: int | None = None,
     folder: Path | None = None,
     on_event: Listener | None = None,
@@ -132,12 +132,12 @@ def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a benchm
     whatever happens. A workload given whole may have a `table_rows` of its own. A step that takes more
     than `limit_seconds` or `limit_bytes` of memory is ended, with its child: a failure of the kind "limit".
     The same `seed` shuffles the systems in the same way. Another `interpreter` than ours runs what it can.
-    Raises BadInterpreter, UnknownWorkload, UnknownBackend, FileProblem, and Cancelled when the job is told
+    Raises BadInterpreter, UnknownWorkload, UnknownSystem, FileProblem, and Cancelled when the job is told
     to stop, which ends the child process at once.
     """
     asked = workload_named(workload) if isinstance(workload, str) else workload
     choice = Choice(
-        parts=(part_of(asked, backends, rows, repeats),),
+        parts=(part_of(asked, systems, rows, repeats),),
         fresh=fresh,
         seed=new_seed() if seed is None else seed,
         folder=folder,
@@ -193,36 +193,36 @@ class WorkloadRun:
         return self.records
 
     def _is_out(self, trial: Trial) -> bool:
-        if trial.backend in self._never or (trial.backend, trial.rows) in self._out:
+        if trial.system in self._never or (trial.system, trial.rows) in self._out:
             return True
         return not self._without_failed_steps(trial).steps
 
     def _try(self, trial: Trial) -> None:
-        entry = registry.entry_named(trial.backend)
+        entry = registry.entry_named(trial.system)
         if not entry.takes(self.workload.family):
-            why = family_of(self.workload).absent.get(trial.backend)
+            why = family_of(self.workload).absent.get(trial.system)
             reason = why or f"{entry.title} is not made for {self.workload.title.lower()}"
-            self._receive(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
-        elif reason := self._objection(trial.backend):
-            self._receive(Unsupported(self.workload.id, trial.backend, trial.steps[0], reason))
+            self._receive(Unsupported(self.workload.id, trial.system, trial.steps[0], reason))
+        elif reason := self._objection(trial.system):
+            self._receive(Unsupported(self.workload.id, trial.system, trial.steps[0], reason))
         elif problem := self.under.problem(trial):
-            self._out.add((trial.backend, trial.rows))
+            self._out.add((trial.system, trial.rows))
             self._receive(self._too_large(trial, problem))
         else:
             self.under.pause.wait(self.under.job)
             self._run_child(trial)
 
-    def _objection(self, backend: str) -> str:
+    def _objection(self, system: str) -> str:
         other = self.under.interpreter
-        return interpreters.objection(other, backend, self.workload) if other else ""
+        return interpreters.objection(other, system, self.workload) if other else ""
 
     def _run_child(self, trial: Trial) -> None:
-        home = self.folder / re.sub(r"[^\w.-]", "-", f"{trial.backend}-{trial.rows}")[-LONGEST_NAME:]
+        home = self.folder / re.sub(r"[^\w.-]", "-", f"{trial.system}-{trial.rows}")[-LONGEST_NAME:]
         home.mkdir(exist_ok=True)
         began = monotonic()
         self._of_child.clear()
         failures = self._run_with_retry(trial, home)
-        out = (trial.backend, trial.rows) in self._out
+        out = (trial.system, trial.rows) in self._out
         if out or trial.steps[-1] == self.workload.steps[-1]:
             place.remove_folder(home)  # what a failed system left must not fill the disk of the others
         if not failures:
@@ -249,15 +249,15 @@ class WorkloadRun:
         """What is left to ask of a system that failed at a step."""
         step, steps = failure.operation, trial.steps
         if not self.workload.asks_only or step not in self.workload.steps[1:]:
-            self._out.add((trial.backend, trial.rows))
+            self._out.add((trial.system, trial.rows))
             return []
-        self._out_steps.add((trial.backend, trial.rows, step))
+        self._out_steps.add((trial.system, trial.rows, step))
         after = steps[steps.index(step) + 1 :]
         later = tuple(repeat for repeat in trial.repeats if repeat > failure.repeat)
         return [replace(trial, repeats=(failure.repeat,), steps=after), replace(trial, repeats=later)]
 
     def _without_failed_steps(self, trial: Trial) -> Trial:
-        left = (step for step in trial.steps if (trial.backend, trial.rows, step) not in self._out_steps)
+        left = (step for step in trial.steps if (trial.system, trial.rows, step) not in self._out_steps)
         return replace(trial, steps=tuple(left))
 
     def _made_ready(self, trial: Trial, home: Path) -> Spec:
@@ -272,7 +272,7 @@ class WorkloadRun:
         names = (operation.id for operation in self.workload.operations)
         return Spec(
             workload=self.workload.id,
-            backend=trial.backend,
+            system=trial.system,
             rows=trial.rows,
             repeats=trial.repeats,
             steps=trial.steps,
@@ -298,7 +298,7 @@ class WorkloadRun:
                     return
                 self._unsupported.add(message)
                 if message.step == self.workload.steps[0]:  # nothing for the other steps to stand on
-                    self._never.add(message.backend)
+                    self._never.add(message.system)
             case Surroundings() | Ended():
                 pass
         self.under.listener(message)
@@ -313,7 +313,7 @@ class WorkloadRun:
     def _too_large(self, trial: Trial, problem: str) -> Failure:
         return Failure(
             workload=self.workload.id,
-            backend=trial.backend,
+            system=trial.system,
             operation=trial.steps[0],
             rows=trial.rows,
             repeat=trial.repeats[0],
@@ -325,7 +325,7 @@ class WorkloadRun:
 def _ended(trial: Trial, seconds: float, records: Sequence[Record]) -> Ended:
     return Ended(
         workload=trial.workload.id,
-        backend=trial.backend,
+        system=trial.system,
         rows=trial.rows,
         table_rows=trial.table_rows,
         repeats=len(trial.repeats),

@@ -1,7 +1,7 @@
-"""The child process of a benchmark: one backend, one size, a fresh interpreter.
+"""The child process of a benchmark: one system, one size, a fresh interpreter.
 
 It reads a `Spec` from standard input, where leave to begin each step follows, and writes messages to standard
-output, one JSON object a line. What a backend prints goes to standard error.
+output, one JSON object a line. What a system prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from lamella.core.bench.engine.protocol import (
 from lamella.core.bench.plain.step_gate import StepGate
 from lamella.core.bench.registry import Family, family_of, workload_named, workload_with_options
 from lamella.core.bench.results.records import COLD, WARM, Record
-from lamella.core.bench.systems.base import Backend, NotReady
+from lamella.core.bench.systems.base import NotReady, System
 from lamella.core.bench.workloads.model import Workload
 
 
 def main() -> NoReturn:
-    """Exit status 0 unless the process itself breaks: a backend that fails is a message.
+    """Exit status 0 unless the process itself breaks: a system that fails is a message.
 
     Ends the process: to free all that was imported would take longer than many a benchmark.
     """
@@ -64,16 +64,16 @@ class Worker:
     _done_before: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        """Do every repeat; stops at the first failure of the backend, which is told."""
+        """Do every repeat; stops at the first failure of the system, which is told."""
         try:
-            backend_class = registry.load(self.spec.backend, self._workload.family)
-            self._introduce(backend_class)
+            system_class = registry.load(self.spec.system, self._workload.family)
+            self._introduce(system_class)
             self._expect()
             machine.fetch(self.spec.rows)
             for repeat in self.spec.repeats:
-                self._repeat(backend_class, repeat)
+                self._repeat(system_class, repeat)
         except NotReady as error:
-            self.tell(Unsupported(self.spec.workload, self.spec.backend, self.spec.steps[0], str(error)))
+            self.tell(Unsupported(self.spec.workload, self.spec.system, self.spec.steps[0], str(error)))
         except Exception as error:  # noqa: BLE001 -- a system may fail in any way, and it is told
             self.tell(self._failure(error))
 
@@ -87,32 +87,32 @@ class Worker:
     def _family(self) -> Family:
         return family_of(self._workload)
 
-    def _introduce(self, backend: type[Backend]) -> None:
-        found, version = environment(self.spec.folder), backend.answering_version()
+    def _introduce(self, system: type[System]) -> None:
+        found, version = environment(self.spec.folder), system.answering_version()
         spec = self.spec
-        self.tell(Surroundings(spec.backend, version, backend.describe(), found, spec.workload))
+        self.tell(Surroundings(spec.system, version, system.describe(), found, spec.workload))
 
     def _expect(self) -> None:
         for expected in expectations(self._workload, self.spec.answers, self.spec.rows):
             self.tell(expected)
 
-    def _repeat(self, backend_class: type[Backend], repeat: int) -> None:
+    def _repeat(self, system_class: type[System], repeat: int) -> None:
         workload = self._workload
         folder = self.spec.folder / str(repeat)
-        backend = backend_class(folder, workload)
-        for sample in self._samples(self._family.cycle(backend, workload, self.spec.rows), repeat):
-            self.tell(Measured(self._record(sample, repeat, backend.columns)))
+        system = system_class(folder, workload)
+        for sample in self._samples(self._family.cycle(system, workload, self.spec.rows), repeat):
+            self.tell(Measured(self._record(sample, repeat, system.columns)))
         if self.spec.steps[-1] == workload.steps[-1] and folder.exists():
             place.remove_folder(folder)
 
     def _samples(self, cycle: Cycle[Any], repeat: int) -> Iterator[Sample]:
-        cannot = cycle.backend.cannot
+        cannot = cycle.system.cannot
         for step in self.spec.steps:
             if step in cannot:
-                self.tell(Unsupported(self.spec.workload, self.spec.backend, step, cannot[step]))
+                self.tell(Unsupported(self.spec.workload, self.spec.system, step, cannot[step]))
                 continue
             self._begun = (repeat, step)
-            self.tell(Doing(self.spec.backend, self.spec.rows, repeat, step))
+            self.tell(Doing(self.spec.system, self.spec.rows, repeat, step))
             _tidy_heap()
             self.wait()
             yield from cycle.step(step)
@@ -123,7 +123,7 @@ class Worker:
         self._done_before.add(sample.operation)
         return Record(
             workload=self.spec.workload,
-            backend=self.spec.backend,
+            system=self.spec.system,
             operation=sample.operation,
             rows=self.spec.rows,
             columns=columns,
@@ -142,7 +142,7 @@ class Worker:
         message = f"{type(error).__name__}: {error}"
         return Failure(
             workload=self.spec.workload,
-            backend=self.spec.backend,
+            system=self.spec.system,
             operation=step,
             rows=self.spec.rows,
             repeat=repeat,

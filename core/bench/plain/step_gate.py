@@ -12,7 +12,7 @@ from typing import NoReturn, TextIO
 
 
 class StepGate:
-    """Takes standard input over: whatever else reads from it, a backend's own programs say, finds it empty.
+    """Takes standard input over: whatever else reads from it, a system's own programs say, finds it empty.
 
     Where the input ends, the runner is gone, and this process ends at once with all that it started.
     """

@@ -53,7 +53,7 @@ class Worker:
     def run(self) -> None:
         """Stops at the first failure of the system, which is told."""
         try:
-            module, _, name = PLACES[self.spec["backend"]].partition(":")
+            module, _, name = PLACES[self.spec["system"]].partition(":")
             system = getattr(import_module("." + module, __package__), name)
             for repeat in self.spec["repeats"]:
                 self._repeat(system, repeat)
@@ -68,7 +68,7 @@ class Worker:
         system = made(folder, self.columns)
         for step in self.spec["steps"]:
             self._begun = (repeat, step)
-            doing = {name: self.spec[name] for name in ("backend", "rows")}
+            doing = {name: self.spec[name] for name in ("system", "rows")}
             self.tell("doing", dict(doing, repeat=repeat, step=step))
             self.wait()
             (self._create if step == "create" else self._read)(system, repeat)
@@ -135,7 +135,7 @@ class Worker:
         self.tell("measured", {"record": dict(sample, **cost._asdict())})
 
     def _at(self, repeat: int, **more: Any) -> Dict[str, Any]:
-        own = {name: self.spec[name] for name in ("workload", "backend", "rows")}
+        own = {name: self.spec[name] for name in ("workload", "system", "rows")}
         return dict(own, repeat=repeat, **more)
 
 

@@ -91,7 +91,7 @@ def ratios_between(
     workload: Workload, points: Mapping[Point, Summary], statistic: str = "median"
 ) -> list[Ratio]:
     """As `ratios`, of summaries of one workload by operation, system and rows."""
-    names = in_order(backend for _, backend, _ in points)
+    names = in_order(system for _, system, _ in points)
     subject = names[0] if names else ""
     value = STATISTICS[statistic]
     return [
@@ -182,8 +182,8 @@ def standing_counts(found: Iterable[Standing]) -> str:
 
 def _of_group(operation: Operation, call: str, subject: str, records: Sequence[Record]) -> list[Standing]:
     by_rows: dict[int, dict[str, Summary]] = {}
-    for (_, backend, rows), summary in summaries(records).items():
-        by_rows.setdefault(rows, {})[backend] = summary
+    for (_, system, rows), summary in summaries(records).items():
+        by_rows.setdefault(rows, {})[system] = summary
     return [
         _standing(operation, call, rows, subject, systems)
         for rows, systems in sorted(by_rows.items())
@@ -217,7 +217,7 @@ REFERENCE = "sqlite"
 class Multiple:
     """Of the reference's value: the mean over sizes, and the lowest and highest of any size."""
 
-    backend: str
+    system: str
     mean: float
     low: float
     high: float
@@ -226,7 +226,7 @@ class Multiple:
 
 def reference_of(points: Mapping[Point, Summary]) -> str:
     """SQLite as it was published where it took part, or else the first system; empty for no points."""
-    names = in_order(backend for _, backend, _ in points)
+    names = in_order(system for _, system, _ in points)
     return REFERENCE if REFERENCE in names else next(iter(names), "")
 
 
@@ -235,18 +235,18 @@ def multiples(
 ) -> list[Multiple]:
     """Of one operation, for each system that shares a size with the reference."""
     value = STATISTICS[statistic]
-    base = {rows: value(found) for (name, backend, rows), found in points.items()
-            if name == operation and backend == reference and value(found) > 0}  # fmt: skip
+    base = {rows: value(found) for (name, system, rows), found in points.items()
+            if name == operation and system == reference and value(found) > 0}  # fmt: skip
     by_system: dict[str, dict[int, float]] = {}
-    for (name, backend, rows), found in points.items():
+    for (name, system, rows), found in points.items():
         if name == operation and rows in base:
-            by_system.setdefault(backend, {})[rows] = value(found) / base[rows]
+            by_system.setdefault(system, {})[rows] = value(found) / base[rows]
     return [_multiple(name, by_system[name]) for name in in_order(by_system)]
 
 
-def _multiple(backend: str, by_rows: Mapping[int, float]) -> Multiple:
+def _multiple(system: str, by_rows: Mapping[int, float]) -> Multiple:
     values = by_rows.values()
-    return Multiple(backend, fmean(values), min(values), max(values), tuple(sorted(by_rows)))
+    return Multiple(system, fmean(values), min(values), max(values), tuple(sorted(by_rows)))
 
 
 FASTER, SLOWER, SAME, TOO_FEW = "faster", "slower", "same", "too few samples"
@@ -255,14 +255,14 @@ LEAST_SAMPLES = 3
 
 @dataclass(frozen=True)
 class Comparison:
-    """One operation of one backend at one size, before and after.
+    """One operation of one system at one size, before and after.
 
     `call` is "first" or "again" where a question's calls are told apart, and else empty.
     """
 
     workload: str
     operation: str
-    backend: str
+    system: str
     rows: int
     before: Summary
     after: Summary
@@ -303,14 +303,14 @@ _ORDER = (SLOWER, FASTER, SAME, TOO_FEW)
 def _of_workload(name: str, before: Sequence[Record], after: Sequence[Record]) -> list[Comparison]:
     old, new = by_call(before), by_call(after)
     return [
-        Comparison(name, operation, backend, rows, point, newer[operation, backend, rows], call)
+        Comparison(name, operation, system, rows, point, newer[operation, system, rows], call)
         for (operation, call), records in old.items()
         if (operation, call) in new
         for newer in [summaries(new[operation, call])]
-        for (_, backend, rows), point in sorted(
+        for (_, system, rows), point in sorted(
             summaries(records).items(), key=lambda item: (competitors(records).index(item[0][1]), item[0][2])
         )
-        if (operation, backend, rows) in newer
+        if (operation, system, rows) in newer
     ]
 
 
@@ -320,7 +320,7 @@ def _line(one: Comparison) -> tuple[str, ...]:
         one.verdict,
         workload_title(one.workload),
         operation_title(one.workload, one.operation, one.call),
-        entry_named(one.backend).title,
+        entry_named(one.system).title,
         f"{one.rows:,}",
         shown_seconds(one.before.median),
         shown_seconds(one.after.median),

@@ -20,7 +20,7 @@ from lamella.core.bench.engine.protocol import (
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import Record, write_json, write_text
 from lamella.core.bench.results.report import text_report
-from lamella.core.bench.results.run import SavedRun, by_backend, describe_surroundings
+from lamella.core.bench.results.run import SavedRun, by_system, describe_surroundings
 
 
 class Console:
@@ -34,23 +34,23 @@ class Console:
 
     def receive(self, message: Message) -> None:
         match message:
-            case Doing(backend, rows, repeat, step):
-                self.say(f"{backend}: {rows:,} rows, {step.replace('_', ' ')}, repeat {repeat + 1}")
+            case Doing(system, rows, repeat, step):
+                self.say(f"{system}: {rows:,} rows, {step.replace('_', ' ')}, repeat {repeat + 1}")
             case Failure():
                 self.failures.append(message)
                 self.say(failure_line(message))
-            case Unsupported(_, backend, step, reason):
+            case Unsupported(_, system, step, reason):
                 self.unsupported.append(message)
-                self.say(f"{backend}, {step.replace('_', ' ')}: cannot. {reason}")
+                self.say(f"{system}, {step.replace('_', ' ')}: cannot. {reason}")
             case Surroundings():
                 self._note(message)
 
     def _note(self, found: Surroundings) -> None:
         if not self.surroundings:
             self.say(sentence(found.environment))
-        if found.backend not in self.surroundings:
-            self.say(f"{found.backend} {found.version}: {found.description}")
-        self.surroundings[found.backend] = describe_surroundings(found)
+        if found.system not in self.surroundings:
+            self.say(f"{found.system} {found.version}: {found.description}")
+        self.surroundings[found.system] = describe_surroundings(found)
 
 
 def finish(
@@ -65,7 +65,7 @@ def finish(
     for failure in run.failures:
         say("\n" + failure_line(failure))
     if out is not None:
-        beside = write_results(run.records, by_backend(run.surroundings), out)
+        beside = write_results(run.records, by_system(run.surroundings), out)
         say(f"\nSamples: {out}\nMachine and versions: {beside}")
     if report is not None:
         write_text(report, markdown_report(run))
@@ -80,7 +80,7 @@ def has_failures(run: SavedRun) -> bool:
 def write_results(
     records: Sequence[Record], surroundings: Mapping[str, Mapping[str, Any]], out: Path
 ) -> Path:
-    """Write the samples, and beside them the surroundings by backend; the second file's path."""
+    """Write the samples, and beside them the surroundings by system; the second file's path."""
     beside = out.with_suffix(".environment.json")
     write_json(records, out)
     write_text(beside, json.dumps(surroundings, indent=1) + "\n")
@@ -89,4 +89,4 @@ def write_results(
 
 def failure_line(failure: Failure) -> str:
     doing = f"{failure.operation.replace('_', ' ')}, " if failure.operation else ""
-    return f"{failure.backend}, {doing}{failure.rows:,} rows: {failure.message}"
+    return f"{failure.system}, {doing}{failure.rows:,} rows: {failure.message}"

@@ -16,14 +16,14 @@ EQUAL_WITHIN = 1.05
 
 
 def competitors(records: Sequence[Record]) -> list[str]:
-    """The backends of the records in the table's order, Lamella first, others' own last."""
-    return in_order(record.backend for record in records)
+    """The systems of the records in the table's order, Lamella first, others' own last."""
+    return in_order(record.system for record in records)
 
 
-def in_order(backends: Iterable[str]) -> list[str]:
+def in_order(systems: Iterable[str]) -> list[str]:
     """Each once, in the table's order."""
     known = list(ENTRIES)
-    return sorted(set(backends), key=lambda name: (known.index(name) if name in known else len(known), name))
+    return sorted(set(systems), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
 def short_titles(titles: Sequence[str]) -> list[str]:

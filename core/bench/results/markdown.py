@@ -15,7 +15,7 @@ from lamella.core.bench.results.matrix import matrix_of, usual_samples
 from lamella.core.bench.results.published import claims_table
 from lamella.core.bench.results.records import Record, Tally, by_workload
 from lamella.core.bench.results.report import overview_table, report_tables
-from lamella.core.bench.results.run import SavedRun, by_backend
+from lamella.core.bench.results.run import SavedRun, by_system
 
 HOW_TO_READ = (
     "Times are medians; ± is the standard deviation of the samples, as a share of the median. **Bold** is the"
@@ -32,7 +32,7 @@ def markdown_report(run: SavedRun) -> str:
         f"# {run.title}",
         *_verdicts(run),
         _how(run),
-        machine_and_systems(by_backend(run.surroundings)),
+        machine_and_systems(by_system(run.surroundings)),
         _differences(run),
         HOW_TO_READ,
         _overview(run.records),
@@ -75,7 +75,7 @@ def _claims(records: Sequence[Record]) -> str:
 
 
 def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
-    """`surroundings` are as `run.by_backend` gives them."""
+    """`surroundings` are as `run.by_system` gives them."""
     if not surroundings:
         return ""
     found = next(iter(surroundings.values()))
@@ -106,14 +106,14 @@ def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
 
 def _differences(run: SavedRun) -> str:
     """Systems that are set up otherwise for one workload than for another."""
-    shown = by_backend(run.surroundings)
+    shown = by_system(run.surroundings)
     found: dict[tuple[str, str], list[str]] = {}
     for one in run.surroundings:
-        if one.description != shown[one.backend]["description"]:
-            found.setdefault((one.backend, one.description), []).append(workload_title(one.workload))
+        if one.description != shown[one.system]["description"]:
+            found.setdefault((one.system, one.description), []).append(workload_title(one.workload))
     others = [
-        f"- {entry_named(backend).title}, in {', '.join(dict.fromkeys(titles))}: {description}."
-        for (backend, description), titles in found.items()
+        f"- {entry_named(system).title}, in {', '.join(dict.fromkeys(titles))}: {description}."
+        for (system, description), titles in found.items()
     ]
     return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
 
@@ -148,14 +148,14 @@ def not_measured_lines(lost: Sequence[Failure | Unsupported]) -> list[str]:
     places: dict[Reason, list[str]] = {}
     for one in lost:
         places.setdefault(_reason(one), []).append(_place(one))
-    lines = [f"- {_named(backend, where)}: {why}" for (backend, why), where in places.items()]
+    lines = [f"- {_named(system, where)}: {why}" for (system, why), where in places.items()]
     return ["Not measured:\n\n" + "\n".join(lines)] if lines else []
 
 
 def _reason(one: Failure | Unsupported) -> Reason:
     if isinstance(one, Unsupported):
-        return one.backend, _sentence(one.reason)
-    return one.backend, f"**{one.kind}**. {one.message}"
+        return one.system, _sentence(one.reason)
+    return one.system, f"**{one.kind}**. {one.message}"
 
 
 def _place(one: Failure | Unsupported) -> str:
@@ -164,11 +164,11 @@ def _place(one: Failure | Unsupported) -> str:
     return f"{one.operation.replace('_', ' ')}, {one.rows:,} rows"
 
 
-def _named(backend: str, places: Sequence[str]) -> str:
+def _named(system: str, places: Sequence[str]) -> str:
     """What happened in several repeats is counted."""
     counted = Counter(places).items()
     told = [f"{place} ({times} times)" if times > 1 else place for place, times in counted]
-    return f"{entry_named(backend).title}, {'; '.join(told)}"
+    return f"{entry_named(system).title}, {'; '.join(told)}"
 
 
 def _sentence(text: str) -> str:

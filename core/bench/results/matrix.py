@@ -316,9 +316,9 @@ def _reasons(
     failures: Iterable[Failure], unsupported: Iterable[Unsupported], rows: int
 ) -> dict[tuple[str, str], tuple[str, str]]:
     """By system and operation: the outcome and its note."""
-    reasons = {(one.backend, one.step): (ABSENT, f"cannot: {one.reason}") for one in unsupported}
+    reasons = {(one.system, one.step): (ABSENT, f"cannot: {one.reason}") for one in unsupported}
     return reasons | {
-        (one.backend, one.operation): (FAILED, f"{one.kind}: {one.message}")
+        (one.system, one.operation): (FAILED, f"{one.kind}: {one.message}")
         for one in failures
         if one.rows == rows
     }

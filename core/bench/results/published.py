@@ -191,13 +191,13 @@ def _order(test: Mapping[str, Any], tally: Tally) -> Finding | None:
     """Fastest first, at every size that all of them have."""
     told, holds = [], True
     for rows in tally.rows:
-        sides = [{"backend": name, "operation": test["operation"]} for name in test["backends"]]
+        sides = [{"system": name, "operation": test["operation"]} for name in test["systems"]]
         values = [_value(tally, side, rows) for side in sides]
         if any(value is None for value in values):
             continue
         times = [value for value in values if value is not None]
         holds = holds and times == sorted(times)
-        names = (entry_named(name).title for name in test["backends"])
+        names = (entry_named(name).title for name in test["systems"])
         each = ", ".join(f"{name} {shown_seconds(time)}" for name, time in zip(names, times, strict=True))
         told.append(f"{shown_rows(rows)}: {each}")
     return Finding(holds, "; ".join(told)) if told else None
@@ -254,10 +254,10 @@ def _line(side: Mapping[str, Any], tally: Tally, percent: float = 50) -> list[tu
 def _value(
     tally: Tally, side: Mapping[str, Any], rows: int, quantity: str = "seconds", percent: float = 50
 ) -> float | None:
-    summary = tally.summary((side["operation"], side["backend"], rows), quantity)
+    summary = tally.summary((side["operation"], side["system"], rows), quantity)
     return None if summary is None else summary.percentile(percent)
 
 
 def _named(test: Mapping[str, Any], side: Mapping[str, Any]) -> str:
     title = workload_named(test["workload"]).operation(side["operation"]).title
-    return f"{entry_named(side['backend']).title} {title[:1].lower()}{title[1:]}"
+    return f"{entry_named(side['system']).title} {title[:1].lower()}{title[1:]}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -52,7 +52,7 @@ class Record:
     """
 
     workload: str
-    backend: str
+    system: str
     operation: str
     rows: int
     columns: int
@@ -76,8 +76,6 @@ class Record:
         """Raises BadData unless `item` has exactly the fields of a record; latencies and figures may be left
         out."""
         names = {each.name for each in fields(cls)}
-        if not isinstance(item, dict):
-            raise BadData("A benchmark record must be a JSON object", f"It is {item!r}")
         if wrong := _wrong_fields(names, set(item) | {"latencies", "figures"}):
             raise BadData("A benchmark record has other fields than this version writes", wrong, _WRITE_AGAIN)
         figures = item.get("figures")
@@ -98,13 +96,30 @@ class Record:
 _WRITE_AGAIN = "It may be of another version of the program: write it again with this one"
 
 
+_SAVED_NAMES = {"system": "backend"}
+"""Fields that have another name in saved runs and results files: those of earlier versions are read too."""
+
+
+def to_saved(item: Mapping[str, Any]) -> dict[str, Any]:
+    """By the names that fields have in saved runs and results files."""
+    return {_SAVED_NAMES.get(name, name): value for name, value in item.items()}
+
+
+def from_saved(item: Mapping[str, Any]) -> dict[str, Any]:
+    """By the names that fields have here."""
+    renamed = {saved: name for name, saved in _SAVED_NAMES.items() if name not in item}
+    return {renamed.get(name, name): value for name, value in item.items()}
+
+
 def _wrong_fields(needed: set[str], found: set[str]) -> str:
     told = {"it lacks": needed - found, "unknown are": found - needed}
-    return "; ".join(f"{what} {', '.join(sorted(names))}" for what, names in told.items() if names)
+    return "; ".join(
+        f"{what} {', '.join(sorted(to_saved(dict.fromkeys(names))))}" for what, names in told.items() if names
+    )
 
 
 def to_json(records: Iterable[Record]) -> str:
-    return json.dumps([record.to_dict() for record in records], indent=1)
+    return json.dumps([to_saved(record.to_dict()) for record in records], indent=1)
 
 
 def from_json(text: str) -> list[Record]:
@@ -115,7 +130,13 @@ def from_json(text: str) -> list[Record]:
         raise BadData("Benchmark results must be JSON", str(error)) from error
     if not isinstance(items, list):
         raise BadData("Benchmark results must be one JSON array of records")
-    return [Record.from_dict(item) for item in items]
+    return [_from_item(item) for item in items]
+
+
+def _from_item(item: Any) -> Record:
+    if not isinstance(item, dict):
+        raise BadData("A benchmark record must be a JSON object", f"It is {item!r}")
+    return Record.from_dict(from_saved(item))
 
 
 def read_json(path: Path) -> list[Record]:
@@ -242,7 +263,7 @@ Point = tuple[str, str, int]
 def summaries(
     records: Iterable[Record], temperature: str | None = None, quantity: str = "seconds"
 ) -> dict[Point, Summary]:
-    """By (operation, backend, rows); only of one temperature when it is given.
+    """By (operation, system, rows); only of one temperature when it is given.
 
     `quantity` is a numeric field of Record; of seconds, every latency is a sample.
     """
@@ -250,7 +271,7 @@ def summaries(
     saved: dict[Point, Summary] = {}
     for record in records:
         if temperature in (None, record.temperature):
-            point = (record.operation, record.backend, record.rows)
+            point = (record.operation, record.system, record.rows)
             samples.setdefault(point, []).extend(_values(record, quantity))
             if record.figures is not None and quantity == "seconds":
                 saved[point] = SavedSummary(record.figures)
@@ -335,7 +356,7 @@ class Tally:
             self.take(record)
 
     def take(self, record: Record) -> None:
-        operation, system, rows = point = (record.operation, record.backend, record.rows)
+        operation, system, rows = point = (record.operation, record.system, record.rows)
         if point not in self._of_points:
             self._of_points[point] = []
             self._of_operations.setdefault(operation, []).append(point)

@@ -147,7 +147,7 @@ def _fewest(operation: Operation, records: Sequence[Record]) -> set[str]:
     systems: dict[int, set[str]] = {}
     for record in records:
         if record.operation == operation.id:
-            systems.setdefault(record.rows, set()).add(record.backend)
+            systems.setdefault(record.rows, set()).add(record.system)
     return min(systems.values(), key=len, default=set())
 
 
@@ -248,8 +248,8 @@ class _Call:
 
     def by_size(self, quantity: str) -> dict[int, dict[str, Summary]]:
         found: dict[int, dict[str, Summary]] = {}
-        for (_, backend, rows), summary in sorted(summaries(self.records, quantity=quantity).items()):
-            found.setdefault(rows, {})[backend] = summary
+        for (_, system, rows), summary in sorted(summaries(self.records, quantity=quantity).items()):
+            found.setdefault(rows, {})[system] = summary
         return found
 
 

@@ -95,8 +95,8 @@ class Recording:
         )
 
     def _introduce(self, found: Surroundings) -> None:
-        known = {(one.workload, one.backend) for one in self.surroundings}
-        if (found.workload, found.backend) not in known:
+        known = {(one.workload, one.system) for one in self.surroundings}
+        if (found.workload, found.system) not in known:
             self.surroundings.append(found)
 
 
@@ -124,12 +124,10 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
     )
 
 
-def by_backend(
-    surroundings: Sequence[Surroundings], workload: str | None = None
-) -> dict[str, dict[str, Any]]:
+def by_system(surroundings: Sequence[Surroundings], workload: str | None = None) -> dict[str, dict[str, Any]]:
     """What files of results say of each system and its machine: in this workload, or its first."""
     chosen = [found for found in surroundings if workload in (None, found.workload)]
-    return {found.backend: describe_surroundings(found) for found in reversed(chosen)}
+    return {found.system: describe_surroundings(found) for found in reversed(chosen)}
 
 
 def describe_surroundings(found: Surroundings) -> dict[str, Any]:

@@ -29,8 +29,10 @@ from lamella.core.bench.results.records import (
     Record,
     Summary,
     by_call,
+    from_saved,
     spread,
     summaries,
+    to_saved,
 )
 from lamella.core.bench.results.run import RunSummary, SavedRun, combine
 from lamella.core.errors import BadData, FileProblem, LamellaError
@@ -192,10 +194,10 @@ class SavedRuns:
             connection.execute("UPDATE runs SET note = ? WHERE id = ?", (text, number))
 
     def samples_of(
-        self, workload: str, operation: str, backend: str, rows: int
+        self, workload: str, operation: str, system: str, rows: int
     ) -> list[tuple[int, datetime, list[Record]]]:
         """The records of one point in every run that has some, oldest first: (run, started, records)."""
-        point = (workload, operation, backend, rows)
+        point = (workload, operation, system, rows)
         found: dict[tuple[int, datetime], list[Record]] = {}
         for run, started, record in self._rows(SAMPLES_OF, point, _dated_record):
             found.setdefault((run, started), []).append(record)
@@ -289,7 +291,7 @@ def insert_run(connection: sqlite3.Connection, run: SavedRun) -> int:
         ("surroundings", [_surroundings_row(found) for found in run.surroundings]),
         ("ended", [vars(one) for one in run.ended]),
     ):
-        insert_rows(connection, table, [{"run": number, **item} for item in items])
+        insert_rows(connection, table, [{"run": number, **to_saved(item)} for item in items])
     return number
 
 
@@ -338,6 +340,7 @@ _LEAST_SECONDS, _MOST_SECONDS = 1e-12, 1e9
 
 def _typed(kind: type[_T], row: dict[str, Any]) -> _T:
     """SQLite gives what a file holds, whatever its columns promise."""
+    row = from_saved(row)
     for name, types, named in _fields(kind):  # type: ignore[arg-type]
         value = row.get(name)
         if not isinstance(value, types):
@@ -552,7 +555,7 @@ def trend(
     kept: SavedRuns,
     workload: str,
     operation: str,
-    backend: str,
+    system: str,
     rows: int,
     statistic: str = "median",
     quantity: str = "seconds",
@@ -563,7 +566,7 @@ def trend(
     `quantity` is a numeric field of a record. `call` is "first" or "again" where a question's calls are told
     apart; left out, the later calls count where there are some. Raises FileProblem.
     """
-    found = kept.samples_of(workload, operation, backend, rows)
+    found = kept.samples_of(workload, operation, system, rows)
     told = [(run, started, _summary_of_call(records, call, quantity)) for run, started, records in found]
     return [_point(run, started, summary, statistic) for run, started, summary in told if summary]
 

@@ -15,14 +15,14 @@ from lamella.core.errors import LamellaError
 Rows = list[Row]
 
 DATABASE_NOTE = "mongodb-database"
-"""A file in a backend's folder: the name of its database on a server, which is dropped with the folder."""
+"""A file in a system's folder: the name of its database on a server, which is dropped with the folder."""
 
 
 class NotReady(LamellaError):
     """A system that is installed and cannot be asked now: for example, its server does not answer."""
 
 
-class Backend(ABC):
+class System(ABC):
     """Subclasses do each operation as their system's own documentation recommends.
 
     `description` says how it is configured, durability above all, in one sentence; `cannot` maps the steps
@@ -72,7 +72,7 @@ class Backend(ABC):
         return sum(file.stat().st_size for file in self.folder.rglob("*") if file.is_file())
 
 
-class FileBackend(Backend):
+class FileBasedSystem(System):
     """Keeps its rows in one file: every call opens it and closes it."""
 
     file_name: ClassVar[str]
@@ -94,7 +94,7 @@ class FileBackend(Backend):
         staged.replace(self.path)
 
 
-class TableBackend(Backend):
+class TableSystem(System):
     """A table of numbers, one row after the other: of type `workload.dtype`, beside an integer key.
 
     `prepare…` methods do what a user must do to a list of dicts before the system takes it; they
@@ -180,7 +180,7 @@ Id = Any
 """What the system itself calls an entity."""
 
 
-class EntityBackend(Backend):
+class EntitySystem(System):
     """Every change is one commit. What a system needs of an entity first is part of the time.
 
     The operators mean what MongoDB says they mean; a field that was taken away may be null instead.
@@ -241,7 +241,7 @@ class EntityBackend(Backend):
         """All of them, each as `as_entity` would give it."""
 
 
-class OperatorEntities(EntityBackend):
+class OperatorEntities(EntitySystem):
     """Changes by operators as MongoDB writes them."""
 
     unset_to: ClassVar[Any]
@@ -270,7 +270,7 @@ class OperatorEntities(EntityBackend):
         self.operate(row_id, {"$unset": {name: self.unset_to}})
 
 
-class ObjectBackend(Backend):
+class ObjectSystem(System):
     """Bytes by key, as an object store has them; a key is "prefix/name". Every put is one commit."""
 
     @abstractmethod
@@ -293,7 +293,7 @@ class ObjectBackend(Backend):
         """The keys under a prefix, in order."""
 
 
-class CatalogBackend(ObjectBackend, EntityBackend):
+class CatalogSystem(ObjectSystem, EntitySystem):
     """Entities and objects in one database."""
 
     @abstractmethod
@@ -326,7 +326,7 @@ class Question:
 Questions = Mapping[str, Question]
 
 
-class QuestionBackend(Backend):
+class QuestionSystem(System):
     """Holds the rows of its workload; what it cannot be asked stands in `cannot`, by operation."""
 
     @abstractmethod

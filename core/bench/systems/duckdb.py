@@ -14,10 +14,10 @@ import pyarrow as pa
 from lamella.core.bench.systems.base import (
     FIELDS,
     Entity,
-    FileBackend,
+    FileBasedSystem,
     Question,
-    QuestionBackend,
     Questions,
+    QuestionSystem,
     Rows,
 )
 from lamella.core.bench.systems.rows import ArrowTable, names_of, to_batches
@@ -38,11 +38,11 @@ from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
 from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
-from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
-from lamella.core.bench.workloads.user_table import UserTableBackend, change_to_sql, condition_to_sql
+from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiSystem
+from lamella.core.bench.workloads.user_table import UserTableSystem, change_to_sql, condition_to_sql
 
 
-class DuckDBFile(FileBackend):
+class DuckDBFile(FileBasedSystem):
     """One connection, for as long as it is open."""
 
     id = "duckdb"
@@ -247,7 +247,7 @@ class DuckDBEntities(DuckDBFile, SQLEntities):
         self._connection.execute(statement, list(values))
 
 
-class DuckDBQuestions(DuckDBFile, QuestionBackend):
+class DuckDBQuestions(DuckDBFile, QuestionSystem):
     description = "a file of its own, every commit durable; memory and threads as it chooses"
 
     def ask(self, sql: str, *values: Any) -> pa.Table | None:
@@ -398,7 +398,7 @@ _TRIP_SQL_TYPES = {
 }
 
 
-class DuckDBTrips(DuckDBFile, TaxiBackend):
+class DuckDBTrips(DuckDBFile, TaxiSystem):
     def ask(self, query: str) -> pa.Table:
         return self._connection.sql(DUCKDB_QUERIES[query]).to_arrow_table()
 
@@ -451,7 +451,7 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-class DuckDBUserTable(DuckDBFile, UserTableBackend):
+class DuckDBUserTable(DuckDBFile, UserTableSystem):
     description = "a database file, as installed: every commit is durable (write-ahead log); read as Arrow"
 
     def load(self, rows: int) -> None:

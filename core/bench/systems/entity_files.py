@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.dataset  # what it reads through
 import pyarrow.parquet as pq
 
-from lamella.core.bench.systems.base import Entity, FileBackend
+from lamella.core.bench.systems.base import Entity, FileBasedSystem
 from lamella.core.bench.workloads.entities import SCHEMA
 from lamella.core.bench.workloads.entity_storage import EntityStorage
 
@@ -21,7 +21,7 @@ GZIP_LEVEL = 6
 """What zlib, and so Node.js, takes where nobody chooses."""
 
 
-class EntityJSONLines(FileBackend, EntityStorage):
+class EntityJSONLines(FileBasedSystem, EntityStorage):
     id = "jsonl"
     file_name = "entities.jsonl"
     description = "a line of JSON without spaces for each entity, by Python's json; not durable (no sync)"
@@ -60,7 +60,7 @@ class GzippedJSONLines(EntityJSONLines):
         return gzip.open(self.path, f"{mode}t", compresslevel=GZIP_LEVEL, encoding="utf-8")
 
 
-class EntityParquet(FileBackend, EntityStorage):
+class EntityParquet(FileBasedSystem, EntityStorage):
     file_name = "entities.parquet"
     codec: ClassVar[str]
 

@@ -7,7 +7,7 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from lamella.core.bench.systems.base import Entity, ObjectBackend
+from lamella.core.bench.systems.base import Entity, ObjectSystem
 from lamella.core.store.folder import sync
 
 
@@ -40,7 +40,7 @@ class Files:
         return sorted(f"{prefix}/{name}" for name in names if not name.startswith("."))
 
 
-class ObjectFiles(ObjectBackend):
+class ObjectFiles(ObjectSystem):
     """Keeps objects in `_files`, which `open` makes."""
 
     _files: Files

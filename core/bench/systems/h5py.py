@@ -11,7 +11,7 @@ import h5py
 import numpy as np
 
 from lamella.core.bench.systems import rows
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.systems.rows import (
     Table,
     blocks_to_arrays,
@@ -36,7 +36,7 @@ class Update:
     values: Table
 
 
-class H5py(TableBackend):
+class H5py(TableSystem):
     """Numbers of one type lie in one contiguous dataset, as its documentation stores arrays."""
 
     id = "h5py"

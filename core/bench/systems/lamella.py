@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.types import ID
-from lamella.core.bench.systems.base import Backend, CatalogBackend, Entity, OperatorEntities, Rows
+from lamella.core.bench.systems.base import CatalogSystem, Entity, OperatorEntities, Rows, System
 from lamella.core.bench.systems.folder import Files, ObjectFiles
 from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.entities import entities
@@ -20,8 +20,8 @@ from lamella.core.bench.workloads.entity_queries import COLUMNS, PAGE, PAGE_ORDE
 from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
-from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiBackend
-from lamella.core.bench.workloads.user_table import UserTableBackend
+from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiSystem
+from lamella.core.bench.workloads.user_table import UserTableSystem
 from lamella.core.filters import Filter, Predicate, all_of
 from lamella.core.jobs import Job
 from lamella.core.query import find
@@ -35,8 +35,8 @@ from lamella.core.store.store import Store
 NAME = "benchmark"
 
 
-class LamellaStore(Backend):
-    """What its backends share: one table in one store."""
+class LamellaStore(System):
+    """What its systems share: one table in one store."""
 
     id = "lamella"
     description = "as installed: every commit is durable (files synced, catalog in WAL with synchronous=FULL)"
@@ -158,7 +158,7 @@ class LamellaEntities(LamellaStore, OperatorEntities):
         self._store[NAME].update_where([row_id], operators)
 
 
-class LamellaCatalog(LamellaEntities, ObjectFiles, CatalogBackend):
+class LamellaCatalog(LamellaEntities, ObjectFiles, CatalogSystem):
     @classmethod
     def describe(cls) -> str:
         return f"{super().describe()}; objects are files in its folder, each synced and renamed into place"
@@ -271,7 +271,7 @@ class LamellaStorage(LamellaStore, EntityStorage):
 TRIPS = "trips"
 
 
-class LamellaTaxi(LamellaStore, TaxiBackend):
+class LamellaTaxi(LamellaStore, TaxiSystem):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         import lamella.core.datasets.text.dataset  # noqa: F401 -- text files: not for the timers
@@ -319,7 +319,7 @@ def _insert(file: Path, table: Table) -> None:
         return
 
 
-class LamellaUserTable(LamellaStore, UserTableBackend):
+class LamellaUserTable(LamellaStore, UserTableSystem):
     def load(self, rows: int) -> None:
         self._store.create_table(NAME, self.copied.reader(rows))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
+from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
 from lamella.core.bench.systems.lamella import LamellaStore
 from lamella.core.bench.workloads import entity_indexes, entity_relations, entity_text
 from lamella.core.filters.expr import Filter
@@ -29,7 +29,7 @@ CONDITIONS: Mapping[str, Callable[..., Filter]] = {
 """By lookup, of its values."""
 
 
-class LamellaIndexes(LamellaStore, QuestionBackend):
+class LamellaIndexes(LamellaStore, QuestionSystem):
     columns = len(entity_indexes.ITEM_TYPES)
 
     def fill(self, rows: int) -> None:
@@ -81,7 +81,7 @@ def _behind(table: Table, owner: int) -> pa.Table:
     )
 
 
-class LamellaText(LamellaStore, entity_text.TextBackend):
+class LamellaText(LamellaStore, entity_text.TextSystem):
     typed = "lamella"
     tokenizers = {entity_text.STEMS: "english", entity_text.WORDS: None}  # noqa: RUF012
 
@@ -139,7 +139,7 @@ RELATIONS = (
 )
 
 
-class LamellaRelations(LamellaStore, QuestionBackend):
+class LamellaRelations(LamellaStore, QuestionSystem):
     columns = sum(map(len, entity_relations.RELATED_TYPES.values()))
 
     def fill(self, rows: int) -> None:

@@ -20,12 +20,12 @@ from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 from lamella.core.bench.systems.base import (
     DATABASE_NOTE,
     FIELDS,
-    Backend,
     Entity,
     NotReady,
     OperatorEntities,
     Rows,
-    TableBackend,
+    System,
+    TableSystem,
 )
 from lamella.core.bench.systems.rows import dict_blocks, names_of
 from lamella.core.bench.workloads.model import Columns, Values
@@ -156,8 +156,8 @@ def _first_line(error: Exception) -> str:
 COLLECTION = "benchmark"
 
 
-class MongoDatabase(Backend):
-    """What its backends share: one collection in a database of their own, on the server of the settings."""
+class MongoDatabase(System):
+    """What its systems share: one collection in a database of their own, on the server of the settings."""
 
     id = "mongodb"
     description = (
@@ -196,7 +196,7 @@ class MongoDatabase(Backend):
         return self._client[self._name][COLLECTION]
 
 
-class MongoTable(MongoDatabase, TableBackend):
+class MongoTable(MongoDatabase, TableSystem):
     @property
     def columns(self) -> int:
         return len(names_of(self.workload))

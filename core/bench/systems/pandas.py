@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from lamella.core.bench.systems.base import Backend, Rows
+from lamella.core.bench.systems.base import Rows, System
 from lamella.core.bench.systems.pyarrow import NEEDED
 from lamella.core.bench.systems.rows import FrameFile
 from lamella.core.bench.workloads import entity_indexes
@@ -18,13 +18,13 @@ from lamella.core.bench.workloads.entity_memory import FrameMemory
 from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, SORTS, EntityQueries, arrow
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
-from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiSystem
 from lamella.core.bench.workloads.user_table import UserTableFile
 
 Changes = tuple[list[int], Rows]
 
 
-class PandasBackend(Backend):
+class PandasSystem(System):
     id = "pandas"
 
     @classmethod
@@ -32,7 +32,7 @@ class PandasBackend(Backend):
         return str(pd.__version__)
 
 
-class Pandas(PandasBackend, FrameFile):
+class Pandas(PandasSystem, FrameFile):
     """Its index calls the rows: it numbers them, and a row keeps its label when others go."""
 
     description = (
@@ -108,7 +108,7 @@ ENTITY_CONDITIONS: dict[str, Callable[[Any], Any]] = {
 NO_INDEX = {"sort_indexed": "The index of a DataFrame is the labels of its rows, not one of another column"}
 
 
-class PandasEntityQueries(PandasBackend, EntityQueries):
+class PandasEntityQueries(PandasSystem, EntityQueries):
     cannot = NO_INDEX
     description = (
         "a DataFrame of Arrow types in memory, read from a Parquet file before the clock runs; columns"
@@ -186,7 +186,7 @@ def _first(rows: pd.DataFrame, keys: Sequence[str], count: int) -> pd.DataFrame:
     )
 
 
-class PandasMemory(PandasBackend, FrameMemory):
+class PandasMemory(PandasSystem, FrameMemory):
     description = "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
 
     def result(self, table: str) -> pd.DataFrame:
@@ -208,7 +208,7 @@ ITEM_CONDITIONS: dict[str, Callable[[Any, int], Any]] = {
 }
 
 
-class PandasScans(PandasBackend, entity_indexes.FrameScans):
+class PandasScans(PandasSystem, entity_indexes.FrameScans):
     cannot = dict.fromkeys(
         entity_indexes.NEED_AN_INDEX,
         "The index of a DataFrame is the labels of its rows, not one of a column beside others",
@@ -230,7 +230,7 @@ _TRIP_PANDAS_TYPES = {pa.int64(): "Int64", pa.float64(): "float64", pa.string():
 _TIMES = [field.name for field in TRIP_SCHEMA if field.type not in _TRIP_PANDAS_TYPES]
 
 
-class PandasTaxi(PandasBackend, TaxiBackend):
+class PandasTaxi(PandasSystem, TaxiSystem):
     """A file of text is in memory whole while it is imported, and so is what a query needs."""
 
     description = (
@@ -289,7 +289,7 @@ class PandasTaxi(PandasBackend, TaxiBackend):
         return list(answer.itertuples(index=False, name=None))
 
 
-class PandasUserTable(PandasBackend, UserTableFile):
+class PandasUserTable(PandasSystem, UserTableFile):
     file_name = "mine.parquet"
     description = (
         "one Parquet file, columns of Arrow's types; filters pushed down; a change writes it anew; not "

@@ -13,15 +13,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.bench.systems.base import Backend, Rows
+from lamella.core.bench.systems.base import Rows, System
 from lamella.core.bench.systems.pyarrow import answer_trips, trip_options
 from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.model import Columns, Workload
-from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiSystem
 
 
-class ParquetDBFolder(Backend):
-    """What its backends share: one data set in one folder."""
+class ParquetDBFolder(System):
+    """What its systems share: one data set in one folder."""
 
     id = "parquetdb"
     description = (
@@ -91,7 +91,7 @@ class ParquetDB(ParquetDBFolder, ArrowTable):
         self._db.delete(ids=list(row_ids))
 
 
-class ParquetDBTaxi(ParquetDBFolder, TaxiBackend):
+class ParquetDBTaxi(ParquetDBFolder, TaxiSystem):
     """It groups nothing and takes one file at a time, which PyArrow reads here: its own types stay out."""
 
     columns = len(TRIP_SCHEMA) + 1

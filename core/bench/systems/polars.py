@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from lamella.core.bench.systems.base import Backend, Rows
+from lamella.core.bench.systems.base import Rows, System
 from lamella.core.bench.systems.rows import FrameFile
 from lamella.core.bench.workloads.model import Columns, Values
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
 
 
-class PolarsBackend(Backend):
+class PolarsSystem(System):
     id = "polars"
 
     @classmethod
@@ -20,7 +20,7 @@ class PolarsBackend(Backend):
         return pl.__version__
 
 
-class Polars(PolarsBackend, FrameFile):
+class Polars(PolarsSystem, FrameFile):
     """It numbers no rows, so an `id` counts them; where the workload has such a key, that is it."""
 
     description = (

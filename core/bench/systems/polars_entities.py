@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from lamella.core.bench.systems.polars import PolarsBackend
+from lamella.core.bench.systems.polars import PolarsSystem
 from lamella.core.bench.workloads import entity_indexes
 from lamella.core.bench.workloads.entity_memory import FrameMemory
 from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, EntityQueries, arrow
-from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiSystem
 
 CITY, AGE = (pl.col("profile").struct.field(name) for name in ("city", "age"))
 
@@ -30,7 +30,7 @@ ENTITY_CONDITIONS = {
 NO_INDEX = {"sort_indexed": "Polars has no indexes"}
 
 
-class PolarsEntityQueries(PolarsBackend, EntityQueries):
+class PolarsEntityQueries(PolarsSystem, EntityQueries):
     cannot = NO_INDEX
     description = (
         "a DataFrame in memory, read from its Parquet file before the clock runs, asked lazily; columns"
@@ -96,7 +96,7 @@ def _ordered(rows: pl.LazyFrame, keys: Sequence[str]) -> pl.LazyFrame:
     return rows.sort([*names, ID], descending=[*(key.startswith("-") for key in keys), False])
 
 
-class PolarsMemory(PolarsBackend, FrameMemory):
+class PolarsMemory(PolarsSystem, FrameMemory):
     description = "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
 
     def result(self, table: str) -> pl.DataFrame:
@@ -118,7 +118,7 @@ ITEM_CONDITIONS: dict[str, Callable[[int], pl.Expr]] = {
 }
 
 
-class PolarsScans(PolarsBackend, entity_indexes.FrameScans):
+class PolarsScans(PolarsSystem, entity_indexes.FrameScans):
     cannot = dict.fromkeys(entity_indexes.NEED_AN_INDEX, "Polars has no indexes")
     description = "a lazy scan of a Parquet file for each question; as durable as the file"
 
@@ -147,7 +147,7 @@ def _query(query: str, trips: pl.LazyFrame) -> pl.LazyFrame:
     return counted.sort("year", "len", descending=[False, True])
 
 
-class PolarsTaxi(PolarsBackend, TaxiBackend):
+class PolarsTaxi(PolarsSystem, TaxiSystem):
     description = (
         "scan_csv to one Parquet file by sink_parquet, then scan_parquet: not synced, so not durable"
     )

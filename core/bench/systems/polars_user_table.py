@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from lamella.core.bench.systems.polars import PolarsBackend
+from lamella.core.bench.systems.polars import PolarsSystem
 from lamella.core.bench.workloads.conditions import ExpressionOperand, Logic, Subject, compile_condition
 from lamella.core.bench.workloads.user_table import UserTableFile
 from lamella.core.filters.kinds import Kind
 from lamella.core.filters.predicate_values import as_regex
 
 
-class PolarsUserTable(PolarsBackend, UserTableFile):
+class PolarsUserTable(PolarsSystem, UserTableFile):
     file_name = "mine.parquet"
     description = "one Parquet file, scanned lazily; a change writes it anew; not durable (no sync)"
 

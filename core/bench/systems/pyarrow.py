@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lamella.core.arrow.arrays import from_numpy
-from lamella.core.bench.systems.base import Backend, FileBackend, Rows
+from lamella.core.bench.systems.base import FileBasedSystem, Rows, System
 from lamella.core.bench.systems.rows import ArrowTable, to_batches
 from lamella.core.bench.workloads.model import Columns, Workload
-from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiSystem
 from lamella.core.bench.workloads.user_table import Change, UserTableFile
 
 ROWS_A_GROUP = 100_000
@@ -29,7 +29,7 @@ CHANGING_STEPS = (
 )
 
 
-class PyArrow(Backend):
+class PyArrow(System):
     id = "pyarrow"
 
     @classmethod
@@ -37,7 +37,7 @@ class PyArrow(Backend):
         return str(pa.__version__)
 
 
-class ParquetFile(PyArrow, FileBackend, ArrowTable):
+class ParquetFile(PyArrow, FileBasedSystem, ArrowTable):
     """`0.parquet` in the folder, with an `id` that counts the rows."""
 
     file_name = "0.parquet"
@@ -226,7 +226,7 @@ def answer_trips(query: str, read: Callable[[list[str]], pa.Table]) -> pa.Table:
     return counted.sort_by([("year", "ascending"), ("count_all", "descending")]) if query == "Q4" else counted
 
 
-class PyArrowTaxi(PyArrow, TaxiBackend):
+class PyArrowTaxi(PyArrow, TaxiSystem):
     description = (
         f"CSV to Parquet by write_dataset (row groups of at least {LEAST_ROWS_A_GROUP:,} rows), read by "
         "column and grouped in memory; files not synced, so not durable"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tables
 
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.systems.rows import Table, Tuples, names_of, places_of, tuples_of
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row
@@ -27,7 +27,7 @@ class Update:
     values: Table
 
 
-class PyTables(TableBackend):
+class PyTables(TableSystem):
     """Rows are called by their numbers at the time the file was opened."""
 
     id = "pytables"

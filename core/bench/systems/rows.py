@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from lamella.core.bench.systems.base import FileBackend, Rows, TableBackend
+from lamella.core.bench.systems.base import FileBasedSystem, Rows, TableSystem
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row
 
@@ -118,7 +118,7 @@ def _batch(block: Columns) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, names=list(block))
 
 
-class SQLiteReads(TableBackend):
+class SQLiteReads(TableSystem):
     """A table, or a virtual one, that SQLite reads, whatever module asks it; answers are tuples."""
 
     _connection: Any
@@ -149,7 +149,7 @@ class SQLiteReads(TableBackend):
         return tuple_blocks(answer, self._names, names)
 
 
-class ArrowTable(TableBackend):
+class ArrowTable(TableSystem):
     """Answers in Arrow tables."""
 
     def as_row(self, answer: Any) -> Row:
@@ -160,7 +160,7 @@ class ArrowTable(TableBackend):
         return to_columns(answer, names)
 
 
-class FrameFile(FileBackend, TableBackend):
+class FrameFile(FileBasedSystem, TableSystem):
     """A data frame in a Parquet file, which every change reads and writes anew."""
 
     file_name = "benchmark.parquet"
@@ -182,7 +182,7 @@ def whole_file_limits(file: str) -> Mapping[str, str]:
     return dict.fromkeys(STEPS_BY_ROW_ID, ids) | {"find_indexed": f"{file} has no index"}
 
 
-class WholeFile(FileBackend, TableBackend):
+class WholeFile(FileBasedSystem, TableSystem):
     """A file in which no row can be found or changed by itself: an update writes all of it anew."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:

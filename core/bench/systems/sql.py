@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, ClassVar
 
-from lamella.core.bench.systems.base import EntityBackend, Question, Questions
+from lamella.core.bench.systems.base import EntitySystem, Question, Questions
 from lamella.core.bench.workloads import entity_indexes, entity_relations
 from lamella.core.bench.workloads.entity_queries import PAGE, PAGE_ORDER, EntityQueries
 
@@ -22,7 +22,7 @@ SHARED_CONDITIONS = {
 }
 
 
-class SQLEntities(EntityBackend):
+class SQLEntities(EntitySystem):
     """Changes of single entities. What is said of lists differs from system to system; each names the
     list by %s and has a mark for an item."""
 

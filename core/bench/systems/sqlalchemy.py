@@ -34,14 +34,14 @@ from sqlalchemy import (
 from sqlalchemy.engine import Row as Found
 from sqlalchemy.types import TypeEngine
 
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.systems.rows import object_blocks, tuple_blocks
 from lamella.core.bench.systems.sqlite import AsPublished
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Numbers, Row, dicts
 
 
-class SQLAlchemyTable(TableBackend):
+class SQLAlchemyTable(TableSystem):
     """The engine is made once, as a program does; every opening takes a new connection from it."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:

@@ -11,7 +11,7 @@ from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
-from lamella.core.bench.systems.base import Backend, Rows
+from lamella.core.bench.systems.base import Rows, System
 from lamella.core.bench.systems.rows import SQLiteReads, Tuples, object_blocks, tuple_blocks
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
@@ -19,8 +19,8 @@ from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
 Update = tuple[str, Tuples]
 
 
-class SQLiteFile(Backend):
-    """What its backends share: one connection, set up when it writes."""
+class SQLiteFile(System):
+    """What its systems share: one connection, set up when it writes."""
 
     pragmas: ClassVar[tuple[str, ...]]
 

@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from lamella.core.bench.systems.base import (
     FIELDS,
-    CatalogBackend,
+    CatalogSystem,
     Entity,
-    QuestionBackend,
     Questions,
+    QuestionSystem,
 )
 from lamella.core.bench.systems.sql import (
     COUNT_ITEMS,
@@ -36,7 +36,7 @@ from lamella.core.bench.workloads.entity_indexes import ITEM_TYPES, items
 from lamella.core.bench.workloads.entity_memory import PAYLOAD_SCHEMA, EntityMemory
 from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
 from lamella.core.bench.workloads.entity_storage import EntityStorage
-from lamella.core.bench.workloads.taxi import SQLITE_QUERIES, TRIP_SCHEMA, TaxiBackend
+from lamella.core.bench.workloads.taxi import SQLITE_QUERIES, TRIP_SCHEMA, TaxiSystem
 
 INSERT_ENTITY = f"INSERT INTO entities ({', '.join(FIELDS)}) VALUES ({', '.join('?' for _ in FIELDS)})"
 SELECT_ENTITIES = f"SELECT {', '.join(FIELDS)} FROM entities"
@@ -110,7 +110,7 @@ _CATALOG_COLUMNS = (
 )
 
 
-class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogBackend):
+class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogSystem):
     cannot = {"commit_and_put": "one file has one writer at a time: what ran beside it would wait for it"}  # noqa: RUF012
 
     def fill(self, made: list[Entity]) -> None:
@@ -158,7 +158,7 @@ class SQLiteCatalog(AsPublished, SQLiteCatalogFile): ...
 class SQLiteWalCatalog(AsDeployed, SQLiteCatalogFile): ...
 
 
-class SQLiteQuestions(AsPublished, QuestionBackend):
+class SQLiteQuestions(AsPublished, QuestionSystem):
     def open(self, writing: bool) -> None:
         """Set up as for writing always: some questions make an index, or a commit before they are asked."""
         super().open(writing=True)
@@ -316,7 +316,7 @@ SELECTS = {
 """Of searches for whole rows."""
 
 
-class FTS5Text(SQLiteQuestions, entity_text.TextBackend):
+class FTS5Text(SQLiteQuestions, entity_text.TextSystem):
     """An index with external content, as its documentation calls it."""
 
     id = "sqlite-fts5"
@@ -378,7 +378,7 @@ _READ_TRIP = [
 ]
 
 
-class SQLiteTaxi(AsPublished, TaxiBackend):
+class SQLiteTaxi(AsPublished, TaxiSystem):
     """Each file in one transaction, as its shell's `.import` has it; what is empty stays an empty text."""
 
     def fill(self, rows: int) -> None:

@@ -13,7 +13,7 @@ import apsw
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella.core.bench.systems.base import Question, QuestionBackend, Questions, Rows
+from lamella.core.bench.systems.base import Question, Questions, QuestionSystem, Rows
 from lamella.core.bench.systems.pyarrow import (
     CHANGING_STEPS,
     ROWS_A_GROUP,
@@ -74,7 +74,7 @@ class SQLiteOverParquet(SQLiteReads, ParquetFile):
         return pq.ParquetWriter(self.path, schema)
 
 
-class BridgeQueries(QuestionBackend):
+class BridgeQueries(QuestionSystem):
     _connection: apsw.Connection
     columns = COLUMN_COUNT
 
@@ -152,7 +152,7 @@ _BLOCK_BYTES = 64 << 20
 _HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in taxi.TRIP_SCHEMA])
 
 
-class TaxiOverParquet(taxi.TaxiBackend):
+class TaxiOverParquet(taxi.TaxiSystem):
     """A Parquet file for each CSV file, Snappy, times as milliseconds since 1970 in whole numbers."""
 
     statements: ClassVar[Mapping[str, str]]

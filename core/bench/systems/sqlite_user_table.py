@@ -88,7 +88,7 @@ def literal(value: Any) -> str:
     return repr(int(value) if isinstance(value, bool) else value)
 
 
-class SQLiteUserTableFile(SQLiteFile, user_table.UserTableBackend):
+class SQLiteUserTableFile(SQLiteFile, user_table.UserTableSystem):
     def load(self, rows: int) -> None:
         schema = self.copied.schema
         columns = ", ".join(f"c{place} {_affinity(field.type)}" for place, field in enumerate(schema))

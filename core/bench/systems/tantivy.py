@@ -17,7 +17,7 @@ Best = list[tuple[int, float]]
 """Ids and scores."""
 
 
-class TantivyText(entity_text.TextBackend):
+class TantivyText(entity_text.TextSystem):
     id = "tantivy"
     typed = "tantivy"
     tokenizers = {entity_text.STEMS: "en_stem", entity_text.WORDS: "default"}  # noqa: RUF012

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from lamella.core.bench.engine.measure import Sample, measure
-from lamella.core.bench.systems.base import Backend, Question, QuestionBackend, Questions
+from lamella.core.bench.systems.base import Question, Questions, QuestionSystem, System
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.questions import QuestionCycle, digest
 from lamella.core.bench.workloads.user_script import LOAD
@@ -31,7 +31,7 @@ class ScriptFailed(LamellaError):
     """The code in a benchmark's file raised something."""
 
 
-class ScriptBackend(QuestionBackend):
+class ScriptSystem(QuestionSystem):
     """`file` and `name` are of the class that a subclass stands for.
 
     An object that has `open(folder)` is told so where a step runs in another process than the one before;
@@ -97,15 +97,15 @@ class ScriptBackend(QuestionBackend):
             return getattr(self._system, name)()
 
 
-def system_class(file: str, name: str) -> type[Backend]:
-    """The backend of the system that the file calls `name`; runs the file. Raises ScriptFailed."""
+def system_class(file: str, name: str) -> type[System]:
+    """The class of the system that the file calls `name`; runs the file. Raises ScriptFailed."""
     path = Path(file)
     module = _module(path)
     found = getattr(module, "SYSTEMS", {}).get(name)
     if not isinstance(found, type):
         raise ScriptFailed(f"{path.name} has no class for the system '{name}'", fix="Name a class in SYSTEMS")
     given = {"file": path, "name": name, "made": found, "module": module}
-    return type(found.__name__, (ScriptBackend,), given)
+    return type(found.__name__, (ScriptSystem,), given)
 
 
 @contextmanager
@@ -157,16 +157,16 @@ def _line(error: BaseException, file: Path) -> int | None:
 
 class ScriptCycle(QuestionCycle):
     steps: ClassVar[tuple[str, ...]] = (LOAD,)
-    backend: ScriptBackend
+    system: ScriptSystem
 
     def step(self, name: str) -> Iterator[Sample]:
-        self.backend.rows = self.rows
+        self.system.rows = self.rows
         yield from self.load() if name == LOAD else self.ask(name)
 
     def load(self) -> Iterator[Sample]:
         """Making the data is not timed."""
-        self.backend.folder.mkdir(parents=True, exist_ok=True)
-        self.backend.make_data(self.rows)
-        _, cost = measure(lambda: self.backend.fill(self.rows))
-        yield Sample(LOAD, cost, self.backend.disk_bytes(), digest(self.rows))
-        self.backend.close()
+        self.system.folder.mkdir(parents=True, exist_ok=True)
+        self.system.make_data(self.rows)
+        _, cost = measure(lambda: self.system.fill(self.rows))
+        yield Sample(LOAD, cost, self.system.disk_bytes(), digest(self.rows))
+        self.system.close()

@@ -12,7 +12,7 @@ from BTrees.OOBTree import OOTreeSet
 from persistent import Persistent
 from ZODB.FileStorage import FileStorage
 
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.systems.rows import names_of, object_blocks
 from lamella.core.bench.workloads.model import Columns, Values
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts
@@ -27,7 +27,7 @@ class Record(Persistent):  # type: ignore[misc]  # it ships no types
         self.__dict__.update(row)
 
 
-class ZODBTree(TableBackend):
+class ZODBTree(TableSystem):
     """The tree's keys are the workload's, or count the rows."""
 
     id = "zodb"

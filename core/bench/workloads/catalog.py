@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any, TypeVar
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measure_each
-from lamella.core.bench.systems.base import CatalogBackend, Entity, ObjectBackend
+from lamella.core.bench.systems.base import CatalogSystem, Entity, ObjectSystem
 from lamella.core.bench.workloads.entities import entities
 from lamella.core.bench.workloads.model import Operation, Pick, Workload
 from lamella.core.bench.workloads.questions import digest, digest_in_order
@@ -224,7 +224,7 @@ T = TypeVar("T")
 ALL = float("inf")
 
 
-class Sampling(Cycle[ObjectBackend]):
+class Sampling(Cycle[ObjectSystem]):
     """Whatever a step puts is read back before its time counts."""
 
     def _sample(
@@ -236,23 +236,23 @@ class Sampling(Cycle[ObjectBackend]):
         writing: bool = True,
     ) -> Sample:
         """`told` reads back while the database is open still; `warm` is called before, untimed."""
-        self.backend.open(writing)
+        self.system.open(writing)
         if warm is not None:
             warm()
         found, cost = measure_each(works, ALL)
         checksum = told(found)
-        self.backend.close()
-        return Sample(name, cost, self.backend.disk_bytes(), checksum, again=warm is not None)
+        self.system.close()
+        return Sample(name, cost, self.system.disk_bytes(), checksum, again=warm is not None)
 
     @property
-    def _catalog(self) -> CatalogBackend:
-        assert isinstance(self.backend, CatalogBackend), "It keeps no entities, and `cannot` has to say so"
-        return self.backend
+    def _catalog(self) -> CatalogSystem:
+        assert isinstance(self.system, CatalogSystem), "It keeps no entities, and `cannot` has to say so"
+        return self.system
 
     def _ids(self, numbers: list[int]) -> list[Any]:
-        self.backend.open(writing=False)
+        self.system.open(writing=False)
         ids = self._catalog.ids()
-        self.backend.close()
+        self.system.close()
         return [ids[number] for number in numbers]
 
     def _newest(self, count: int) -> Iterator[Entity]:
@@ -260,7 +260,7 @@ class Sampling(Cycle[ObjectBackend]):
             yield self._catalog.as_entity(self._catalog.get(row_id))
 
     def _objects(self, made: dict[str, bytes]) -> dict[str, bytes]:
-        return {key: self.backend.get_object(key) for key in made}
+        return {key: self.system.get_object(key) for key in made}
 
     def _digest_of_all(self) -> str:
         raise AssertionError("Every step reads back what it changed")
@@ -277,7 +277,7 @@ class EntitySteps(Sampling):
 
     def _opened_anew(self) -> Sequence[str]:
         """The columns of the table of entities, from all that the catalog says."""
-        self.backend.open(writing=False)
+        self.system.open(writing=False)
         (found,) = (fields for fields in self._catalog.tables().values() if "profile" in fields)
         return found
 
@@ -350,7 +350,7 @@ class EntitySteps(Sampling):
 class ObjectSteps(Sampling):
     def put(self, prefix: str) -> Iterator[Sample]:
         made = objects(prefix, SIZES[prefix])
-        works = [partial(self.backend.put_object, key, body) for key, body in made.items()]
+        works = [partial(self.system.put_object, key, body) for key, body in made.items()]
         yield self._sample(f"put_{prefix}", works, lambda _: of_objects(self._objects(made)))
 
     def get(self, prefix: str) -> Iterator[Sample]:
@@ -359,7 +359,7 @@ class ObjectSteps(Sampling):
         def checksum(found: list[bytes]) -> str:
             return of_objects(dict(zip(keys, found, strict=True)))
 
-        works = [partial(self.backend.get_object, key) for key in keys]
+        works = [partial(self.system.get_object, key) for key in keys]
         yield self._sample(f"get_{prefix}", works, checksum, writing=False)
 
     def head(self) -> Iterator[Sample]:
@@ -368,7 +368,7 @@ class ObjectSteps(Sampling):
         def checksum(found: list[int]) -> str:
             return of_sizes(dict(zip(keys, found, strict=True)))
 
-        works = [partial(self.backend.head_object, key) for key in keys]
+        works = [partial(self.system.head_object, key) for key in keys]
         yield self._sample("head", works, checksum, writing=False)
 
     def list_10(self) -> Iterator[Sample]:
@@ -377,7 +377,7 @@ class ObjectSteps(Sampling):
             return of_keys(keys)
 
         prefix = next(iter(listed_objects())).partition("/")[0]
-        works = [partial(self.backend.list_objects, prefix)] * CALLS
+        works = [partial(self.system.list_objects, prefix)] * CALLS
         yield self._sample("list_10", works, checksum, writing=False)
 
 
@@ -395,17 +395,17 @@ class CatalogCycle(EntitySteps, ObjectSteps):
 
     def fill(self) -> Iterator[Sample]:
         """Nothing is timed."""
-        self.backend.open(writing=True)
-        self.backend.fill(entities(0, self.rows))
+        self.system.open(writing=True)
+        self.system.fill(entities(0, self.rows))
         for key, body in listed_objects().items():
-            self.backend.put_object(key, body)
-        self.backend.close()
+            self.system.put_object(key, body)
+        self.system.close()
         yield from ()
 
     def commit_then_put(self) -> Iterator[Sample]:
         def both(entity: Entity, key: str, body: bytes) -> None:
             self._catalog.create([entity])
-            self.backend.put_object(key, body)
+            self.system.put_object(key, body)
 
         yield self._of_pairs("commit_then_put", both)
 
@@ -415,7 +415,7 @@ class CatalogCycle(EntitySteps, ObjectSteps):
             beside.submit(int).result()
 
             def both(entity: Entity, key: str, body: bytes) -> None:
-                put = beside.submit(self.backend.put_object, key, body)
+                put = beside.submit(self.system.put_object, key, body)
                 self._catalog.create([entity])
                 put.result()
 

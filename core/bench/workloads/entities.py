@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measure_each
 from lamella.core.bench.registry import workload_named
-from lamella.core.bench.systems.base import Entity, EntityBackend, Id
+from lamella.core.bench.systems.base import Entity, EntitySystem, Id
 from lamella.core.bench.workloads.model import Operation, Pick, Workload
 from lamella.core.bench.workloads.table_rows import SEED, pick_rows
 
@@ -277,56 +277,56 @@ _UPDATES: dict[str, tuple[Pick, Callable[[Entity], Entity]]] = {
 }
 
 
-class EntityCycle(Cycle[EntityBackend]):
+class EntityCycle(Cycle[EntitySystem]):
     steps = ENTITY_CHANGES.steps
 
     def fill(self) -> Iterator[Sample]:
         """Nothing is timed."""
-        self._changing(lambda: self.backend.fill(entities(0, self.rows)))
+        self._changing(lambda: self.system.fill(entities(0, self.rows)))
         yield from ()
 
     def get(self) -> Iterator[Sample]:
-        works = [partial(self.backend.get, row_id) for row_id in self._ids(GOT)]
-        self.backend.open(writing=False)
+        works = [partial(self.system.get, row_id) for row_id in self._ids(GOT)]
+        self.system.open(writing=False)
         answers, cost = measure_each(works, float("inf"))
         again, cost_again = measure_each(works, float("inf"))
-        first, second = (digest(map(self.backend.as_entity, found)) for found in (answers, again))
-        self.backend.close()
-        size = self.backend.disk_bytes()
+        first, second = (digest(map(self.system.as_entity, found)) for found in (answers, again))
+        self.system.close()
+        size = self.system.disk_bytes()
         yield Sample("get", cost, size, first)
         yield Sample("get_again", cost_again, size, second, again=True)
 
     def create_one(self) -> Iterator[Sample]:
         made = entities(self.rows, SINGLES)
-        yield from self._each("create_one", [partial(self.backend.create, [one]) for one in made])
+        yield from self._each("create_one", [partial(self.system.create, [one]) for one in made])
 
     def update_set(self) -> Iterator[Sample]:
-        yield from self._each_row("update_set", SET, lambda i: self.backend.set_fields(i, {"status": STATUS}))
+        yield from self._each_row("update_set", SET, lambda i: self.system.set_fields(i, {"status": STATUS}))
 
     def update_inc(self) -> Iterator[Sample]:
-        yield from self._each_row("update_inc", INCREMENTED, lambda i: self.backend.increment(i, "views", 1))
+        yield from self._each_row("update_inc", INCREMENTED, lambda i: self.system.increment(i, "views", 1))
 
     def update_push(self) -> Iterator[Sample]:
-        yield from self._each_row("update_push", PUSHED, lambda i: self.backend.push(i, "tags", TAG))
+        yield from self._each_row("update_push", PUSHED, lambda i: self.system.push(i, "tags", TAG))
 
     def update_set_several(self) -> Iterator[Sample]:
-        change = partial(self.backend.set_fields, values=SEVERAL)
+        change = partial(self.system.set_fields, values=SEVERAL)
         yield from self._each_row("update_set_several", SET_SEVERAL, change)
 
     def update_add_to_set(self) -> Iterator[Sample]:
-        change = partial(self.backend.add_to_set, name="tags", value=COMMON_TAG)
+        change = partial(self.system.add_to_set, name="tags", value=COMMON_TAG)
         yield from self._each_row("update_add_to_set", ADDED, change)
 
     def update_pull(self) -> Iterator[Sample]:
         chosen = numbers(PULLED, self.workload, self.rows)
         pairs = zip(self._ids(PULLED), map(first_tag, chosen), strict=True)
-        yield from self._each("update_pull", [partial(self.backend.pull, i, "tags", tag) for i, tag in pairs])
+        yield from self._each("update_pull", [partial(self.system.pull, i, "tags", tag) for i, tag in pairs])
 
     def update_unset(self) -> Iterator[Sample]:
-        yield from self._each_row("update_unset", UNSET, lambda i: self.backend.unset(i, FORGOTTEN))
+        yield from self._each_row("update_unset", UNSET, lambda i: self.system.unset(i, FORGOTTEN))
 
     def delete_one(self) -> Iterator[Sample]:
-        yield from self._each_row("delete_one", GONE, lambda i: self.backend.delete([i]))
+        yield from self._each_row("delete_one", GONE, lambda i: self.system.delete([i]))
 
     def create_hundred(self) -> Iterator[Sample]:
         yield from self._create("create_hundred")
@@ -340,20 +340,20 @@ class EntityCycle(Cycle[EntityBackend]):
     def delete_hundred(self) -> Iterator[Sample]:
         ids = self._every_id()
         gone = [[ids[place] for place in batch] for batch in gone_together(len(ids), self.workload)]
-        yield from self._each("delete_hundred", [partial(self.backend.delete, batch) for batch in gone])
+        yield from self._each("delete_hundred", [partial(self.system.delete, batch) for batch in gone])
 
     def _create(self, name: str) -> Iterator[Sample]:
         made = batches(name, self.rows)
-        yield from self._each(name, [partial(self.backend.create, batch) for batch in made])
+        yield from self._each(name, [partial(self.system.create, batch) for batch in made])
 
     def _each_row(self, name: str, pick: Pick, change: Callable[[Id], Any]) -> Iterator[Sample]:
         yield from self._each(name, [partial(change, row_id) for row_id in self._ids(pick)])
 
     def _each(self, name: str, works: list[partial[Any]]) -> Iterator[Sample]:
         yield from self.settle()
-        self.backend.open(writing=True)
+        self.system.open(writing=True)
         _, cost = measure_each(works, float("inf"))
-        self.backend.close()
+        self.system.close()
         self._owe((name, cost))
 
     def _ids(self, pick: Pick) -> list[Id]:
@@ -361,10 +361,10 @@ class EntityCycle(Cycle[EntityBackend]):
         return [ids[number] for number in numbers(pick, self.workload, self.rows)]
 
     def _every_id(self) -> list[Id]:
-        self.backend.open(writing=False)
-        ids = self.backend.ids()
-        self.backend.close()
+        self.system.open(writing=False)
+        ids = self.system.ids()
+        self.system.close()
         return ids
 
     def _digest_of_all(self) -> str:
-        return digest(self.backend.contents())
+        return digest(self.system.contents())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
+from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
 from lamella.core.bench.workloads.model import Operation, Workload
 
 ALIKE = 20
@@ -217,7 +217,7 @@ def needs_an_index(operations: Sequence[str]) -> list[str]:
 NEED_AN_INDEX = needs_an_index([operation.id for operation in ENTITY_INDEXES.operations])
 
 
-class FrameScans(QuestionBackend):
+class FrameScans(QuestionSystem):
     columns = len(ITEM_TYPES)
 
     def fill(self, rows: int) -> None:

@@ -17,7 +17,7 @@ import psutil
 import pyarrow as pa
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measure
-from lamella.core.bench.systems.base import Backend
+from lamella.core.bench.systems.base import System
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import digest
 from lamella.core.bench.workloads.table_rows import SEED
@@ -93,7 +93,7 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
     return digest([[number] for number in range(first, rows, step)])
 
 
-class EntityMemory(Backend):
+class EntityMemory(System):
     """A table for each size of payload, in one database."""
 
     columns = len(PAYLOAD_SCHEMA)
@@ -153,27 +153,27 @@ class MemoryCycle(Cycle[EntityMemory]):
         yield from self._fill() if name == "fill" else self._ask(name)
 
     def _fill(self) -> Iterator[Sample]:
-        self.backend.open(writing=True)
-        self.backend.fill(WARM_UP, payloads(WARM_UP_ROWS, BYTES["100"]))
+        self.system.open(writing=True)
+        self.system.fill(WARM_UP, payloads(WARM_UP_ROWS, BYTES["100"]))
         for end, size in BYTES.items():
-            self.backend.fill(f"payload_{end}", payloads(self.rows, size))
-        self.backend.close()
+            self.system.fill(f"payload_{end}", payloads(self.rows, size))
+        self.system.close()
         yield from ()
 
     def _ask(self, name: str) -> Iterator[Sample]:
         what, _, end = name.partition("_")
-        self.backend.open(writing=False)
-        ask: Callable[[str], Any] = getattr(self.backend, what)
-        self.backend.ready(WARM_UP)
+        self.system.open(writing=False)
+        ask: Callable[[str], Any] = getattr(self.system, what)
+        self.system.ready(WARM_UP)
         ask(WARM_UP)
-        self.backend.ready(f"payload_{end}")
+        self.system.ready(f"payload_{end}")
         _give_back()
         before = psutil.Process().memory_info().rss
         answer, cost = measure(partial(ask, f"payload_{end}"))
-        found = digest([[number] for number in self.backend.numbers(answer)])
-        self.backend.close()
+        found = digest([[number] for number in self.system.numbers(answer)])
+        self.system.close()
         added = replace(cost, peak_rss_bytes=max(0, cost.peak_rss_bytes - before))
-        yield Sample(name, added, self.backend.disk_bytes(), found)
+        yield Sample(name, added, self.system.disk_bytes(), found)
 
     def _digest_of_all(self) -> str:
         raise AssertionError("No step leaves a change behind")

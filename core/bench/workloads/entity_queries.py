@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.bench.registry import workload_named
-from lamella.core.bench.systems.base import FIELDS, Entity, Question, QuestionBackend, Questions
+from lamella.core.bench.systems.base import FIELDS, Entity, Question, Questions, QuestionSystem
 from lamella.core.bench.workloads.entities import SCHEMA, STATUSES, entities, fingerprint
 from lamella.core.bench.workloads.model import Operation, Pick, Workload
 from lamella.core.bench.workloads.questions import digest, digest_in_order
@@ -222,7 +222,7 @@ def arrow(rows: int) -> pa.Table:
     return made.add_column(0, ID, pa.array(range(rows), pa.int64()))
 
 
-class EntityQueries(QuestionBackend):
+class EntityQueries(QuestionSystem):
     """Answers are in the system's own form: rows with all columns, unless it says otherwise.
 
     Sort keys are names, with - for falling ones; equal rows come in the order of their ids.

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measure
-from lamella.core.bench.systems.base import FIELDS, Backend, Entity
+from lamella.core.bench.systems.base import FIELDS, Entity, System
 from lamella.core.bench.workloads.entities import SCHEMA, entities, fingerprint
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import digest
@@ -53,7 +53,7 @@ def expected(_workload: Workload, _operation: Operation, rows: int) -> str:
     return digest(fingerprint(pa.Table.from_pylist(entities(0, rows), SCHEMA)))
 
 
-class EntityStorage(Backend):
+class EntityStorage(System):
     """The ids of databases come on top: a file has none."""
 
     columns = len(FIELDS)
@@ -78,18 +78,18 @@ class StorageCycle(Cycle[EntityStorage]):
 
     def write(self) -> Iterator[Sample]:
         made = entities(0, self.rows)
-        self.backend.prepare(made[:1])  # what it imports first is no part of a time
-        prepared, preparing = measure(lambda: self.backend.prepare(made))
-        writing = self._changing(lambda: self.backend.write(prepared))
+        self.system.prepare(made[:1])  # what it imports first is no part of a time
+        prepared, preparing = measure(lambda: self.system.prepare(made))
+        writing = self._changing(lambda: self.system.write(prepared))
         self._owe(("write", writing), ("write_from_dicts", preparing + writing))
         yield from ()
 
     def read(self) -> Iterator[Sample]:
-        answer, cost = self._measure_opening(self.backend.read, writing=False)
-        found = digest(fingerprint(self.backend.as_table(answer)))
-        self.backend.close()
+        answer, cost = self._measure_opening(self.system.read, writing=False)
+        found = digest(fingerprint(self.system.as_table(answer)))
+        self.system.close()
         yield from self._checked(found)
-        yield Sample("read", cost, self.backend.disk_bytes(), found)
+        yield Sample("read", cost, self.system.disk_bytes(), found)
 
     def _digest_of_all(self) -> str:
-        return digest(fingerprint(self.backend.as_table(self.backend.read())))
+        return digest(fingerprint(self.system.as_table(self.system.read())))

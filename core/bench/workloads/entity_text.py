@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
+from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
 from lamella.core.bench.workloads.model import Operation, Workload
 
 BEST = 20
@@ -128,7 +128,7 @@ def compare_ids(best: Sequence[int], matching: Sequence[int]) -> list[tuple[int,
     return [(len(matching), sum(matching), len(set(best).intersection(matching)))]
 
 
-class TextBackend(QuestionBackend):
+class TextSystem(QuestionSystem):
     """`asks` is the operation that searches: ROWS and AFTER_COMMIT want whole rows, FILTERED those of some
     years, all others ids and scores.
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.bench.engine.measure import Cost, Cycle, Sample, measure, measure_each
-from lamella.core.bench.systems.base import Question, QuestionBackend
+from lamella.core.bench.systems.base import Question, QuestionSystem
 
 DIGITS = 9
 
@@ -68,7 +68,7 @@ ENOUGH_SECONDS = 2.0
 FILL = "fill"
 
 
-class QuestionCycle(Cycle[QuestionBackend]):
+class QuestionCycle(Cycle[QuestionSystem]):
     steps: ClassVar[tuple[str, ...]] = (FILL,)
 
     def step(self, name: str) -> Iterator[Sample]:
@@ -76,17 +76,17 @@ class QuestionCycle(Cycle[QuestionBackend]):
 
     def fill(self) -> Iterator[Sample]:
         """Timed, its answer unchecked: the questions see whether it held."""
-        self.backend.folder.mkdir(parents=True, exist_ok=True)
-        _, cost = measure(lambda: self.backend.fill(self.rows))
+        self.system.folder.mkdir(parents=True, exist_ok=True)
+        _, cost = measure(lambda: self.system.fill(self.rows))
         if self.workload.has(FILL):
-            yield Sample(FILL, cost, self.backend.disk_bytes(), digest(self.rows))
+            yield Sample(FILL, cost, self.system.disk_bytes(), digest(self.rows))
 
     def ask(self, name: str) -> Iterator[Sample]:
-        self.backend.open(writing=False)
-        question = self.backend.questions()[name]
+        self.system.open(writing=False)
+        question = self.system.questions()[name]
         first, again, told = _ask_each(question) if question.of else _ask_again(question)
-        self.backend.close()
-        size, checksum = self.backend.disk_bytes(), told[0] if len(set(told)) == 1 else digest_in_order(told)
+        self.system.close()
+        size, checksum = self.system.disk_bytes(), told[0] if len(set(told)) == 1 else digest_in_order(told)
         yield Sample(name, replace(first, latencies=()), size, checksum, first=True)
         yield Sample(name, again, size, checksum, again=True)
 

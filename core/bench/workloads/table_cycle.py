@@ -10,13 +10,13 @@ import numpy as np
 
 from lamella.core.bench.engine import place
 from lamella.core.bench.engine.measure import ENOUGH_SECONDS, Cycle, Sample, measure, measure_each
-from lamella.core.bench.systems.base import Rows, TableBackend
+from lamella.core.bench.systems.base import Rows, TableSystem
 from lamella.core.bench.workloads.model import Pick, Values
 from lamella.core.bench.workloads.table_rows import Numbers, blocks, checksum, pick_rows, python_rows, rows_at
 from lamella.core.bench.workloads.tables import CELL, GONE, GOT, ONE, SCATTERED_GONE, SCATTERED_ROWS, SOME
 
 
-class TableCycle(Cycle[TableBackend]):
+class TableCycle(Cycle[TableSystem]):
     steps: ClassVar[tuple[str, ...]] = (
         *("create", "fill", "refill", "index", "read", "query", "find", "find_indexed", "get"),
         *("update", "update_by_row_id", "update_some", "update_some_by_row_id", "update_one", "update_cell"),
@@ -26,7 +26,7 @@ class TableCycle(Cycle[TableBackend]):
     def step(self, name: str) -> Iterator[Sample]:
         asks = name.partition("_")[0]
         if asks in ("read", "query", "find"):
-            yield from self._twice(name, getattr(self.backend, asks))
+            yield from self._twice(name, getattr(self.system, asks))
         else:
             yield from super().step(name)
 
@@ -34,37 +34,37 @@ class TableCycle(Cycle[TableBackend]):
 
     def create(self) -> Iterator[Sample]:
         rows = python_rows(self.workload, self.rows)
-        prepared, preparation = measure(lambda: self.backend.prepare(rows))
-        cost = self._changing(lambda: self.backend.create(prepared))
+        prepared, preparation = measure(lambda: self.system.prepare(rows))
+        cost = self._changing(lambda: self.system.create(prepared))
         self._owe(("create", cost), ("create_with_preparation", preparation + cost))
         yield from ()
 
     def fill(self) -> Iterator[Sample]:
         made = blocks(self.workload, self.size)
-        cost = self._changing(lambda: self.backend.fill(made))
+        cost = self._changing(lambda: self.system.fill(made))
         self._owe(("fill", cost))
         yield from self.settle()
 
     def refill(self) -> Iterator[Sample]:
         """Begin again with the rows as they were first."""
-        place.remove_folder(self.backend.folder)
-        self._changing(lambda: self.backend.fill(blocks(self.workload, self.size)))
+        place.remove_folder(self.system.folder)
+        self._changing(lambda: self.system.fill(blocks(self.workload, self.size)))
         yield from ()
 
     def index(self) -> Iterator[Sample]:
-        self.backend.open(writing=True)
+        self.system.open(writing=True)
         column = self.workload.key or self.workload.data_columns[0]
-        made, cost = measure(lambda: self.backend.index(column))
-        self.backend.close()
+        made, cost = measure(lambda: self.system.index(column))
+        self.system.close()
         if made:
             self._owe(("index", cost))
         yield from ()
 
     def vacuum(self) -> Iterator[Sample]:
         yield from self.settle()
-        self.backend.open(writing=True)
-        worked, cost = measure(self.backend.vacuum)
-        self.backend.close()
+        self.system.open(writing=True)
+        worked, cost = measure(self.system.vacuum)
+        self.system.close()
         if worked:
             self._owe(("vacuum", cost))
 
@@ -73,13 +73,13 @@ class TableCycle(Cycle[TableBackend]):
     def get(self) -> Iterator[Sample]:
         numbers = pick_rows(GOT, self.workload, self.rows)
         ids = self._row_ids(numbers)
-        self.backend.open(writing=False)
-        works = [partial(self.backend.get, row_id) for row_id in ids]
+        self.system.open(writing=False)
+        works = [partial(self.system.get, row_id) for row_id in ids]
         answers, cost = measure_each(works, float("inf"))
         again, cost_again = measure_each(works, float("inf"))
         first, second = self._digest_of_rows(answers), self._digest_of_rows(again)
-        self.backend.close()
-        size = self.backend.disk_bytes()
+        self.system.close()
+        size = self.system.disk_bytes()
         yield Sample("get", cost, size, first)
         yield Sample("get_again", cost_again, size, second, again=True)
 
@@ -113,12 +113,12 @@ class TableCycle(Cycle[TableBackend]):
     def delete_one(self) -> Iterator[Sample]:
         yield from self.settle()
         ids = self._row_ids(pick_rows(GONE, self.workload, self.rows))
-        self.backend.open(writing=True)
-        works = [partial(self.backend.delete, [row_id]) for row_id in ids]
+        self.system.open(writing=True)
+        works = [partial(self.system.delete, [row_id]) for row_id in ids]
         done, cost = measure_each(works, ENOUGH_SECONDS)
         if ids[len(done) :]:
-            self.backend.delete(ids[len(done) :])
-        self.backend.close()
+            self.system.delete(ids[len(done) :])
+        self.system.close()
         self._owe(("delete_one", cost))
 
     def scatter_updates(self) -> Iterator[Sample]:
@@ -129,7 +129,7 @@ class TableCycle(Cycle[TableBackend]):
 
     def scatter_deletes(self) -> Iterator[Sample]:
         ids = self._row_ids(pick_rows(SCATTERED_GONE, self.workload, self.rows))
-        self._changing(lambda: self.backend.delete(ids))
+        self._changing(lambda: self.system.delete(ids))
         yield from ()
 
     # -------------------------------------------------------------------- parts
@@ -146,8 +146,8 @@ class TableCycle(Cycle[TableBackend]):
         again = f"{name}_again"
         seconds = measure(ask) if self.workload.has(again) else None
         digest_again = self._digest(name, seconds[0]) if seconds else ""
-        self.backend.close()
-        size = self.backend.disk_bytes()
+        self.system.close()
+        size = self.system.disk_bytes()
         yield Sample(name, cost, size, digest)
         if seconds:
             yield Sample(again, seconds[1], size, digest_again, again=True)
@@ -155,26 +155,26 @@ class TableCycle(Cycle[TableBackend]):
             yield from self._checked(digest)
 
     def _update_by_key(self, name: str, rows: Rows) -> None:
-        prepared, preparation = measure(lambda: self.backend.prepare_update(rows))
-        cost = self._changing(lambda: self.backend.update(prepared))
+        prepared, preparation = measure(lambda: self.system.prepare_update(rows))
+        cost = self._changing(lambda: self.system.update(prepared))
         self._owe((name, cost), (f"{name}_with_preparation", preparation + cost))
 
     def _update_by_row_id(self, name: str, numbers: Numbers, rows: Rows) -> None:
-        prepared = self.backend.prepare_update_by_row_id(self._row_ids(numbers), self._without_key(rows))
-        cost = self._changing(lambda: self.backend.update_by_row_id(prepared))
+        prepared = self.system.prepare_update_by_row_id(self._row_ids(numbers), self._without_key(rows))
+        cost = self._changing(lambda: self.system.update_by_row_id(prepared))
         self._owe((name, cost))
 
     def _one_by_one(self, name: str, pick: Pick, rows: Rows) -> Iterator[Sample]:
         """Each row in a commit of its own, as many as there is time for; the rest at once."""
         yield from self.settle()
         ids = self._row_ids(pick_rows(pick, self.workload, self.rows))
-        prepare, update = self.backend.prepare_update_by_row_id, self.backend.update_by_row_id
+        prepare, update = self.system.prepare_update_by_row_id, self.system.update_by_row_id
         works = [partial(update, prepare([row_id], [row])) for row_id, row in zip(ids, rows, strict=True)]
-        self.backend.open(writing=True)
+        self.system.open(writing=True)
         done, cost = measure_each(works, ENOUGH_SECONDS)
         if rows[len(done) :]:
             update(prepare(ids[len(done) :], rows[len(done) :]))
-        self.backend.close()
+        self.system.close()
         self._owe((name, cost))
 
     def _picked_rows(self, pick: Pick, version: int) -> Rows:
@@ -186,25 +186,25 @@ class TableCycle(Cycle[TableBackend]):
         return [{name: value for name, value in row.items() if name != key} for row in rows] if key else rows
 
     def _row_ids(self, numbers: Numbers) -> list[int]:
-        self.backend.open(writing=False)
-        found = list(self.backend.row_ids(numbers))
-        self.backend.close()
+        self.system.open(writing=False)
+        found = list(self.system.row_ids(numbers))
+        self.system.close()
         return found
 
     # ----------------------------------------------------------------- checking
 
     def _digest(self, operation: str, answer: Any) -> str:
         names = self.workload.operation(operation).answer.columns or self.workload.checked_columns
-        return self._typed(self.backend.blocks(answer, names), names)
+        return self._typed(self.system.blocks(answer, names), names)
 
     def _digest_of_rows(self, answers: list[Any]) -> str:
-        rows = [self.backend.as_row(answer) for answer in answers]
+        rows = [self.system.as_row(answer) for answer in answers]
         names = self.workload.checked_columns
         return self._typed([[np.array([row[name] for row in rows]) for name in names]], names)
 
     def _digest_of_all(self) -> str:
         names = self.workload.checked_columns
-        return self._typed(self.backend.contents(names), names)
+        return self._typed(self.system.contents(names), names)
 
     def _typed(self, answer: Iterable[Sequence[Values]], names: Sequence[str]) -> str:
         """The checksum of an answer whose numbers may be of another type, if that is all that differs."""

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, from_values
 from lamella.core.bench.engine.measure import Sample, measure
-from lamella.core.bench.systems.base import Question, QuestionBackend
+from lamella.core.bench.systems.base import Question, QuestionSystem
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.bench.workloads.questions import QuestionCycle, digest
 from lamella.core.bench.workloads.table_rows import SEED
@@ -474,7 +474,7 @@ def _rows(counts: Counter[tuple[Any, ...]]) -> list[list[Any]]:
     return [[*key, count] for key, count in counts.items()]
 
 
-class TaxiBackend(QuestionBackend):
+class TaxiSystem(QuestionSystem):
     """`fill` imports the gzipped CSV files that were made before, once for all systems of a benchmark."""
 
     columns = len(TRIP_SCHEMA)
@@ -514,7 +514,7 @@ IMPORT = "import"
 
 
 class TaxiCycle(QuestionCycle):
-    backend: TaxiBackend
+    system: TaxiSystem
 
     steps: ClassVar[tuple[str, ...]] = (IMPORT,)
 
@@ -523,10 +523,10 @@ class TaxiCycle(QuestionCycle):
 
     def import_files(self) -> Iterator[Sample]:
         """Making the files is not timed, nor is reading some trips. The queries see whether all came."""
-        make_files(self.backend.shared, self.rows)
-        self.backend.folder.mkdir(parents=True, exist_ok=True)
-        _, cost = measure(lambda: self.backend.fill(self.rows))
-        self.backend.open(writing=False)
-        told = digest(self.backend.whole_trips(sample_ids(self.rows)))
-        self.backend.close()
-        yield Sample(IMPORT, cost, self.backend.disk_bytes(), told)
+        make_files(self.system.shared, self.rows)
+        self.system.folder.mkdir(parents=True, exist_ok=True)
+        _, cost = measure(lambda: self.system.fill(self.rows))
+        self.system.open(writing=False)
+        told = digest(self.system.whole_trips(sample_ids(self.rows)))
+        self.system.close()
+        yield Sample(IMPORT, cost, self.system.disk_bytes(), told)

@@ -177,7 +177,7 @@ def load_file(path: str | Path) -> Workload:
 
 
 def system_names(workload: Workload) -> list[str]:
-    """What the systems of such a workload are called as backends."""
+    """The names of this workload's systems, as a benchmark takes them."""
     return [f"{workload.id}:{name}" for name in workload.options["systems"]]
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measure
-from lamella.core.bench.systems.base import Backend, FileBackend
+from lamella.core.bench.systems.base import FileBasedSystem, System
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import LamellaError
 
@@ -410,7 +410,7 @@ class CannotAsk(LamellaError):
     """A condition that a system has no means for."""
 
 
-class UserTableBackend(Backend):
+class UserTableSystem(System):
     """Answers are whatever the system gives; `as_table` makes Arrow of them, off the timers."""
 
     def __init__(self, folder: Path, workload: Workload) -> None:
@@ -456,7 +456,7 @@ class UserTableBackend(Backend):
         """The columns of an answer in the copy's order; their types need only to cast to the copy's."""
 
 
-class UserTableFile(FileBackend, UserTableBackend):
+class UserTableFile(FileBasedSystem, UserTableSystem):
     """Keeps its rows in one file, which a change writes anew."""
 
     @property
@@ -467,24 +467,24 @@ class UserTableFile(FileBackend, UserTableBackend):
         return sound if self.copied.nan else True
 
 
-class UserTableCycle(Cycle[UserTableBackend]):
+class UserTableCycle(Cycle[UserTableSystem]):
     steps = USER_TABLE.steps
 
     def load(self) -> Iterator[Sample]:
-        cost = self._changing(lambda: self.backend.load(self.rows))
+        cost = self._changing(lambda: self.system.load(self.rows))
         self._owe(("load", cost))
         yield from ()
 
     def read(self) -> Iterator[Sample]:
-        yield from self._twice("read", self.backend.read)
+        yield from self._twice("read", self.system.read)
 
     def filter(self) -> Iterator[Sample]:
         yield from self.settle()
-        yield from self._twice("filter", self.backend.filter)
+        yield from self._twice("filter", self.system.filter)
 
     def update(self) -> Iterator[Sample]:
         yield from self.settle()
-        cost = self._changing(self.backend.update)
+        cost = self._changing(self.system.update)
         self._owe(("update", cost))
 
     def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
@@ -494,15 +494,15 @@ class UserTableCycle(Cycle[UserTableBackend]):
         del answer
         answer, cost_again = measure(ask)
         told_again = self._digest(answer)
-        self.backend.close()
-        size = self.backend.disk_bytes()
+        self.system.close()
+        size = self.system.disk_bytes()
         yield Sample(name, cost, size, told)
         yield Sample(f"{name}_again", cost_again, size, told_again, again=True)
         if name == "read":
             yield from self._checked(told)
 
     def _digest(self, answer: Any) -> str:
-        return digest(self.backend.as_table(answer), self.backend.copied.schema)
+        return digest(self.system.as_table(answer), self.system.copied.schema)
 
     def _digest_of_all(self) -> str:
-        return self._digest(self.backend.read())
+        return self._digest(self.system.read())

@@ -92,7 +92,7 @@ def tell(panel: BenchmarkPanel) -> Callable[..., None]:
 
 
 def measured(
-    backend: str,
+    system: str,
     rows: int = 10,
     seconds: float = 0.1,
     repeat: int = 0,
@@ -102,7 +102,7 @@ def measured(
 ) -> Measured:
     warmth = "warm" if repeat or latencies else "cold"
     return Measured(
-        Record(workload, backend, operation, rows, 100, repeat, seconds, seconds, 9_000_000, 99 * rows,
+        Record(workload, system, operation, rows, 100, repeat, seconds, seconds, 9_000_000, 99 * rows,
                "1:0", warmth, latencies)
     )  # fmt: skip
 

@@ -122,7 +122,7 @@ def test_stop_ends_a_paused_benchmark_and_keeps_what_was_measured(
 def test_a_wrong_answer_is_told_in_red_and_has_no_time(
     panel: BenchmarkPanel, finished: Callable[[], None], folder: Path
 ) -> None:
-    wrong = "tests.bench.odd_backends:Liar"
+    wrong = "tests.bench.odd_systems:Liar"
     panel.benchmark(Choice((part_of(WORKLOADS["small"], ("sqlite", wrong), (10,), 1),), folder=folder))
     finished()
     panel.view.display.show_view("sentences")

@@ -262,7 +262,7 @@ def test_the_panel_measures_a_file_that_is_chosen(
     dialog.repeats.setValue(1)
     dialog.start.click()
     qtbot.waitUntil(lambda: bool(panel.results.records) and not panel.running, timeout=WAIT)
-    assert {record.backend for record in panel.results.records} == {f"{path}:a list", f"{path}:another"}
+    assert {record.system for record in panel.results.records} == {f"{path}:a list", f"{path}:another"}
     panel.view.display.show_view("sentences")
     told = panel.view.table.sentences()
     assert told and all(text.startswith("a list ") and "another" in text for text in told), told

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lamella.core.bench.systems.base import Question, QuestionBackend, Questions
+from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
 from lamella.core.bench.systems.rows import Tuples
 from lamella.core.bench.systems.sqlite import SQLite
 
@@ -110,7 +110,7 @@ class Slow(SQLite):
         return super().read()
 
 
-class Moody(QuestionBackend):
+class Moody(QuestionSystem):
     """Knows the answer to everything, refuses one question, and dies of another."""
 
     id = "moody"

@@ -16,8 +16,8 @@ import pytest
 from lamella.core.bench import registry
 from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
 from lamella.core.bench.engine.runner import run_workload
-from lamella.core.bench.registry import ENTRIES, Entry, MissingBackend, UnknownBackend, family_of
-from lamella.core.bench.systems.base import Backend, TableBackend
+from lamella.core.bench.registry import ENTRIES, Entry, MissingSystem, UnknownSystem, family_of
+from lamella.core.bench.systems.base import System, TableSystem
 from lamella.core.bench.systems.sqlite import SQLite
 from lamella.core.bench.workloads.model import Values
 from lamella.core.bench.workloads.table_cycle import TableCycle
@@ -50,7 +50,7 @@ def usable(name: str) -> None:
 
 
 @pytest.fixture(params=[name for name, entry in ENTRIES.items() if entry.takes("table")])
-def backend_class(request: pytest.FixtureRequest) -> Iterator[type[Backend]]:
+def system_class(request: pytest.FixtureRequest) -> Iterator[type[System]]:
     usable(request.param)
     yield registry.load(request.param)
 
@@ -70,13 +70,13 @@ def test_every_operation_answers_rightly(
     usable(name)
     monkeypatch.setattr("lamella.core.bench.workloads.table_cycle.ENOUGH_SECONDS", ENOUGH_SECONDS)
     work, rows = asked(workload), rows_of(workload)
-    backend = registry.load(name)(tmp_path / "db", work)
-    samples = samples_of(backend, work, rows)
+    system = registry.load(name)(tmp_path / "db", work)
+    samples = samples_of(system, work, rows)
     found = {sample.operation: sample.checksum for sample in samples}
     assert found == {known: right_answer(workload, known, rows) for known in found}
     assert len(samples) == len(found)
     missing = {operation.id for operation in work.operations} - set(found)
-    assert missing <= COMPLETE.get(name, NEEDLESS | {m for m in missing if step_of(m) in backend.cannot})
+    assert missing <= COMPLETE.get(name, NEEDLESS | {m for m in missing if step_of(m) in system.cannot})
     assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
 
@@ -109,13 +109,13 @@ def test_a_system_that_is_not_made_for_a_workload_says_so_and_the_others_go_on(t
     systems = ["pyarrow", "sqlite"]
     records = run_workload("entity-changes", [2], systems, repeats=1, folder=tmp_path, on_event=heard.append)
     (told,) = (message for message in heard if isinstance(message, Unsupported))
-    assert told.backend == "pyarrow" and "not made for entities" in told.reason
-    assert {record.backend for record in records} == {"sqlite"}
+    assert told.system == "pyarrow" and "not made for entities" in told.reason
+    assert {record.system for record in records} == {"sqlite"}
 
 
 def test_single_changes_have_a_latency_each_and_a_mean(tmp_path: Path) -> None:
-    backend = registry.load("sqlite")(tmp_path / "db", SINGLE)
-    by_name = {sample.operation: sample.cost for sample in samples_of(backend, SINGLE)}
+    system = registry.load("sqlite")(tmp_path / "db", SINGLE)
+    by_name = {sample.operation: sample.cost for sample in samples_of(system, SINGLE)}
     for name in ("get", "get_again", "update_one", "update_cell", "delete_one"):
         cost = by_name[name]
         assert len(cost.latencies) == 100
@@ -125,8 +125,8 @@ def test_single_changes_have_a_latency_each_and_a_mean(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["lamella", "sqlite"])
 def test_a_vacuum_gives_back_what_the_changes_left(name: str, tmp_path: Path) -> None:
-    backend = registry.load(name)(tmp_path / "db", UPDATE_ALL)
-    size = {sample.operation: sample.disk_bytes for sample in samples_of(backend, UPDATE_ALL, rows=3_000)}
+    system = registry.load(name)(tmp_path / "db", UPDATE_ALL)
+    size = {sample.operation: sample.disk_bytes for sample in samples_of(system, UPDATE_ALL, rows=3_000)}
     assert size["vacuum"] < 1.1 * size["create"]
     if name == "lamella":
         assert size["update_by_row_id"] > 1.5 * size["vacuum"], "history is kept until then"
@@ -136,8 +136,8 @@ def test_a_slow_system_ends_at_the_same_rows_as_a_quick_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("lamella.core.bench.workloads.table_cycle.ENOUGH_SECONDS", 0.0)
-    backend = registry.load("sqlite")(tmp_path / "db", SINGLE)
-    samples = {sample.operation: sample for sample in samples_of(backend, SINGLE)}
+    system = registry.load("sqlite")(tmp_path / "db", SINGLE)
+    samples = {sample.operation: sample for sample in samples_of(system, SINGLE)}
     for name in ("update_one", "update_cell", "delete_one"):
         assert len(samples[name].cost.latencies) == 1
         assert samples[name].checksum == family_of(SINGLE).expected(SINGLE, SINGLE.operation(name), ROWS)
@@ -154,9 +154,9 @@ def test_what_a_system_puts_off_until_it_is_closed_is_part_of_its_time(tmp_path:
 
 
 def test_preparation_is_part_of_one_time_and_not_of_the_other(tmp_path: Path) -> None:
-    backend = registry.load("sqlite")(tmp_path / "db", SMALL)
-    assert isinstance(backend, TableBackend)
-    cycle = TableCycle(backend, SMALL, ROWS)
+    system = registry.load("sqlite")(tmp_path / "db", SMALL)
+    assert isinstance(system, TableSystem)
+    cycle = TableCycle(system, SMALL, ROWS)
     samples = [sample for step in ("create", "read") for sample in cycle.step(step)]
     costs = {sample.operation: sample.cost for sample in samples}
     assert costs["create_with_preparation"].seconds > costs["create"].seconds
@@ -171,8 +171,8 @@ def test_what_stands_on_sqlite_holds_a_hundred_columns_and_the_others_the_key_an
     assert {name for name, columns in held.items() if columns == 101} == set(held) - on_sqlite
 
 
-def pragmas(backend: Any) -> list[Any]:
-    connection = backend._session.connection() if hasattr(backend, "_session") else backend._connection
+def pragmas(system: Any) -> list[Any]:
+    connection = system._session.connection() if hasattr(system, "_session") else system._connection
     ask = getattr(connection, "exec_driver_sql", connection.execute)
     return [ask(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "journal_mode")]
 
@@ -188,46 +188,44 @@ def test_sqlite_in_wal_is_durable_and_as_published_it_is_not(
     name: str, set_up: list[Any], tmp_path: Path
 ) -> None:
     usable(name)
-    backend = registry.load(name)(tmp_path / "db", SMALL)
-    backend.open(writing=True)
-    assert pragmas(backend) == set_up
-    backend.close()
+    system = registry.load(name)(tmp_path / "db", SMALL)
+    system.open(writing=True)
+    assert pragmas(system) == set_up
+    system.close()
 
 
-def test_every_system_says_its_version_and_how_it_is_set_up(backend_class: type[Backend]) -> None:
-    assert backend_class.version()
-    assert "durable" in backend_class.describe()
+def test_every_system_says_its_version_and_how_it_is_set_up(system_class: type[System]) -> None:
+    assert system_class.version()
+    assert "durable" in system_class.describe()
 
 
 def test_an_unknown_name_gets_the_nearest_one() -> None:
-    with pytest.raises(UnknownBackend, match="Did you mean 'sqlite'"):
+    with pytest.raises(UnknownSystem, match="Did you mean 'sqlite'"):
         registry.load("sqllite")
 
 
-def test_a_backend_whose_package_is_missing_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_whose_package_is_missing_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = Entry("absent", "Absent", (("no_such_module", "no-such-package"),))
     monkeypatch.setitem(ENTRIES, "absent", entry)
-    with pytest.raises(MissingBackend, match=r"no-such-package.* -m pip install no-such-package"):
+    with pytest.raises(MissingSystem, match=r"no-such-package.* -m pip install no-such-package"):
         registry.load("absent")
 
 
-@pytest.mark.parametrize("place", ["no_such_module:Class", "tests.bench.odd_backends:NoSuchClass"])
-def test_a_backend_of_somebodys_own_that_cannot_be_loaded_says_why(place: str) -> None:
-    with pytest.raises(MissingBackend, match=place.partition(":")[2] + r"|no_such_module"):
+@pytest.mark.parametrize("place", ["no_such_module:Class", "tests.bench.odd_systems:NoSuchClass"])
+def test_a_system_of_somebodys_own_that_cannot_be_loaded_says_why(place: str) -> None:
+    with pytest.raises(MissingSystem, match=place.partition(":")[2] + r"|no_such_module"):
         registry.load(place)
 
 
 def test_a_checksum_is_of_the_columns_asked_for(tmp_path: Path) -> None:
-    backend = registry.load("sqlite")(tmp_path / "db", SMALL)
-    assert isinstance(backend, TableBackend)
-    cycle = TableCycle(backend, SMALL, 5)
+    system = registry.load("sqlite")(tmp_path / "db", SMALL)
+    assert isinstance(system, TableSystem)
+    cycle = TableCycle(system, SMALL, 5)
     list(cycle.step("create"))
-    backend.open(writing=False)
-    answer = backend.read()
-    backend.close()
-    first, second = (
-        checksum(backend.blocks(answer, names)) for names in (["col0", "col1"], ["col1", "col0"])
-    )
+    system.open(writing=False)
+    answer = system.read()
+    system.close()
+    first, second = (checksum(system.blocks(answer, names)) for names in (["col0", "col1"], ["col1", "col0"]))
     assert first != second
 
 
@@ -268,14 +266,14 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_is_what_a_user_of_the_system_gets(name: str, tmp_path: Path) -> None:
     usable(name)
-    backend = registry.load(name)(tmp_path / "db", FLOATS)
-    assert isinstance(backend, TableBackend)
-    list(TableCycle(backend, FLOATS, 3).step("create"))
-    backend.open(writing=False)
-    answer = backend.read()
+    system = registry.load(name)(tmp_path / "db", FLOATS)
+    assert isinstance(system, TableSystem)
+    list(TableCycle(system, FLOATS, 3).step("create"))
+    system.open(writing=False)
+    answer = system.read()
     kind, rows = type(answer).__name__, len(answer)
     assert (f"list of {type(answer[0]).__name__}" if kind == "list" else kind, rows) == (ANSWERS[name], 3)
-    backend.close()
+    system.close()
 
 
 LOADED = """
