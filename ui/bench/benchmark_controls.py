@@ -13,9 +13,10 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QSpinBox, QVBoxL
 from lamella.core.bench.engine.choice import PUBLISHED_SCALE, SMALL_SCALE, Choice, Part, part_of
 from lamella.core.bench.engine.costs import Costs
 from lamella.core.bench.engine.interpreters import Interpreter, objection
-from lamella.core.bench.registry import ALL, WORKLOADS, entry_named
+from lamella.core.bench.registry import WORKLOADS, entry_named
 from lamella.core.bench.results.compare import REFERENCE
 from lamella.core.bench.results.figures import short_titles, shown_rows
+from lamella.core.bench.results.published import published
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
 from lamella.ui.bench.conditions import ConditionsForm, Section
@@ -29,12 +30,13 @@ from lamella.ui.widgets.popover import ChoiceButton
 MOST_REPEATS = 1000
 MINUTE, PUBLISHED, INSTALLED, TABLE = "60 seconds", "As published", "Everything installed", "This table …"
 PRESETS = {
-    MINUTE: "The small benchmark of Lamella and SQLite, in about a minute",
-    PUBLISHED: "Every workload at the sizes and with the systems that others published",
+    MINUTE: "The small benchmark of Lamella and SQLite, within a minute",
+    PUBLISHED: "This workload at the sizes that others published, with Lamella and the systems they measured",
     INSTALLED: "This workload with every system that is ready",
     TABLE: "The table of the open tab, copied into each system",
 }
 MINUTE_ROWS, MINUTE_REPEATS = (1, 10, 100, 1_000, 10_000, 100_000), 5
+LAMELLA = "lamella"
 NAMED_SYSTEMS = 2
 """So many are named on their button; more are counted."""
 
@@ -137,9 +139,7 @@ class BenchmarkControls(QWidget):
         """One of PRESETS."""
         choice = self.workload_choice
         if title == PUBLISHED:
-            choice.choose(ALL)
-            choice.scale.setCurrentIndex(choice.scale.findData(PUBLISHED_SCALE))
-            self.systems.all.click()
+            self._take_published()
         elif title == INSTALLED:
             self.systems.all.click()
         elif title == TABLE:
@@ -149,7 +149,17 @@ class BenchmarkControls(QWidget):
             choice.choose("small")
             self.size_choice.choose(MINUTE_ROWS)
             self.repeats.setValue(MINUTE_REPEATS)
-            self.systems.choose(("lamella", "sqlite"))
+            self.systems.choose((LAMELLA, REFERENCE))
+
+    def _take_published(self) -> None:
+        if self.workload_choice.several:
+            scale = self.workload_choice.scale
+            scale.setCurrentIndex(scale.findData(PUBLISHED_SCALE))
+        elif sizes := self.workloads[0].published_rows:
+            self.size_choice.choose(sizes)
+        systems = {line.system for workload in self.workloads for line in published(workload.id)}
+        if systems:
+            self.systems.choose({LAMELLA, *systems})
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText("\n".join(self.choice.commands))

@@ -238,7 +238,8 @@ def test_presets_choose_workload_sizes_and_systems(panel: BenchmarkPanel, qtbot:
     ready = {name for name, row in controls.systems.rows.items() if row.ready}
     assert set(controls.systems.selection) == ready > {"lamella", "sqlite"}
     controls.presets[PUBLISHED].click()
-    assert len(controls.workloads) == len(WORKLOADS)
+    assert controls.size_choice.selection == WORKLOADS["small"].published_rows
+    assert set(controls.systems.selection) == {"lamella", "parquetdb", "pyarrow", "sqlite"} & ready
     with qtbot.waitSignal(panel.table_requested):
         controls.presets[TABLE].click()
 
