@@ -13,7 +13,9 @@ from lamella.ui import theme
 from lamella.ui.bench.series import Look, Series, draw_marker
 from lamella.ui.widgets.controls import FlowLayout
 
-SAMPLE_WIDTH = 32
+SAMPLE_WIDTH, SHORT_SAMPLE_WIDTH = 32, 12
+"""Of a piece of line; the short ones are for a legend that needs several lines otherwise."""
+
 WIDEST = 250
 FADED = 0.35
 
@@ -30,6 +32,7 @@ class Legend(QScrollArea):
         self.hidden: set[str] = set()
         self.entries: dict[str, LegendEntry] = {}
         self._limit = WIDEST
+        theme.current().changed.connect(self._fit)
         holder = QWidget()
         self._list = QVBoxLayout(holder)
         self._list.setContentsMargins(0, theme.S, 0, theme.S)
@@ -132,9 +135,14 @@ class LegendLine(Legend):
 
     def _fit(self) -> None:
         line = max((entry.sizeHint().height() for entry in self.entries.values()), default=0)
-        for entry in self.entries.values():
-            entry.setFixedWidth(min(WIDEST, entry.sizeHint().width()))
-        lines = self._flow.heightForWidth(max(1, self.viewport().width()))
+        width = max(1, self.viewport().width())
+        for sample in (SAMPLE_WIDTH, SHORT_SAMPLE_WIDTH):
+            for entry in self.entries.values():
+                entry.sample_width = sample
+                entry.setFixedWidth(min(WIDEST, entry.sizeHint().width()))
+            lines = self._flow.heightForWidth(width)
+            if lines <= line + theme.XS:
+                break
         self.setFixedHeight(min(lines, MOST_LINES * line + theme.XS))
 
 
@@ -146,6 +154,7 @@ class LegendEntry(QAbstractButton):
     def __init__(self, series: Series, name: str, shown: bool) -> None:
         super().__init__(checkable=True, checked=shown, text=name)
         self._series = series
+        self.sample_width = SAMPLE_WIDTH
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setToolTip(f"{series.label}: click to hide or show it, double-click for it alone")
@@ -154,7 +163,7 @@ class LegendEntry(QAbstractButton):
     def sizeHint(self) -> QSize:
         metrics = QFontMetrics(self._font())
         return QSize(
-            SAMPLE_WIDTH + theme.S + metrics.horizontalAdvance(self.text()) + theme.S,
+            self.sample_width + theme.S + metrics.horizontalAdvance(self.text()) + theme.S,
             metrics.height() + theme.S,
         )
 
@@ -174,16 +183,16 @@ class LegendEntry(QAbstractButton):
         font.setStrikeOut(not self.isChecked())
         painter.setFont(font)
         painter.setPen(colors.color("text"))
-        words = self.rect().adjusted(SAMPLE_WIDTH + theme.S, 0, 0, 0)
+        words = self.rect().adjusted(self.sample_width + theme.S, 0, 0, 0)
         shown = QFontMetrics(font).elidedText(self.text(), Qt.TextElideMode.ElideRight, words.width())
         painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), shown)
         self._draw_sample(painter, look)
         painter.end()
 
     def _draw_sample(self, painter: QPainter, look: Look) -> None:
-        middle = QPointF(SAMPLE_WIDTH / 2 + 2, self.height() / 2)
+        middle = QPointF(self.sample_width / 2 + 2, self.height() / 2)
         painter.setPen(look.line)
-        painter.drawLine(QPointF(4, middle.y()), QPointF(SAMPLE_WIDTH, middle.y()))
+        painter.drawLine(QPointF(4, middle.y()), QPointF(self.sample_width, middle.y()))
         painter.translate(middle)
         draw_marker(painter, look)
 

@@ -41,8 +41,8 @@ from lamella.ui.bench.series import Look, Series, draw_marker
 from lamella.ui.style.sheet import Palette
 
 ROW_HEIGHT = 24
-MOST_ROWS = 4
-"""Rivals that are seen at once; the others are scrolled to."""
+MOST_ROWS, MOST_SHARE = 4, 0.2
+"""Rivals that are seen at once, as far as their share of the height lasts; the others are scrolled to."""
 
 LONGEST_RATIO = "▼ 1,250 ×"
 MARKER_SIDE = 14
@@ -195,6 +195,7 @@ class MatrixTable(QTableView):
         self.setAccessibleName("Lamella against each rival")
         theme.variant(self, "matrix")
         self.cells = MatrixModel(self)
+        self.room = 0
         self.setModel(self.cells)
         self.setTabKeyNavigation(False)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -212,6 +213,12 @@ class MatrixTable(QTableView):
 
     def show_matrix(self, shown: Matrix) -> None:
         self.cells.show_matrix(shown)
+
+    def set_room(self, height: int) -> None:
+        """How high all of it is that the table has a share of."""
+        if height != self.room:
+            self.room = height
+            self._fit()
 
     def cell_texts(self) -> list[list[str]]:
         """As they are shown, a list for each rival."""
@@ -232,9 +239,12 @@ class MatrixTable(QTableView):
         line = round(ROW_HEIGHT * max(1.0, theme.current().line_height() / USUAL_LINE))
         self.verticalHeader().setDefaultSectionSize(line)
         rows, count = self.cells.rowCount(), self.cells.columnCount()
-        shown, least = min(MOST_ROWS, rows), self._least_width()
-        across = self.verticalHeader().sizeHint().width() + 2
+        least, across = self._least_width(), self.verticalHeader().sizeHint().width() + 2
         header = self.horizontalHeader().sizeHint().height() if count else 0
+        affordable = int((MOST_SHARE * self.room - header) / line)
+        shown = min(MOST_ROWS, rows, max(1, affordable))
+        if shown < rows:
+            across += self.verticalScrollBar().sizeHint().width()
         bar = self.horizontalScrollBar().sizeHint().height() if count * least + across > self.width() else 0
         self.setFixedHeight(header + shown * line + bar + (2 if shown else 0))
         self.setVisible(shown > 0)
@@ -245,7 +255,7 @@ class MatrixTable(QTableView):
 
     def _least_width(self) -> int:
         metrics = QFontMetrics(theme.current().tabular_font(bold=True))
-        return metrics.horizontalAdvance(LONGEST_RATIO) + theme.M
+        return metrics.horizontalAdvance(LONGEST_RATIO) + theme.XS
 
     def sizeHint(self) -> QSize:
         return QSize(400, self.height())
@@ -318,6 +328,10 @@ class Overview(QWidget):
         self.set_low(self._low)
         self.sizes_slider.show_sizes(results.tally.rows)
         self._draw_matrix()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.matrix.set_room(event.size().height())
 
     def set_low(self, low: bool) -> None:
         """Where the view is low the plots need the room; the legend says who published what as well."""

@@ -34,7 +34,8 @@ SHARE_OF_TIME = 12
 """A redraw is followed by so many times its own length in which nothing is drawn."""
 
 LOW = 540
-"""A view that is not this high has its captions on one line: the plot needs the room."""
+"""A view that is not this high, in pixels at the usual text size, has its captions on one line: the plot
+needs the room."""
 
 
 class ResultsView(QWidget):
@@ -80,7 +81,10 @@ class ResultsView(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        low = event.size().height() < LOW
+        self._take_height()
+
+    def _take_height(self) -> None:
+        low = self.height() < LOW * theme.current().text_scale
         for caption in (self.display.about, self.source, self.remark):
             caption.set_short(low)
         self.overview.set_low(low)
@@ -228,6 +232,7 @@ class ResultsView(QWidget):
         for caption in (self.source, self.remark):
             layout.addWidget(caption)
         self._redraw.timeout.connect(self.draw)
+        theme.current().changed.connect(self._take_height)
         self.display.changed.connect(self.draw)
         self.legend.changed.connect(self.draw)
         self.overview.enlarge_requested.connect(self._enlarge)

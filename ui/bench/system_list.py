@@ -150,7 +150,8 @@ class SystemTree(QTreeWidget):
         lines = [self.topLevelItem(place) for place in range(self.topLevelItemCount())]
         count = sum(1 + sum(not item.child(n).isHidden() for n in range(item.childCount()))
                     for item in lines if not item.isHidden())  # fmt: skip
-        room = self.sizeHintForColumn(NAME) + self.sizeHintForColumn(VERSION) + theme.XL
+        bar = self.verticalScrollBar().sizeHint().width()
+        room = self.sizeHintForColumn(NAME) + self.sizeHintForColumn(VERSION) + theme.M + bar
         return QSize(room, max(1, count) * max(1, self.sizeHintForRow(0)) + 2 * self.frameWidth())
 
 
@@ -384,7 +385,7 @@ class SystemList(QWidget):
         with QSignalBlocker(self.tree):
             for name, found in versions.items():
                 self.rows[name].set_version(found)
-        self.tree.updateGeometry()
+        self._fit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Enter, QEvent.Type.FocusIn) and self.isEnabled():
@@ -458,4 +459,9 @@ class SystemList(QWidget):
         nothing = all(heading.isHidden() for heading in self._headings)
         self._nothing.setVisible(nothing)
         self.tree.setVisible(not nothing)
+        self._fit()
+
+    def _fit(self) -> None:
+        """No name is cut, also where the versions come later."""
+        self.tree.setMinimumWidth(self.tree.sizeHint().width())
         self.tree.updateGeometry()

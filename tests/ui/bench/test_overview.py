@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -17,8 +17,8 @@ from lamella.ui.bench.series import PUBLISHED, Series, hover_text
 
 Make = Callable[..., object]
 SIZES = ((1000, 700), (1280, 800), (1920, 1080))
-AROUND = (217, 141)
-"""What the window takes beside and above the tab, in pixels at the usual text size."""
+AROUND = {1.0: (217, 141), 1.5: (77, 159)}
+"""What the window takes beside and above the tab, in pixels, by the text's scale: the side bar gives way."""
 
 
 def small_run(measured: Make) -> list[object]:
@@ -45,12 +45,26 @@ def spot(multiples: Multiples, operation: str, system: str, rows: int) -> QPoint
     return frame.at(point, point.value, area.box)
 
 
+@pytest.fixture
+def text_scale() -> Iterator[Callable[[float], None]]:
+    yield theme.current().set_text_scale
+    theme.current().set_text_scale(1.0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
 @pytest.mark.parametrize("size", SIZES)
 def test_the_plots_take_most_of_the_tab_at_every_size(
-    panel: BenchmarkPanel, multiples: Multiples, qtbot: QtBot, size: tuple[int, int]
+    panel: BenchmarkPanel,
+    multiples: Multiples,
+    qtbot: QtBot,
+    text_scale: Callable[[float], None],
+    size: tuple[int, int],
+    scale: float,
 ) -> None:
-    panel.resize(size[0] - AROUND[0], size[1] - AROUND[1])
-    qtbot.waitUntil(lambda: panel.width() == size[0] - AROUND[0])
+    text_scale(scale)
+    width, height = (whole - around for whole, around in zip(size, AROUND[scale], strict=True))
+    panel.resize(width, height)
+    qtbot.waitUntil(lambda: panel.width() == width)
     qtbot.waitUntil(panel.view.overview.matrix.isVisible)
     share = multiples.width() * multiples.height() / (panel.width() * panel.height())
     assert share >= 0.6
