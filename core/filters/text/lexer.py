@@ -219,19 +219,32 @@ class Token:
 _TEXT = r"'(?:[^']|'')*'"
 _QUOTED = r'"(?:[^"]|"")*"'
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?"
-_TOKENS = re.compile(
-    rf"""(?P<space>\s+)
+_DAY = r"\d{4}-\d{1,2}-\d{1,2}"
+_REGEX = r"|(?P<regex>/(?:[^/\\\n]|\\[^\n])*/[a-z]*)"
+_SIGNS = r"<=|>=|<>|!=|==|[=<>~%(),:\[\]{}]"
+
+
+def _compiled(regex: str, plus_or_minus: str, signs: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"""(?P<space>\s+)
     |(?P<typed>(?:decimal|date|timestamp|time|duration|x)\s*{_TEXT})
     |(?P<text>{_TEXT})
-    |(?P<moment>\d{{4}}-\d{{1,2}}-\d{{1,2}}(?:(?:T|[ ]+){_TIME}(?:[ ]?(?:Z\b|[+-]\d{{2}}:?\d{{2}}))?)?)
+    |(?P<moment>{_DAY}(?:(?:T|[ ]+){_TIME}(?:[ ]?(?:Z\b|[+-]\d{{2}}:?\d{{2}}))?)?)
     |(?P<clock>{_TIME})
-    |(?P<number>[+-]?(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)
+    |(?P<number>{plus_or_minus}(?:\d+(?:_\d+)*(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?)
     |(?P<endless>[+-]inf(?:inity)?\b)
-    |(?P<regex>/(?:[^/\\\n]|\\[^\n])*/[a-z]*)
+    {regex}
     |(?P<name>(?:[^\W\d]\w*|{_QUOTED})(?:\.(?:\w+|{_QUOTED}))*)
-    |(?P<sign><=|>=|<>|!=|==|[=<>~%(),:\[\]{{}}])""",
-    re.VERBOSE | re.IGNORECASE,
-)
+    |(?P<sign>{signs})""",
+        re.VERBOSE | re.IGNORECASE,
+    )
+
+
+_TOKENS = _compiled(_REGEX, "[+-]?", _SIGNS)
+_ARITHMETIC = rf"//|\*\*|\|\||[-+*/^]|{_SIGNS}"
+_IN_EXPRESSIONS = _compiled("", rf"(?:[+-](?!{_DAY}))?", _ARITHMETIC)
+_PATTERNS = _compiled(_REGEX, "[+-]?", _ARITHMETIC)
+_BEFORE_PATTERNS = frozenset({"~", "matches"})
 _NAME_PART = re.compile(rf"{_QUOTED}|[^.\"]+")
 _DIGITS = frozenset({"moment", "clock", "number"})
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -259,19 +272,36 @@ def tokens(text: str) -> list[Token]:
         if match is None:
             raise _stray(text, at)
         if match.lastgroup != "space":
-            found.append(_token(text, match))
+            found.append(_token(text, match, "_.:-"))
         at = match.end()
     return [*found, Token(Part.END, "", len(text.rstrip()))]
 
 
-def _token(text: str, match: re.Match[str]) -> Token:
+def expression_tokens(text: str) -> list[Token]:
+    """The same with the signs of arithmetic; a slash begins a pattern behind `~` and `matches` alone. A
+    number has the sign that stands before it without a space, behind a value too."""
+    found: list[Token] = []
+    at = 0
+    while at < len(text):
+        is_pattern = bool(found) and found[-1].word in _BEFORE_PATTERNS
+        match = (_PATTERNS if is_pattern else _IN_EXPRESSIONS).match(text, at)
+        if match is None:
+            raise _stray(text, at)
+        if match.lastgroup != "space":
+            found.append(_token(text, match, "_"))
+        at = match.end()
+    return [*found, Token(Part.END, "", len(text.rstrip()))]
+
+
+def _token(text: str, match: re.Match[str], continuing: str) -> Token:
+    """What stands right behind a number, letters or signs that are `continuing`, makes it none."""
     group, raw, start = match.lastgroup or "", match.group(), match.start()
     if group == "sign":
         return Token(Part.SIGN, raw, start)
     if group == "name":
         return Token(Part.NAME if '"' in raw else Part.WORD, raw, start, _spelled(raw))
     if group in _DIGITS:
-        _refuse_letters(text, match)
+        _refuse_letters(text, match, continuing)
     if group == "regex":
         return _pattern(text, match)
     try:
@@ -293,9 +323,9 @@ def _spelled(raw: str) -> str:
     return ".".join(p[1:-1].replace('""', '"') if p.startswith('"') else p for p in parts)
 
 
-def _refuse_letters(text: str, match: re.Match[str]) -> None:
+def _refuse_letters(text: str, match: re.Match[str], continuing: str) -> None:
     end = match.end()
-    while end < len(text) and (text[end].isalnum() or text[end] in "_.:-"):
+    while end < len(text) and (text[end].isalnum() or text[end] in continuing):
         end += 1
     if end > match.end():
         raw = text[match.start() : end]

@@ -191,10 +191,11 @@ _GROUPS: dict[str, type[And] | type[Or]] = {"all": And, "any": Or}
 class Reader:
     """Reads one text. `conditions` are those on rows, from left to right, with the words of each."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, found: list[Token] | None = None) -> None:
+        """`found` are the tokens of the text, where somebody knows them."""
         self.text = text
         self.conditions: list[tuple[Predicate, list[Token]]] = []
-        self._tokens = tokens(text)
+        self._tokens = tokens(text) if found is None else found
         self._at = 0
         self._groups = [Group()]
 
@@ -206,6 +207,19 @@ class Reader:
                 self._close()
             if self._next.part is Part.END:
                 return self._whole()
+            self._connective()
+
+    def read_one(self, at: int) -> tuple[Filter, int]:
+        """The single condition, or group, that begins at a token, and the token behind it."""
+        self._at, self._groups = at, [Group()]
+        while True:
+            self._operand()
+            while self._word() == ")" and len(self._groups) > 1:
+                self._close()
+            if len(self._groups) == 1:
+                return self._whole(), self._at
+            if self._next.part is Part.END:
+                self._whole()
             self._connective()
 
     @property
@@ -399,7 +413,7 @@ def parse(text: str, schema: pa.Schema | None = None, name: str = "the data") ->
     """
     tree, reader = _known(text) if len(text) <= LONGEST_KEPT else _read(text)
     if schema is not None:
-        _refuse_unfit(tree, reader, schema, name)
+        refuse_unfit(tree, reader, schema, name)
     return tree
 
 
@@ -411,7 +425,8 @@ def _read(text: str) -> tuple[Filter, Reader]:
 _known = lru_cache(KEPT)(_read)
 
 
-def _refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:
+def refuse_unfit(tree: Filter, reader: Reader, schema: pa.Schema, name: str) -> None:
+    """Raise what `bind` does, with the place of the first condition that does not fit the schema."""
     try:
         bind(tree, schema, name)
     except LamellaError:

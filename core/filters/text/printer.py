@@ -21,7 +21,8 @@ from lamella.core.filters.text.lexer import (
 )
 
 _BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
-_RESERVED = KEYWORDS | CONSTANTS.keys()
+_RESERVED = KEYWORDS | CONSTANTS.keys() | {"when"}
+"""Of these, `when` has a meaning where conditions stand in expressions."""
 
 
 @dataclass(frozen=True)

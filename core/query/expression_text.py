@@ -1,0 +1,585 @@
+"""Computed values as text that people type, `round(dep_delay / 60, 1)`, and back. Nothing is ever run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from lamella.core.arrow.types import type_named
+from lamella.core.errors import BadQuery, LamellaError, UnknownColumn, instead_of
+from lamella.core.filters.expr import And, Filter, Not, Or
+from lamella.core.filters.text import to_text
+from lamella.core.filters.text.lexer import (
+    CONSTANTS,
+    KEYWORDS,
+    Part,
+    Token,
+    expression_tokens,
+    literal,
+    pointing,
+    spelling_at,
+)
+from lamella.core.filters.text.parser import Reader, refuse_unfit
+from lamella.core.filters.text.printer import name as column_text
+from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
+from lamella.core.query.fields import Field, Fields
+from lamella.core.query.functions.table import FUNCTIONS, Function, type_expression
+
+LONGEST = 20_000
+"""Characters: far beyond what people type."""
+ColumnTypes: TypeAlias = Mapping[str, pa.DataType] | pa.Schema
+
+OR, AND, NOT, SUM, PRODUCT, SIGN, POWER, ATOM = range(1, 9)
+"""How tightly the parts of a text bind, the loosest first."""
+_BINARY = {
+    "+": (SUM, "add"),
+    "-": (SUM, "subtract"),
+    "||": (SUM, "add"),
+    "*": (PRODUCT, "multiply"),
+    "/": (PRODUCT, "divide"),
+    "//": (PRODUCT, "floor_divide"),
+    "%": (PRODUCT, "modulo"),
+    "**": (POWER, "power"),
+    "^": (POWER, "power"),
+}
+_SIGN_OF = {function: (sign, binds) for sign, (binds, function) in _BINARY.items() if sign not in ("||", "^")}
+_CASES = frozenset({"case", "when", "then", "else", "end"})
+_RESERVED = _CASES | KEYWORDS | CONSTANTS.keys()
+_SAME = {
+    "len": "length",
+    "ceiling": "ceil",
+    "pow": "power",
+    "mod": "modulo",
+    "ifnull": "coalesce",
+    "nvl": "coalesce",
+    "dayofyear": "day_of_year",
+    "doy": "day_of_year",
+    "isodow": "weekday",
+    "substr": "substring",
+    "ucase": "upper",
+    "lcase": "lower",
+    "if": "when",
+    "iif": "when",
+    "date_trunc": "truncate",
+}
+"""What functions are called elsewhere."""
+_SQL_TYPES = {
+    "bigint": "int64",
+    "integer": "int32",
+    "smallint": "int16",
+    "tinyint": "int8",
+    "real": "float32",
+    "varchar": "string",
+    "boolean": "bool",
+    "timestamp": "timestamp[us]",
+    "date": "date32",
+}
+
+
+def parse_expression(text: str, types: ColumnTypes | None = None) -> Expression:
+    """What `text` computes; a condition alone is a column of true and false.
+
+    With the `types` of the columns, what does not fit them is refused. Raises `BadQuery`, `BadFilter` or
+    `UnknownColumn` that show the place.
+    """
+    if not isinstance(text, str):
+        raise BadQuery("an expression is text", fix="Write it, such as: distance / air_time")
+    if len(text) > LONGEST:
+        raise BadQuery(
+            f"The expression has more than {LONGEST:,} characters", fix="Compute parts of it as columns first"
+        )
+    parser = _Parser(text)
+    try:
+        found = parser.whole()
+        _refuse_deep(found)
+    except RecursionError:
+        raise _too_deep() from None
+    if types is not None:
+        parser.refuse_unfit(found, types)
+    return found
+
+
+def expression_text(expression: Expression) -> str:
+    """Text that `parse_expression` reads as the same value. Raises `BadQuery` where there is none."""
+    _refuse_deep(expression)
+    try:
+        return _written(expression)[0]
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _too_deep() -> BadQuery:
+    return BadQuery(
+        f"The expression nests calls more than {DEEPEST} deep", fix="Compute parts of it as columns first"
+    )
+
+
+def _refuse_deep(expression: Expression) -> None:
+    waiting = [(expression, 0)]
+    while waiting:
+        one, depth = waiting.pop()
+        if depth > DEEPEST:
+            raise _too_deep()
+        if isinstance(one, Call):
+            waiting.extend((argument, depth + 1) for argument in one.arguments)
+
+
+# ------------------------------------------------------------------------------------- reading
+
+Parsed = Expression | Filter
+
+
+class _Parser:
+    """Reads one text. `_calls` are what it computes, the inner ones first, each with its place."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = expression_tokens(text)
+        self._reader = Reader(text, self._tokens)
+        self._at = 0
+        self._names: list[tuple[str, Token]] = []
+        self._filters: list[Filter] = []
+        self._calls: list[tuple[Expression, int, int]] = []
+        self._joined: list[tuple[Expression, Token]] = []
+
+    def whole(self) -> Expression:
+        found = self._expression(OR, 0)
+        if self._next.part is not Part.END:
+            raise self._unexpected()
+        return self._value(found)
+
+    def refuse_unfit(self, expression: Expression, types: ColumnTypes) -> None:
+        known = dict(zip(types.names, types.types, strict=True)) if isinstance(types, pa.Schema) else types
+        fields = Fields("the data", tuple(Field(name, kind, name) for name, kind in known.items()))
+        for name, token in self._names:
+            try:
+                fields.at_path(name)
+            except (UnknownColumn, BadQuery) as error:
+                raise pointing(error, self._text, token.start, token.stop) from None
+        for filter in self._filters:
+            refuse_unfit(filter, self._reader, fields.schema, fields.place)
+        try:
+            type_expression(expression, fields)
+        except LamellaError:
+            for one, start, stop in self._calls:
+                self._refuse_call(one, fields, start, stop)
+            raise
+        for one, token in self._joined:
+            if not pa.types.is_string(type_expression(one, fields).value.type):
+                raise self._wrong(token, "'||' joins texts", "Write + for a sum")
+
+    def _refuse_call(self, one: Expression, fields: Fields, start: int, stop: int) -> None:
+        try:
+            type_expression(one, fields)
+        except LamellaError as error:
+            raise pointing(error, self._text, start, stop) from None
+
+    # Tokens -------------------------------------------------------------------------------
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._at]
+
+    def _word(self, ahead: int = 0) -> str:
+        at = self._at + ahead
+        return self._tokens[at].word if at < len(self._tokens) else ""
+
+    def _take(self) -> Token:
+        token = self._next
+        self._at += token.part is not Part.END
+        return token
+
+    def _expect(self, word: str) -> Token:
+        if self._word() != word:
+            raise self._wrong(self._next, f"'{word}' is expected here, not {_shown(self._next)}")
+        return self._take()
+
+    def _wrong(self, token: Token, why: str, fix: str = "") -> BadQuery:
+        error = BadQuery(f"The expression cannot be read at character {token.start + 1}", why, fix)
+        return pointing(error, self._text, token.start, token.stop)
+
+    # Expressions --------------------------------------------------------------------------
+
+    def _expression(self, least: int, depth: int) -> Parsed:
+        """As far as what follows binds at least so tightly."""
+        if depth > DEEPEST:
+            raise _too_deep()
+        start = self._at
+        found = self._operand(depth)
+        while True:
+            self._part_sign()
+            sign = self._word()
+            if sign in ("and", "or"):
+                binds = AND if sign == "and" else OR
+                if binds < least:
+                    return found
+                found = self._joined_conditions(sign, binds, found, start, depth)
+            elif sign in _BINARY and _BINARY[sign][0] >= least:
+                found = self._binary(found, start, depth)
+            else:
+                return found
+
+    def _part_sign(self) -> None:
+        """Behind a value, the sign that is written before a number is one of arithmetic: `a -1`."""
+        token = self._next
+        if token.part is Part.VALUE and token.text[:1] in ("+", "-"):
+            plain = Token(Part.VALUE, token.text[1:], token.start + 1, _without_sign(token))
+            self._tokens[self._at : self._at + 1] = [Token(Part.SIGN, token.text[0], token.start), plain]
+
+    def _joined_conditions(self, word: str, binds: int, first: Parsed, start: int, depth: int) -> Filter:
+        found = [self._condition(first, start)]
+        while self._word() == word:
+            self._take()
+            at = self._at
+            found.append(self._condition(self._expression(binds + 1, depth + 1), at))
+            self._part_sign()
+        return And(tuple(found)) if word == "and" else Or(tuple(found))
+
+    def _binary(self, left: Parsed, start: int, depth: int) -> Expression:
+        sign = self._take()
+        if isinstance(left, Filter) and self._tokens[self._at - 2].word != ")":
+            fix = "Compute it as a column first; a condition compares a column with a value or a column"
+            raise self._wrong(sign, f"'{sign.text}' does not go on a condition", fix)
+        binds, function = _BINARY[sign.word]
+        right = self._expression(binds if binds == POWER else binds + 1, depth + 1)
+        made = self._call(function, (self._value(left), self._value(right)), start)
+        if sign.word == "||":
+            self._joined.append((made, sign))
+        return made
+
+    def _call(self, function: str, values: tuple[Expression, ...], start: int) -> Call:
+        made = Call(function, values)
+        self._calls.append((made, self._tokens[start].start, self._tokens[self._at - 1].stop))
+        return made
+
+    def _value(self, found: Parsed) -> Expression:
+        return Condition(found) if isinstance(found, Filter) else found
+
+    def _condition(self, found: Parsed, start: int) -> Filter:
+        if isinstance(found, Condition):
+            return found.filter
+        if isinstance(found, Filter):
+            return found
+        token = self._tokens[start]
+        fix = f"Compare it, or ask: {token.text} is true" if isinstance(found, Named) else _ONLY_COLUMNS
+        raise self._wrong(token, "A condition is expected here", fix)
+
+    def _operand(self, depth: int) -> Parsed:
+        token, word = self._next, self._word()
+        if word in ("all", "any") and self._word(1) == "(":
+            return self._condition_here()
+        if self._is_case(word):
+            return self._cases(depth)
+        if word == "(":
+            self._take()
+            found = self._expression(OR, depth + 1)
+            self._close(token)
+            return found
+        if word in ("not", "-", "+"):
+            return self._prefixed(depth)
+        if token.part is Part.VALUE:
+            return self._constant(depth)
+        if token.part in (Part.WORD, Part.NAME) and word not in KEYWORDS:
+            return self._named(depth)
+        raise self._missing()
+
+    def _prefixed(self, depth: int) -> Parsed:
+        start, token = self._at, self._take()
+        if token.word == "not":
+            at = self._at
+            return Not(self._condition(self._expression(NOT, depth + 1), at))
+        value = self._value(self._expression(SIGN, depth + 1))
+        return self._call("negate", (value,), start) if token.word == "-" else value
+
+    def _constant(self, depth: int) -> Expression:
+        """`-2 ** 2` is -4, as it is elsewhere."""
+        token = self._next
+        if token.text[:1] in ("+", "-") and self._word(1) in ("**", "^"):
+            self._part_sign()
+            found = self._prefixed(depth)
+            return self._value(found)
+        return Constant(self._take().value)
+
+    def _is_case(self, word: str) -> bool:
+        return word == "when" or (word == "case" and self._word(1) == "when")
+
+    def _is_compared(self) -> bool:
+        """Whether the name that comes next is the column of a condition."""
+        first = self._word(1)
+        if first == "%":
+            return self._word(3) in ("=", "==") and self._tokens[self._at + 2].part is Part.VALUE
+        ahead = 2 if first == "not" else 1
+        return spelling_at(lambda place: self._word(ahead + place)) is not None or first == "is"
+
+    def _named(self, depth: int) -> Parsed:
+        token = self._next
+        if self._is_compared():
+            return self._condition_here()
+        if token.part is Part.WORD and self._word(1) == "(":
+            return self._function(depth)
+        if token.word in CONSTANTS:
+            return Constant(CONSTANTS[self._take().word])
+        if token.word in _CASES:
+            raise self._missing()
+        self._names.append((str(token.value), token))
+        return Named(str(self._take().value))
+
+    def _condition_here(self) -> Filter:
+        found, self._at = self._reader.read_one(self._at)
+        self._filters.append(found)
+        return found
+
+    def _cases(self, depth: int) -> Expression:
+        """`when … then … when … then … else …`, which may stand between `case` and `end`."""
+        start, closed = self._at, self._word() == "case"
+        if closed:
+            self._take()
+        cases: list[tuple[Expression, Expression]] = []
+        while self._word() == "when":
+            self._take()
+            condition = self._value(self._expression(OR, depth + len(cases) + 1))
+            self._expect("then")
+            cases.append((condition, self._value(self._expression(OR, depth + len(cases) + 1))))
+        found: Expression = Constant(None)
+        if self._word() == "else":
+            self._take()
+            found = self._value(self._expression(OR, depth + len(cases) + 1))
+        if closed or self._word() == "end":
+            self._expect("end")
+        for condition, value in reversed(cases):
+            found = self._call("when", (condition, value, found), start)
+        return found
+
+    def _function(self, depth: int) -> Expression:
+        start, named = self._at, self._take()
+        opener = self._take()
+        values: list[Expression] = []
+        while self._word() != ")":
+            values.append(self._value(self._expression(OR, depth + 1)))
+            if self._word() == "as" and named.word == "cast":
+                values.append(self._type())
+            elif self._word() == ",":
+                self._take()
+                if self._word() == ")":
+                    raise self._missing()
+            elif self._word() != ")":
+                break
+        self._close(opener)
+        return self._called(named, values, start)
+
+    def _type(self) -> Expression:
+        """`as double`, up to the parenthesis that closes the cast."""
+        first, open_ones = self._at + 1, 0
+        self._take()
+        while self._next.part is not Part.END and (open_ones or self._word() != ")"):
+            open_ones += {"(": 1, ")": -1}.get(self._word(), 0)
+            self._take()
+        start, stop = self._tokens[first].start, self._tokens[self._at - 1].stop
+        told = self._text[start:stop]
+        try:
+            kind = type_named(_SQL_TYPES.get(told.casefold(), told))
+        except LamellaError as error:
+            raise pointing(error, self._text, start, stop) from None
+        return Constant("float32" if pa.types.is_float32(kind) else str(kind))
+
+    def _called(self, named: Token, values: list[Expression], start: int) -> Expression:
+        name = _SAME.get(named.word, named.word)
+        if name == "concat" and values:
+            return self._concatenated(named, values, start)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            known = [*FUNCTIONS, *_SAME]
+            fix = instead_of(named.word, known) if named.word else ""
+            raise self._wrong(named, f"There is no function '{named.text}'", fix)
+        try:
+            values = _in_our_order(name, named.word, values)
+        except LamellaError as error:
+            raise pointing(error, self._text, named.start, self._tokens[self._at - 1].stop) from None
+        if not function.least <= len(values) <= function.most:
+            raise self._wrong(
+                named, f"'{named.text}' is given {_count(values)}", f"It takes {function.takes}"
+            )
+        return self._call(name, tuple(values), start)
+
+    def _concatenated(self, named: Token, values: list[Expression], start: int) -> Expression:
+        found = values[0]
+        for value in values[1:]:
+            found = self._call("add", (found, value), start)
+            self._joined.append((found, named))
+        return found
+
+    def _close(self, opener: Token) -> None:
+        if self._word() == ")":
+            self._take()
+        elif self._next.part is Part.END:
+            raise self._wrong(opener, "The parenthesis that opens here is never closed")
+        else:
+            raise self._unexpected()
+
+    # Mistakes -----------------------------------------------------------------------------
+
+    def _missing(self) -> BadQuery:
+        token = self._next
+        if token.part is Part.END:
+            why = "A value is missing here" if self._text.strip() else "It is empty"
+            return self._wrong(token, why, "Write one, such as: distance / air_time")
+        fix = (
+            f'A column of this name stands in double quotes: "{token.text}"'
+            if token.word in _RESERVED
+            else ""
+        )
+        return self._wrong(token, f"A value is expected here, not {_shown(token)}", fix)
+
+    def _unexpected(self) -> BadQuery:
+        """What stands behind a whole value."""
+        token = self._next
+        if token.word == ")":
+            return self._wrong(token, "No parenthesis is open that this one could close")
+        if spelling_at(self._word) is not None or token.word == "not":
+            return self._wrong(token, f"{_shown(token)} stands behind what is no column", _ONLY_COLUMNS)
+        fix = "Join parts by + - * / // % ** or ||, conditions by and, or"
+        return self._wrong(token, f"{_shown(token)} is not expected here", fix)
+
+
+_ONLY_COLUMNS = "A condition begins with a column: compute the value as a column of its own first"
+
+
+def _without_sign(token: Token) -> Any:
+    """Of a token that is a number with a sign."""
+    return -token.value if token.text[0] == "-" else token.value
+
+
+def _in_our_order(function: str, written: str, values: list[Expression]) -> list[Expression]:
+    """Arguments as the function takes them; text is counted from 1 where people write, as in SQL."""
+    if function == "round" and len(values) == 1:
+        return [*values, Constant(0)]
+    if written == "date_trunc" and len(values) == 2:
+        return [values[1], values[0]]
+    if function == "when" and len(values) == 2:
+        return [*values, Constant(None)]
+    if function == "substring":
+        return _counted_from_0(values)
+    return values
+
+
+def _counted_from_0(values: list[Expression]) -> list[Expression]:
+    start = values[1] if len(values) == 3 else None
+    if isinstance(start, Constant) and type(start.value) is int and start.value >= 1:
+        return [values[0], Constant(start.value - 1), values[2]]
+    raise BadQuery(
+        "substring takes a text, the place of the first character, from 1 on, and how many there are",
+        fix="Write it as substring(carrier, 1, 2)",
+    )
+
+
+def _count(values: Sequence[object]) -> str:
+    return f"{len(values)} value{'' if len(values) == 1 else 's'}"
+
+
+def _shown(token: Token) -> str:
+    return "the end" if token.part is Part.END else f"'{token.text}'"
+
+
+# ------------------------------------------------------------------------------------- writing
+
+Text = tuple[str, int]
+"""With how tightly its parts bind."""
+
+
+def _written(expression: Expression) -> Text:
+    if isinstance(expression, Named):
+        return _name(expression.name), ATOM
+    if isinstance(expression, Constant):
+        return _constant_text(expression.value)
+    if isinstance(expression, Condition):
+        return to_text(expression.filter), 0
+    if not isinstance(expression, Call):
+        raise BadQuery(f"{expression!r} cannot be written as text")
+    made = _WRITERS.get(expression.function)
+    if made is not None and len(expression.arguments) == made[0]:
+        return made[1](expression)
+    function = FUNCTIONS.get(expression.function)
+    if function is None:
+        raise BadQuery(
+            f"there is no function '{expression.function}'",
+            fix=instead_of(expression.function, list(FUNCTIONS)),
+        )
+    return _plain(function, expression), ATOM
+
+
+def _plain(function: Function, expression: Call) -> str:
+    if not function.least <= len(expression.arguments) <= function.most:
+        raise BadQuery(
+            f"'{function.id}' is given {_count(expression.arguments)}", f"It takes {function.takes}"
+        )
+    return f"{function.id}({', '.join(_written(one)[0] for one in expression.arguments)})"
+
+
+def _name(column: str) -> str:
+    if not column:
+        raise BadQuery("a column without a name cannot be written in an expression", fix="Rename it")
+    return '"' + column + '"' if column.casefold() in _RESERVED else column_text(column)
+
+
+def _constant_text(value: Any) -> Text:
+    if isinstance(value, float) and math.isnan(value):
+        return "nan", ATOM
+    try:
+        written = literal(value)
+    except LamellaError as error:
+        raise BadQuery(f"{value!r} cannot be written in an expression", str(error)) from error
+    return written, SIGN if written.startswith("-") else ATOM
+
+
+def _within(expression: Expression, least: int) -> str:
+    written, binds = _written(expression)
+    return written if binds >= least else f"({written})"
+
+
+def _binary_text(call: Call) -> Text:
+    sign, binds = _SIGN_OF[call.function]
+    left, right = call.arguments
+    tighter = binds + 1
+    to_the_left = binds == POWER
+    written = f"{_within(left, tighter if to_the_left else binds)} {sign} "
+    return written + _within(right, binds if to_the_left else tighter), binds
+
+
+def _negated_text(call: Call) -> Text:
+    """`-2` is a constant, and `-(2)` is what is computed of one."""
+    value = call.arguments[0]
+    return f"-({_written(value)[0]})" if isinstance(value, Constant) else f"-{_within(value, SIGN)}", SIGN
+
+
+def _when_text(call: Call) -> Text:
+    parts: list[str] = []
+    rest: Expression = call
+    while isinstance(rest, Call) and rest.function == "when" and len(rest.arguments) == 3:
+        condition, value, rest = rest.arguments
+        parts.append(f"when {_of_case(condition)} then {_of_case(value)}")
+    if not (isinstance(rest, Constant) and rest.value is None):
+        parts.append(f"else {_of_case(rest)}")
+    return " ".join(parts), 0
+
+
+def _of_case(expression: Expression) -> str:
+    written = _written(expression)[0]
+    return f"({written})" if isinstance(expression, Call) and expression.function == "when" else written
+
+
+def _substring_text(call: Call) -> Text:
+    text, start, count = call.arguments
+    if not isinstance(start, Constant) or type(start.value) is not int or start.value < 0:
+        raise BadQuery("a substring that begins at no whole number cannot be written")
+    return f"substring({_written(text)[0]}, {start.value + 1}, {_written(count)[0]})", ATOM
+
+
+_WRITERS: dict[str, tuple[int, Callable[[Call], Text]]] = {
+    **dict.fromkeys(_SIGN_OF, (2, _binary_text)),
+    "negate": (1, _negated_text),
+    "when": (3, _when_text),
+    "substring": (3, _substring_text),
+}
