@@ -30,6 +30,7 @@ from lamella.core.query.steps import (
     Sample,
     Select,
     Sort,
+    Sql,
     Step,
     Unpivot,
     Unwind,
@@ -266,6 +267,23 @@ class Query(Fluent):
         rows = self.query()
         return rows.then(Sample(count_of(count, f"{rows.name}: sample"), _seed(seed, rows.name)))
 
+    def sql(self, text: str) -> Query:
+        """The answer of one SELECT in DuckDB's dialect, which knows these rows by the name of the first
+        dataset, and the other tables of its store by theirs: `.sql("SELECT max(delay) AS d FROM flights")`.
+
+        It reads nothing else. Its answer is held in memory. Raises `BadSql`, `UnknownTable`.
+        """
+        from lamella.core.query.sql.step import sql_step
+
+        step, others = sql_step(
+            text, self.pipeline.source, lambda name: sibling(self.sources[self.pipeline.source], name)
+        )
+        sources, names = merge_sources(self.sources, others)
+        tables = tuple((name, names[name]) for name in others)
+        return Query(
+            sources, Pipeline(self.pipeline.source, (*self.pipeline.steps, replace(step, tables=tables)))
+        )
+
     def page(self, size: int, after: str | None = None, job: Job | None = None) -> Page:
         """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
 
@@ -431,6 +449,8 @@ def rename_in_steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[
 def _rename_in_step(step: Step, names: Mapping[str, str]) -> Step:
     if isinstance(step, Join):
         return replace(step, other=rename_sources(step.other, names))
+    if isinstance(step, Sql):
+        return replace(step, tables=tuple((name, names[source]) for name, source in step.tables))
     if isinstance(step, Facets):
         return Facets(tuple((name, rename_in_steps(inside, names)) for name, inside in step.queries))
     return step

@@ -75,6 +75,7 @@ from lamella.core.query.steps import (
     Sample,
     Select,
     Sort,
+    Sql,
     Step,
     Unpivot,
     Unwind,
@@ -478,6 +479,12 @@ class Compiler:
     def _join(self, step: Join, rows: Node) -> Node:
         return join_node(self, step, rows, self.rows(step.other))
 
+    def _sql(self, step: Sql, rows: Node) -> Node:
+        from lamella.core.query.sql.step import sql_node
+
+        others = {name: self._find(source) for name, source in step.tables}
+        return sql_node(step, rows, others, next(self._datasets), self.job)
+
     def grouped(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
         place = rows.fields.place
         refuse_twice([*(key.name for key in keys), *(name for name, _ in aggregates)], place)
@@ -527,4 +534,5 @@ _MEANINGS: dict[type[Step], Callable[[Compiler, Any, Node], Node]] = {
     Buckets: Compiler._buckets,
     Facets: Compiler._facets,
     Join: Compiler._join,
+    Sql: Compiler._sql,
 }

@@ -103,10 +103,12 @@ class Field:
 
 @dataclass(frozen=True)
 class Fields:
-    """The columns in their order. `place` is what they are of, for messages."""
+    """The columns in their order. `place` is what they are of, for messages. `trusted`: what is compared need
+    not guard against statistics of floats that do not tell of NaN."""
 
     place: str
     all: tuple[Field, ...]
+    trusted: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -138,8 +140,9 @@ class Fields:
     def replaced(self, field: Field) -> Fields:
         """With the column in place of the one that is called so, or behind all."""
         if field.name not in self:
-            return Fields(self.place, (*self.all, field))
-        return Fields(self.place, tuple(field if old.name == field.name else old for old in self.all))
+            return Fields(self.place, (*self.all, field), self.trusted)
+        every = tuple(field if old.name == field.name else old for old in self.all)
+        return Fields(self.place, every, self.trusted)
 
     def at_path(self, name: str) -> tuple[Field, pa.DataType, exp.Expr]:
         """The column of this name, or the field inside one at this path: column, type and value."""

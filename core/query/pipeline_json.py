@@ -26,6 +26,7 @@ from lamella.core.query.steps import (
     Sample,
     Select,
     Sort,
+    Sql,
     Step,
     Unpivot,
     Unwind,
@@ -201,6 +202,11 @@ def _join(obj: Json) -> Join:
     )
 
 
+def _sql(obj: Json) -> Sql:
+    pairs = tuple((_text(one["name"]), _text(one["source"])) for one in obj["tables"])
+    return Sql(_text(obj["text"]), _text(obj["rows"]), pairs)
+
+
 def _text(obj: Any) -> str:
     if not isinstance(obj, str):
         raise TypeError(f"{obj!r} is no text")
@@ -295,6 +301,14 @@ _FORMS: dict[str, _Form] = {
     ),
     "facets": _Form(Facets, _facets_json, _facets),
     "join": _Form(Join, _join_json, _join),
+    "sql": _Form(
+        Sql,
+        lambda step: {
+            "text": step.text, "rows": step.rows,
+            "tables": [{"name": name, "source": source} for name, source in step.tables],
+        },
+        _sql,
+    ),
 }  # fmt: skip
 
 

@@ -150,6 +150,16 @@ class Join:
     suffix: str
 
 
+@dataclass(frozen=True)
+class Sql:
+    """The answer of one SELECT, which knows the rows before it as `rows`, and other datasets by the names in
+    `tables`: pairs of the name in the text and the name of the source. It reads these, and no files."""
+
+    text: str
+    rows: str
+    tables: tuple[tuple[str, str], ...] = ()
+
+
 Step = (
     Where
     | Compute
@@ -164,6 +174,7 @@ Step = (
     | Buckets
     | Facets
     | Join
+    | Sql
 )
 
 
@@ -183,6 +194,8 @@ def _joined(steps: Iterable[Step]) -> Iterator[str]:
     for step in steps:
         if isinstance(step, Join):
             yield from step.other.sources()
+        if isinstance(step, Sql):
+            yield from (source for _name, source in step.tables)
         if isinstance(step, Facets):
             for _name, inside in step.queries:
                 yield from _joined(inside)

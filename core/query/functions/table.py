@@ -137,7 +137,7 @@ def condition(filter: Any, fields: Fields) -> tuple[exp.Expr, frozenset[str]]:
     """A filter over the columns as SQL, which may be null, and the identifiers it uses."""
     bound = bind(filter, fields.schema, fields.place)
     used = {fields.at_path(name)[0].identifier for name in columns_of(bound)}
-    return to_sql(bound, fields.identifiers), frozenset(used)
+    return to_sql(bound, fields.identifiers, fields.trusted), frozenset(used)
 
 
 def _condition(expression: Condition, fields: Fields) -> TypedExpression:

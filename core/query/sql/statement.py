@@ -112,6 +112,7 @@ class Statement:
     columns: frozenset[str] | None = None
     groups: bool = False
     filters: bool = True
+    functions: frozenset[str] | None = None
 
 
 _known = CountedCache[str, Statement](64)
@@ -230,8 +231,13 @@ def _statement(text: str, root: Mapping[str, Any]) -> Statement:
         if table.view != table.name:
             written = _replaced(written, node, table.view)
     return Statement(
-        written.decode(), tuple(reversed(tables)), named_columns(root), groups_one_table(root), filters(root)
-    )
+        written.decode(), tuple(reversed(tables)), named_columns(root), groups_one_table(root), filters(root),
+        frozenset(node["function"]["function_name"] for node in _nodes(root) if _gives_rows(node)),
+    )  # fmt: skip
+
+
+def _gives_rows(node: Mapping[str, Any]) -> bool:
+    return node.get("type") == "TABLE_FUNCTION" and isinstance(node.get("function"), dict)
 
 
 def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:

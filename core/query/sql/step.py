@@ -1,0 +1,133 @@
+"""A SELECT as a step of a query: it reads the rows before it and the datasets that it names, and no files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+import pyarrow as pa
+
+from lamella.core.errors import BadQuery, BadSql, UnknownTable
+from lamella.core.jobs import Job
+from lamella.core.libraries import exp
+from lamella.core.query import execute as answers
+from lamella.core.query.engine import Confined, cursor
+from lamella.core.query.fields import refuse_twice
+from lamella.core.query.plan import Needed, Node, QueryContext, ScanNode
+from lamella.core.query.source import Source, When
+from lamella.core.query.sql.run import run_sql
+from lamella.core.query.sql.sources import Sources
+from lamella.core.query.sql.statement import first_word, parse_statement
+from lamella.core.query.steps import Sql
+from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot
+
+LONGEST = 100_000
+"""Characters of a statement."""
+_BEGINS = frozenset({"select", "with", "from", "("})
+_GIVE_ROWS = frozenset({"unnest", "range", "generate_series"})
+"""Functions of DuckDB's that give rows and read nothing."""
+_numbers = count()
+
+
+def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tuple[Sql, dict[str, Source]]:
+    """The step that `text` is, where the rows before it are called `rows`, and the other datasets that it
+    names. Nothing of it runs. Raises `BadSql` for anything but one SELECT, `UnknownTable`."""
+    named = _tables_named(text, rows)
+    others: dict[str, Source] = {}
+    for name in named:
+        if name.casefold() != rows.casefold():
+            other = find(name)
+            if other is None:
+                raise UnknownTable(name, f"the query of {rows}", [rows])
+            others[name] = other
+    return Sql(text, rows, tuple((name, name) for name in others)), others
+
+
+def _tables_named(text: str, rows: str) -> list[str]:
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise BadSql(f"a statement is text of at most {LONGEST:,} characters")
+    with cursor(Job(), "the statement", Confined()) as own:
+        statement = parse_statement(text, [rows], own)
+    if first_word(text) not in _BEGINS or statement.functions is None:
+        raise BadSql(
+            f"{first_word(text).upper()} cannot be a step", "A step is one SELECT", "Write it as a SELECT"
+        )
+    odd = sorted(statement.functions - _GIVE_ROWS)
+    if odd:
+        raise BadSql(
+            f"the statement may not use {odd[0]}()",
+            "A step reads the rows before it, and no files",
+            "Open the file, or import it, and name it",
+        )
+    if any(table.view != table.name for table in statement.tables):
+        raise BadSql("a step reads no earlier versions", fix="Leave AT (…) out")
+    return [table.name for table in statement.tables]
+
+
+@dataclass(frozen=True)
+class _Frozen:
+    """A snapshot as what a statement finds by its name."""
+
+    name: str
+    frozen: Snapshot
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.frozen.schema
+
+    def snapshot(self) -> Snapshot:
+        return self.frozen
+
+
+def sql_node(step: Sql, rows: Node, others: Mapping[str, Snapshot], number: int, job: Job) -> Node:
+    """Its columns are those of its answer on no rows at all: nothing of the datasets is read for that."""
+    _tables_named(step.text, step.rows)
+    empty = {name: _in_memory(name, other.schema.empty_table()) for name, other in others.items()}
+    empty[step.rows] = _in_memory(step.rows, rows.fields.schema.empty_table())
+    answer = _answer(step, empty, rows.fields.place, job)
+    return SqlNode(step, rows, others, _in_memory(rows.fields.place, answer), number)
+
+
+def _in_memory(name: str, rows: pa.Table) -> Snapshot:
+    columns = tuple(Column(field.name, field.type, key) for key, field in enumerate(rows.schema))
+    kept = rows.rename_columns([str(key) for key in range(len(columns))])
+    return Snapshot(name, columns, (MemorySegment.of(kept),), ("statement", next(_numbers)))
+
+
+def _answer(step: Sql, datasets: Mapping[str, Snapshot], place: str, job: Job) -> pa.Table:
+    def find(name: str, _when: When | None) -> Source:
+        return _Frozen(name, datasets[name])
+
+    answer = run_sql(step.text, Sources(place, list(datasets), find), job=job)
+    refuse_twice(answer.column_names, place)
+    return answer
+
+
+class SqlNode(Node):
+    """The answer of a statement on the rows before it; it runs when it is read."""
+
+    def __init__(
+        self, step: Sql, rows: Node, others: Mapping[str, Snapshot], empty: Snapshot, number: int
+    ) -> None:
+        self._step, self._rows, self._others, self._number = step, rows, others, number
+        self._schema = empty.schema
+        shown = ScanNode(empty, number)
+        self.fields, self.order, self.in_order = shown.fields, shown.order, True
+        self.depth = rows.depth + 1
+
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
+        place = self.fields.place
+        datasets = {**self._others, self._step.rows: self._before(running)}
+        answer = _answer(self._step, datasets, place, running.job)
+        if not answer.schema.equals(self._schema):
+            raise BadQuery(
+                f"{place}: the columns of the statement's answer depend on the rows that it reads",
+                fix="Name its columns, and the values of a PIVOT",
+            )
+        return ScanNode(_in_memory(place, answer), self._number).query(needed, running)
+
+    def _before(self, running: QueryContext) -> Snapshot:
+        if isinstance(self._rows, ScanNode) and not self._rows.where:
+            return self._rows.snapshot
+        return _in_memory(self._step.rows, answers.read(self._rows, running.job))
