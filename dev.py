@@ -334,6 +334,9 @@ LONG_FORMS = {
     "queries": property_test(
         "random queries against plain Python", 4, 2000, "tests/property/test_queries_agree.py"
     ),
+    "expressions": property_test(
+        "random expressions as text and back", 2, 5000, "tests/core/query/test_expression_text.py"
+    ),
     "search": property_test(
         "full-text searches against plain Python", 2, 1000, "tests/property/test_search_model.py"
     ),

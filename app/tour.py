@@ -60,12 +60,12 @@ def open_a_file_in_place(tour: Tour) -> None:
 
 def filter_the_flights(tour: Tour) -> None:
     tab = _settled(tour)
-    tab.filter_bar.set_filter(LATE)
-    tab.filter_bar.open_builder()
+    tab.set_filter(LATE)
+    tab.steps.edit_filter()
     tour.wait("the late flights are counted", lambda: tab.where == LATE and not tour.program.tasks.running)
     tour.check("Late flights", _settled(tour).view.num_rows, LATE_ROWS)
     tour.camera.take(tour.window, "filter")
-    tab.filter_bar.open_builder(False)
+    tab.steps.close_editor()
 
 
 def sort_by_delay(tour: Tour) -> None:

@@ -20,6 +20,10 @@ class Situation:
     table: bool = False
     cell: bool = False
     selection: bool = False
+    editable: bool = False  # the table's own rows are shown
+    steps: bool = False
+    back: bool = False
+    forward: bool = False
     filtered: bool = False
     sorted: bool = False
     hidden_columns: bool = False
@@ -79,9 +83,10 @@ ACTIONS: tuple[Action, ...] = (
     Action("redo", "Redo", "Edit", 1, "Ctrl+Shift+Z; Ctrl+Y", "redo", "Redo", when=lambda s: bool(s.redo)),
     Action("edit_cell", "Edit cell", "Edit", 2, "F2", "edit", context=("cell",), when=_on_cell),
     Action("set_null", "Set to NULL", "Edit", 2, "Ctrl+Shift+Delete", context=("cell",),
-           when=lambda s: s.cell and s.table),
+           when=lambda s: s.cell and s.editable),
     Action("set_values", "Set values…", "Edit", 2, "Ctrl+U", "edit", "Set values", context=("column",),
-           tip="Set a column in all rows, or in those the filter shows", when=_on_dataset),
+           tip="Set a column in all rows, or in those the filter shows",
+           when=lambda s: s.dataset and (s.editable or not s.table)),
     Action("copy", "Copy", "Edit", 3, "Ctrl+C", "copy", context=("cell",), when=lambda s: s.selection),
     Action("copy_headers", "Copy with headers", "Edit", 3, "Ctrl+Shift+C", context=("cell",),
            when=lambda s: s.selection),
@@ -89,6 +94,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("select_column", "Select column", "Edit", 3, "Ctrl+Space", when=_on_cell),
     Action("select_row", "Select row", "Edit", 3, "Shift+Space", when=_on_cell),
 
+    Action("back", "Back to the steps before", "View", 0, "Alt+Left", "arrow-left", when=lambda s: s.back),
+    Action("forward", "Forward", "View", 0, "Alt+Right", "arrow-right", when=lambda s: s.forward),
+    Action("add_step", "Add a step…", "View", 0, "Ctrl+Shift+A", "plus", when=_on_dataset,
+           tip="Filter, compute, group, join: each one a chip above the rows"),
+    Action("group", "Group by this column", "View", 0, "Ctrl+Shift+G", "sum", "Group", context=("column",),
+           tip="One row for each value, with figures", when=_on_dataset),
+    Action("columns", "Choose columns…", "View", 0, "", "columns", "Columns", when=_on_dataset,
+           tip="Some of the columns, in an order"),
+    Action("compute", "Computed column…", "View", 0, "", "function", context=("column",), when=_on_dataset,
+           tip="A column computed from others"),
+    Action("join", "Join…", "View", 0, "Ctrl+Shift+J", "join", "Join", when=_on_dataset,
+           tip="Together with the rows of another dataset"),
+    Action("clear_steps", "Remove all steps", "View", 0, when=lambda s: s.steps),
     Action("filter", "Filter builder", "View", 1, "Ctrl+Shift+F", "filter", "Filter",
            tip="Show only the rows that meet conditions", when=_on_dataset),
     Action("filter_equal", "Only rows with this value", "View", 1, "Ctrl+Shift+E", "filter",
@@ -133,7 +151,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("about", "About Lamella", "Help", 1),
 )  # fmt: skip
 MENUS = ("File", "Edit", "View", "Tools", "Help")
-TOOLBAR = (("open", "import"), ("filter",), ("set_values", "undo", "redo"), ("benchmark",))
+TOOLBAR = (
+    ("open", "import"),
+    ("filter", "columns", "group", "join"),
+    ("set_values", "undo", "redo"),
+    ("benchmark",),
+)
+LABELLED = ("filter", "group", "benchmark")
+"""These keep their names on a toolbar that is too narrow for all."""
+
 BY_ID = {entry.id: entry for entry in ACTIONS}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QToolBar, QWidget
+from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QWidget
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import Cancelled
+from lamella.core.query.source import Source
 from lamella.core.scan.parallel import end_threads
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.actions import ACTIONS, BY_ID, MENUS, TOOLBAR
+from lamella.ui.actions import ACTIONS, MENUS
 from lamella.ui.dialogs.error_dialog import ErrorDialog, sentences
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
@@ -32,7 +33,7 @@ from lamella.ui.window.action_handlers import (
     handlers,
     show_saved_runs,
 )
-from lamella.ui.window.action_state import ActionSet, situation
+from lamella.ui.window.action_state import ActionBar, ActionSet, situation
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -79,6 +80,7 @@ class MainWindow(QMainWindow):
             self.tabs.show_tab(known)
             return
         tab = DatasetTab(dataset, key, self.tasks, self.commits)
+        tab.steps.others = partial(self._joinable, tab)
         tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
         tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
         tab.changed.connect(self._update)
@@ -92,6 +94,20 @@ class MainWindow(QMainWindow):
         if is_file:
             self.memory.remember(Path(key[0]))
         self._show_files()
+
+    def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:
+        """What can be joined with a tab's dataset, by name: the tables of the open stores, those of its own
+        store first, and what is open in other tabs."""
+        found: dict[str, Callable[[], Source]] = {}
+        stores = {str(store.path): store for store in self.library.stores}
+        entries = [entry.key for entry in self.sidebar.entries("table") if entry.key[0] in stores]
+        for path, table in sorted(entries, key=lambda key: key[0] != tab.key[0]):
+            name = table if path == tab.key[0] or table not in found else f"{stores[path].name} / {table}"
+            found.setdefault(name, partial(stores[path].__getitem__, table))
+        for other in self.tabs.dataset_tabs:
+            if len(other.key) == 1:
+                found.setdefault(other.name, partial(getattr, other, "dataset"))
+        return found
 
     @cached_property
     def saved_runs(self) -> SavedRuns:
@@ -252,7 +268,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(splitter)
         self.setStatusBar(self.status)
         self._make_menus()
-        self._make_toolbar()
+        self.addToolBar(ActionBar(self.commands, self))
         self.overlay = DropOverlay(self, self.tasks)
         self.library.when_ready(self._name_import)
 
@@ -266,20 +282,6 @@ class MainWindow(QMainWindow):
         for name in MENUS:
             menu = self.menuBar().addMenu(name)
             self.commands.fill(menu, [entry for entry in ACTIONS if entry.menu == name])
-
-    def _make_toolbar(self) -> None:
-        bar = QToolBar("Actions", self)
-        bar.setMovable(False)
-        bar.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        bar.setIconSize(QSize(16, 16))
-        bar.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
-        for place, group in enumerate(TOOLBAR):
-            if place:
-                bar.addSeparator()
-            for action_id in group:
-                bar.addAction(self.commands[action_id])
-                bar.widgetForAction(self.commands[action_id]).setAccessibleName(BY_ID[action_id].toolbar)
-        self.addToolBar(bar)
 
     def _connect(self) -> None:
         self.library.opened.connect(self._show_dataset)

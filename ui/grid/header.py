@@ -45,6 +45,11 @@ class ColumnHeader(QHeaderView):
         self._sort = {key.column: (key.descending, place + 1) for place, key in enumerate(keys)}
         self._make_room(self._sort)
 
+    @property
+    def sort_marks(self) -> dict[str, tuple[bool, int]]:
+        """By the names of columns: whether they descend, and their place in the order."""
+        return self._sort
+
     def set_filtered(self, columns: frozenset[str]) -> None:
         self._filtered = columns
         self._make_room(columns)

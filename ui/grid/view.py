@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-from PySide6.QtCore import QItemSelectionModel, QObject, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QItemSelectionModel, QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -107,6 +107,7 @@ def _edit(grid: GridView, event: QKeyEvent, control: bool) -> bool:
 
 
 SCROLL_EVERY_MS = 40
+MOST_LAYOUTS = 16
 
 
 class Mouse(QObject):
@@ -171,6 +172,7 @@ class GridView(WindowScrolling):
         self.marks: dict[tuple[int, int], Mark] = {}
         self._last_top = 0
         self._fit_next = self._changing = False
+        self._layouts: dict[tuple[str, ...], QByteArray] = {}
         self._painter: CellPainter | None = None
         self._mouse = Mouse(self)
         self._set_up()
@@ -213,9 +215,12 @@ class GridView(WindowScrolling):
     # -------------------------------------------------------------- showing
 
     def show_rows(self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = ()) -> None:
-        """Show other rows. Columns keep their widths, order and place on screen when they are the same."""
+        """Show other rows. Columns keep their widths, order and place on screen when they are the same, and
+        have them again when they come back."""
         self._changing = True
+        before, layout = tuple(self.grid_model.names), self.column_header.saveState()
         if self.grid_model.show(rows, ready):
+            self._keep_layout(before, layout)
             self.marks.clear()
             self._begin_columns(hidden)
         self._changing = False
@@ -226,12 +231,22 @@ class GridView(WindowScrolling):
         self.grid_model.grow(rows)
         self._rows_changed()
 
+    def _keep_layout(self, names: tuple[str, ...], layout: QByteArray) -> None:
+        self._layouts.pop(names, None)
+        if names:
+            self._layouts[names] = layout
+        while len(self._layouts) > MOST_LAYOUTS:
+            del self._layouts[next(iter(self._layouts))]
+
     def _begin_columns(self, hidden: Sequence[str]) -> None:
         self.selection.clear()
-        for name in hidden:
-            if name in self.grid_model.names:
-                self.setColumnHidden(self.grid_model.names.index(name), True)
-        self._fit_next = True
+        names, header = self.grid_model.names, self.column_header
+        known = self._layouts.get(tuple(names))
+        self._fit_next = known is None or not header.restoreState(known)
+        if self._fit_next:
+            for place, name in enumerate(names):
+                header.moveSection(header.visualIndex(place), place)
+                self.setColumnHidden(place, name in hidden)
         self.scrollToTop()
         self.horizontalScrollBar().setValue(0)
 

@@ -17,6 +17,8 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import fits
 from lamella.core.filters.expr import Predicate
 from lamella.core.jobs import Job
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Aggregate, Compute, Group, Join, Select, Step
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.command_palette import CommandPalette
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
     """None when the tab's rows cannot be changed."""
-    if tab.table is None or tab.view is None:
+    if tab.editable is None or tab.view is None:
         return None
     column = current_column(tab)
     dialog = UpdateDialog(
@@ -186,10 +188,18 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "select_all": on(lambda tab: tab.grid.select_all()),
         "select_column": on(_select_column),
         "select_row": on(_select_row),
+        "add_step": on(lambda tab: tab.steps.bar.open_menu()),
+        "group": on(_group),
+        "columns": on(lambda tab: _edit_last(tab, Select)),
+        "join": on(lambda tab: tab.steps.add(Join)),
+        "compute": on(lambda tab: tab.steps.add(Compute)),
+        "back": on(lambda tab: tab.go_back()),
+        "forward": on(lambda tab: tab.go_forward()),
+        "clear_steps": on(lambda tab: tab.apply(Line())),
         "filter": on(_toggle_builder),
         "filter_equal": on(partial(_filter_cell, operator="eq", on_null="is_null")),
         "filter_unequal": on(partial(_filter_cell, operator="ne", on_null="not_null")),
-        "clear_filter": on(lambda tab: tab.filter_bar.clear()),
+        "clear_filter": on(lambda tab: tab.set_filter(None)),
         "sort_ascending": on(partial(_sort, descending=False)),
         "sort_descending": on(partial(_sort, descending=True)),
         "clear_sort": on(lambda tab: tab.set_sort([])),
@@ -236,13 +246,27 @@ def _select_row(tab: DatasetTab) -> None:
 
 
 def _toggle_builder(tab: DatasetTab) -> None:
-    opening = not tab.filter_bar.builder_open
-    if opening and tab.filter_bar.filter() is None:
-        tab.filter_bar.add_condition()
-    else:
-        tab.filter_bar.open_builder(opening)
-    if not opening:
+    if tab.steps.filter_open:
+        tab.steps.close_editor()
         tab.grid.setFocus()
+    else:
+        tab.steps.edit_filter()
+
+
+def _edit_last(tab: DatasetTab, kind: type[Step]) -> None:
+    """The last step of a kind of what is shown, or a new one."""
+    place = tab.line.last_of(kind)
+    tab.steps.add(kind) if place is None else tab.steps.edit(place)
+
+
+def _group(tab: DatasetTab) -> None:
+    """By the column of the current cell, at once, with its form open for more."""
+    name = current_column(tab)
+    if not name or name == ID:
+        tab.steps.add(Group)
+        return
+    tab.add_step(Group((name,), (("n", Aggregate("count")),)))
+    tab.when_shown(lambda: tab.steps.edit(len(tab.line.steps) - 1) if tab.line.steps else None)
 
 
 def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
@@ -257,7 +281,7 @@ def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
             tab.messages.say(f"Column '{name}': values of this type cannot be compared yet")
             return
         condition = Predicate(name, on_null) if value is None else Predicate(name, operator, (value,))
-        tab.filter_bar.add_filter(condition)
+        tab.add_filter(condition)
 
     tab.tasks.read(lambda job: python_value(view.page(current[0], 1, [name]).column(0)[0]), add, owner=tab)
 

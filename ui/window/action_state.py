@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtWidgets import QMenu, QToolBar, QToolButton, QWidget
 
 from lamella.core.errors import LamellaError
+from lamella.core.query.steps import Where
 from lamella.ui import theme
-from lamella.ui.actions import ACTIONS, BY_ID, Action, Situation, sequences, shown_keys
+from lamella.ui.actions import ACTIONS, BY_ID, LABELLED, TOOLBAR, Action, Situation, sequences, shown_keys
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.tab_set import TabSet
 
@@ -31,7 +32,11 @@ def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> 
         table=tab.table is not None,
         cell=tab.grid.selection.current is not None,
         selection=bool(tab.grid.selection.blocks),
-        filtered=tab.where is not None,
+        filtered=any(isinstance(step, Where) for step in tab.line.active),
+        editable=tab.editable is not None,
+        steps=bool(tab.line.steps),
+        back=tab.visits.can_go_back,
+        forward=tab.visits.can_go_forward,
         sorted=bool(tab.sort),
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
         undo=shown.undo if shown else "",
@@ -113,6 +118,48 @@ class ActionSet(QObject):
         for entry in ACTIONS:
             if entry.icon:
                 self._actions[entry.id].setIcon(theme.current().icon(entry.icon))
+
+
+class ActionBar(QToolBar):
+    """The toolbar. Where it is too narrow for all names, some give way to their icons, and then all."""
+
+    def __init__(self, commands: ActionSet, parent: QWidget | None = None) -> None:
+        super().__init__("Actions", parent)
+        self._width = 0
+        self.setMovable(False)
+        self.setIconSize(QSize(16, 16))
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
+        self.buttons: dict[str, QToolButton] = {}
+        for place, group in enumerate(TOOLBAR):
+            if place:
+                self.addSeparator()
+            for action_id in group:
+                self.addAction(commands[action_id])
+                button = self.widgetForAction(commands[action_id])
+                assert isinstance(button, QToolButton)
+                button.setAccessibleName(BY_ID[action_id].toolbar)
+                self.buttons[action_id] = button
+        theme.current().changed.connect(self._fit)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != self._width:
+            self._width = event.size().width()
+            self._fit()
+
+    def _fit(self) -> None:
+        for named in (tuple(self.buttons), LABELLED, ()):
+            for action_id, button in self.buttons.items():
+                beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
+                button.setToolButtonStyle(
+                    beside if action_id in named else Qt.ToolButtonStyle.ToolButtonIconOnly
+                )
+            if sum(button.sizeHint().width() for button in self.buttons.values()) + SLACK <= self.width():
+                break
+
+
+SLACK = 80
+"""Pixels of separators and margins."""
 
 
 def _tip(text: str, entry: Action) -> str:

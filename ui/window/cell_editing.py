@@ -150,8 +150,12 @@ class CellEditing(QObject):
             return
         row, column = current[0], grid.column_at(current[1])
         name = grid.grid_model.names[column]
-        if self._tab.table is None:
+        if self._tab.line.grouping is not None:
+            self._tab.open_group(row)
+        elif self._tab.table is None:
             self.import_requested.emit(row, name, typed)
+        elif self._tab.editable is None:
+            self._tab.messages.say("These rows are computed: remove the steps that make them to edit")
         elif name == ID:
             self._tab.messages.say(f"{ID} is given by the store and never changes")
         elif typed is not None:
@@ -167,7 +171,7 @@ class CellEditing(QObject):
 
     def set_null(self) -> None:
         """Set every selected cell to NULL, in one commit."""
-        table, view, grid = self._tab.table, self._tab.view, self._tab.grid
+        table, view, grid = self._tab.editable, self._tab.view, self._tab.grid
         if table is None or view is None:
             return
         blocks = [(block, [name for name in grid.names_in(block) if name != ID])

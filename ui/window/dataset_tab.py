@@ -1,4 +1,4 @@
-"""One open dataset: filter bar, messages and grid; what it reads, and what it says when that fails."""
+"""One open dataset: its line of steps, the grid, messages, and what it says when rows cannot be read."""
 
 from __future__ import annotations
 
@@ -9,22 +9,26 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from lamella.core.arrow.nested import python_value
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums, Ragged
 from lamella.core.datasets.text.dataset import TextDataset
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
-from lamella.core.filters.expr import And, Filter, all_of, columns_read
+from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.jobs import Job, Progress
+from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
+from lamella.core.query.steps import Group, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog
-from lamella.ui.filters.bar import FilterBar
 from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.grid.model import PAGE_ROWS, NoRows
 from lamella.ui.grid.pane import GridPane
+from lamella.ui.steps.step_line import StepLine
+from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.cell_editing import CellEditing
@@ -143,24 +147,9 @@ def same_files(before: Dataset, fresh: Dataset) -> bool:
     return before.snapshot().token == fresh.snapshot().token
 
 
-def what_fits(where: Filter | None, names: set[str]) -> Filter | None:
-    """The conditions that ask about these columns only."""
-    if where is None or all(_holds(names, asked) for asked in columns_of(where)):
-        return where
-    if isinstance(where, And):
-        kept = [part for child in where.children if (part := what_fits(child, names)) is not None]
-        return all_of(kept) if kept else None
-    return None
-
-
 def columns_of(where: Filter | None) -> frozenset[str]:
     """The columns that a filter asks about, and fields inside them by their path."""
     return frozenset() if where is None else frozenset(columns_read(where))
-
-
-def _holds(names: set[str], asked: str) -> bool:
-    """Whether a column is called so, or one that may hold a field at such a path."""
-    return asked in names or any(asked.startswith(f"{name}.") for name in names)
 
 
 HIDDEN = ("_id",)
@@ -183,13 +172,13 @@ class DatasetTab(QWidget):
         super().__init__(parent)
         self.dataset, self.key, self.tasks, self.commits = dataset, key, tasks, commits
         self.shown: Loaded | None = None
-        self.where: Filter | None = None
-        self.sort: tuple[SortKey, ...] = ()
+        self.line = Line()
         self.pane = GridPane(tasks, self)
         self.grid = self.pane.grid
         self.messages = MessageBar(self)
-        self.filter_bar = FilterBar(self)
-        self.counts = LiveCount(self.filter_bar, tasks, self)
+        self.steps = StepLine(self.name, "table" if self.table is not None else "file", dataset, tasks, self)
+        self.visits = LineVisits()
+        self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells = TableCells(self)
         self.editing, self.copying = CellEditing(self), Copying(self)
@@ -215,23 +204,100 @@ class DatasetTab(QWidget):
 
     @property
     def status(self) -> str:
-        return status_text(self.shown, self.loader.running)
+        hint = "" if self.line.grouping is None else " · double-click a group to see its rows"
+        return status_text(self.shown, self.loader.running) + hint
 
     # ------------------------------------------------------------- what is asked
 
+    @property
+    def where(self) -> Filter | None:
+        """What the rows meet, of those that the last computed step gives."""
+        return split_steps(self.line.active)[1].where
+
+    @property
+    def sort(self) -> tuple[SortKey, ...]:
+        return self.line.sort
+
+    @property
+    def editable(self) -> Table | None:
+        """The table when its own rows are shown, whatever they are filtered and sorted by."""
+        return None if split_steps(self.line.active)[0] else self.table
+
     def reload(self, from_top: bool = False) -> None:
-        """Run the query again, for other conditions or because the rows have changed."""
-        self.loader.load(self.where, self.sort, from_top)
+        """Run the line again, because it is another or because the rows have changed."""
+        self.loader.load(self.line, from_top)
+
+    def apply(self, line: Line, session: int = 0) -> None:
+        """Show another line. Edits of one `session` other than 0 are one visit."""
+        self.visits.visit(line, session)
+        self._show_line(line)
+
+    def _show_line(self, line: Line) -> None:
+        self.line = line
+        self.steps.show_line(line)
+        self.reload(from_top=True)
+        self.changed.emit()
+
+    def go_back(self) -> None:
+        """To the line before this one."""
+        if self.visits.can_go_back:
+            self._show_line(self.visits.back())
+
+    def go_forward(self) -> None:
+        if self.visits.can_go_forward:
+            self._show_line(self.visits.forward())
 
     def set_filter(self, where: Filter | None) -> None:
-        if where != self.where:
-            self.where = where
-            self.reload(from_top=True)
+        """In place of the filters of what is shown."""
+        self.steps.close_editor()
+        line = self.line
+        while (place := line.last_of(Where)) is not None:
+            line = line.remove(place)
+        if where is not None:
+            line = line.insert(line.place_of_new(Where), Where, Where(where))
+        if line != self.line:
+            self.apply(line)
+
+    def add_filter(self, condition: Filter) -> None:
+        """One more condition that rows have to meet."""
+        self.steps.close_editor()
+        place = self.line.last_of(Where)
+        if place is None:
+            new = self.line.place_of_new(Where)
+            self.apply(self.line.insert(new, Where, Where(condition)))
+        else:
+            now = self.line.steps[place]
+            step, draft = with_condition(now.step, now.draft, condition)
+            self.apply(self.line.edit(place, step, draft))
+
+    def open_group(self, row: int) -> None:
+        """Show the rows of the group in a row."""
+        view, place = self.view, self.line.grouping
+        if view is None or place is None:
+            return
+        step = self.line.steps[place].step
+        assert isinstance(step, Group)
+        names, line = list(step.keys), self.line
+
+        def values(job: Job) -> dict[str, object]:
+            page = view.page(row, 1, names)
+            return {name: python_value(page.column(name)[0]) for name in names}
+
+        def show(found: dict[str, object]) -> None:
+            if line is self.line:
+                self.steps.close_editor()
+                self.apply(line.inside_group(found))
+
+        self.tasks.read(values, show, self.failures.show, owner=self, quiet=True)
+
+    def add_step(self, step: Step) -> None:
+        """Where steps of its kind go."""
+        self.steps.close_editor()
+        self.apply(self.line.insert(self.line.place_of_new(type(step)), type(step), step))
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
-        self.sort = tuple(keys)
-        self.grid.column_header.set_sort(self.sort)
-        self.reload(from_top=True)
+        self.steps.close_editor()
+        self.apply(self.line.with_sort(keys))
 
     def toggle_sort(self, column: int, add: bool) -> None:
         """Ascending, descending, off; `add` keeps the other keys."""
@@ -254,13 +320,7 @@ class DatasetTab(QWidget):
             if column in names:
                 self.grid.go_to(row, self.grid.place(names.index(column)))
 
-        self.sort = other.sort
-        self.grid.column_header.set_sort(self.sort)
-        if other.view is not None:
-            self.filter_bar.set_schema(other.view.schema)
-        self.filter_bar.set_filter(other.where)
-        self.where = other.where
-        self.reload(from_top=True)
+        self.apply(other.line)
         self.when_shown(go)
 
     def show_dataset(self, dataset: Dataset) -> None:
@@ -269,16 +329,13 @@ class DatasetTab(QWidget):
         self.counts.stop()
         self.grid.grid_model.pages.cancel()
         self.counts.set_rows(dataset.snapshot())
-        self.dataset = self.loader.dataset = dataset
+        self.dataset = self.loader.dataset = self.steps.source = dataset
         self._to_fill = True
-        schema = dataset.schema
-        names = set(schema.names)
-        where, sort = what_fits(self.where, names), tuple(k for k in self.sort if k.column in names)
-        lost = (where, sort) != (self.where, self.sort)
-        self.where, self.sort = where, sort
-        self.grid.column_header.set_sort(sort)
-        self.filter_bar.set_schema(schema)
-        self.filter_bar.set_filter(where)
+        line = fitting_line(self.line, set(dataset.schema.names))
+        lost = line != self.line
+        if lost:
+            self.visits.visit(line)
+        self.line = line
         self.reload()
         self.when_shown(lambda: self._say_lost() if lost else self.messages.clear())
 
@@ -303,12 +360,12 @@ class DatasetTab(QWidget):
 
     def _loaded(self, loaded: Loaded) -> None:
         first, self.shown = self.shown is None, loaded
-        from_top = not first and (loaded.where, loaded.sort) != self._query_shown
-        self._query_shown = (loaded.where, loaded.sort)
-        if first or not loaded.view.schema.equals(self.grid.grid_model.schema):
-            self.filter_bar.set_schema(loaded.view.schema)
-        self.counts.set_rows(loaded.view.snapshot, loaded.where, loaded.view.num_rows)
+        from_top = not first and loaded.line.active != self._steps_shown
+        self._steps_shown = loaded.line.active
+        self.steps.show_line(self.line, loaded.lines.checked)
+        self._count_conditions(loaded)
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
+        self.grid.column_header.set_sort(loaded.sort)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
         if from_top:
             self.grid.scroll_to_row(0)
@@ -329,13 +386,33 @@ class DatasetTab(QWidget):
         segments = () if self.shown is None else self.shown.view.snapshot.segments
         return any(isinstance(segment, FileSegment) and segment.path == path for segment in segments)
 
+    def _count_conditions(self, loaded: Loaded) -> None:
+        """Conditions before a computed step are of the dataset's own rows, those behind it of the answer."""
+        place = self.steps.place
+        behind = place is not None and place >= self.line.tail
+        if not loaded.lines.is_computed or behind:
+            self.counts.set_rows(loaded.view.snapshot, loaded.where, loaded.view.num_rows)
+        else:
+            first = next((n for n, one in enumerate(self.line.steps) if one.kind is not Where), 0)
+            self.counts.set_rows(loaded.lines.source if place is not None and place <= first else None)
+
+    def _take_editor(self, editor: object) -> None:
+        """Its conditions are counted while a filter is edited."""
+        if isinstance(editor, WhereEditor):
+            editor.wants_counts.connect(self.counts.restart)
+            if self.shown is not None:
+                self._count_conditions(self.shown)
+            self.counts.edit(editor)
+        else:
+            self.counts.edit(None)
+        self.changed.emit()
+
     def _failed(self, error: Exception) -> None:
         """What is shown stays, but not where it may be wrong."""
         if isinstance(error, DamagedFile) and self.shown is not None:
             self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN)
             self.counts.set_rows(None)
             self.shown = None
-        self.counts.show_none()
         self.failures.show(error)
 
     def _why_empty(self, loaded: Loaded) -> str:
@@ -351,7 +428,6 @@ class DatasetTab(QWidget):
 
     def _stopped(self) -> None:
         self.pane.set_busy("")
-        self.counts.show_none()
         self.messages.say("Stopped. The rows are those from before.", ("Try again", self.reload))
         self.changed.emit()
 
@@ -374,19 +450,23 @@ class DatasetTab(QWidget):
             self._fill_handle.cancel()
 
     def _filling(self, progress: Progress) -> None:
-        plain = self.where is None and not self.sort
-        if plain and not self._growing and not self._grow_timer.isActive() and not self.loader.running:
+        if (
+            not self.line.active
+            and not self._growing
+            and not self._grow_timer.isActive()
+            and not self.loader.running
+        ):
             self._growing = True
             self.tasks.read(self._longer, self._grown, self._not_longer, owner=self, quiet=True)
 
     def _longer(self, job: Job) -> Loaded:
-        return load(self.dataset, None, (), (0, -1, ()), job)
+        return load(self.dataset, Line(), (0, -1, ()), job, self.loader.answers)
 
     def _grown(self, loaded: Loaded) -> None:
         self._growing = False
         self._grow_timer.start()
         same = self.shown is not None and loaded.view.schema.equals(self.shown.view.schema)
-        if same and self.where is None and not self.sort and not self.loader.running:
+        if same and not self.line.active and not self.loader.running:
             self.shown = loaded
             self.failures.over()
             self.grid.grow(loaded.view)
@@ -409,13 +489,13 @@ class DatasetTab(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
-        layout.addWidget(self.filter_bar)
+        layout.addWidget(self.steps)
         layout.addWidget(self.messages)
         layout.addWidget(self.pane, 1)
         self.setFocusProxy(self.grid)
 
     def _connect(self) -> None:
-        self._query_shown: tuple[Filter | None, tuple[SortKey, ...]] = (None, ())
+        self._steps_shown: tuple[Step, ...] = ()
         self.loader.loaded.connect(self._loaded)
         self.loader.failed.connect(self._failed)
         self.loader.started.connect(self._started)
@@ -423,7 +503,8 @@ class DatasetTab(QWidget):
         self.grid.grid_model.pages.failed.connect(self.failures.show)
         self.grid.column_header.sort_requested.connect(self.toggle_sort)
         self.grid.selection.changed.connect(self.changed)
-        self.filter_bar.changed.connect(self.set_filter)
+        self.steps.changed.connect(self.apply)
+        self.steps.editing.connect(self._take_editor)
         self.counts.failed.connect(self.failures.show)
 
     def _place(self) -> tuple[int, int, Sequence[str]]:

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Signal
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query.scan_query import ScanQuery
+from lamella.core.query.line import Line, LineAnswers, LineView
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
@@ -32,14 +32,32 @@ VisibleRange = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last 
 class Loaded:
     """A view ready to be shown, `ready` being what is on screen of it."""
 
-    view: View
+    lines: LineView
     ready: PageTexts
-    total_rows: int
-    complete: bool
-    where: Filter | None
-    sort: tuple[SortKey, ...]
+    line: Line
     undo: str = ""
     redo: str = ""
+
+    @property
+    def view(self) -> View:
+        return self.lines.view
+
+    @property
+    def total_rows(self) -> int:
+        """Before the last filter."""
+        return self.view.snapshot.num_rows
+
+    @property
+    def complete(self) -> bool:
+        return self.view.snapshot.complete
+
+    @property
+    def where(self) -> Filter | None:
+        return self.view.query.where
+
+    @property
+    def sort(self) -> tuple[SortKey, ...]:
+        return self.view.query.sort
 
 
 class Loader(QObject):
@@ -55,6 +73,7 @@ class Loader(QObject):
     ) -> None:
         super().__init__(parent)
         self.dataset, self._name = dataset, name
+        self.answers = LineAnswers()
         self._tasks, self._place = tasks, place
         self._handle: Handle | None = None
 
@@ -62,15 +81,15 @@ class Loader(QObject):
     def running(self) -> bool:
         return self._handle is not None
 
-    def load(self, where: Filter | None, sort: tuple[SortKey, ...], from_top: bool) -> None:
-        """Ask for these rows; whatever was asked before and is not there yet is dropped."""
+    def load(self, line: Line, from_top: bool) -> None:
+        """Read the rows of a line; what was begun before and is not there yet is dropped."""
         self.cancel()
         first, last, names = self._place()
         if from_top:
             first, last = 0, last - first
 
         def work(job: Job) -> Loaded:
-            return load(self.dataset, where, sort, (first, last, names), job)
+            return load(self.dataset, line, (first, last, names), job, self.answers)
 
         self._handle = self._tasks.read(
             work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
@@ -99,18 +118,16 @@ class Loader(QObject):
 
 def load(
     dataset: Dataset,
-    where: Filter | None,
-    sort: tuple[SortKey, ...],
+    line: Line,
     place: tuple[int, int, Sequence[str]],
     job: Job,
+    answers: LineAnswers,
 ) -> Loaded:
-    """Blocks: runs the query and reads what is on screen."""
-    snapshot = dataset.snapshot()
-    view = View(snapshot, ScanQuery(where=where, sort=sort), job)
+    """Blocks: runs the line and reads what is on screen."""
+    lines = answers.view(line, dataset, job)
     job.check()
     undo, redo = undo_redo_texts(dataset)
-    ready = _first_pages(view, place, job)
-    return Loaded(view, ready, snapshot.num_rows, snapshot.complete, where, sort, undo, redo)
+    return Loaded(lines, _first_pages(lines.view, place, job), line, undo, redo)
 
 
 def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
@@ -195,8 +212,8 @@ def status_text(shown: Loaded | None, counting: bool) -> str:
         return f"counting… of {shown.total_rows:,} rows"
     parts = [_rows(shown)]
     explain = shown.view.explain
-    if shown.where is not None or shown.sort:
-        parts.append(duration(explain.seconds))
+    if shown.line.active:
+        parts.append(duration(shown.lines.seconds))
     if explain.row_groups_total:
         parts.append(f"{explain.row_groups_read:,} of {explain.row_groups_total:,} row groups read")
     return " · ".join(parts)
@@ -207,6 +224,8 @@ def _rows(shown: Loaded) -> str:
     count = shown.view.num_rows
     if shown.where is not None:
         return f"{count:,} of {shown.total_rows:,} rows{so_far}"
+    if shown.lines.is_computed:
+        return f"{count:,} {'row' if count == 1 else 'rows'} of {shown.lines.source.num_rows:,}"
     return f"{count:,} {'row' if count == 1 else 'rows'}{so_far}"
 
 

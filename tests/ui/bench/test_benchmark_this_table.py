@@ -161,7 +161,7 @@ def test_the_table_on_screen_is_measured_kept_and_shown(qtbot: QtBot, window: Ma
     qtbot.waitUntil(lambda: bool(window.tabs.dataset_tab and window.tabs.dataset_tab.shown), timeout=WAIT)
     tab = window.tabs.dataset_tab
     assert tab is not None and window.commands["benchmark_table"].isEnabled()
-    tab.filter_bar.set_filter(col("delay") > 60)
+    tab.set_filter(col("delay") > 60)
     tab.set_filter(col("delay") > 60)
     names = tab.grid.grid_model.names
     for hidden in ("tags", "took"):

@@ -69,7 +69,7 @@ def test_what_was_shown_of_a_damaged_file_is_withdrawn(
     monkeypatch.setattr(file_checks, "DELAY_SECONDS", 60.0)
     window.open_paths([damaged])
     tab = settled()
-    tab.filter_bar.set_filter(col("n") >= 0)
+    tab.set_filter(col("n") >= 0)
     tab.set_filter(col("n") >= 0)
     assert settled().shown.view.num_rows > ROWS - 10
     checks.settle()

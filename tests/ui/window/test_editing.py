@@ -130,7 +130,7 @@ def test_the_selection_is_set_to_null_in_one_commit(window, table_tab, table, go
 def test_an_edit_on_a_sorted_filtered_view_reaches_the_row_that_is_seen(
     table_tab, table, go_to, settled, shown
 ) -> None:
-    table_tab.filter_bar.set_filter(col("carrier") == "UA")
+    table_tab.set_filter(col("carrier") == "UA")
     settled()
     table_tab.toggle_sort(table_tab.grid.grid_model.names.index("delay"), add=False)
     tab = settled()
@@ -145,7 +145,7 @@ def test_an_edit_on_a_sorted_filtered_view_reaches_the_row_that_is_seen(
 def test_a_file_in_place_is_imported_with_one_click_and_the_edit_goes_on(
     window, file_tab, store, go_to, settled, qtbot, shown
 ) -> None:
-    file_tab.filter_bar.set_filter(col("delay") > 300)
+    file_tab.set_filter(col("delay") > 300)
     tab = settled()
     note = shown(tab, 4, "note")
     go_to(tab, 4, "note")
@@ -169,7 +169,7 @@ def test_a_file_in_place_is_imported_with_one_click_and_the_edit_goes_on(
 def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
     window, table_tab, table, settled, qtbot, go_to
 ) -> None:
-    table_tab.filter_bar.set_filter(col("delay") > 400)
+    table_tab.set_filter(col("delay") > 400)
     tab = settled()
     matching = tab.view.num_rows
     go_to(tab, 0, "note")

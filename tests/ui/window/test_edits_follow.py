@@ -109,7 +109,7 @@ def test_what_was_typed_into_a_row_that_went_away_is_told(sorted_tab, table, go_
 
 
 def test_a_filtered_view_is_followed_too(table_tab, table, go_to, settled, qtbot) -> None:
-    table_tab.filter_bar.set_filter(col("delay") >= 500)
+    table_tab.set_filter(col("delay") >= 500)
     tab = settled()
     go_to(tab, 10, "note")
     type_into(tab, "mine")

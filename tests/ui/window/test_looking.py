@@ -35,7 +35,7 @@ def click_header(tab, name: str, modifier=Qt.KeyboardModifier.NoModifier) -> Non
 
 
 def test_a_filter_shows_its_rows_and_says_how_many(window, file_tab, settled, shown) -> None:
-    file_tab.filter_bar.set_filter(col("delay") > 400)
+    file_tab.set_filter(col("delay") > 400)
     tab = settled()
     matching = sum((i * 37) % 500 - 50 > 400 for i in range(1000))
     assert tab.view.num_rows == matching
@@ -46,10 +46,10 @@ def test_a_filter_shows_its_rows_and_says_how_many(window, file_tab, settled, sh
 
 
 def test_a_filter_that_nothing_meets_says_so(file_tab, settled) -> None:
-    file_tab.filter_bar.set_filter(col("delay") > 10_000)
+    file_tab.set_filter(col("delay") > 10_000)
     tab = settled()
     assert tab.pane.nothing.text() == "None of 1,000 rows meets the filter"
-    tab.filter_bar.clear()
+    tab.set_filter(None)
     settled()
     assert not tab.pane.nothing.isVisible()
 
@@ -79,7 +79,7 @@ def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled
     tab = settled()
     qty = tab.view.num_rows
     assert qty == 250 and tab.where == (col("carrier") == "AA")
-    tab.filter_bar.clear()
+    tab.set_filter(None)
     settled()
     go_to(tab, 2, "carrier")
     window.commands["filter_unequal"].trigger()
@@ -176,7 +176,7 @@ def test_stop_leaves_what_was_shown_and_says_so(window, file_tab, settled, qtbot
     go_on = threading.Event()
     for _ in range(READERS):
         window.tasks.read(lambda job: go_on.wait(60), quiet=True)
-    file_tab.filter_bar.set_filter(col("delay") > 400)
+    file_tab.set_filter(col("delay") > 400)
     assert "counting…" in file_tab.status
     qtbot.waitUntil(window.commands["stop"].isEnabled)
     window.commands["stop"].trigger()
@@ -197,7 +197,7 @@ def test_filtering_for_a_cell_that_cannot_be_compared_says_so(
     window.commands["filter_equal"].trigger()
     qtbot.waitUntil(tab.messages.isVisible)
     assert tab.messages.label.text() == "Column 'stops': values of this type cannot be compared yet"
-    assert tab.filter_bar.filter() is None
+    assert tab.where is None
     go_to(tab, 1, "stops")
     window.commands["filter_equal"].trigger()
     assert settled().where == col("stops").is_null()
@@ -224,30 +224,22 @@ def evaluations(monkeypatch: pytest.MonkeyPatch) -> list[Filter | None]:
     return seen
 
 
-def total_of(tab) -> str:
-    (label,) = (
-        label
-        for label in tab.filter_bar.findChildren(QLabel)
-        if label.accessibleName() == "Rows that meet the filter"
-    )
-    return label.text()
-
-
 def test_a_filter_is_evaluated_once_for_its_count_and_the_grid(table_tab, settled, evaluations) -> None:
     where = col("delay") > 400
-    table_tab.filter_bar.set_filter(where)
+    table_tab.set_filter(where)
     tab = settled()
     assert evaluations == [where]
-    assert total_of(tab) == f"{tab.view.num_rows:,} of 1,000 rows"
+    assert tab.status.startswith(f"{tab.view.num_rows:,} of 1,000 rows")
 
 
 def test_a_single_condition_in_the_builder_is_evaluated_once(table_tab, settled, evaluations) -> None:
-    table_tab.filter_bar.open_builder()
     where = col("delay") > 400
-    table_tab.filter_bar.set_filter(where)
+    table_tab.set_filter(where)
     tab = settled()
+    tab.steps.edit_filter()
+    settled()
     assert evaluations == [where]
-    (row,) = tab.filter_bar.builder.findChildren(ConditionRow)
+    (row,) = tab.steps.editor.builder.findChildren(ConditionRow)
     counts = [label.text() for label in row.findChildren(QLabel) if "condition" in label.accessibleName()]
     assert counts == [f"{tab.view.num_rows:,}"]
 
@@ -255,9 +247,10 @@ def test_a_single_condition_in_the_builder_is_evaluated_once(table_tab, settled,
 def test_each_of_several_conditions_in_the_builder_is_counted_alone(
     table_tab, settled, evaluations, qtbot
 ) -> None:
-    table_tab.filter_bar.open_builder()
     late, carrier = col("delay") > 400, col("carrier") == "AA"
-    table_tab.filter_bar.set_filter(late & carrier)
+    table_tab.set_filter(late & carrier)
+    settled()
+    table_tab.steps.edit_filter()
     qtbot.waitUntil(lambda: len(evaluations) == 3)
     settled()
     assert sorted(map(str, evaluations)) == sorted(map(str, [late & carrier, late, carrier]))
@@ -265,24 +258,25 @@ def test_each_of_several_conditions_in_the_builder_is_counted_alone(
 
 def test_rows_that_change_are_counted_with_the_grid(table_tab, table, settled, evaluations, window) -> None:
     where = col("delay") > 400
-    table_tab.filter_bar.set_filter(where)
+    table_tab.set_filter(where)
     before = settled().view.num_rows
     table.update_where(where & (col("carrier") == "AA"), {"$set": {"delay": 0}})
     evaluations.clear()
     table_tab.reload()
     tab = settled()
     assert evaluations == [where] and tab.view.num_rows < before
-    assert total_of(tab) == f"{tab.view.num_rows:,} of 1,000 rows"
+    assert tab.status.startswith(f"{tab.view.num_rows:,} of 1,000 rows")
 
 
-def test_a_stopped_search_leaves_no_count_behind(window, file_tab, qtbot) -> None:
+def test_a_stopped_sort_leaves_the_marks_of_the_rows_that_are_shown(window, file_tab, settled, qtbot) -> None:
+    click_header(file_tab, "carrier")
+    tab = settled()
     go_on = threading.Event()
     for _ in range(READERS):
         window.tasks.read(lambda job: go_on.wait(10), quiet=True)
-    file_tab.filter_bar.set_filter(col("delay") > 400)
-    assert total_of(file_tab) == "counting…"
+    click_header(tab, "delay")
     qtbot.waitUntil(window.commands["stop"].isEnabled)
     window.commands["stop"].trigger()
     go_on.set()
-    qtbot.waitUntil(lambda: "Stopped" in file_tab.messages.label.text())
-    assert total_of(file_tab) == ""
+    qtbot.waitUntil(lambda: "Stopped" in tab.messages.label.text())
+    assert tab.grid.column_header.sort_marks == {"carrier": (False, 1)}

@@ -33,7 +33,7 @@ def longer(rows) -> pa.Table:
 
 def test_refresh_shows_what_the_file_holds_now(window, file_tab, file, longer, settled) -> None:
     file_tab.set_sort([SortKey("delay", descending=True)])
-    file_tab.filter_bar.set_filter(col("delay") > 0)
+    file_tab.set_filter(col("delay") > 0)
     file_tab.set_filter(col("delay") > 0)
     before = settled().view.num_rows
     write(file, longer)
@@ -56,13 +56,13 @@ def test_refresh_keeps_the_place(window, file_tab, file, longer, settled) -> Non
 
 def test_conditions_of_columns_that_are_gone_are_taken_out(window, file_tab, file, rows, settled) -> None:
     where = (col("delay") > 0) & (col("carrier") == "AA")
-    file_tab.filter_bar.set_filter(where)
+    file_tab.set_filter(where)
     file_tab.set_filter(where)
     file_tab.set_sort([SortKey("carrier"), SortKey("note")])
     settled()
     write(file, rows.drop_columns(["carrier"]))
     window.commands["refresh"].trigger()
-    assert settled().where == (col("delay") > 0) == file_tab.filter_bar.filter()
+    assert settled().where == (col("delay") > 0) == file_tab.where
     assert file_tab.sort == (SortKey("note"),)
     assert "taken out" in file_tab.messages.label.text()
 

@@ -63,8 +63,8 @@ def test_a_cell_is_edited(walk: Walk, table_tab, go_to, settled) -> None:
 
 def test_a_condition_is_built(walk: Walk, table_tab, settled) -> None:
     walk.begin()
-    table_tab.filter_bar.add_condition()
-    row = table_tab.filter_bar.findChild(ConditionRow)
+    table_tab.steps.edit_filter()
+    row = table_tab.steps.findChild(ConditionRow)
     column = row.findChild(ColumnBox)
     column.setText("delay")  # typing would open the list of names, which offscreen windows warn of
     QTest.keyClick(column, Qt.Key.Key_Return)
@@ -76,5 +76,5 @@ def test_a_condition_is_built(walk: Walk, table_tab, settled) -> None:
     QTest.keyClicks(high, "200")
     QTest.keyClick(high, Qt.Key.Key_Return)
     settled()
-    assert table_tab.filter_bar.filter() == col("delay").between(100, 200)
+    assert table_tab.where == col("delay").between(100, 200)
     check("A condition is built", walk)

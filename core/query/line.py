@@ -1,0 +1,336 @@
+"""The line of steps that somebody works on: a pipeline whose steps may be off, unfinished or broken."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.errors import LamellaError, UnknownColumn
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.query.scan_query import ScanQuery, as_scan
+from lamella.core.query.source import Source, whole_snapshot
+from lamella.core.query.steps import Group, Limit, Pipeline, Sample, Select, Sort, Step, Where
+from lamella.core.query.view import View
+from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey
+
+
+@dataclass(frozen=True)
+class LineStep:
+    """`step` is None while an editor has not made one yet. `draft` is what the editor knows beside it, such
+    as conditions that are off; JSON, or None."""
+
+    kind: type[Step]
+    step: Step | None
+    on: bool = True
+    draft: Any = field(default=None, compare=False)
+
+    @property
+    def is_active(self) -> bool:
+        return self.on and self.step is not None
+
+
+@dataclass(frozen=True)
+class Line:
+    """`sources` are the datasets that joins name."""
+
+    steps: tuple[LineStep, ...] = ()
+    sources: Mapping[str, Source] = field(default_factory=dict, hash=False, compare=False)
+
+    @classmethod
+    def of(cls, steps: Sequence[Step], sources: Mapping[str, Source] | None = None) -> Line:
+        return cls(tuple(LineStep(type(step), step) for step in steps), sources or {})
+
+    @property
+    def active(self) -> tuple[Step, ...]:
+        """The steps that are on."""
+        return tuple(one.step for one in self.steps if one.on and one.step is not None)
+
+    def insert(self, place: int, kind: type[Step], step: Step | None, draft: Any = None) -> Line:
+        return self._with(*self.steps[:place], LineStep(kind, step, True, draft), *self.steps[place:])
+
+    def edit(self, place: int, step: Step | None, draft: Any = None) -> Line:
+        """Another step in the place of one, on or off as that was."""
+        made = replace(self.steps[place], step=step, draft=draft)
+        return self._with(*self.steps[:place], made, *self.steps[place + 1 :])
+
+    def remove(self, place: int) -> Line:
+        return self._with(*self.steps[:place], *self.steps[place + 1 :])
+
+    def switch(self, place: int) -> Line:
+        """On where it is off, and off where it is on."""
+        one = self.steps[place]
+        return self._with(*self.steps[:place], replace(one, on=not one.on), *self.steps[place + 1 :])
+
+    def move(self, place: int, before: int) -> Line:
+        """To stand before the step that is `before` now, or at the end."""
+        rest = [one for number, one in enumerate(self.steps) if number != place]
+        rest.insert(before - (before > place), self.steps[place])
+        return self._with(*rest)
+
+    @property
+    def grouping(self) -> int | None:
+        """The place of the grouping whose rows are shown, if they are those of one."""
+        if self.tail == 0:
+            return None
+        place = self.tail - 1
+        while place > 0 and not self.steps[place].is_active:
+            place -= 1
+        one = self.steps[place]
+        return place if one.is_active and isinstance(one.step, Group) and one.step.keys else None
+
+    def inside_group(self, values: Mapping[str, Any]) -> Line:
+        """The rows of one group: a filter in place of the grouping, and of all that comes behind it."""
+        place = self.grouping
+        assert place is not None
+        parts = [Predicate(name, "is_null") if value is None else Predicate(name, "eq", (value,))
+                 for name, value in values.items()]  # fmt: skip
+        condition = parts[0] if len(parts) == 1 else all_of(parts)
+        return self._with(*self.steps[:place]).insert(place, Where, Where(condition))
+
+    def with_sources(self, sources: Mapping[str, Source]) -> Line:
+        """With further datasets that joins name."""
+        return replace(self, sources={**self.sources, **sources})
+
+    # ------------------------------------------------------------------- the tail
+
+    @property
+    def tail(self) -> int:
+        """The place from which on the steps that are on only filter, sort, choose columns and limit."""
+        on = [place for place, one in enumerate(self.steps) if one.is_active]
+        made, _ = split_steps(self.active)
+        return on[len(made)] if len(made) < len(on) else len(self.steps)
+
+    def last_of(self, kind: type[Step]) -> int | None:
+        """The last step of a kind that changes nothing but what is shown of the rows before it."""
+        places = range(len(self.steps) - 1, self.tail - 1, -1)
+        return next((n for n in places if self.steps[n].on and self.steps[n].kind is kind), None)
+
+    def place_of_new(self, kind: type[Step]) -> int:
+        """Where a new step of a kind goes: filters before the sort, sorts before the choice of columns, all
+        behind a limit, and everything else at the end."""
+        later: tuple[type[Step], ...] = {Where: (Sort, Select), Sort: (Select,)}.get(kind, ())
+        place = len(self.steps)
+        while place > self.tail and self.steps[place - 1].kind in later:
+            place -= 1
+        return place
+
+    @property
+    def sort(self) -> tuple[SortKey, ...]:
+        """What the rows are sorted by in the end."""
+        return split_steps(self.active)[1].sort
+
+    def with_sort(self, keys: Sequence[SortKey]) -> Line:
+        """Sorted by these keys instead; unsorted without any."""
+        place = self.last_of(Sort)
+        if place is None:
+            return self.insert(self.place_of_new(Sort), Sort, Sort(tuple(keys))) if keys else self
+        return self.edit(place, Sort(tuple(keys))) if keys else self.remove(place)
+
+    def _with(self, *steps: LineStep) -> Line:
+        return replace(self, steps=steps)
+
+
+def split_steps(steps: Sequence[Step]) -> tuple[tuple[Step, ...], ScanQuery]:
+    """The steps that have to be computed for all rows, and those after them that a view does."""
+    for place in range(len(steps)):
+        scan = as_scan(steps[place:])
+        if scan is not None:
+            return tuple(steps[:place]), scan
+    return tuple(steps), ScanQuery()
+
+
+@dataclass(frozen=True)
+class RunnableLine:
+    """The steps of a line that can run. `schemas` are the columns before each step of the line, and behind
+    the last one; `problems` says of steps that cannot run why, and they are passed over."""
+
+    steps: tuple[Step, ...]
+    schemas: tuple[pa.Schema, ...]
+    problems: Mapping[int, str]
+
+
+def check_line(line: Line, source: Source, schema: pa.Schema, job: Job | None = None) -> RunnableLine:
+    """`schema` is the source's. Reads no rows, unless the columns of a step depend on them, as those of a
+    pivot do. Blocks."""
+    steps, schemas, problems = list[Step](), [schema], {}
+    for place, one in enumerate(line.steps):
+        if one.on and one.step is not None:
+            try:
+                schema = _schema_after(source, line, steps, schema, one.step)
+                steps.append(one.step)
+            except LamellaError as error:
+                problems[place] = str(error)
+        schemas.append(schema)
+        if job is not None:
+            job.check()
+    return RunnableLine(tuple(steps), tuple(schemas), problems)
+
+
+def _schema_after(
+    source: Source, line: Line, before: Sequence[Step], schema: pa.Schema, step: Step
+) -> pa.Schema:
+    if isinstance(step, Where):
+        bind(step.condition, schema, source.name)
+        return schema
+    if isinstance(step, Sort):
+        for key in step.keys:
+            if key.column not in schema.names:
+                raise UnknownColumn(key.column, source.name, schema.names)
+        return schema
+    if isinstance(step, Limit | Sample):
+        return schema
+    if isinstance(step, Select) and all(name in schema.names for name in step.columns):
+        return pa.schema([schema.field(name) for name in step.columns])
+    return query_of_line(line, source, (*before, step)).schema
+
+
+def query_of_line(line: Line, source: Source, steps: Sequence[Step]) -> Query:
+    """The steps as a query of the source and of the datasets that are joined."""
+    return Query({**line.sources, source.name: source}, Pipeline(source.name, tuple(steps)))
+
+
+_numbers = itertools.count()
+
+
+def snapshot_of(answer: pa.Table, name: str) -> Snapshot:
+    """The rows of an answer, to be looked at like those of a dataset."""
+    columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(answer.schema))
+    rows = MemorySegment.of(answer.rename_columns([str(column.key) for column in columns]))
+    return Snapshot(name, columns, (rows,), ("answer", next(_numbers)))
+
+
+MOST_ANSWERS = 4
+
+
+class LineAnswers:
+    """Runs lines of one dataset, and keeps the last answers: another filter or sort of a grouping does not
+    group again. Any thread."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[object, ...], Snapshot] = {}
+
+    def view(self, line: Line, source: Source, job: Job) -> LineView:
+        """Blocks. Raises like `Query.read`."""
+        started = time.perf_counter()
+        own = source.snapshot()
+        checked = check_line(line, source, own.schema, job)
+        made, scan = split_steps(checked.steps)
+        snapshot = self._answer(line, source, made, job) if made else own
+        job.check()
+        view = View(snapshot, scan, job)
+        return LineView(view, checked, bool(made), own, time.perf_counter() - started)
+
+    def _answer(self, line: Line, source: Source, made: tuple[Step, ...], job: Job) -> Snapshot:
+        pipeline = Pipeline(source.name, made)
+        named = (source if name == source.name else line.sources[name] for name in pipeline.sources())
+        tokens = tuple(whole_snapshot(one, job).token for one in named)
+        key = (pipeline, repr(pipeline), tokens)  # to Python 1, 1.0 and True are equal
+        known = self._kept.pop(key, None)
+        if known is None:
+            known = snapshot_of(query_of_line(line, source, made).read(job), source.name)
+        self._kept[key] = known
+        for old in list(self._kept)[:-MOST_ANSWERS]:
+            self._kept.pop(old, None)
+        return known
+
+
+@dataclass(frozen=True)
+class LineView:
+    """`is_computed` says that the rows are no longer those of the dataset, whose own are `source`."""
+
+    view: View
+    checked: RunnableLine
+    is_computed: bool
+    source: Snapshot
+    seconds: float
+
+
+def fitting_line(line: Line, names: set[str]) -> Line:
+    """Without conditions and sort keys of columns that are gone. Behind a step that makes columns of its own
+    nothing is taken out: a step that cannot run says so."""
+    made, _ = split_steps(line.active)
+    if made:
+        return line
+    place = 0
+    while place < len(line.steps):
+        step = line.steps[place].step
+        fitting: Step | None = step
+        if isinstance(step, Where):
+            condition = _fitting_conditions(step.condition, names)
+            fitting = None if condition is None else Where(condition)
+        elif isinstance(step, Sort):
+            keys = tuple(key for key in step.keys if key.column in names)
+            fitting = Sort(keys) if keys else None
+        if step is not None and fitting is None:
+            line = line.remove(place)
+            continue
+        if fitting != step:
+            line = line.edit(place, fitting)
+        place += 1
+    return line
+
+
+def _fitting_conditions(where: Filter | None, names: set[str]) -> Filter | None:
+    """The conditions that ask about these columns only."""
+    if where is None or all(_holds(names, asked) for asked in columns_read(where)):
+        return where
+    if isinstance(where, And):
+        parts = (_fitting_conditions(child, names) for child in where.children)
+        kept = [part for part in parts if part is not None]
+        return kept[0] if len(kept) == 1 else all_of(kept) if kept else None
+    return None
+
+
+def _holds(names: set[str], asked: str) -> bool:
+    """Whether a column is called so, or one that may hold a field at such a path."""
+    return asked in names or any(asked.startswith(f"{name}.") for name in names)
+
+
+MOST_VISITS = 200
+
+
+class LineVisits:
+    """The lines that were shown, one after the other, to go back to and forward again, as in a browser."""
+
+    def __init__(self) -> None:
+        self._lines = [Line()]
+        self._place = 0
+        self._session = 0
+
+    @property
+    def can_go_back(self) -> bool:
+        return self._place > 0
+
+    @property
+    def can_go_forward(self) -> bool:
+        return self._place + 1 < len(self._lines)
+
+    def visit(self, line: Line, session: int = 0) -> None:
+        """What could be gone forward to is dropped. Visits of one session other than 0 are one."""
+        if session and session == self._session:
+            self._lines[self._place :] = [line]
+        else:
+            self._lines[self._place + 1 :] = [line]
+            self._place += 1
+        self._session = session
+        if len(self._lines) > MOST_VISITS:
+            del self._lines[0]
+            self._place -= 1
+
+    def back(self) -> Line:
+        return self._go(-1)
+
+    def forward(self) -> Line:
+        return self._go(1)
+
+    def _go(self, by: int) -> Line:
+        self._place, self._session = self._place + by, 0
+        return self._lines[self._place]

@@ -1,0 +1,312 @@
+"""The line of steps in the window: chips, forms, and going back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSpinBox
+from pytestqt.qtbot import QtBot
+
+from lamella import agg, col
+from lamella.core.query.steps import Compute, Group, Join, Limit, Select, Sort, Where
+from lamella.core.scan.snapshot import SortKey
+from lamella.core.store.table import Table
+from lamella.ui.main_window import MainWindow
+from lamella.ui.steps.chips import StepChip
+from lamella.ui.steps.grouping import GroupEditor
+from lamella.ui.steps.join_editor import JoinEditor
+from lamella.ui.steps.kinds import KINDS
+from lamella.ui.window.dataset_tab import DatasetTab
+
+Settled = Callable[[], DatasetTab]
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+BY_CARRIER = Group(("carrier",), (("n", agg.count()),))
+
+
+def texts(tab: DatasetTab) -> list[str]:
+    return [chip.state.text for chip in tab.steps.bar.chips]
+
+
+def chip(tab: DatasetTab, start: str) -> StepChip:
+    return next(chip for chip in tab.steps.bar.chips if chip.state.text.startswith(start))
+
+
+def button(chip: StepChip, name: str) -> QAbstractButton:
+    return next(b for b in chip.findChildren(QAbstractButton) if b.accessibleName().startswith(name))
+
+
+def columns(tab: DatasetTab) -> list[str]:
+    grid = tab.grid
+    return [name for place, name in enumerate(grid.grid_model.names) if not grid.isColumnHidden(place)]
+
+
+def add_step(qtbot: QtBot, tab: DatasetTab, name: str) -> None:
+    """By the keyboard: its name is typed into the menu."""
+    tab.steps.bar.open_menu()
+    menu = tab.steps.bar.menu
+    qtbot.waitUntil(menu.isVisible)
+    qtbot.keyClicks(menu.find, name)
+    qtbot.keyClick(menu.find, Qt.Key.Key_Return)
+
+
+def test_a_grouping_is_added_by_the_keyboard_and_shown_at_once(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    add_step(qtbot, table_tab, "gro")
+    assert texts(table_tab) == ["Group …"] and isinstance(table_tab.steps.editor, GroupEditor)
+    keys = table_tab.steps.editor.keys.add
+    qtbot.waitUntil(keys.hasFocus)
+    keys.setText("carrier")
+    qtbot.keyClick(keys, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: texts(table_tab) == ["by carrier: n"])
+    tab = settled()
+    assert columns(tab) == ["carrier", "n"] and tab.view.num_rows == 4
+    assert tab.status.startswith("4 rows of 1,000")
+    qtbot.keyClick(tab.steps, Qt.Key.Key_Escape)
+    assert tab.steps.editor is None and texts(tab) == ["by carrier: n"]
+
+
+def test_a_form_that_was_never_finished_leaves_no_chip(qtbot: QtBot, table_tab: DatasetTab) -> None:
+    add_step(qtbot, table_tab, "pivot")
+    assert texts(table_tab) == ["Pivot …"]
+    qtbot.keyClick(table_tab.steps, Qt.Key.Key_Escape)
+    assert texts(table_tab) == [] and not table_tab.visits.can_go_back
+
+
+def test_figures_are_chosen_named_and_checked(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
+    table_tab.add_step(BY_CARRIER)
+    settled()
+    table_tab.steps.edit(0)
+    editor = table_tab.steps.editor
+    qtbot.mouseClick(editor.figures.add, Qt.MouseButton.LeftButton)
+    row = editor.figures.rows[-1]
+    assert row.name.text() == "mean(delay)"
+    qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "n", "mean(delay)"])
+    row.column.setText("note")
+    row.column.chosen.emit("note")
+    table_tab.steps.flush()
+    assert "takes numbers" in editor.reason.text() and editor.step() is None
+    row.function.setCurrentIndex(row.function.findData("max"))
+    row.function.activated.emit(row.function.currentIndex())
+    table_tab.steps.flush()
+    assert editor.reason.text() == "" and row.name.text() == "max(note)"
+    qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "n", "max(note)"])
+
+
+def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown) -> None:
+    add_step(qtbot, table_tab, "comp")
+    name, text = (
+        box for box in table_tab.steps.editor.findChildren(QLineEdit) if box.accessibleName() != "Column"
+    )
+    qtbot.keyClicks(name, "hours")
+    qtbot.keyClicks(text, "delay / 60")
+    qtbot.waitUntil(lambda: "hours" in columns(table_tab))
+    tab = settled()
+    assert texts(tab) == ["hours = delay / 60"] and shown(tab, 2, "delay") == "24"
+    assert shown(tab, 2, "hours") == "0.4"
+    text.selectAll()
+    qtbot.keyClicks(text, "dely / 60")
+    tab.steps.flush()
+    assert "delay" in tab.steps.editor.reason.text(), "did you mean"
+    assert texts(tab) == ["hours = delay / 60"], "the last one that was whole stays"
+
+
+def test_columns_are_chosen(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
+    add_step(qtbot, table_tab, "columns")
+    choice = table_tab.steps.editor.list
+    item = next(i for i in map(choice.list.item, range(choice.list.count())) if i.text() == "carrier")
+    item.setCheckState(Qt.CheckState.Unchecked)
+    qtbot.waitUntil(lambda: columns(table_tab) == ["delay", "note"])
+    assert table_tab.editable is not None, "the table's own rows are shown"
+
+
+def test_every_kind_of_step_has_a_form_that_makes_what_it_shows(
+    table_tab: DatasetTab, settled: Settled, table: Table
+) -> None:
+    """What a form is opened with is what it gives back."""
+    names = table.store.create_table("names", {"carrier": ["AA", "UA"], "name": ["American", "United"]})
+    steps = [
+        Where(col("delay") > 60),
+        Compute((("hours", col("delay") / 60),)),
+        Select(("carrier", "delay")),
+        BY_CARRIER,
+        Sort((SortKey("delay", True),)),
+        Limit(10, 5),
+    ]
+    for step in steps:
+        table_tab.add_step(step)
+        settled()
+        table_tab.steps.edit(len(table_tab.line.steps) - 1)
+        assert table_tab.steps.editor.step() == step, step
+        table_tab.apply(type(table_tab.line)())
+    assert set(KINDS) > {type(step) for step in steps} and names.num_rows == 2
+
+
+def test_a_table_of_the_store_is_joined_by_the_column_of_the_same_name(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, table: Table, settled: Settled
+) -> None:
+    table.store.create_table("names", {"carrier": ["AA", "UA"], "name": ["American", "United"]})
+    window.library.refresh()
+    qtbot.waitUntil(lambda: any(e.text == "names" for e in window.sidebar.entries("table")))
+    window.commands["join"].trigger()
+    editor = table_tab.steps.editor
+    assert isinstance(editor, JoinEditor)
+    editor.other.setCurrentIndex(editor.other.findText("names"))
+    editor.other.activated.emit(editor.other.currentIndex())
+    qtbot.waitUntil(lambda: "name" in columns(table_tab))
+    (step,) = table_tab.line.active
+    assert isinstance(step, Join) and (step.left_on, step.how) == (("carrier",), "left")
+    assert texts(table_tab) == ["left join names on carrier"]
+    assert settled().view.num_rows == 1000
+
+
+def test_the_eye_switches_a_step_and_the_cross_removes_it(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.set_filter(col("delay") > 400)
+    fewer = settled().view.num_rows
+    one = chip(table_tab, "delay")
+    one.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.mouseClick(button(one, "Switch off"), Qt.MouseButton.LeftButton)
+    assert settled().view.num_rows == 1000 and not table_tab.steps.bar.chips[0].state.on
+    qtbot.keyClick(table_tab.steps.bar.chips[0], Qt.Key.Key_Space)
+    assert settled().view.num_rows == fewer
+    qtbot.keyClick(table_tab.steps.bar.chips[0], Qt.Key.Key_Delete)
+    assert settled().view.num_rows == 1000 and texts(table_tab) == []
+
+
+def test_chips_move_by_the_keyboard(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
+    table_tab.add_step(BY_CARRIER)
+    table_tab.add_filter(col("n") > 3)
+    settled()
+    qtbot.keyClick(chip(table_tab, "n is"), Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
+    tab = settled()
+    assert (
+        texts(tab) == ["n > 3", "by carrier: n"] and "no column 'n'" in tab.steps.bar.chips[0].state.problem
+    )
+    assert tab.view.num_rows == 4, "the rest stays usable"
+
+
+def test_back_and_forward_go_through_what_was_shown(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.set_filter(col("delay") > 400)
+    settled()
+    table_tab.add_step(BY_CARRIER)
+    settled()
+    table_tab.set_sort([SortKey("n", True)])
+    settled()
+    seen = [texts(table_tab)]
+    for _ in range(3):
+        window.commands["back"].trigger()
+        settled()
+        seen.append(texts(table_tab))
+    assert [len(one) for one in seen] == [3, 2, 1, 0]
+    assert not window.commands["back"].isEnabled() and table_tab.view.num_rows == 1000
+    window.commands["forward"].trigger()
+    assert texts(settled()) == ["delay is more than 400"]
+
+
+def test_undo_is_of_data_alone(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, table: Table, settled: Settled
+) -> None:
+    table_tab.set_filter(col("delay") > 400)
+    settled()
+    table.update_where(col("delay") > 400, {"$set": {"note": "late"}})
+    table_tab.reload()
+    settled()
+    window.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: table.count(col("note") == "late") == 0)
+    assert texts(settled()) == ["delay is more than 400"]
+
+
+def test_a_double_click_opens_a_group(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown, go_to
+) -> None:
+    table_tab.add_step(BY_CARRIER)
+    tab = settled()
+    place = next(row for row in range(4) if shown(tab, row, "carrier") is None)
+    go_to(tab, place, "n")
+    qtbot.keyClick(tab.grid, Qt.Key.Key_F2)
+    qtbot.waitUntil(lambda: texts(tab) == ["carrier is null"])
+    assert settled().view.num_rows == 250
+    tab.go_back()
+    assert texts(settled()) == ["by carrier: n"]
+
+
+def test_rows_that_are_computed_are_not_edited(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
+) -> None:
+    table_tab.add_step(Compute((("hours", col("delay") / 60),)))
+    tab = settled()
+    go_to(tab, 0, "delay")
+    qtbot.keyClicks(tab.grid, "7")
+    assert "These rows are computed" in tab.messages.label.text() and tab.editing.editor is None
+    assert not window.commands["set_values"].isEnabled() and not window.commands["set_null"].isEnabled()
+
+
+def test_columns_come_back_as_they_were(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
+    tab = settled()
+    column = tab.grid.grid_model.names.index("note")
+    tab.grid.column_header.resizeSection(column, 333)
+    tab.add_step(BY_CARRIER)
+    assert columns(settled()) == ["carrier", "n"]
+    tab.go_back()
+    assert columns(settled()) == ["delay", "carrier", "note"]
+    assert tab.grid.column_header.sectionSize(column) == 333
+
+
+def test_typing_in_a_filter_is_one_visit(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
+    table_tab.set_filter(col("delay") > 1)
+    settled()
+    table_tab.steps.edit_filter()
+    (box,) = (b for b in table_tab.steps.editor.findChildren(QLineEdit) if b.accessibleName() == "Value")
+    for text in ("10", "100"):
+        box.selectAll()
+        qtbot.keyClicks(box, text)
+        table_tab.steps.flush()
+        settled()
+    assert table_tab.where == (col("delay") > 100)
+    table_tab.go_back()
+    assert settled().where == (col("delay") > 1)
+    assert table_tab.steps.editor is None, "it would show what is not there"
+
+
+def test_what_comes_behind_a_step_is_switched_off_to_see_the_data_there(
+    table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.set_filter(col("delay") > 400)
+    table_tab.add_step(BY_CARRIER)
+    settled()
+    table_tab.steps.bar.up_to_requested.emit(0)
+    assert [chip.state.on for chip in settled().steps.bar.chips] == [True, False]
+    assert columns(table_tab) == ["delay", "carrier", "note"]
+
+
+def test_a_long_line_has_its_longest_chips_cut_and_scrolls(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    for number in range(12):
+        table_tab.add_filter(col("note") != f"a rather long text that is number {number}")
+        table_tab.add_step(Limit(900 - number))
+    tab = settled()
+    widths = [chip.width() for chip in tab.steps.bar.chips]
+    assert min(widths) >= 48 and max(widths) < 420
+    last = tab.steps.bar.chips[-1]
+    last.setFocus()
+    tab.steps.bar.focus_chip(len(widths) - 1)
+    assert not last.visibleRegion().isEmpty()
+
+
+def test_controls_of_the_forms_have_names(table_tab: DatasetTab, settled: Settled) -> None:
+    settled()
+    for kind in KINDS:
+        table_tab.steps.add(kind)
+        kinds = (QAbstractButton, QComboBox, QLineEdit)
+        controls = [w for each in kinds for w in table_tab.steps.editor.findChildren(each)]
+        own = [w for w in controls if not isinstance(w.parent(), QLineEdit | QSpinBox)]
+        named = [w for w in own if w.accessibleName() or (isinstance(w, QAbstractButton) and w.text())]
+        assert named == own, kind
+        table_tab.steps.close_editor()

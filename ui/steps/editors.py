@@ -1,0 +1,479 @@
+"""The forms in which steps are edited: each makes one step of what is chosen in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import QStringListModel, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QComboBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.source import Source
+from lamella.core.query.steps import Compute, Limit, Sample, Select, Sort, Step, Unpivot, Unwind
+from lamella.core.scan.snapshot import SortKey
+from lamella.ui import theme
+from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import FlowLayout, IconButton, breakable
+
+MOST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class StepContext:
+    """What an editor may need: the columns before its step, and what can be joined, by name."""
+
+    schema: pa.Schema
+    tasks: Tasks
+    source: Source
+    others: Callable[[], Mapping[str, Callable[[], Source]]] = dict
+    draft: Any = None
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+
+class StepEditor(QWidget):
+    """`changed` follows every edit, `done` is Enter. What cannot be made into a step yet says why."""
+
+    changed = Signal()
+    done = Signal()
+
+    def __init__(self, context: StepContext, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.context = context
+        self.names = QStringListModel([name for name in context.schema.names if name != ID], self)
+        self.reason = QLabel()
+        self.reason.setWordWrap(True)
+        self.reason.setMinimumWidth(1)
+        theme.variant(self.reason, "danger")
+        self.reason.hide()
+
+    def step(self) -> Step | None:
+        """None while something is missing or wrong."""
+        raise NotImplementedError
+
+    def draft(self) -> Any:
+        """What the step does not say; JSON."""
+        return None
+
+    def sources(self) -> Mapping[str, Source]:
+        """Further datasets that the step names."""
+        return {}
+
+    def focus_first(self) -> None:
+        self.setFocus()
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType]:
+        return dict(zip(self.context.schema.names, self.context.schema.types, strict=True))
+
+    def say(self, reason: str) -> None:
+        """Why there is no step; empty where there is one."""
+        self.reason.setText(breakable(reason))
+        self.reason.setVisible(bool(reason))
+
+    def tell(self) -> None:
+        self.changed.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.done.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+def column(inside: QWidget, *, margins: tuple[int, int, int, int] = (0, 0, 0, 0)) -> QVBoxLayout:
+    layout = QVBoxLayout(inside)
+    layout.setContentsMargins(*margins)
+    layout.setSpacing(theme.S)
+    return layout
+
+
+def line_of(*widgets: QWidget | None, stretch: bool = True) -> QHBoxLayout:
+    """Widgets beside each other."""
+    layout = QHBoxLayout()
+    layout.setSpacing(theme.S)
+    for widget in widgets:
+        if widget is not None:
+            layout.addWidget(widget)
+    if stretch:
+        layout.addStretch(1)
+    return layout
+
+
+def heading(text: str) -> QLabel:
+    label = QLabel(text)
+    theme.variant(label, "heading")
+    return label
+
+
+def word(text: str) -> QLabel:
+    label = QLabel(text)
+    theme.variant(label, "muted")
+    return label
+
+
+class ColumnChips(QWidget):
+    """Several columns in an order: each with a cross, and a field for one more."""
+
+    changed = Signal()
+
+    def __init__(
+        self, names: QStringListModel, columns: Sequence[str], title: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.columns = list(columns)
+        self._flow = FlowLayout(theme.XS, self)
+        self.add = ColumnBox(names, "")
+        self.add.setPlaceholderText("+ Column")
+        self.add.setAccessibleName(title)
+        self.add.setFixedWidth(10 * theme.current().line_height())
+        self.add.chosen.connect(self._take)
+        self._show()
+
+    def _take(self, name: str) -> None:
+        if name in self.add.completer().model().stringList() and name not in self.columns:
+            self.columns.append(name)
+            self.add.clear()
+            self._show()
+            self.changed.emit()
+
+    def _remove(self, name: str) -> None:
+        self.columns.remove(name)
+        self._show()
+        self.changed.emit()
+
+    def _show(self) -> None:
+        while item := self._flow.takeAt(0):
+            if (widget := item.widget()) is not self.add:
+                widget.hide()
+                widget.deleteLater()
+        for name in self.columns:
+            button = QToolButton()
+            theme.variant(button, "chip")
+            button.setText(f"{visible(name)}  ✕")
+            button.setToolTip(f"Remove {visible(name)}")
+            button.setAccessibleName(f"Remove {visible(name)}")
+            button.clicked.connect(lambda _=False, name=name: self._remove(name))
+            self._flow.addWidget(button)
+        self._flow.addWidget(self.add)
+        self.updateGeometry()
+
+
+class ColumnList(QWidget):
+    """Columns to tick, found by a part of their name, put in order by dragging."""
+
+    changed = Signal()
+
+    def __init__(self, names: Sequence[str], ticked: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
+        self.find.setClearButtonEnabled(True)
+        self.list = QListWidget(accessibleName="Columns")
+        self.list.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
+        self.all, self.none = QToolButton(text="All"), QToolButton(text="None")
+        for name in [*ticked, *(name for name in names if name not in set(ticked))]:
+            item = QListWidgetItem(visible(name), self.list)
+            item.setData(Qt.ItemDataRole.UserRole, name)
+            item.setCheckState(Qt.CheckState.Checked if name in ticked else Qt.CheckState.Unchecked)
+        self.list.setFixedHeight(7 * max(1, self.list.sizeHintForRow(0)) + theme.S)
+        layout = column(self)
+        layout.addLayout(line_of(self.find, self.all, self.none, stretch=False))
+        layout.addWidget(self.list)
+        self.find.textChanged.connect(self._show_matches)
+        self.list.itemChanged.connect(lambda _: self.changed.emit())
+        self.list.model().rowsMoved.connect(lambda *_: self.changed.emit())
+        self.all.clicked.connect(lambda: self._tick(True))
+        self.none.clicked.connect(lambda: self._tick(False))
+
+    @property
+    def ticked(self) -> tuple[str, ...]:
+        return tuple(
+            item.data(Qt.ItemDataRole.UserRole)
+            for item in self._items()
+            if item.checkState() is Qt.CheckState.Checked
+        )
+
+    def _items(self) -> list[QListWidgetItem]:
+        return [self.list.item(place) for place in range(self.list.count())]
+
+    def _tick(self, on: bool) -> None:
+        self.list.blockSignals(True)
+        for item in self._items():
+            if not item.isHidden():
+                item.setCheckState(Qt.CheckState.Checked if on else Qt.CheckState.Unchecked)
+        self.list.blockSignals(False)
+        self.changed.emit()
+
+    def _show_matches(self) -> None:
+        wanted = self.find.text().strip().casefold()
+        for item in self._items():
+            item.setHidden(wanted not in item.data(Qt.ItemDataRole.UserRole).casefold())
+
+
+# ------------------------------------------------------------------------------ computed columns
+
+
+class ComputeEditor(StepEditor):
+    """A name and an expression for each computed column."""
+
+    def __init__(self, context: StepContext, step: Compute | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._lines: list[tuple[QLineEdit, QLineEdit, QWidget]] = []
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(theme.XS)
+        add = QToolButton(text="+ Column")
+        add.clicked.connect(lambda: self._add().setFocus())
+        layout = column(self)
+        layout.addLayout(self._rows)
+        layout.addLayout(line_of(add, word("Such as distance / air_time, round(delay / 60, 1), upper(name)")))
+        layout.addWidget(self.reason)
+        from lamella.core.query.expression_text import expression_text, parse_expression
+
+        self._parse = parse_expression
+        for name, value in step.values if step else ():
+            self._add(name, expression_text(value))
+        if not self._lines:
+            self._add()
+
+    def step(self) -> Compute | None:
+        values, reasons = [], []
+        for name, text, _ in self._lines:
+            if not name.text().strip() and not text.text().strip():
+                continue
+            try:
+                value = self._parse(text.text(), self.types)
+            except LamellaError as error:
+                reasons.append(str(error) if text.text().strip() else "")
+                continue
+            if name.text().strip():
+                values.append((name.text().strip(), value))
+            else:
+                reasons.append("Give the column a name.")
+        self.say(" ".join(filter(None, reasons)))
+        return Compute(tuple(values)) if values and not reasons else None
+
+    def focus_first(self) -> None:
+        name, text, _ = self._lines[-1]
+        (text if name.text() else name).setFocus()
+
+    def _add(self, name: str = "", text: str = "") -> QLineEdit:
+        named = QLineEdit(name, placeholderText="name", accessibleName="Name of the column")
+        value = QLineEdit(text, placeholderText="expression", accessibleName="Expression")
+        named.setFixedWidth(10 * theme.current().line_height())
+        value.setFont(theme.current().mono_font())
+        remove = IconButton("close", "Remove this column")
+        row = QWidget()
+        layout = line_of(named, word("="), value, remove, stretch=False)
+        layout.setContentsMargins(0, 0, 0, 0)
+        row.setLayout(layout)
+        line = (named, value, row)
+        self._lines.append(line)
+        self._rows.addWidget(row)
+        for one in (named, value):
+            one.textEdited.connect(self.tell)
+        remove.clicked.connect(lambda: self._remove(line))
+        return named
+
+    def _remove(self, line: tuple[QLineEdit, QLineEdit, QWidget]) -> None:
+        self._lines.remove(line)
+        line[2].hide()
+        line[2].deleteLater()
+        if not self._lines:
+            self._add()
+        self.tell()
+
+
+# ------------------------------------------------------------------------------ columns and rows
+
+
+class SelectEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Select | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        names = [name for name in context.schema.names if name != ID]
+        self.list = ColumnList(names, step.columns if step else names)
+        layout = column(self)
+        layout.addWidget(self.list)
+        layout.addWidget(self.reason)
+        self.list.changed.connect(self.tell)
+
+    def step(self) -> Select | None:
+        ticked = self.list.ticked
+        self.say("" if ticked else "Tick at least one column.")
+        return Select(ticked) if ticked else None
+
+    def focus_first(self) -> None:
+        self.list.find.setFocus()
+
+
+class SortEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Sort | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._keys: list[tuple[ColumnBox, QComboBox, QWidget]] = []
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(theme.XS)
+        add = QToolButton(text="+ Column")
+        add.clicked.connect(lambda: self._add().setFocus())
+        layout = column(self)
+        layout.addLayout(self._rows)
+        layout.addLayout(line_of(add))
+        layout.addWidget(self.reason)
+        for key in step.keys if step else (SortKey(""),):
+            self._add(key)
+
+    def step(self) -> Sort | None:
+        keys = tuple(SortKey(box.text(), way.currentIndex() == 1) for box, way, _ in self._keys if box.text())
+        unknown = [key.column for key in keys if key.column not in self.types]
+        self.say(f"There is no column “{visible(unknown[0])}”." if unknown else "")
+        return Sort(keys) if keys and not unknown else None
+
+    def focus_first(self) -> None:
+        self._keys[0][0].setFocus()
+
+    def _add(self, key: SortKey | None = None) -> ColumnBox:
+        box, way = ColumnBox(self.names, key.column if key else ""), QComboBox(accessibleName="Order")
+        way.addItems(["ascending", "descending"])
+        way.setCurrentIndex(int(key.descending) if key else 0)
+        box.setFixedWidth(12 * theme.current().line_height())
+        remove, row = IconButton("close", "Remove this column"), QWidget()
+        layout = line_of(box, way, remove)
+        layout.setContentsMargins(0, 0, 0, 0)
+        row.setLayout(layout)
+        entry = (box, way, row)
+        self._keys.append(entry)
+        self._rows.addWidget(row)
+        box.chosen.connect(self.tell)
+        way.activated.connect(self.tell)
+        remove.clicked.connect(lambda: self._remove(entry))
+        return box
+
+    def _remove(self, entry: tuple[ColumnBox, QComboBox, QWidget]) -> None:
+        self._keys.remove(entry)
+        entry[2].hide()
+        entry[2].deleteLater()
+        if not self._keys:
+            self._add()
+        self.tell()
+
+
+class LimitEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Limit | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.count, self.first = number_field("Rows", 100), number_field("First row", 1, least=1)
+        if step is not None:
+            self.count.setValue(MOST if step.count is None else min(step.count, MOST))
+            self.first.setValue(step.offset + 1)
+        layout = column(self)
+        layout.addLayout(line_of(word("At most"), self.count, word("rows, from row"), self.first))
+        for box in (self.count, self.first):
+            box.valueChanged.connect(self.tell)
+
+    def step(self) -> Limit:
+        return Limit(self.count.value(), self.first.value() - 1)
+
+    def focus_first(self) -> None:
+        self.count.setFocus()
+        self.count.selectAll()
+
+
+class SampleEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Sample | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.count, self.seed = number_field("Rows", 1000), number_field("Seed", 0)
+        if step is not None:
+            self.count.setValue(step.count)
+            self.seed.setValue(step.seed)
+        layout = column(self)
+        layout.addLayout(line_of(self.count, word("rows at random, with seed"), self.seed))
+        for box in (self.count, self.seed):
+            box.valueChanged.connect(self.tell)
+
+    def step(self) -> Sample:
+        return Sample(self.count.value(), self.seed.value())
+
+    def focus_first(self) -> None:
+        self.count.setFocus()
+        self.count.selectAll()
+
+
+def number_field(name: str, value: int, least: int = 0, most: int = MOST) -> QSpinBox:
+    box = QSpinBox(minimum=least, maximum=most, value=value, accessibleName=name)
+    box.setGroupSeparatorShown(True)
+    box.setKeyboardTracking(True)
+    box.setMinimumWidth(7 * theme.current().line_height())
+    return box
+
+
+class UnwindEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Unwind | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        lists = [name for name, kind in self.types.items() if kind_of(kind) is Kind.LIST]
+        self.column = QComboBox(accessibleName="Column of lists")
+        self.column.addItems(lists)
+        self.column.setCurrentText(step.column if step else "")
+        if step is None:
+            self.column.setCurrentIndex(0 if lists else -1)
+        self.keep = QCheckBox("Keep rows without items")
+        self.keep.setChecked(bool(step and step.keep_empty))
+        layout = column(self)
+        layout.addLayout(line_of(word("A row for each item of"), self.column, self.keep))
+        layout.addWidget(self.reason)
+        self.column.activated.connect(self.tell)
+        self.keep.toggled.connect(self.tell)
+
+    def step(self) -> Unwind | None:
+        name = self.column.currentText()
+        self.say("" if name else "No column here holds lists.")
+        return Unwind(name, self.keep.isChecked()) if name else None
+
+    def focus_first(self) -> None:
+        self.column.setFocus()
+
+
+class UnpivotEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Unpivot | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        names = [name for name in context.schema.names if name != ID]
+        self.list = ColumnList(names, step.columns if step else ())
+        self.name = QLineEdit(step.name if step else "name", accessibleName="Column for the names")
+        self.value = QLineEdit(step.value if step else "value", accessibleName="Column for the values")
+        grid = QGridLayout()
+        grid.setSpacing(theme.S)
+        for row, (label, box) in enumerate((("Names go into", self.name), ("Values go into", self.value))):
+            grid.addWidget(word(label), row, 0)
+            grid.addWidget(box, row, 1)
+        layout = column(self)
+        layout.addWidget(word("Ticked columns become rows."))
+        layout.addWidget(self.list)
+        layout.addLayout(grid)
+        layout.addWidget(self.reason)
+        self.list.changed.connect(self.tell)
+        for box in (self.name, self.value):
+            box.textEdited.connect(self.tell)
+
+    def step(self) -> Unpivot | None:
+        ticked, name, value = self.list.ticked, self.name.text().strip(), self.value.text().strip()
+        self.say("" if ticked else "Tick the columns that become rows.")
+        return Unpivot(ticked, name, value) if ticked and name and value else None
+
+    def focus_first(self) -> None:
+        self.list.find.setFocus()

@@ -1,0 +1,277 @@
+"""The forms of steps that make one row of many: groups, pivots and ranges."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import visible
+from lamella.core.filters.kinds import COUNTED, NUMBERS, Kind, kind_of
+from lamella.core.query.expression_text import expression_text
+from lamella.core.query.expressions import Named
+from lamella.core.query.functions.aggregates import AGGREGATES
+from lamella.core.query.steps import Aggregate, Aggregates, Buckets, Group, Pivot
+from lamella.ui import theme
+from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.steps.editors import (
+    ColumnChips,
+    StepContext,
+    StepEditor,
+    column,
+    heading,
+    line_of,
+    number_field,
+    word,
+)
+from lamella.ui.widgets.controls import IconButton
+
+COUNT = "count"
+FUNCTIONS = ("count", "sum", "avg", "median", "min", "max", "count_distinct")
+"""The usual ones first; the others follow."""
+
+RANGES = 20
+Figures = Aggregates
+
+
+def aggregate_name(aggregate: Aggregate) -> str:
+    """ "n", "mean(dep_delay)"."""
+    if aggregate.value is None:
+        return "n"
+    function = {"avg": "mean", "count_distinct": "distinct"}.get(aggregate.function, aggregate.function)
+    return f"{function}({expression_text(aggregate.value)})"
+
+
+class FigureRow(QWidget):
+    """One aggregate: its function, of which column, and its name."""
+
+    changed = Signal()
+    remove_requested = Signal()
+
+    def __init__(
+        self, editor: StepEditor, name: str, aggregate: Aggregate, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._types, self._given = editor.types, aggregate
+        line = theme.current().line_height()
+        self.function = QComboBox(accessibleName="Function")
+        for each in [*FUNCTIONS, *(one for one in AGGREGATES if one not in FUNCTIONS)]:
+            if each != "quantile" or aggregate.function == "quantile":
+                self.function.addItem(AGGREGATES[each].label, each)
+        self.function.setCurrentIndex(self.function.findData(aggregate.function))
+        value = aggregate.value
+        self.column = ColumnBox(editor.names, value.name if isinstance(value, Named) else "")
+        self.column.setPlaceholderText("all rows")
+        self.column.setFixedWidth(11 * line)
+        if value is not None and not isinstance(value, Named):
+            self.column.setText(expression_text(value))
+            self.column.setReadOnly(True)
+        self.name = QLineEdit(accessibleName="Name of the figure")
+        self.name.setFixedWidth(11 * line)
+        self._named = name != aggregate_name(aggregate)
+        self.name.setText(name)
+        remove = IconButton("close", "Remove this figure")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        for widget in (self.function, word("of"), self.column, word("as"), self.name, remove):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        self.function.activated.connect(self._take)
+        self.column.chosen.connect(self._take)
+        self.name.textEdited.connect(self._take_name)
+        remove.clicked.connect(self.remove_requested)
+
+    @property
+    def aggregate(self) -> Aggregate:
+        function, text = self.function.currentData(), self.column.text()
+        value = self._given.value if self.column.isReadOnly() else Named(text) if text else None
+        parameter = self._given.parameter if function == "quantile" else None
+        return Aggregate(function, value, self._given.where, parameter)
+
+    @property
+    def problem(self) -> str:
+        made, text = self.aggregate, self.column.text()
+        function = AGGREGATES[made.function]
+        if made.value is None:
+            return f"“{function.label}” needs a column." if function.needs_value else ""
+        if self.column.isReadOnly():
+            return ""
+        if text not in self._types:
+            return f"There is no column “{visible(text)}”."
+        if not function.fits(self._types[text]):
+            return f"“{function.label}” takes {function.takes}, and {visible(text)} is {self._types[text]}."
+        return "" if self.name.text().strip() else "Give the figure a name."
+
+    def _take(self) -> None:
+        if not self._named:
+            self.name.setText(aggregate_name(self.aggregate))
+        self.changed.emit()
+
+    def _take_name(self) -> None:
+        self._named = bool(self.name.text().strip())
+        self.changed.emit()
+
+
+class FigureRows(QWidget):
+    """Several aggregates, one under the other."""
+
+    changed = Signal()
+
+    def __init__(self, editor: StepEditor, figures: Figures, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._editor = editor
+        self.rows: list[FigureRow] = []
+        self.add = QToolButton(text="+ Figure")
+        self.add.clicked.connect(self._add_new)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(theme.XS)
+        layout = column(self)
+        layout.addLayout(self._list)
+        layout.addLayout(line_of(self.add))
+        for name, aggregate in figures:
+            self._add(name, aggregate)
+
+    @property
+    def figures(self) -> Figures:
+        return tuple((row.name.text().strip(), row.aggregate) for row in self.rows)
+
+    @property
+    def problem(self) -> str:
+        found = next((row.problem for row in self.rows if row.problem), "")
+        names = [row.name.text().strip() for row in self.rows]
+        twice = next((name for name in names if names.count(name) > 1), "")
+        return found or (f"Two figures are called “{visible(twice)}”." if twice else "")
+
+    def _add_new(self) -> None:
+        types, used = self._editor.types, {row.column.text() for row in self.rows}
+        numbers = [
+            name
+            for name, kind in types.items()
+            if kind_of(kind) in NUMBERS and name != ID and name not in used
+        ]
+        made = Aggregate("avg", Named(numbers[0])) if numbers else Aggregate(COUNT)
+        self._add(aggregate_name(made), made).column.setFocus()
+        self.changed.emit()
+
+    def _add(self, name: str, aggregate: Aggregate) -> FigureRow:
+        row = FigureRow(self._editor, name, aggregate)
+        self.rows.append(row)
+        self._list.addWidget(row)
+        row.changed.connect(self.changed)
+        row.remove_requested.connect(lambda: self._remove(row))
+        row.show()
+        return row
+
+    def _remove(self, row: FigureRow) -> None:
+        self.rows.remove(row)
+        row.hide()
+        row.deleteLater()
+        self.changed.emit()
+
+
+COUNT_ROWS: Figures = (("n", Aggregate(COUNT)),)
+
+
+class GroupEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Group | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._having = step.having if step else None
+        self.keys = ColumnChips(self.names, step.keys if step else (), "Group by")
+        self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
+        layout = column(self)
+        for widget in (heading("Group by"), self.keys, heading("Calculate"), self.figures, self.reason):
+            layout.addWidget(widget)
+        self.keys.changed.connect(self.tell)
+        self.figures.changed.connect(self.tell)
+
+    def step(self) -> Group | None:
+        keys, figures = tuple(self.keys.columns), self.figures.figures
+        clash = next((name for name, _ in figures if name in keys), "")
+        problem = self.figures.problem or (f"“{visible(clash)}” is a column already." if clash else "")
+        self.say(problem)
+        if problem or not (keys or figures):
+            return None
+        return Group(keys, figures, self._having) if keys or figures != COUNT_ROWS else None
+
+    def focus_first(self) -> None:
+        self.keys.add.setFocus()
+
+
+class PivotEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Pivot | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._values = step.values if step else None
+        self.keys = ColumnChips(self.names, step.keys if step else (), "Rows")
+        self.across = ColumnBox(self.names, step.column if step else "")
+        self.across.setFixedWidth(12 * theme.current().line_height())
+        self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
+        layout = column(self)
+        for widget in (heading("A row for each"), self.keys, heading("A column for each value of")):
+            layout.addWidget(widget)
+        layout.addWidget(self.across, 0, Qt.AlignmentFlag.AlignLeft)
+        for widget in (heading("Calculate"), self.figures, self.reason):
+            layout.addWidget(widget)
+        for part in (self.keys, self.figures):
+            part.changed.connect(self.tell)
+        self.across.chosen.connect(self._take_column)
+
+    def step(self) -> Pivot | None:
+        across = self.across.text()
+        missing = f"There is no column “{visible(across)}”." if across and across not in self.types else ""
+        problem = self.figures.problem or missing
+        self.say(problem)
+        if problem or not across or not self.figures.rows:
+            return None
+        return Pivot(tuple(self.keys.columns), across, self.figures.figures, self._values)
+
+    def focus_first(self) -> None:
+        self.keys.add.setFocus()
+
+    def _take_column(self) -> None:
+        self._values = None
+        self.tell()
+
+
+class BucketsEditor(StepEditor):
+    def __init__(self, context: StepContext, step: Buckets | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._edges = None if step is None or isinstance(step.edges, int) else step.edges
+        self.column = ColumnBox(self.names, step.column if step else "")
+        self.column.setFixedWidth(12 * theme.current().line_height())
+        self.count = number_field("Ranges", RANGES, least=1, most=10_000)
+        if step is not None and isinstance(step.edges, int):
+            self.count.setValue(step.edges)
+        self.count.setEnabled(self._edges is None)
+        self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
+        layout = column(self)
+        layout.addLayout(line_of(self.column, word("in"), self.count, word("ranges of one width")))
+        for widget in (heading("Calculate"), self.figures, self.reason):
+            layout.addWidget(widget)
+        self.column.chosen.connect(self._take_column)
+        self.count.valueChanged.connect(self.tell)
+        self.figures.changed.connect(self.tell)
+
+    def step(self) -> Buckets | None:
+        name = self.column.text()
+        kind = self.types.get(name)
+        reason = "" if not name or kind is not None else f"There is no column “{visible(name)}”."
+        if kind is not None and kind_of(kind) not in NUMBERS | COUNTED | {
+            Kind.DATE,
+            Kind.TIMESTAMP,
+            Kind.TIME,
+        }:
+            reason = f"{visible(name)} is {kind}: ranges are of numbers and times."
+        problem = reason or self.figures.problem
+        self.say(problem)
+        if problem or not name or not self.figures.rows:
+            return None
+        return Buckets(name, self.count.value() if self._edges is None else self._edges, self.figures.figures)
+
+    def focus_first(self) -> None:
+        self.column.setFocus()
+
+    def _take_column(self) -> None:
+        self._edges = None
+        self.count.setEnabled(True)
+        self.tell()

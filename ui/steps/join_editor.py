@@ -1,0 +1,175 @@
+"""The form of a join: with which dataset, by which columns, and which rows stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QStringListModel
+from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QVBoxLayout, QWidget
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.query.source import Source, related_keys
+from lamella.core.query.steps import Join, Pipeline
+from lamella.ui import theme
+from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, line_of, word
+from lamella.ui.widgets.controls import IconButton
+
+HOW = {
+    "inner": "rows that have a partner",
+    "left": "all rows of this side",
+    "right": "all rows of the other side",
+    "full": "all rows of both sides",
+    "semi": "rows that have a partner, without its columns",
+    "anti": "rows that have none",
+}
+
+
+class JoinEditor(StepEditor):
+    """The other dataset is opened off the GUI thread once it is chosen; its keys are those of a relation, or
+    columns that are called the same."""
+
+    def __init__(self, context: StepContext, step: Join | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._step = step
+        self._other: Source | None = None
+        self._openers = dict(context.others())
+        self._other_names = QStringListModel(self)
+        self._pairs: list[tuple[ColumnBox, ColumnBox, QWidget]] = []
+        self.other = QComboBox(accessibleName="Join with")
+        self.other.setPlaceholderText("Choose a dataset")
+        self.other.addItems([visible(name) for name in self._openers])
+        self.other.setCurrentIndex(-1)
+        self.how = QComboBox(accessibleName="Rows that stay")
+        for how, title in HOW.items():
+            self.how.addItem(f"{how}: {title}", how)
+        self.how.setCurrentIndex(self.how.findData(step.how if step else "left"))
+        self.suffix = QLineEdit(step.suffix if step else "", accessibleName="Suffix of names that are taken")
+        self.suffix.setFixedWidth(8 * theme.current().line_height())
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(theme.XS)
+        add = QToolButton(text="+ Pair of columns")
+        add.clicked.connect(lambda: self._add("", ""))
+        layout = column(self)
+        layout.addLayout(line_of(word("Join with"), self.other, self.how))
+        layout.addWidget(heading("Where"))
+        layout.addLayout(self._rows)
+        layout.addLayout(line_of(add, word("names that are taken end in"), self.suffix))
+        layout.addWidget(self.reason)
+        if step is not None:
+            self._begin_with(step)
+        self.other.activated.connect(self._choose)
+        self.how.activated.connect(self.tell)
+        self.suffix.textEdited.connect(self.tell)
+
+    def step(self) -> Join | None:
+        if self._other is None:
+            return None
+        pairs = [(left.text(), right.text()) for left, right, _ in self._pairs if left.text() or right.text()]
+        theirs = set(self._other.schema.names)
+        unknown = [a for a, _ in pairs if a not in self.types] + [b for _, b in pairs if b not in theirs]
+        if unknown:
+            self.say(f"There is no column “{visible(unknown[0])}”." if unknown[0] else "")
+            return None
+        self.say("" if pairs else "Choose the columns that are equal.")
+        if not pairs:
+            return None
+        left, right = zip(*pairs, strict=True)
+        suffix = self.suffix.text().strip() or f"_{self._other.name}"
+        return Join(Pipeline(self._name), tuple(left), tuple(right), self.how.currentData(), suffix)
+
+    def sources(self) -> Mapping[str, Source]:
+        return {} if self._other is None else {self._name: self._other}
+
+    def focus_first(self) -> None:
+        self.other.setFocus()
+
+    @property
+    def _name(self) -> str:
+        """What the other dataset is called in the step: another name where it is called as this one."""
+        assert self._other is not None
+        own = self.context.source
+        return self._other.name if self._other is own or self._other.name != own.name else f"{own.name}#2"
+
+    def _begin_with(self, step: Join) -> None:
+        source = self.context.sources.get(step.other.source)
+        if source is None and step.other.source == self.context.source.name:
+            source = self.context.source
+        if source is None:
+            self.say(f"{step.other.source} is not open.")
+            return
+        place = self.other.findText(visible(source.name))
+        if place < 0:
+            self.other.addItem(visible(source.name))
+            place = self.other.count() - 1
+            self._openers[source.name] = lambda: source
+        self.other.setCurrentIndex(place)
+        self._take_other(source)
+        for left, right in zip(step.left_on, step.right_on, strict=True):
+            self._add(left, right)
+
+    def _choose(self, place: int) -> None:
+        opener = list(self._openers.values())[place]
+
+        def opened(source: Source) -> None:
+            self._take_other(source)
+            self._clear()
+            for left, right in self._keys(source):
+                self._add(left, right)
+            if not self._pairs:
+                self._add("", "")
+            self.tell()
+
+        self.context.tasks.read(
+            lambda job: _opened(opener(), job),
+            opened,
+            lambda error: self.say(str(error)),
+            owner=self,
+            quiet=True,
+        )
+
+    def _take_other(self, source: Source) -> None:
+        self._other = source
+        self._other_names.setStringList([name for name in source.schema.names if name != ID])
+
+    def _keys(self, source: Source) -> list[tuple[str, str]]:
+        try:
+            keys = related_keys(self.context.source, source, None)
+        except LamellaError:
+            keys = None
+        if keys is not None and all(name in self.types for name in keys[0]):
+            return list(zip(*keys, strict=True))
+        return [(name, name) for name in source.schema.names if name in self.types and name != ID][:1]
+
+    def _clear(self) -> None:
+        for pair in list(self._pairs):
+            self._remove(pair)
+
+    def _add(self, left: str, right: str) -> None:
+        ours, theirs = ColumnBox(self.names, left), ColumnBox(self._other_names, right)
+        for box in (ours, theirs):
+            box.setFixedWidth(12 * theme.current().line_height())
+            box.chosen.connect(self.tell)
+        remove, row = IconButton("close", "Remove this pair"), QWidget()
+        layout = line_of(ours, word("="), theirs, remove)
+        layout.setContentsMargins(0, 0, 0, 0)
+        row.setLayout(layout)
+        pair = (ours, theirs, row)
+        self._pairs.append(pair)
+        self._rows.addWidget(row)
+        remove.clicked.connect(lambda: (self._remove(pair), self.tell()))
+        row.show()
+
+    def _remove(self, pair: tuple[ColumnBox, ColumnBox, QWidget]) -> None:
+        self._pairs.remove(pair)
+        pair[2].hide()
+        pair[2].deleteLater()
+
+
+def _opened(source: Source, job: Job) -> Source:
+    """With its columns known."""
+    assert source.schema is not None
+    job.check()
+    return source

@@ -1,0 +1,261 @@
+"""The line of steps of a tab, with the editor of one of them under it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QSizePolicy, QVBoxLayout, QWidget
+
+from lamella.core.query.line import Line, RunnableLine
+from lamella.core.query.source import Source
+from lamella.core.query.steps import Step, Where
+from lamella.ui import theme
+from lamella.ui.steps.chips import ChipState, StepsBar
+from lamella.ui.steps.editors import StepContext
+from lamella.ui.steps.kinds import KINDS, step_words
+from lamella.ui.steps.where_editor import WhereEditor
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import IconButton
+
+DEBOUNCE_MS = 200
+MOST_SHARE = 0.4
+"""Of the tab's height that an editor takes; more of it is scrolled to."""
+
+Others = Callable[[], Mapping[str, Callable[[], Source]]]
+
+
+class StepLine(QWidget):
+    """Shows a line and lets it be changed. `changed` has another line, 200 ms after the last edit in a form;
+    edits of one step in one go have the same number, which is greater than 0. `editing` follows another
+    editor, None for none."""
+
+    changed = Signal(object, int)
+    editing = Signal(object)
+
+    def __init__(
+        self, name: str, icon: str, source: Source, tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.line, self.source = Line(), source
+        self.checked = RunnableLine((), (pa.schema([]),), {})
+        self.others: Others = dict
+        self.bar, self.editor = StepsBar(name, icon), None
+        self.place: int | None = None
+        self._tasks, self._session = tasks, 0
+        self._wait = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
+        self._wait.timeout.connect(self._take)
+        self._build()
+
+    # ------------------------------------------------------------------- showing
+
+    def show_line(self, line: Line, checked: RunnableLine | None = None) -> None:
+        """`checked` is what is known of it; an editor stays while its step is what it made."""
+        before, self.line = self.line, line
+        if checked is not None:
+            self.checked = checked
+        if self.place is not None and not self._still_edits(before):
+            self._drop_editor()
+        self._show_chips()
+
+    def _still_edits(self, before: Line) -> bool:
+        assert self.place is not None
+        steps = self.line.steps
+        if self.place >= len(steps) or len(steps) != len(before.steps):
+            return False
+        return steps[self.place] == before.steps[self.place]
+
+    def _show_chips(self) -> None:
+        self.bar.show_steps([self._state(place) for place in range(len(self.line.steps))])
+
+    def _state(self, place: int) -> ChipState:
+        one = self.line.steps[place]
+        words = step_words(one.kind, one.step, self._schema(place))
+        problem = self.checked.problems.get(place, "") if one.on else ""
+        return ChipState(one.kind, words, one.on, problem, place == self.place)
+
+    def _schema(self, place: int) -> pa.Schema:
+        return self.checked.schemas[min(place, len(self.checked.schemas) - 1)]
+
+    # ------------------------------------------------------------------- editing
+
+    def add(self, kind: type[Step], place: int | None = None) -> None:
+        """Begin a step of a kind, which is part of the line once its form makes one."""
+        self.close_editor()
+        place = self.line.place_of_new(kind) if place is None else place
+        self._show(self.line.insert(place, kind, None))
+        self.edit(place)
+
+    def edit(self, place: int) -> None:
+        """Open the form of a step."""
+        if place == self.place and self.editor is not None:
+            self.editor.focus_first()
+            return
+        one = self.line.steps[place]
+        self.close_editor()
+        if one not in self.line.steps or one.kind not in KINDS:
+            return
+        place = self.line.steps.index(one, 0) if self.line.steps[place : place + 1] != (one,) else place
+        context = StepContext(
+            self._schema(place), self._tasks, self.source, self.others, one.draft, self.line.sources
+        )
+        self._session += 1
+        self.place, self.editor = place, KINDS[one.kind].editor(context, one.step)
+        self.editor.changed.connect(self._wait.start)
+        self.editor.done.connect(self.flush)
+        self._scroll.setWidget(self.editor)
+        self.editor.setAutoFillBackground(False)
+        self.editor.installEventFilter(self)
+        self._panel.show()
+        self._fit()
+        self._show_chips()
+        self.editing.emit(self.editor)
+        self.editor.focus_first()
+
+    def edit_filter(self) -> None:
+        """The last filter of what is shown, or a new one."""
+        place = self.line.last_of(Where)
+        self.edit(place) if place is not None else self.add(Where)
+
+    @property
+    def filter_open(self) -> bool:
+        return isinstance(self.editor, WhereEditor)
+
+    def close_editor(self) -> None:
+        """What was begun and not made goes."""
+        self.flush()
+        place = self.place
+        if place is None:
+            return
+        self._drop_editor()
+        one = self.line.steps[place]
+        if one.step is None and one.draft is None:
+            self._show(self.line.remove(place))
+        self._show_chips()
+
+    def flush(self) -> None:
+        """Take what was typed now rather than after the pause."""
+        if self._wait.isActive():
+            self._wait.stop()
+            self._take()
+
+    def _drop_editor(self) -> None:
+        self._wait.stop()
+        if self.editor is not None:
+            self.editor.removeEventFilter(self)
+            self._scroll.takeWidget()
+            self.editor.hide()
+            self.editor.deleteLater()
+        self.editor, self.place = None, None
+        self._panel.hide()
+        self.editing.emit(None)
+
+    def _take(self) -> None:
+        editor, place = self.editor, self.place
+        if editor is None or place is None:
+            return
+        step, draft, now = editor.step(), editor.draft(), self.line.steps[place]
+        if step is None and not isinstance(editor, WhereEditor):
+            return  # the last one that was whole stays
+        line = self.line.edit(place, step, draft).with_sources(editor.sources())
+        changed = (now.step, repr(now.step)) != (step, repr(step))  # to Python 1, 1.0 and True are equal
+        self.line = line
+        self._show_chips()
+        if changed:
+            self.changed.emit(line, self._session)
+
+    def _show(self, line: Line) -> None:
+        """Without a word to anybody: nothing that runs is different."""
+        self.line = line
+        self._show_chips()
+
+    # ------------------------------------------------------------------- the chips
+
+    def _change(self, line: Line) -> None:
+        if line != self.line:
+            self.changed.emit(line, 0)
+
+    def _switch(self, place: int) -> None:
+        self.close_editor()
+        if place < len(self.line.steps):
+            self._change(self.line.switch(place))
+
+    def _remove(self, place: int) -> None:
+        self.close_editor()
+        if place < len(self.line.steps):
+            self._change(self.line.remove(place))
+            self.bar.focus_chip(place)
+
+    def _move(self, place: int, before: int) -> None:
+        self.close_editor()
+        self._change(self.line.move(place, before))
+
+    def _show_up_to(self, place: int) -> None:
+        """Switch off what comes behind a step."""
+        self.close_editor()
+        line = self.line
+        for later in range(place + 1, len(line.steps)):
+            line = line.switch(later) if line.steps[later].on else line
+        self._change(line)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.place is not None:
+            place = self.place
+            self.close_editor()
+            self.bar.focus_chip(place)
+        else:
+            super().keyPressEvent(event)
+
+    # ------------------------------------------------------------------- building
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        """As high as the form, up to a share of the tab."""
+        if self.editor is None:
+            return
+        around = self.parentWidget().height() if self.parentWidget() else 600
+        width = self._scroll.viewport().width()
+        needs = self.editor.heightForWidth(width) if self.editor.hasHeightForWidth() else 0
+        height = max(needs, self.editor.sizeHint().height())
+        most = round(MOST_SHARE * around)
+        wide = self.editor.minimumSizeHint().width() > width
+        bar = self._scroll.horizontalScrollBar().sizeHint().height() if wide else 0
+        self._scroll.setFixedHeight(min(height + bar, max(most, 120)))
+
+    def _build(self) -> None:
+        self._panel, self._scroll = QFrame(), QScrollArea()
+        theme.variant(self._panel, "bar")
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
+        close = IconButton("close", "Close the form (Esc)")
+        close.clicked.connect(self.close_editor)
+        inside = QHBoxLayout(self._panel)
+        inside.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
+        inside.addWidget(self._scroll, 1)
+        inside.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        self._panel.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.bar)
+        layout.addWidget(self._panel)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.bar.edit_requested.connect(self._toggle)
+        self.bar.switch_requested.connect(self._switch)
+        self.bar.remove_requested.connect(self._remove)
+        self.bar.move_requested.connect(self._move)
+        self.bar.add_requested.connect(self.add)
+        self.bar.up_to_requested.connect(self._show_up_to)
+
+    def _toggle(self, place: int) -> None:
+        """A second click on a chip closes its form."""
+        if place == self.place:
+            self.close_editor()
+        else:
+            self.edit(place)

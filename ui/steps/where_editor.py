@@ -1,0 +1,102 @@
+"""The form of a filter: the builder with live counts, and the same in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+
+from lamella.core.arrow.nested import place_of
+from lamella.core.filters import Filter, bind, sentence
+from lamella.core.filters.expr import columns_read
+from lamella.core.query.steps import Where
+from lamella.ui.filters.builder import FilterBuilder
+from lamella.ui.filters.tree import Condition, Group, from_filter, from_json, to_json
+from lamella.ui.steps.editors import StepContext, StepEditor, column
+from lamella.ui.widgets.controls import breakable
+
+LONGEST_SENTENCE = 400
+
+
+def spoken(filter: Filter, types: Mapping[str, pa.DataType]) -> str:
+    """The sentence of a filter whose conditions all fit these types."""
+    places = (place_of(name, types) for name in columns_read(filter))
+    columns = {place.column: place.whole for place in places if place is not None}
+    return sentence(bind(filter, pa.schema(list(columns.items())), "this table"))
+
+
+class WhereEditor(StepEditor):
+    """`wants_counts` comes when conditions should be counted: at first, and after every edit."""
+
+    wants_counts = Signal()
+
+    def __init__(self, context: StepContext, step: Where | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self.builder = FilterBuilder()
+        self.builder.set_schema(context.schema)
+        self._sentence = QLabel()
+        self._sentence.setWordWrap(True)
+        self._sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._sentence.setAccessibleName("The filter in plain words")
+        layout = column(self)
+        layout.addWidget(self.builder)
+        layout.addWidget(self._sentence)
+        self.builder.edited.connect(self._take)
+        self.builder.done.connect(self.done)
+        self.show_filter(step.condition if step else None, context.draft)
+
+    def show_filter(self, condition: Filter | None, draft: Any = None) -> None:
+        """`draft` has what is off and unfinished besides."""
+        tree = from_json(draft) if draft is not None else from_filter(condition)
+        self.builder.show_tree(tree)
+        self._say()
+
+    def step(self) -> Where | None:
+        """None while the finished conditions that are on ask nothing."""
+        asked = self.filter()
+        return None if asked is None else Where(asked)
+
+    def draft(self) -> Any:
+        tree = self.builder.tree
+        return to_json(tree) if tree.children else None
+
+    def filter(self) -> Filter | None:
+        return self.builder.filter()
+
+    def add_condition(self) -> None:
+        self.builder.add_condition()
+
+    def set_counts(self, counts: Mapping[Condition, int], counting: bool) -> None:
+        self.builder.set_counts(counts, counting)
+
+    def focus_first(self) -> None:
+        if self.builder.tree.children:
+            self.builder.focus_on(self.builder.tree)
+        else:
+            self.add_condition()
+
+    def _take(self) -> None:
+        self._say()
+        self.tell()
+        self.wants_counts.emit()
+
+    def _say(self) -> None:
+        asked = self.filter()
+        said = f"Shows rows where {spoken(asked, self.types)}." if asked is not None else ""
+        cut = said if len(said) <= LONGEST_SENTENCE else said[:LONGEST_SENTENCE] + "…"
+        self._sentence.setText(breakable(cut))
+        self._sentence.setVisible(bool(cut))
+
+
+def with_condition(step: Where | None, draft: Any, condition: Filter) -> tuple[Where, Any]:
+    """The filter with one more condition that rows have to meet; what is off in its draft stays there."""
+    tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
+    added = from_filter(condition)
+    root = tree if tree.every and not tree.negated else Group([tree] if tree.children else [])
+    root.children.extend(added.children if added.every else [added])
+    both = condition if step is None else step.condition & condition
+    return Where(both), to_json(root) if draft is not None else None
