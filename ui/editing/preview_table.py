@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from lamella.core.arrow.arrays import from_values
 from lamella.ui import theme
-from lamella.ui.grid.model import is_right_aligned, screen_texts
+from lamella.ui.grid.model import is_right_aligned
+from lamella.ui.grid.texts import screen_texts
 
 NULL = "null"
 

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 import html
-import json
-import math
-import re
 import textwrap
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import pyarrow as pa
-from pyarrow import types
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 
-from lamella.core.arrow.nested import python_value, python_values
-from lamella.core.errors import BadData, visible
-from lamella.core.filters.kinds import NUMBERS, Kind, kind_of, value_type
+from lamella.core.errors import visible
+from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import NOTE
+from lamella.ui.grid.texts import Texts, screen_texts
 from lamella.ui.tasks import Handle, Tasks
 
-LONGEST = 200  # characters of one cell on screen; copying takes the whole text
-LONGEST_BYTES = 48
-LONGEST_FLOAT = 12
 TIP_CHARACTERS = 72
-FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
-CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
-UNREADABLE = "(text that is not UTF-8)"
-Texts = list[str | None]
 
 ICONS = {
     Kind.TEXT: "text",
@@ -55,107 +44,6 @@ def is_right_aligned(type_: pa.DataType) -> bool:
 def note_of(field: pa.Field) -> str:
     """What people should know of the column's values; empty for nothing."""
     return str((field.metadata or {}).get(NOTE, b"").decode(errors="replace"))
-
-
-def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
-    """One line for each value, long ones cut; None stands for null."""
-    texts = whole_texts(values, LONGEST_BYTES)
-    if is_shortened(values.type):
-        return [_short_float(text) if text and len(text) > LONGEST_FLOAT else text for text in texts]
-    return [_one_line(text) if text else text for text in texts]
-
-
-def is_shortened(type_: pa.DataType) -> bool:
-    """Whether what is on screen may be less exact than the value."""
-    return kind_of(type_) is Kind.FLOAT
-
-
-def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = None) -> Texts:
-    """Each value in full; None stands for null."""
-    type_ = value_type(values.type)
-    if types.is_dictionary(values.type):
-        values = values.cast(type_)
-    if types.is_timestamp(type_) or types.is_time(type_):
-        return [_without_zeros(text) for text in values.cast(pa.string()).to_pylist()]
-    if types.is_date(type_) or types.is_decimal(type_):
-        return values.cast(pa.string()).to_pylist()
-    if types.is_float32(type_) or types.is_float16(type_):
-        return [
-            None if text is None else _float(float(text)) for text in values.cast(pa.string()).to_pylist()
-        ]
-    write = _writer(type_, longest_bytes)
-    return [None if value is None else write(value) for value in _values(values)]
-
-
-def _values(values: pa.ChunkedArray | pa.Array) -> list[Any]:
-    """Far times as `python_value` has them, and text that is not UTF-8 with its bytes as escapes."""
-    try:
-        return python_values(values)
-    except BadData:
-        return [_readable(value) for value in values]
-
-
-def _readable(value: pa.Scalar) -> Any:
-    try:
-        return python_value(value)
-    except BadData:
-        if types.is_nested(value.type):
-            return UNREADABLE
-        return value.as_buffer().to_pybytes().decode(errors="backslashreplace")
-
-
-def _writer(type_: pa.DataType, longest_bytes: int | None) -> Callable[[Any], str]:
-    kind = kind_of(type_)
-    if kind is Kind.FLOAT:
-        return _float
-    if kind is Kind.BOOLEAN:
-        return lambda value: "true" if value else "false"
-    if kind is Kind.BINARY:
-        return lambda value: _hex(value, longest_bytes)
-    if types.is_nested(type_):
-        return lambda value: json.dumps(value, ensure_ascii=False, default=_json)
-    return str
-
-
-def _one_line(text: str | None) -> str | None:
-    if text is None:
-        return None
-    cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + CUT
-    if cut.isprintable():
-        return cut
-    return cut.replace("\r\n", BREAK).replace("\n", BREAK).replace("\r", BREAK).replace("\t", TAB)
-
-
-def _float(value: float) -> str:
-    """The shortest text that reads back as the same number, without a trailing `.0`."""
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else ("∞" if value > 0 else "-∞")
-    text = repr(value)
-    return text[:-2] if text.endswith(".0") else text
-
-
-def _short_float(text: str) -> str:
-    """Ten digits: what lies behind them is mostly the rounding of binary numbers."""
-    return f"{float(text):.10g}"
-
-
-def _without_zeros(text: str | None) -> str | None:
-    """A time without the zeros at the end of its fraction."""
-    return (
-        None
-        if text is None
-        else FRACTION.sub(lambda found: "." + found[1] if found[1] else "", text, count=1)
-    )
-
-
-def _hex(value: bytes, longest: int | None) -> str:
-    if longest is not None and len(value) > longest:
-        return "0x" + value[:longest].hex() + CUT
-    return "0x" + value.hex()
-
-
-def _json(value: Any) -> str:
-    return "0x" + value.hex() if isinstance(value, bytes) else str(value)
 
 
 PAGE_ROWS = 32  # rows scattered over a file cost one by one, so a page is no more than a screen

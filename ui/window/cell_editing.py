@@ -17,9 +17,10 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import sentences
 from lamella.ui.editing.cell_editor import CellEditor
 from lamella.ui.grid import view as keys
-from lamella.ui.grid.model import BREAK, CUT, TAB, Rows, is_shortened, whole_texts
+from lamella.ui.grid.model import Rows
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.selection import CellRange
+from lamella.ui.grid.texts import BREAK, CUT, TAB, is_shortened, whole_texts
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.loader import TableCell
 

@@ -9,8 +9,9 @@ from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
 from lamella.core.jobs import Job
-from lamella.ui.grid.model import Rows, whole_texts
+from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
+from lamella.ui.grid.texts import whole_texts
 
 if TYPE_CHECKING:
     from lamella.ui.window.dataset_tab import DatasetTab

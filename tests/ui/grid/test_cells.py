@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.ui.grid.model import LONGEST, screen_texts, whole_texts
+from lamella.ui.grid.texts import LONGEST, screen_texts, whole_texts
 
 STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
 
