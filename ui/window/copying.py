@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ASK_ABOVE = 200_000
 MOST_CELLS = 20_000_000
 CHUNK_CELLS = 100_000
-BREAKS = '\t\n\r"'
+BREAKS = "\t\n\r"
 
 
 class Copying(QObject):
@@ -45,22 +45,26 @@ class Copying(QObject):
         if view is None:
             return
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
+        rows = sum(block.num_rows for block, _ in parts)
+
+        def put_on_clipboard(text: str) -> None:
+            QGuiApplication.clipboard().setText(text)
+            if rows > 1:
+                self._tab.messages.say(f"Copied {rows:,} rows")
+
         self._tab.tasks.read(
             lambda job: as_text(view, parts, headers, job),
-            self._put_on_clipboard,
+            put_on_clipboard,
             owner=self._tab,
             text="Copying",
         )
 
-    def _put_on_clipboard(self, text: str) -> None:
-        QGuiApplication.clipboard().setText(text)
-        lines = text.count("\n") + 1
-        if lines > 1:
-            self._tab.messages.say(f"Copied {lines:,} lines")
-
 
 def as_text(rows: Rows, parts: Sequence[tuple[CellRange, list[str]]], headers: bool, job: Job) -> str:
-    """Blocks. One line for each row, a tab between cells; nulls are empty."""
+    """Blocks. One line for each row, a tab between cells; nulls are empty. One cell alone is its text."""
+    if not headers and len(parts) == 1 and parts[0][0].num_rows == len(parts[0][1]) == 1:
+        block, names = parts[0]
+        return whole_texts(rows.page(block.top, 1, names).column(0))[0] or ""
     lines: list[str] = []
     for block, names in parts:
         if headers:
@@ -80,6 +84,8 @@ def _lines(rows: Rows, block: CellRange, names: list[str], job: Job) -> Iterator
 
 
 def _cell(text: str | None) -> str:
+    """Quoted where a spreadsheet would otherwise end the cell early, or take a quote of its own for ours."""
     if text is None:
         return ""
-    return '"' + text.replace('"', '""') + '"' if any(c in text for c in BREAKS) else text
+    quoted = text.startswith('"') or any(c in text for c in BREAKS)
+    return '"' + text.replace('"', '""') + '"' if quoted else text

@@ -104,6 +104,32 @@ def test_copying_takes_whole_texts_with_headers_and_quotes(window, tmp_path, set
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == "2")
 
 
+@pytest.fixture
+def texts_tab(window, tmp_path, settled):
+    """Three texts: JSON, two lines, and one that begins with a quote."""
+    data = pa.table({"a": ['{"a":1}', "two\nlines", '"so" he said', None], "b": [1, 2, 3, 4]})
+    pq.write_table(data, tmp_path / "three texts.parquet")
+    window.open_paths([tmp_path / "three texts.parquet"])
+    return settled()
+
+
+@pytest.mark.parametrize(("row", "text"), [*enumerate(['{"a":1}', "two\nlines", '"so" he said', ""])])
+def test_one_cell_is_copied_as_it_is(window, texts_tab, qtbot, row, text) -> None:
+    QGuiApplication.clipboard().setText("before")
+    texts_tab.grid.go_to(row, 0)
+    window.commands["copy"].trigger()
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == text)
+    assert not texts_tab.messages.isVisible()
+
+
+def test_several_cells_are_quoted_only_where_they_would_be_taken_apart(window, texts_tab, qtbot) -> None:
+    window.commands["select_all"].trigger()
+    window.commands["copy"].trigger()
+    expected = '{"a":1}\t1\n"two\nlines"\t2\n"""so"" he said"\t3\n\t4'
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text() == expected)
+    assert texts_tab.messages.label.text() == "Copied 4 rows"
+
+
 def test_copying_much_asks_first(window, file_tab, monkeypatch, qtbot) -> None:
     monkeypatch.setattr("lamella.ui.window.copying.ASK_ABOVE", 100)
     QGuiApplication.clipboard().setText("before")
