@@ -17,9 +17,14 @@ from lamella.core.filters.kinds import Kind, kind_of, value_type
 
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
-LONGEST_FLOAT = 12
 FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
+ROUNDED = "≈"
+EXACT_DIGITS = 15  # of a decimal number that a float always keeps; more are mostly binary rounding
+ROUNDED_DIGITS = 10
+DECIMALS = 2  # at least, of a rounded number that has no exponent
+LARGEST_PLAIN = 1e15
+STANDS_FOR = frozenset((CUT, BREAK, TAB, ROUNDED))
 UNREADABLE = "(text that is not UTF-8)"
 Texts = list[str | None]
 
@@ -27,14 +32,14 @@ Texts = list[str | None]
 def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
     """One line for each value, long ones cut; None stands for null."""
     texts = whole_texts(values, LONGEST_BYTES)
-    if is_shortened(values.type):
-        return [_short_float(text) if text and len(text) > LONGEST_FLOAT else text for text in texts]
+    if kind_of(values.type) is Kind.FLOAT:
+        return [_short_float(text) if text and len(text) > EXACT_DIGITS else text for text in texts]
     return [_one_line(text) if text else text for text in texts]
 
 
-def is_shortened(type_: pa.DataType) -> bool:
-    """Whether what is on screen may be less exact than the value."""
-    return kind_of(type_) is Kind.FLOAT
+def is_whole(text: str) -> bool:
+    """Whether a text of the screen is surely the value in full."""
+    return not STANDS_FOR.intersection(text)
 
 
 def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = None) -> Texts:
@@ -102,8 +107,12 @@ def _float(value: float) -> str:
 
 
 def _short_float(text: str) -> str:
-    """Ten digits: what lies behind them is mostly the rounding of binary numbers."""
-    return f"{float(text):.10g}"
+    """The whole number up to 15 digits; otherwise rounded to ten, with a mark."""
+    value, digits = float(text), text.partition("e")[0].strip("-").replace(".", "").lstrip("0")
+    if len(digits) <= EXACT_DIGITS:
+        return text
+    whole = len(str(int(abs(value)))) if abs(value) < LARGEST_PLAIN else 0
+    return f"{ROUNDED}{value:.{max(ROUNDED_DIGITS, whole + DECIMALS)}g}"
 
 
 def _without_zeros(text: str | None) -> str | None:

@@ -24,6 +24,7 @@ from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
+from lamella.ui.grid.texts import ROUNDED
 from lamella.ui.tasks import Tasks
 
 Key = Qt.Key
@@ -155,6 +156,7 @@ class Mouse(QObject):
 
 
 WIDEST_FIT = 360
+ROUNDED_TIP = "Rounded on screen; copying and editing take every digit"
 
 
 class GridView(WindowScrolling):
@@ -427,6 +429,8 @@ class GridView(WindowScrolling):
             text = self.grid_model.pages.text(row, column) or ""
         except KeyError:
             return ""
+        if text.startswith(ROUNDED) and self.grid_model.right[column]:
+            return f"{text}\n{ROUNDED_TIP}"
         assert self._painter is not None
         cut = self._painter.metrics.horizontalAdvance(text) > width - 2 * PADDING
         return text if cut else ""

@@ -20,7 +20,7 @@ from lamella.ui.grid import view as keys
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.grid.texts import BREAK, CUT, TAB, is_shortened, whole_texts
+from lamella.ui.grid.texts import CUT, is_whole, whole_texts
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.loader import TableCell
 
@@ -189,15 +189,14 @@ class CellEditing(QObject):
 
     def _open_with_value(self, row: int, column: int) -> None:
         """With the text on screen when it is whole, otherwise with the one that is read now."""
-        grid, view, name = self._tab.grid, self._tab.view, self._tab.grid.grid_model.names[column]
+        view, name = self._tab.view, self._tab.grid.grid_model.names[column]
         assert view is not None
         cell, edit = self._tab.cells.cell(row, name), self._edits.at(row, name)
         if edit is not None:
             self._open(cell, None if edit.error else edit.text, edit.text if edit.error else None)
             return
         text = self._screen_text(row, column)
-        whole = not is_shortened(grid.field(column).type) and not set(text or "") & set(CUT + BREAK + TAB)
-        if text is None or whole:
+        if text is None or is_whole(text):
             self._open(cell, text, None)
             return
         self._tab.tasks.read(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.ui.grid.texts import LONGEST, screen_texts, whole_texts
+from lamella.ui.grid.texts import LONGEST, ROUNDED, screen_texts, whole_texts
 
 STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
 
@@ -19,7 +19,7 @@ STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
         ([1, -20, None], pa.int32(), ["1", "-20", None]),
         ([60.0, 0.1, 1e300, None], pa.float64(), ["60", "0.1", "1e+300", None]),
         ([0.1], pa.float32(), ["0.1"]),
-        ([10.357019999999999, 1234567.891234], pa.float64(), ["10.35702", "1234567.891"]),
+        ([10.357019999999999, 1234567.891234], pa.float64(), ["≈10.35702", "1234567.891234"]),
         ([float("nan"), float("inf"), float("-inf")], pa.float64(), ["NaN", "∞", "-∞"]),
         ([True, False, None], pa.bool_(), ["true", "false", None]),
         (["", "a", None], pa.string(), ["", "a", None]),
@@ -47,6 +47,32 @@ STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
 )
 def test_values_are_written_so_that_people_can_read_them(values, type_, texts) -> None:
     assert screen_texts(pa.chunked_array([pa.array(values, type_)])) == texts
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (12345678901.25, "12345678901.25"),
+        (0.1 + 0.2, "≈0.3"),
+        (-1 / 3, "≈-0.3333333333"),
+        (12345678901.255737, "≈12345678901.26"),
+        (1e300 / 3, "≈3.333333333e+299"),
+        (123456789012345.0, "123456789012345"),
+        (12345678901234567.0, "≈1.23456789e+16"),
+        (1.5e-300, "1.5e-300"),
+        (0.000123456789012345, "0.000123456789012345"),
+        (-0.0, "-0"),
+    ],
+)
+def test_a_float_is_rounded_on_screen_with_a_mark_only(value, text) -> None:
+    assert screen_texts(pa.array([value])) == [text]
+
+
+@given(st.floats(-1e300, 1e300))
+def test_a_float_on_screen_without_a_mark_is_the_whole_number(value) -> None:
+    (text,) = screen_texts(pa.array([value], pa.float64()))
+    assert text.startswith(ROUNDED) or float(text) == value
+    assert float(text.removeprefix(ROUNDED)) == pytest.approx(value, rel=1e-9)
 
 
 def test_dictionary_values_are_written_like_what_they_stand_for() -> None:

@@ -242,7 +242,7 @@ def test_a_float_is_edited_in_full(window, store, settled, go_to, qtbot, shown) 
     table = store.create_table("speeds", {"speed": [10.357019999999999]})
     window.opening.open_key((str(store.path), table.name))
     tab = settled()
-    assert shown(tab, 0, "speed") == "10.35702"
+    assert shown(tab, 0, "speed") == "≈10.35702"
     go_to(tab, 0, "speed")
     QTest.keyClick(tab.grid, Qt.Key.Key_F2)
     qtbot.waitUntil(lambda: tab.editing.editor is not None)
