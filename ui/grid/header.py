@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
 from lamella.core.errors import visible
@@ -74,8 +74,39 @@ class ColumnHeader(QHeaderView):
         """What name and marks need."""
         name = self._grid_model.names[column]
         text = self.fontMetrics().horizontalAdvance(visible(name))
-        marks = (name in self._sort) + (name in self._filtered) + (name in self._grid_model.notes)
-        return 2 * theme.S + ICON + theme.XS + 2 + text + marks * (ARROW + theme.XS) + theme.XS
+        return self._left_of_name + text + self._width_of_marks(name) + theme.S + theme.XS
+
+    def shown_name(self, column: int) -> str:
+        """The name as it is drawn: cut where the column is narrow."""
+        name = self._grid_model.names[column]
+        room = self.sectionSize(column) - self._left_of_name - self._width_of_marks(name) - theme.S
+        return self.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideRight, room)
+
+    @property
+    def _left_of_name(self) -> int:
+        return theme.S + ICON + theme.XS + 2
+
+    def _marks(self, name: str) -> list[str]:
+        """From right to left: sort arrow, filter funnel, and the sign of a note."""
+        marks = []
+        if name in self._sort:
+            marks.append("sort-desc" if self._sort[name][0] else "sort-asc")
+        if name in self._filtered:
+            marks.append("filter")
+        if name in self._grid_model.notes:
+            marks.append("info")
+        return marks
+
+    def _rank(self, name: str) -> str:
+        """The place of a sort key among several."""
+        return str(self._sort[name][1]) if name in self._sort and len(self._sort) > 1 else ""
+
+    def _rank_width(self, name: str) -> int:
+        rank = self._rank(name)
+        return QFontMetrics(theme.current().font("caption")).horizontalAdvance(rank) + 2 if rank else 0
+
+    def _width_of_marks(self, name: str) -> int:
+        return len(self._marks(name)) * (ARROW + theme.XS) + self._rank_width(name)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         column = self.logicalIndexAt(event.pos())
@@ -91,40 +122,25 @@ class ColumnHeader(QHeaderView):
         inner = rect.adjusted(theme.S, 0, -theme.S, 0)
         icon = icon_name(self._grid_model.schema.field(logicalIndex).type)
         look.icon(icon, "faint").paint(painter, QRect(inner.left(), _middle(inner, ICON), ICON, ICON))
-        inner.setLeft(inner.left() + ICON + theme.XS + 2)
-        inner = self._paint_marks(painter, inner, name)
+        self._paint_marks(painter, QRect(inner), name)
+        inner.setLeft(rect.left() + self._left_of_name)
         painter.setPen(look.color("accent" if name in self._sort or name in self._filtered else "text"))
         painter.setFont(look.font())
-        text = painter.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideRight, inner.width())
+        text = self.shown_name(logicalIndex)
         painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
-    def _paint_marks(self, painter: QPainter, inner: QRect, name: str) -> QRect:
-        """Sort arrow, with its rank when there are several, filter funnel, and the sign of a note; answers
-        what is left."""
+    def _paint_marks(self, painter: QPainter, inner: QRect, name: str) -> None:
         look = theme.current()
-        marks = []
-        if name in self._sort:
-            marks.append("sort-desc" if self._sort[name][0] else "sort-asc")
-        if name in self._filtered:
-            marks.append("filter")
-        if name in self._grid_model.notes:
-            marks.append("info")
-        for mark in marks:
+        for mark in self._marks(name):
             square = QRect(inner.right() - ARROW + 1, _middle(inner, ARROW), ARROW, ARROW)
             look.icon(mark, "muted" if mark == "info" else "accent").paint(painter, square)
             inner.setRight(inner.right() - ARROW - theme.XS)
-            if mark.startswith("sort") and len(self._sort) > 1:
-                inner = self._paint_rank(painter, inner, self._sort[name][1])
-        return inner
-
-    def _paint_rank(self, painter: QPainter, inner: QRect, rank: int) -> QRect:
-        look = theme.current()
-        painter.setFont(look.font("caption"))
-        painter.setPen(look.color("accent"))
-        width = painter.fontMetrics().horizontalAdvance(str(rank))
-        painter.drawText(inner, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, str(rank))
-        inner.setRight(inner.right() - width - 2)
-        return inner
+            if mark.startswith("sort") and self._rank(name):
+                painter.setFont(look.font("caption"))
+                painter.setPen(look.color("accent"))
+                sides = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+                painter.drawText(inner, sides, self._rank(name))
+                inner.setRight(inner.right() - self._rank_width(name))
 
     def _clicked(self, column: int) -> None:
         shift = bool(QApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier)
