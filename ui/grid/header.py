@@ -171,9 +171,9 @@ class RowHeader(QHeaderView):
         self.fit()
 
     def fit(self) -> None:
-        """As wide as the largest row number."""
+        """As wide as the last row number of the whole table: a filter must not move the columns."""
         metrics = self.fontMetrics()
-        digits = f"{max(self._grid_model.num_rows, 1000):,}"
+        digits = f"{max(self._grid_model.total_rows, self._grid_model.num_rows, 1000):,}"
         self.setFixedWidth(metrics.horizontalAdvance(digits.replace(",", "0")) + 2 * theme.S)
         self.viewport().update()
 

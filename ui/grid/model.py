@@ -15,6 +15,7 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
+from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
 from lamella.ui.grid.texts import Texts, screen_texts
 from lamella.ui.tasks import Handle, Tasks
@@ -230,6 +231,10 @@ class Pages(QObject):
             self._cells -= sum(map(len, dropped.values()))
 
 
+def _total_rows(rows: Rows) -> int:
+    return rows.snapshot.num_rows if isinstance(rows, View) else rows.num_rows
+
+
 WINDOW_ROWS = 1_000_000  # Qt adds row heights up in an int: 2³¹ ÷ height is where its views break
 Index = QModelIndex | QPersistentModelIndex
 NO_PARENT = QModelIndex()
@@ -244,6 +249,7 @@ class GridModel(QAbstractTableModel):
         self.window = window
         self.start = 0
         self.num_rows = 0
+        self.total_rows = 0  # of the whole table, of which a filter shows some
         self.schema = pa.schema([])
         self.names: list[str] = []
         self.notes: dict[str, str] = {}
@@ -263,6 +269,7 @@ class GridModel(QAbstractTableModel):
         self.schema, self.names = rows.schema, names
         self.notes = {field.name: note for field in rows.schema if (note := note_of(field))}
         self.right = [is_right_aligned(field.type) for field in rows.schema]
+        self.total_rows = _total_rows(rows)
         self.pages.show(rows, names, ready)
         if others:
             self.num_rows, self._rows, self.start = rows.num_rows, min(rows.num_rows, self.window), 0
@@ -273,6 +280,7 @@ class GridModel(QAbstractTableModel):
 
     def grow(self, rows: Rows) -> None:
         """The same rows, more of them."""
+        self.total_rows = _total_rows(rows)
         self.pages.grow(rows)
         self._resize(rows.num_rows)
 

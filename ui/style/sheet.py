@@ -328,6 +328,9 @@ QFrame[variant="message"], QFrame[variant="message-danger"], QFrame[variant="mes
 QFrame[variant="message"] { background: $accent_soft; }
 QFrame[variant="message-danger"] { background: $danger_soft; }
 QFrame[variant="message-success"] { background: $success_soft; }
+QFrame[variant="message"][floating="true"] { border: 1px solid $accent; }
+QFrame[variant="message-danger"][floating="true"] { border: 1px solid $danger; }
+QFrame[variant="message-success"][floating="true"] { border: 1px solid $success; }
 QFrame[variant="overlay"] { background: $raised; border: 1px solid $border_strong; border-radius: 10px; }
 QFrame[variant="line"] { background: $border; border: none; max-height: 1px; min-height: 1px; }
 """

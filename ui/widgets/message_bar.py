@@ -1,10 +1,10 @@
-"""A line of news above the grid, with what can be done about it. Never takes the keyboard away."""
+"""A line of news, with what can be done about it. Never takes the keyboard away."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from lamella.core.errors import visible
@@ -25,6 +25,8 @@ class MessageBar(QWidget):
         self.label.setWordWrap(True)
         self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self._host: QWidget | None = None
+        self._host_bar: QWidget | None = None
         self._buttons: list[QPushButton] = []
         self._close = QToolButton(self._frame)
         self._close.setAccessibleName("Close the message")
@@ -52,12 +54,44 @@ class MessageBar(QWidget):
         for place, (label, act) in enumerate(choices):
             self._add(label, act, place == 0 and stays)
         self.show()
+        self._place()
         self._timer.stop() if stays or kind == "message-danger" else self._timer.start()
 
     def clear(self) -> None:
         self._timer.stop()
         self._drop_buttons()
         self.hide()
+
+    def float_over(self, host: QWidget, bar: QWidget | None = None) -> None:
+        """Lie over the bottom edge of `host`, above its scroll `bar`, so that nothing moves for a message."""
+        self._host, self._host_bar = host, bar
+        self.setParent(host)
+        self._frame.setProperty("floating", True)
+        for watched in (host, bar):
+            if watched is not None:
+                watched.installEventFilter(self)
+        self.hide()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Show, QEvent.Type.Hide):
+            self._place()
+        return False
+
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        if event.type() is QEvent.Type.LayoutRequest:
+            self._place()
+        return handled
+
+    def _place(self) -> None:
+        if self._host is None or self.isHidden():
+            return
+        width = self._host.width()
+        self.layout().activate()
+        height = self.layout().totalHeightForWidth(width)
+        bar = self._host_bar.height() if self._host_bar is not None and self._host_bar.isVisible() else 0
+        self.setGeometry(0, max(0, self._host.height() - bar - height), width, height)
+        self.raise_()
 
     @property
     def buttons(self) -> list[QPushButton]:

@@ -176,6 +176,7 @@ class DatasetTab(QWidget):
         self.pane = GridPane(tasks, self)
         self.grid = self.pane.grid
         self.messages = MessageBar(self)
+        self.messages.float_over(self.pane, self.grid.horizontalScrollBar())
         self.steps = StepLine(self.name, "table" if self.table is not None else "file", dataset, tasks, self)
         self.visits = LineVisits()
         self.counts = LiveCount(tasks, self)
@@ -490,7 +491,6 @@ class DatasetTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.steps)
-        layout.addWidget(self.messages)
         layout.addWidget(self.pane, 1)
         self.setFocusProxy(self.grid)
 

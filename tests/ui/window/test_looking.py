@@ -5,10 +5,10 @@ import threading
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QLabel
+from PySide6.QtWidgets import QApplication, QDialog, QLabel
 
 from lamella import col
 from lamella.core.filters import Filter
@@ -306,3 +306,28 @@ def test_a_stopped_sort_leaves_the_marks_of_the_rows_that_are_shown(window, file
     go_on.set()
     qtbot.waitUntil(lambda: "Stopped" in tab.messages.label.text())
     assert tab.grid.column_header.sort_marks == {"carrier": (False, 1)}
+
+
+def places(tab) -> list[QPoint]:
+    """Where the first cell and the first header stand in the window."""
+    grid = tab.grid
+    corner = grid.viewport().mapTo(tab, QPoint())
+    return [corner, corner + QPoint(grid.columnViewportPosition(0), grid.row_top(0))]
+
+
+def test_a_message_moves_no_cell(file_tab, settled) -> None:
+    before = places(file_tab)
+    file_tab.messages.say("Copied 2 rows", ("Undo", lambda: None))
+    QApplication.processEvents()
+    assert places(file_tab) == before
+    assert file_tab.pane.rect().contains(file_tab.messages.geometry())
+
+
+def test_a_filter_keeps_the_width_of_the_row_numbers(window, tmp_path, settled) -> None:
+    pq.write_table(pa.table({"a": range(200_000)}), tmp_path / "many.parquet")
+    window.open_paths([tmp_path / "many.parquet"])
+    tab = settled()
+    before = tab.grid.row_header.width()
+    tab.set_filter(col("a") < 5)
+    assert settled().view.num_rows == 5
+    assert tab.grid.row_header.width() == before

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from lamella.ui.widgets.message_bar import MessageBar
+
+
+@pytest.fixture
+def host(qtbot):
+    made = QWidget()
+    qtbot.addWidget(made)
+    made.resize(600, 300)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def bar(host):
+    made = MessageBar(host)
+    made.float_over(host)
+    return made
+
+
+def test_a_floating_message_lies_over_the_bottom_edge(host, bar) -> None:
+    bar.say("Copied 2 rows")
+    assert bar.geometry().bottom() == host.rect().bottom()
+    assert bar.width() == host.width()
+    host.resize(500, 400)
+    assert bar.geometry().bottom() == 399 and bar.width() == 500
+
+
+def test_a_long_message_grows_upwards(host, bar) -> None:
+    bar.say("Short")
+    low = bar.height()
+    bar.say("A sentence that goes on. " * 20)
+    assert bar.height() > low and bar.geometry().bottom() == host.rect().bottom()
+    assert bar.label.height() >= bar.label.heightForWidth(bar.label.width())
+
+
+def test_a_floating_message_stays_above_a_scroll_bar(host) -> None:
+    below = QWidget(host)
+    below.setGeometry(0, 288, 600, 12)
+    below.show()
+    bar = MessageBar(host)
+    bar.float_over(host, below)
+    bar.say("Copied 2 rows")
+    assert bar.geometry().bottom() == 287
+    below.hide()
+    assert bar.geometry().bottom() == 299
