@@ -54,6 +54,12 @@ class ColumnHeader(QHeaderView):
         self._filtered = columns
         self._make_room(columns)
 
+    @property
+    def sort(self) -> tuple[SortKey, ...]:
+        """The keys that are marked, the first one first."""
+        keys = sorted(self._sort.items(), key=lambda item: item[1][1])
+        return tuple(SortKey(name, descending) for name, (descending, _) in keys)
+
     def _make_room(self, columns: Iterable[str]) -> None:
         """A mark should not cut the name it belongs to."""
         for name in columns:

@@ -429,7 +429,12 @@ class DatasetTab(QWidget):
 
     def _stopped(self) -> None:
         self.pane.set_busy("")
-        self.messages.say("Stopped. The rows are those from before.", ("Try again", self.reload))
+        asked = self.line
+        if self.shown is not None:
+            self.line = self.shown.line
+            self.steps.show_line(self.line, self.shown.lines.checked)
+        choice = ("Try again", lambda: self._show_line(asked))
+        self.messages.say("Stopped. The rows are those from before.", choice)
         self.changed.emit()
 
     # ------------------------------------------------------ files that fill up

@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QLabel
 
 from lamella import col
+from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.find import RowSearch
@@ -211,6 +212,37 @@ def test_stop_leaves_what_was_shown_and_says_so(window, file_tab, settled, qtbot
     assert file_tab.view.num_rows == 1000
     file_tab.messages.buttons[0].click()
     assert settled().view.num_rows < 1000
+
+
+def test_stop_during_a_sort_leaves_the_marks_of_the_rows_shown(
+    window, file_tab, settled, qtbot, shown
+) -> None:
+    click_header(file_tab, "carrier")
+    settled()
+    go_on = threading.Event()
+    for _ in range(READERS):
+        window.tasks.read(lambda job: go_on.wait(60), quiet=True)
+    click_header(file_tab, "delay", Qt.KeyboardModifier.ShiftModifier)
+    qtbot.waitUntil(window.commands["stop"].isEnabled)
+    window.commands["stop"].trigger()
+    go_on.set()
+    qtbot.waitUntil(lambda: "Stopped" in file_tab.messages.label.text())
+    assert file_tab.sort == file_tab.grid.column_header.sort == (SortKey("carrier"),)
+    QTest.mouseClick(file_tab.messages.buttons[0], Qt.MouseButton.LeftButton)
+    tab = settled()
+    assert tab.sort == tab.grid.column_header.sort == (SortKey("carrier"), SortKey("delay"))
+
+
+def test_a_sort_that_fails_leaves_the_marks_of_the_rows_shown(file_tab, settled, qtbot, monkeypatch) -> None:
+    click_header(file_tab, "carrier")
+    settled()
+    with monkeypatch.context() as patch:
+        patch.setattr(RowSearch, "run", lambda self, job=None: (_ for _ in ()).throw(LamellaError("No room")))
+        click_header(file_tab, "delay")
+        qtbot.waitUntil(lambda: "No room" in file_tab.messages.label.text())
+    assert file_tab.grid.column_header.sort == (SortKey("carrier"),)
+    QTest.mouseClick(file_tab.messages.buttons[0], Qt.MouseButton.LeftButton)
+    assert settled().grid.column_header.sort == (SortKey("delay"),)
 
 
 def test_filtering_for_a_cell_that_cannot_be_compared_says_so(
