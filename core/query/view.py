@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -118,6 +119,17 @@ class View:
         if self._positions is None:
             return live_positions(self.snapshot, np.arange(offset, offset + count))
         return np.asarray(self._positions[offset : offset + count])
+
+    def with_snapshot(self, snapshot: Snapshot) -> View | None:
+        """The same rows in the same order, with the values that they have in a later snapshot, whether they
+        still meet the query or not; None where rows were added, deleted or moved in between."""
+        if snapshot.num_positions != self.snapshot.num_positions:
+            return None
+        if not np.array_equal(snapshot.deleted, self.snapshot.deleted):
+            return None
+        same_rows = copy.copy(self)
+        same_rows.snapshot = snapshot
+        return same_rows
 
     def close(self) -> None:
         """Let go of the positions; the view answers nothing afterwards."""

@@ -157,6 +157,9 @@ def _middle(rect: QRect, height: int) -> int:
     return rect.top() + (rect.height() - height) // 2
 
 
+OUT_OF_PLACE = "≠"
+
+
 class RowHeader(QHeaderView):
     """Row numbers, drawn in one go. Pressing and dragging selects whole rows."""
 
@@ -165,6 +168,7 @@ class RowHeader(QHeaderView):
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
         self._grid_model = model
+        self.marked: frozenset[int] = frozenset()  # rows that stand where they no longer belong
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHighlightSections(False)
         self.setAccessibleName("Row numbers")
@@ -190,12 +194,14 @@ class RowHeader(QHeaderView):
         painter.setFont(look.tabular_font("caption"))
         width = self.viewport().width()
         lines, numbers = QPen(look.color("border")), QPen(look.color("faint"))
+        marked = QPen(look.color("warning"))
         first = self.logicalIndexAt(max(area.top(), 0))
         row, y = first, self.sectionViewportPosition(first) if first >= 0 else 0
-        painter.setPen(numbers)
         while 0 <= row < self.count() and y <= area.bottom():
             rect = QRect(0, y, width - theme.S, height)
-            number = f"{self._grid_model.start + row + 1:,}"
+            here = self._grid_model.start + row
+            number = OUT_OF_PLACE if here in self.marked else f"{here + 1:,}"
+            painter.setPen(marked if here in self.marked else numbers)
             painter.drawText(rect, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
             row, y = row + 1, y + height
         painter.setPen(lines)

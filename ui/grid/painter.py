@@ -50,6 +50,7 @@ class Inks:
     accent: QColor
     danger: QColor
     danger_soft: QColor
+    out_of_place: QColor
     font: QFont = field(default_factory=QFont)
     null_font: QFont = field(default_factory=QFont)
 
@@ -65,6 +66,7 @@ class Inks:
             "accent",
             "danger",
             "danger_soft",
+            "warning_soft",
         )
         inks = Inks(*(look.color(name) for name in names))
         inks.font = look.tabular_font()
@@ -94,6 +96,7 @@ class CellPainter:
         if not rows or not strips:
             return
         top, height = self._grid.row_top(rows[0]), self._grid.row_height
+        self._paint_marked_rows(painter, area, rows, strips)
         self._paint_selection(painter, rows)
         self._paint_lines(painter, area, rows, strips, top)
         painter.setFont(self.inks.font)
@@ -177,6 +180,13 @@ class CellPainter:
         lines += [QLine(s.x + s.width - 1, area.top(), s.x + s.width - 1, bottom - 1) for s in strips]
         painter.setPen(self.inks.line)
         painter.drawLines(lines)
+
+    def _paint_marked_rows(self, painter: QPainter, area: QRect, rows: range, strips: list[Strip]) -> None:
+        right = strips[-1].x + strips[-1].width
+        for row in self._grid.row_marks:
+            if row in rows:
+                top, height = self._grid.row_top(row), self._grid.row_height
+                painter.fillRect(area.left(), top, right - area.left(), height, self.inks.out_of_place)
 
     def _paint_selection(self, painter: QPainter, rows: range) -> None:
         selection = self._grid.selection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from PySide6.QtCore import QByteArray, QItemSelectionModel, QObject, QPoint, QRect, Qt, QTimer, Signal
@@ -172,6 +172,7 @@ class GridView(WindowScrolling):
         self.grid_model = model or GridModel(tasks, self)
         self.selection = Selection(self)
         self.marks: dict[tuple[int, int], Mark] = {}
+        self.row_marks: dict[int, str] = {}
         self._last_top = 0
         self._fit_next = self._changing = False
         self._layouts: dict[tuple[str, ...], QByteArray] = {}
@@ -228,6 +229,13 @@ class GridView(WindowScrolling):
         self._changing = False
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
         self._rows_changed()
+
+    def mark_rows(self, reasons: Mapping[int, str]) -> None:
+        """Mark rows as standing where they no longer belong; the tooltip says why."""
+        self.row_marks = dict(reasons)
+        self.row_header.marked = frozenset(reasons)
+        self.row_header.viewport().update()
+        self.viewport().update()
 
     def grow(self, rows: Rows) -> None:
         self.grid_model.grow(rows)
@@ -425,6 +433,8 @@ class GridView(WindowScrolling):
         mark = self.marks.get((row, column))
         if mark is not None and mark.error:
             return mark.error
+        if row in self.row_marks:
+            return self.row_marks[row]
         try:
             text = self.grid_model.pages.text(row, column) or ""
         except KeyError:

@@ -74,7 +74,7 @@ class Edits(QObject):
             table,
             change,
             f"Changing {self._tab.name}",
-            lambda _: self._note_stored(edit),
+            lambda commit: self._note_stored(edit, commit),
             lambda error: self._failed(edit, error),
             lambda: self._stopped(edit),
             asker=self,
@@ -88,8 +88,10 @@ class Edits(QObject):
         ]
         self._show()
 
-    def _note_stored(self, edit: Edit) -> None:
+    def _note_stored(self, edit: Edit, commit: Commit) -> None:
         edit.stored = True
+        if self._tab.shown is not None and edit.cell.row is not None:
+            self._tab.loader.keep(self._tab.shown, commit.version, [(edit.cell.row, edit.cell.name)])
 
     def _failed(self, edit: Edit, error: Exception) -> None:
         edit.error = " ".join(sentences(error)).strip()
@@ -185,7 +187,13 @@ class CellEditing(QObject):
         def change(table: Table, job: Job) -> Commit:
             return table.update(_nulls(view, blocks), message="set to NULL", job=job)
 
-        self._tab.commits.run(table, change, f"Changing {self._tab.name}")
+        def stored(commit: Commit) -> None:
+            if self._tab.shown is not None and self._tab.view is view:
+                cells = [(row, name) for block, names in blocks
+                         for row in range(block.top, block.bottom + 1) for name in names]  # fmt: skip
+                self._tab.loader.keep(self._tab.shown, commit.version, cells)
+
+        self._tab.commits.run(table, change, f"Changing {self._tab.name}", stored)
 
     def _open_with_value(self, row: int, column: int) -> None:
         """With the text on screen when it is whole, otherwise with the one that is read now."""

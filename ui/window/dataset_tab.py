@@ -108,6 +108,7 @@ class Reopening(QObject):
 
     def refresh(self) -> None:
         """Read the rows again, from the file as it is now."""
+        self._tab.loader.kept = None
         if self._tab.table is not None:
             self._tab.reload()
         else:
@@ -366,6 +367,7 @@ class DatasetTab(QWidget):
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
+        self.grid.mark_rows(loaded.out_of_place)
         self.grid.column_header.set_sort(loaded.sort)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
         if from_top:

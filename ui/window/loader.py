@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakSet
@@ -13,13 +14,14 @@ from PySide6.QtCore import QObject, Signal
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
-from lamella.core.query.line import Line, LineAnswers, LineView
+from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.grid.model import PageTexts, Request, read_pages
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.window.commits import id_at, row_of
+from lamella.ui.window.kept_rows import NO_LONGER_MATCHES, KeptRows
 
 if TYPE_CHECKING:
     from lamella.ui.window.dataset_tab import DatasetTab
@@ -37,6 +39,15 @@ class Loaded:
     line: Line
     undo: str = ""
     redo: str = ""
+    out_of_place: dict[int, str] = field(default_factory=dict)
+    """Edited rows that a refresh would take away or move, and why; they stay meanwhile."""
+
+    is_kept: bool = False
+
+    @property
+    def num_matching(self) -> int:
+        gone = sum(reason == NO_LONGER_MATCHES for reason in self.out_of_place.values())
+        return self.view.num_rows - gone
 
     @property
     def view(self) -> View:
@@ -76,6 +87,7 @@ class Loader(QObject):
         self.answers = LineAnswers()
         self._tasks, self._place = tasks, place
         self._handle: Handle | None = None
+        self.kept: KeptRows | None = None
 
     @property
     def running(self) -> bool:
@@ -88,8 +100,10 @@ class Loader(QObject):
         if from_top:
             first, last = 0, last - first
 
+        kept = self.kept
+
         def work(job: Job) -> Loaded:
-            return load(self.dataset, line, (first, last, names), job, self.answers)
+            return load(self.dataset, line, (first, last, names), job, self.answers, kept)
 
         self._handle = self._tasks.read(
             work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
@@ -101,8 +115,16 @@ class Loader(QObject):
             handle, self._handle = self._handle, None
             handle.cancel()
 
+    def keep(self, shown: Loaded, version: int, cells: Iterable[tuple[int, str]]) -> None:
+        """Let the rows shown stay where they are though these cells were edited, which made `version`."""
+        if self.kept is None or self.kept.view is not shown.view:
+            self.kept = KeptRows(shown.view, shown.where, shown.sort)
+        self.kept = self.kept.with_edit(version, cells)
+
     def _finish(self, loaded: Loaded) -> None:
         self._handle = None
+        if self.kept is not None:
+            self.kept = replace(self.kept, view=loaded.view) if loaded.is_kept else None
         self.loaded.emit(loaded)
 
     def _fail(self, error: Exception) -> None:
@@ -122,12 +144,32 @@ def load(
     place: tuple[int, int, Sequence[str]],
     job: Job,
     answers: LineAnswers,
+    kept: KeptRows | None = None,
 ) -> Loaded:
-    """Blocks: runs the line and reads what is on screen."""
-    lines = answers.view(line, dataset, job)
+    """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen."""
+    same_rows = _kept_view(dataset, line, kept, job) if kept else None
+    lines, reasons = same_rows or (answers.view(line, dataset, job), {})
     job.check()
     undo, redo = undo_redo_texts(dataset)
-    return Loaded(lines, _first_pages(lines.view, place, job), line, undo, redo)
+    ready = _first_pages(lines.view, place, job)
+    return Loaded(lines, ready, line, undo, redo, reasons, same_rows is not None)
+
+
+def _kept_view(
+    dataset: Dataset, line: Line, kept: KeptRows, job: Job
+) -> tuple[LineView, dict[int, str]] | None:
+    """The same rows of a table's own, and why some would stand elsewhere after a refresh."""
+    made, scan = split_steps(line.active)
+    before = kept.view.query
+    if made or (scan.columns, scan.limit, scan.offset) != (before.columns, before.limit, before.offset):
+        return None
+    started, snapshot = time.perf_counter(), dataset.snapshot()
+    found = kept.view_of(snapshot, scan.where, scan.sort, job)
+    if found is None:
+        return None
+    view, reasons = found
+    checked = check_line(line, dataset, snapshot.schema, job)
+    return LineView(view, checked, False, snapshot, time.perf_counter() - started), reasons
 
 
 def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
@@ -221,7 +263,7 @@ def status_text(shown: Loaded | None, counting: bool) -> str:
 
 def _rows(shown: Loaded) -> str:
     so_far = "" if shown.complete else " so far"
-    count = shown.view.num_rows
+    count = shown.num_matching
     if shown.where is not None:
         return f"{count:,} of {shown.total_rows:,} rows{so_far}"
     if shown.lines.is_computed:

@@ -1,0 +1,107 @@
+"""An edited row stays where it is until the tab is refreshed, so that nobody loses their place."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from lamella import Store, col
+from lamella.core.scan.snapshot import SortKey
+from lamella.core.store.table import Table
+
+
+@pytest.fixture
+def table(store: Store) -> Table:
+    """Row i has `_id` and `delay` i."""
+    return store.create_table(
+        "flights", {"delay": list(range(1000)), "note": [f"row {i}" for i in range(1000)]}
+    )
+
+
+@pytest.fixture
+def filtered_tab(table_tab, settled):
+    table_tab.set_filter(col("delay") < 10)
+    return settled()
+
+
+def enter(tab, text: str) -> None:
+    """Type into the current cell, and Enter."""
+    QTest.keyClicks(tab.grid, text[0])
+    QTest.keyClicks(tab.editing.editor, text[1:])
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
+
+
+def delays(tab) -> list[int]:
+    return tab.view.page(0, tab.view.num_rows, ["delay"]).column(0).to_pylist()
+
+
+def test_enter_under_a_filter_leads_to_the_next_record(filtered_tab, table, go_to, settled) -> None:
+    go_to(filtered_tab, 2, "delay")
+    for value in ("5002", "5003", "5004"):
+        enter(filtered_tab, value)
+        settled()
+    assert [table.get(i)["delay"] for i in range(6)] == [0, 1, 5002, 5003, 5004, 5]
+    assert delays(filtered_tab) == [0, 1, 5002, 5003, 5004, 5, 6, 7, 8, 9]
+
+
+def test_enter_under_a_sort_leads_to_the_next_record(table_tab, table, go_to, settled) -> None:
+    table_tab.set_sort([SortKey("delay", descending=True)])
+    tab = settled()
+    go_to(tab, 0, "delay")
+    for value in ("1", "2", "3"):
+        enter(tab, value)
+        settled()
+    assert delays(tab)[:4] == [1, 2, 3, 996]
+    assert set(tab.grid.row_marks) == {0, 1, 2}
+
+
+def test_rows_that_no_longer_match_are_marked_until_refresh(window, filtered_tab, go_to, settled) -> None:
+    go_to(filtered_tab, 2, "delay")
+    enter(filtered_tab, "5002")
+    settled()
+    go_to(filtered_tab, 4, "delay")
+    enter(filtered_tab, "6")
+    tab = settled()
+    assert list(tab.grid.row_marks) == [2]
+    assert "No longer matches" in tab.grid.row_marks[2]
+    assert tab.status.startswith("9 of 1,000 rows")
+    window.commands["refresh"].trigger()
+    tab = settled()
+    assert delays(tab) == [0, 1, 3, 6, 5, 6, 7, 8, 9] and not tab.grid.row_marks
+
+
+def test_an_undo_takes_the_mark_away(window, filtered_tab, go_to, settled, qtbot) -> None:
+    go_to(filtered_tab, 2, "delay")
+    enter(filtered_tab, "5002")
+    settled()
+    window.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: not filtered_tab.grid.row_marks)
+    assert delays(settled()) == list(range(10))
+
+
+def test_cells_set_to_null_keep_their_rows_too(window, filtered_tab, go_to, settled) -> None:
+    go_to(filtered_tab, 2, "delay")
+    QTest.keyClick(filtered_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    window.commands["set_null"].trigger()
+    tab = settled()
+    assert delays(tab)[:5] == [0, 1, None, None, 4] and set(tab.grid.row_marks) == {2, 3}
+
+
+def test_a_change_by_somebody_else_brings_the_rows_that_match_now(
+    window, filtered_tab, table, go_to, settled
+) -> None:
+    go_to(filtered_tab, 2, "delay")
+    table.delete(ids=[0])
+    enter(filtered_tab, "5002")
+    tab = settled()
+    assert delays(tab) == [1, 3, 4, 5, 6, 7, 8, 9] and not tab.grid.row_marks
+
+
+def test_another_filter_brings_the_rows_that_match_it(filtered_tab, go_to, settled) -> None:
+    go_to(filtered_tab, 2, "delay")
+    enter(filtered_tab, "5002")
+    settled()
+    filtered_tab.set_filter(col("delay") < 5)
+    tab = settled()
+    assert delays(tab) == [0, 1, 3, 4] and not tab.grid.row_marks
