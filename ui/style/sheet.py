@@ -114,6 +114,10 @@ ICONS_USED = (
     ("chevron-down", "muted"),
     ("chevron-up", "muted"),
     ("chevron-right", "muted"),
+    ("chevron-left", "text"),
+    ("chevron-left", "border_strong"),
+    ("chevron-right", "text"),
+    ("chevron-right", "border_strong"),
     ("close", "muted"),
     ("close", "text"),
 )
@@ -269,6 +273,17 @@ QTabBar::close-button {
     width: 16px; height: 16px; margin: 2px; padding: 1px;
 }
 QTabBar::close-button:hover { background: $pressed; border-radius: 4px; image: url($close_text); }
+
+QTabBar::scroller { width: 56px; }
+QTabBar QToolButton {
+    background: $surface; border: 1px solid $border_strong; border-radius: 4px; padding: 0; margin: 4px 1px;
+}
+QTabBar QToolButton:hover { background: $hover; }
+QTabBar QToolButton:disabled { background: $window; border-color: $border; }
+QTabBar QToolButton::left-arrow { image: url($chevron_left_text); }
+QTabBar QToolButton::right-arrow { image: url($chevron_right_text); }
+QTabBar QToolButton::left-arrow:disabled { image: url($chevron_left_border_strong); }
+QTabBar QToolButton::right-arrow:disabled { image: url($chevron_right_border_strong); }
 
 QTreeView, QListView, QTableView, QAbstractScrollArea { background: $surface; border: none; }
 QTreeView, QListView { selection-background-color: $accent_soft; selection-color: $text; }
