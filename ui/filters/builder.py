@@ -23,11 +23,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.arrow.nested import names_within
 from lamella.core.filters import OPERATORS, Filter, fits
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import Arity, offered
 from lamella.ui import theme
-from lamella.ui.filters.tree import Condition, Group, Node, Problem, first_condition, from_filter, quick
+from lamella.ui.filters.tree import (
+    Condition,
+    Group,
+    Node,
+    Problem,
+    first_condition,
+    from_filter,
+    quick,
+    type_of,
+)
 from lamella.ui.filters.value_fields import ColumnBox, ValueFields
 from lamella.ui.widgets.controls import IconButton, breakable
 
@@ -154,7 +164,7 @@ class ConditionRow(QWidget):
         return more
 
     def _show_operators(self) -> None:
-        type_ = self._types.get(self.condition.column)
+        type_ = type_of(self.condition.column, self._types)
         self._operator.clear()
         if type_ is None:
             return
@@ -168,7 +178,7 @@ class ConditionRow(QWidget):
         self._operator.setCurrentIndex(place)
 
     def _show_values(self) -> None:
-        type_ = self._types.get(self.condition.column)
+        type_ = type_of(self.condition.column, self._types)
         operator = OPERATORS[self.condition.operator]
         if type_ is None or not operator.fits(type_):
             self._values.hide()
@@ -186,9 +196,9 @@ class ConditionRow(QWidget):
         self._tell()
 
     def _set_column(self, name: str) -> None:
-        before = self._types.get(self.condition.column)
+        before = type_of(self.condition.column, self._types)
         self.condition.column = name
-        after = self._types.get(name)
+        after = type_of(name, self._types)
         if after is not None and (before is None or kind_of(before) is not kind_of(after)):
             self.condition.ignore_case = False
             self.condition.type_in([])
@@ -222,7 +232,7 @@ class ConditionRow(QWidget):
 
     def _take_quick(self) -> None:
         """Turn `>5` in the value field into its operator once it is fully typed."""
-        type_, texts = self._types.get(self.condition.column), self.condition.texts
+        type_, texts = type_of(self.condition.column, self._types), self.condition.texts
         typed = quick(texts[0], type_) if type_ is not None and len(texts) == 1 else None
         if typed is None or OPERATORS[self.condition.operator].arity is not Arity.ONE:
             return
@@ -408,7 +418,8 @@ class FilterBuilder(QWidget):
     def set_schema(self, schema: pa.Schema) -> None:
         """Conditions on columns that are not in it stay, marked."""
         self._types = dict(zip(schema.names, schema.types, strict=True))
-        self._names.setStringList([name for name in schema.names if name != "_id"])
+        names = dict.fromkeys(names_within(self._types))
+        self._names.setStringList([name for name in names if name != "_id"])
         self._rebuild()
 
     def set_filter(self, filter: Filter | None) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from lamella.core.errors import BadFilter, UnknownColumn
+from lamella.core.arrow.nested import place_of
+from lamella.core.errors import BadData, BadFilter, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, Reference
 from lamella.core.filters.binding import Bound, bind_predicate, is_whole
 from lamella.core.filters.kinds import COUNTED, NUMBERS, kind_of
@@ -94,6 +95,15 @@ class Problem:
     unfinished: bool = False
 
 
+def type_of(name: str, types: Types) -> pa.DataType | None:
+    """Of a column, or of the field inside one that a path such as `address.street` leads to."""
+    try:
+        place = place_of(name, types)
+    except BadData:
+        return None
+    return None if place is None else place.type
+
+
 @dataclass(eq=False)
 class Condition:
     """`texts` holds one text for each value field: lists are one text with commas, `""` is empty text.
@@ -124,7 +134,7 @@ class Condition:
     def bound(self, types: Types) -> Bound | Problem:
         if not self.column:
             return Problem("column", "choose a column", unfinished=True)
-        type_, operator = types.get(self.column), OPERATORS[self.operator]
+        type_, operator = type_of(self.column, types), OPERATORS[self.operator]
         whole = any(map(is_whole, self.given or ()))
         if type_ is not None and not whole and not operator.fits(type_):
             kind = kind_of(type_)
@@ -137,7 +147,7 @@ class Condition:
         predicate = Predicate(self.column, self.operator, values, self.ignore_case)
         try:
             return bind_predicate(predicate, types, "this table")
-        except UnknownColumn as error:
+        except (UnknownColumn, BadData) as error:
             return Problem("column", error.args[0])
         except BadFilter as error:
             return Problem("value", error.why or error.what)

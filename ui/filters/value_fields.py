@@ -199,9 +199,21 @@ class ColumnBox(QLineEdit):
         self._tell()
 
     def _tell(self) -> None:
+        self._take_only_match()
         if self.text() != self._last:
             self._last = self.text()
             self.chosen.emit(self._last)
+
+    def _take_only_match(self) -> None:
+        """Of what was typed without choosing from the list, if no other column can be meant."""
+        typed, names = self.text(), self._names.stringList()
+        if not typed or typed in names:
+            return
+        folded = typed.casefold()
+        same = [name for name in names if name.casefold() == folded]
+        found = same or [name for name in names if folded in name.casefold()]
+        if len(found) == 1:
+            self.setText(found[0])
 
     def _draw(self) -> None:
         self._open.setIcon(theme.current().icon("chevron-down"))
