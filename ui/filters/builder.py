@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import pyarrow as pa
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
@@ -41,7 +42,7 @@ from lamella.ui.filters.tree import (
 from lamella.ui.filters.value_fields import ColumnBox, ValueFields
 from lamella.ui.widgets.controls import IconButton, breakable
 
-COLUMN_WIDTH, OPERATOR_WIDTH = 12, 11  # in lines of text
+COLUMN_WIDTH, OPERATOR_WIDTH, NARROWEST = 12, 11, 4  # in lines of text
 MOVES = (
     ("wrap", "Move into a new group"),
     ("unwrap", "Move out of this group"),
@@ -100,29 +101,35 @@ class ConditionRow(QWidget):
             widget.setEnabled(self.condition.on)
 
     def _make(self, names: QStringListModel) -> None:
-        line = theme.current().line_height()
         self._switch = QCheckBox()
         self._switch.setChecked(self.condition.on)
         self._switch.setToolTip("Use this condition; off keeps it for later")
         self._switch.setAccessibleName("Condition on")
         self._switch.toggled.connect(self._set_on)
         self._column = ColumnBox(names, self.condition.column)
-        self._column.setFixedWidth(COLUMN_WIDTH * line)
         self._column.chosen.connect(self._set_column)
         self._operator = QComboBox()
-        self._operator.setFixedWidth(OPERATOR_WIDTH * line)
+        self._operator.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._operator.setAccessibleName("Operator")
         self._operator.setMaxVisibleItems(len(OPERATORS))
         self._operator.activated.connect(self._set_operator)
         self._values = ValueFields()
         self._values.edited.connect(self._set_texts)
         self._values.finished.connect(self._take_quick)
+        self._set_widths()
+        theme.current().changed.connect(self._set_widths)
         self._case = self._case_button()
         self._count, self._reason = QLabel(), QLabel()
         theme.variant(self._count, "muted")
         self._count.setAccessibleName("Rows that meet this condition")
         self._reason.setWordWrap(True)
         self._reason.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+
+    def _set_widths(self) -> None:
+        line = theme.current().line_height()
+        for box, widest in ((self._column, COLUMN_WIDTH), (self._operator, OPERATOR_WIDTH)):
+            box.setMinimumWidth(NARROWEST * line)
+            box.setMaximumWidth(widest * line)
 
     def _case_button(self) -> QToolButton:
         button = QToolButton()
@@ -137,14 +144,16 @@ class ConditionRow(QWidget):
     def _lay_out(self) -> None:
         line = QHBoxLayout()
         line.setSpacing(theme.S)
+        widths = {self._column: COLUMN_WIDTH, self._operator: OPERATOR_WIDTH, self._values: COLUMN_WIDTH}
         for widget in (self._switch, self._column, self._operator, self._values, self._case):
-            line.addWidget(widget)
+            line.addWidget(widget, widths.get(widget, 0))
         line.addStretch(1)
         line.addWidget(self._count)
-        line.addWidget(self._more())
-        remove = IconButton("close", "Remove this condition")
-        remove.clicked.connect(lambda: self.move_requested.emit("remove"))
-        line.addWidget(remove)
+        self._more = self._moves()
+        line.addWidget(self._more)
+        self._remove = IconButton("close", "Remove this condition")
+        self._remove.clicked.connect(lambda: self.move_requested.emit("remove"))
+        line.addWidget(self._remove)
         below = QHBoxLayout()
         below.setContentsMargins(self._switch.sizeHint().width() + theme.S, 0, 0, 0)
         below.addWidget(self._reason)
@@ -154,7 +163,13 @@ class ConditionRow(QWidget):
         outer.addLayout(line)
         outer.addLayout(below)
 
-    def _more(self) -> QToolButton:
+    def _order_tabs(self) -> None:
+        """From left to right, though the fields for values are made anew again and again."""
+        before, after = (self._switch, self._column, self._operator), (self._case, self._more, self._remove)
+        for one, following in pairwise((*before, *self._values.fields, *after)):
+            QWidget.setTabOrder(one, following)
+
+    def _moves(self) -> QToolButton:
         more = IconButton("chevron-down", "Move this condition")
         menu = QMenu(more)
         for id_, text in MOVES:
@@ -185,6 +200,7 @@ class ConditionRow(QWidget):
             self._case.hide()
             return
         self._values.ask(operator, type_, self.condition.texts)
+        self._order_tabs()
         self._case.setVisible(kind_of(type_) is Kind.TEXT and operator.arity is not Arity.NONE)
 
     def _set_on(self, on: bool) -> None:

@@ -33,6 +33,7 @@ PLACEHOLDERS = {
     Kind.OTHER: "value",
 }
 PATTERN_HINTS = {"like": "A%", "regex": "^A.*[0-9]$"}
+NARROWEST = 4  # in lines of text
 NAMES = {0: "Value", 1: "Second value"}
 
 
@@ -61,6 +62,10 @@ class ValueFields(QWidget):
             text = texts[place] if place < len(texts) else ""
             self._add(place, operator, type_, text)
         self.setVisible(count > 0)
+
+    @property
+    def fields(self) -> list[QLineEdit | QComboBox]:
+        return list(self._fields)
 
     def texts(self) -> list[str]:
         return [f.currentText() if isinstance(f, QComboBox) else f.text() for f in self._fields]
@@ -102,7 +107,7 @@ class ValueFields(QWidget):
         line = QLineEdit(text)
         hint = PATTERN_HINTS.get(operator.id) or ("number" if kind in NUMBERS else PLACEHOLDERS[kind])
         line.setPlaceholderText(f"{hint}, {hint}, …" if operator.arity is Arity.MANY else hint)
-        line.setMinimumWidth(theme.current().line_height() * (8 if operator.arity is not Arity.MANY else 14))
+        line.setMinimumWidth(NARROWEST * theme.current().line_height())
         line.textEdited.connect(self._tell)
         line.editingFinished.connect(self.finished)
         if kind in (Kind.DATE, Kind.TIMESTAMP) and operator.arity is not Arity.MANY:
