@@ -17,7 +17,7 @@ from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
-from lamella.ui.grid.texts import Texts, screen_texts
+from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.tasks import Handle, Tasks
 
 TIP_CHARACTERS = 72
@@ -117,17 +117,25 @@ class Pages(QObject):
         self._broken = False
         self._cells = 0
         self._pages: OrderedDict[int, dict[int, Texts]] = OrderedDict()
+        self._fractions: dict[int, Fraction] = {}
+        self.fraction_digits: dict[int, int] = {}
+        """The most digits behind the point that were read of a column so far."""
         self._under_way: list[tuple[Handle, Request]] = []
         self._wanted: Request | None = None
         self._next: Request | None = None
 
     def show(self, rows: Rows | None, names: Sequence[str], ready: PageTexts | None = None) -> None:
         """Forget everything read so far; `ready` was read from the new rows already."""
+        others = list(names) != self._names
         self._generation += 1
         self._rows, self._names, self._broken = rows, list(names), False
         self.cancel()
         self._wanted = self._next = None
         self._pages.clear()
+        kinds = [fraction_of(field.type) for field in rows.schema] if rows is not None else []
+        self._fractions = {c: kind for c, kind in enumerate(kinds) if kind is not Fraction.NONE}
+        if others:
+            self.fraction_digits = {}
         self._cells = 0
         self._keep(ready or {})
 
@@ -152,6 +160,9 @@ class Pages(QObject):
             return self._pages[row // PAGE_ROWS][column][row % PAGE_ROWS]
         except IndexError:
             raise KeyError(row) from None
+
+    def fraction(self, column: int) -> Fraction:
+        return self._fractions.get(column, Fraction.NONE)
 
     def column(self, page: int, column: int) -> Texts | None:
         """The texts of one page of a column, for drawing many cells; None while not read."""
@@ -225,6 +236,9 @@ class Pages(QObject):
             held = self._pages.setdefault(page, {})
             self._cells += sum(len(texts) - len(held.get(c, ())) for c, texts in columns.items())
             held.update(columns)
+            for column in self._fractions.keys() & columns.keys():
+                most = max(self.fraction_digits.get(column, 0), most_fraction_digits(columns[column]))
+                self.fraction_digits[column] = most
             self._pages.move_to_end(page)
         while self._cells > MOST_CELLS and len(self._pages) > len(pages) + 2:
             _, dropped = self._pages.popitem(last=False)

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 
 from lamella.ui import theme
 from lamella.ui.grid.model import PAGE_ROWS
+from lamella.ui.grid.texts import Fraction, filled, fraction_digits
 
 if TYPE_CHECKING:
     from lamella.ui.grid.view import GridView
@@ -19,6 +20,7 @@ NULL = "NULL"
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 MOST_ELIDED = 4096
+ANY_WIDTH = 100_000
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Strip:
     x: int
     width: int
     flags: int
+    fraction: Fraction = Fraction.NONE
+    digits: int = 0
 
 
 @dataclass
@@ -81,6 +85,7 @@ class CellPainter:
     def __init__(self, grid: GridView) -> None:
         self._grid = grid
         self._elided: dict[tuple[str, int], str] = {}
+        self._lined_up: dict[tuple[str, int, int], tuple[str, int]] = {}
         self.restyle()
 
     def restyle(self) -> None:
@@ -88,7 +93,9 @@ class CellPainter:
         self.metrics = QFontMetrics(self.inks.font)
         self._widest = max(self.metrics.maxWidth(), 1)
         self._usual = max(self.metrics.horizontalAdvance("0"), 1)
+        self._point = self.metrics.horizontalAdvance(".")
         self._elided.clear()
+        self._lined_up.clear()
 
     def paint(self, painter: QPainter, area: QRect) -> None:
         painter.fillRect(area, self.inks.surface)
@@ -110,10 +117,12 @@ class CellPainter:
 
     def _strips(self, area: QRect) -> list[Strip]:
         header, right = self._grid.horizontalHeader(), self._grid.grid_model.right
+        pages = self._grid.grid_model.pages
         found = []
         for column in self._grid.columns_between(area.left(), area.right()):
             x, width = header.sectionViewportPosition(column), header.sectionSize(column)
-            found.append(Strip(column, x, width, RIGHT if right[column] else LEFT))
+            fraction, digits = pages.fraction(column), pages.fraction_digits.get(column, 0)
+            found.append(Strip(column, x, width, RIGHT if right[column] else LEFT, fraction, digits))
         return found
 
     def _paint_strip(
@@ -139,10 +148,42 @@ class CellPainter:
             elif (text := texts[at]) is None:
                 nulls.append((QRect(x, y, width, height), flags))
             elif text:
+                room = width
+                if strip.digits:
+                    text, room = self.lined_up(text, strip.fraction, strip.digits, width)
                 if len(text) > always_fits:
-                    text = self._fitted(text, width)
-                painter.drawText(x, y, width, height, flags, text)
+                    text = self._fitted(text, room)
+                painter.drawText(x, y, room, height, flags, text)
             y += height
+
+    def lined_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
+        """The text, and the width it is drawn in, so that points stand below each other. A number that would
+        be cut then ends at the right edge."""
+        key = (text, digits, width)
+        found = self._lined_up.get(key)
+        if found is None:
+            if len(self._lined_up) > MOST_ELIDED:
+                self._lined_up.clear()
+            found = self._lined_up[key] = self._line_up(text, fraction, digits, width)
+        return found
+
+    def _line_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
+        if fraction is Fraction.FILLED:
+            return filled(text, digits), width
+        missing = digits - fraction_digits(text)
+        if not missing or "e" in text or not text[-1].isdigit():
+            return text, width
+        room = width - self._usual * missing - (0 if "." in text else self._point)
+        return text, room if self.metrics.horizontalAdvance(text) <= room else width
+
+    def wanted_width(self, column: int, text: str) -> int:
+        """What a cell needs to be drawn whole and in line with its neighbours."""
+        pages = self._grid.grid_model.pages
+        digits = pages.fraction_digits.get(column, 0)
+        text, room = (
+            self.lined_up(text, pages.fraction(column), digits, ANY_WIDTH) if text else (text, ANY_WIDTH)
+        )
+        return self.metrics.horizontalAdvance(text) + ANY_WIDTH - room
 
     def _fitted(self, text: str, width: int) -> str:
         key = (text, width)

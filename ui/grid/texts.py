@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from lamella.core.filters.kinds import Kind, kind_of, value_type
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
 FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
+FRACTION_DIGITS = re.compile(r"\.(\d+)")
+TIME_FRACTION = re.compile(r"(.*\d\d:\d\d:\d\d)(?:\.(\d+))?(.*)$")
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
 ROUNDED = "≈"
 EXACT_DIGITS = 15  # of a decimal number that a float always keeps; more are mostly binary rounding
@@ -40,6 +43,39 @@ def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
 def is_whole(text: str) -> bool:
     """Whether a text of the screen is surely the value in full."""
     return not STANDS_FOR.intersection(text)
+
+
+class Fraction(Enum):
+    """How the digits behind the point of a column's texts stand in line."""
+
+    NONE = "none"
+    AT_POINT = "at the point"  # floats: those with fewer digits end further left
+    FILLED = "filled"  # times: zeros up to the most digits there are
+
+
+def fraction_of(type_: pa.DataType) -> Fraction:
+    kind = kind_of(type_)
+    if kind is Kind.FLOAT:
+        return Fraction.AT_POINT
+    return Fraction.FILLED if kind in (Kind.TIMESTAMP, Kind.TIME) else Fraction.NONE
+
+
+def fraction_digits(text: str) -> int:
+    """How many digits stand behind the point; none for a number with an exponent."""
+    found = FRACTION_DIGITS.search(text)
+    return len(found[1]) if found and "e" not in text else 0
+
+
+def most_fraction_digits(texts: Texts) -> int:
+    return max((fraction_digits(text) for text in texts if text and "." in text), default=0)
+
+
+def filled(text: str, digits: int) -> str:
+    """A time with this many digits behind its seconds."""
+    found = TIME_FRACTION.match(text)
+    if not digits or found is None:
+        return text
+    return f"{found[1]}.{found[2] or '':0<{digits}}{found[3]}"
 
 
 def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = None) -> Texts:

@@ -339,14 +339,13 @@ class GridView(WindowScrolling):
     def sizeHintForColumn(self, column: int) -> int:
         """Qt asks for it when an edge of the header is double-clicked."""
         assert self._painter is not None
-        metrics, widest = self._painter.metrics, 0
+        pages, widest = self.grid_model.pages, 0
         for row in self.visible_rows():
             try:
-                widest = max(
-                    widest, metrics.horizontalAdvance(self.grid_model.pages.text(row, column) or NULL)
-                )
+                text = pages.text(row, column)
             except KeyError:
                 continue
+            widest = max(widest, self._painter.wanted_width(column, NULL if text is None else text))
         widest = min(widest + 2 * PADDING + theme.XS, WIDEST_FIT)
         return max(widest, self.column_header.wanted_width(column))
 

@@ -38,3 +38,14 @@ def _values(column: int, rows: range) -> pa.Array:
     if column % 5 == 1:
         return pa.array([(None, "", f"text {r}")[r % 3] for r in rows], pa.string())
     return pa.array([r * 10 + column for r in rows], pa.int64())
+
+
+class TableRows:
+    """The rows of a table in memory."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table, self.num_rows, self.schema = table, table.num_rows, table.schema
+
+    def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
+        rows = self.table.slice(offset, count)
+        return rows if columns is None else rows.select(columns)

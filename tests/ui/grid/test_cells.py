@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.ui.grid.texts import LONGEST, ROUNDED, screen_texts, whole_texts
+from lamella.ui.grid.texts import LONGEST, ROUNDED, filled, fraction_digits, screen_texts, whole_texts
 
 STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
 
@@ -112,3 +112,26 @@ def test_long_binary_is_cut_on_screen_and_whole_when_copied() -> None:
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False)))
 def test_a_float_reads_back_as_the_same_number(numbers) -> None:
     assert [float(text) for text in whole_texts(pa.array(numbers, pa.float64()))] == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "digits", "expected"),
+    [
+        ("2020-01-01 00:00:07", 3, "2020-01-01 00:00:07.000"),
+        ("2020-01-01 00:00:07.5Z", 3, "2020-01-01 00:00:07.500Z"),
+        ("2020-01-01 00:00:07+01:00", 1, "2020-01-01 00:00:07.0+01:00"),
+        ("00:00:07.25", 2, "00:00:07.25"),
+        ("00:00:07", 0, "00:00:07"),
+        ("somewhen", 3, "somewhen"),
+    ],
+)
+def test_times_of_a_column_are_filled_with_zeros(text, digits, expected) -> None:
+    assert filled(text, digits) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "digits"),
+    [("1.25", 2), ("1", 0), ("≈10.35702", 5), ("1.5e-09", 0), ("NaN", 0), ("10:00:00.5Z", 1)],
+)
+def test_digits_behind_the_point_are_counted(text, digits) -> None:
+    assert fraction_digits(text) == digits
