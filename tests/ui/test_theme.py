@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox
 
 from lamella.ui import theme
 from lamella.ui.style.sheet import DARK, LIGHT
@@ -32,9 +32,33 @@ def test_text_is_legible_on_every_surface(palette) -> None:
         for ink in ("text", "muted"):
             assert contrast(getattr(palette, ink), getattr(palette, surface)) >= 4.5, (ink, surface)
     assert contrast(palette.on_accent, palette.accent) >= 4.5
-    assert contrast(palette.faint, palette.surface) >= 3
+    for surface in ("window", "surface"):
+        assert contrast(palette.faint, getattr(palette, surface)) >= 4.5, surface
     for kind in ("success", "warning", "danger"):
         assert contrast(getattr(palette, kind), getattr(palette, f"{kind}_soft")) >= 4.5, kind
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+def test_what_can_be_used_is_told_from_its_ground(palette) -> None:
+    for surface in ("window", "surface", "raised"):
+        for line in ("input_border", "accent"):
+            assert contrast(getattr(palette, line), getattr(palette, surface)) >= 3, (line, surface)
+    assert contrast(palette.accent, palette.accent_soft) >= 3
+    assert contrast(palette.faint, palette.surface) >= 3
+    assert contrast(palette.muted, palette.warning_soft) >= 4.5
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("widget", [QLineEdit, QComboBox, QSpinBox, QPlainTextEdit, QCheckBox])
+def test_inputs_are_drawn_with_their_border(look, qtbot, palette, widget) -> None:
+    look.set_mode("dark" if palette.dark else "light")
+    shown = widget()
+    qtbot.addWidget(shown)
+    shown.resize(200, 30)
+    shown.show()
+    middle = shown.grab().toImage()
+    colors = {middle.pixelColor(x, middle.height() // 2).name() for x in range(middle.width())}
+    assert palette.input_border in colors
 
 
 def test_both_palettes_draw_the_same_number_of_lines() -> None:

@@ -138,6 +138,9 @@ class ConditionRow(QWidget):
         button.setChecked(self.condition.ignore_case)
         button.setToolTip("Capital and small letters are the same")
         button.setAccessibleName("Ignore case")
+        policy = button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # fields of all rows stand below each other
+        button.setSizePolicy(policy)
         button.toggled.connect(self._set_case)
         return button
 

@@ -55,6 +55,7 @@ class Inks:
     danger: QColor
     danger_soft: QColor
     out_of_place: QColor
+    null_on_color: QColor
     font: QFont = field(default_factory=QFont)
     null_font: QFont = field(default_factory=QFont)
 
@@ -71,6 +72,7 @@ class Inks:
             "danger",
             "danger_soft",
             "warning_soft",
+            "muted",
         )
         inks = Inks(*(look.color(name) for name in names))
         inks.font = look.tabular_font()
@@ -108,11 +110,12 @@ class CellPainter:
         self._paint_lines(painter, area, rows, strips, top)
         painter.setFont(self.inks.font)
         painter.setPen(self.inks.text)
-        nulls: list[tuple[QRect, int]] = []
+        nulls: list[tuple[QRect, int, bool]] = []
         for strip in strips:
             self._paint_strip(painter, strip, rows, top, height, nulls)
         self._paint_nulls(painter, nulls)
         self._paint_marks(painter)
+        self._paint_outlines(painter, rows)
         self._paint_current(painter)
 
     def _strips(self, area: QRect) -> list[Strip]:
@@ -132,12 +135,12 @@ class CellPainter:
         rows: range,
         top: int,
         height: int,
-        nulls: list[tuple[QRect, int]],
+        nulls: list[tuple[QRect, int, bool]],
     ) -> None:
         pages, width = self._grid.grid_model.pages, strip.width - 2 * PADDING
         x, y, flags = strip.x + PADDING, top, strip.flags
         always_fits = width // self._widest
-        page_number, texts = -1, None
+        page_number, texts, place = -1, None, self._grid.place(strip.column)
         for row in rows:
             if row // PAGE_ROWS != page_number:
                 page_number = row // PAGE_ROWS
@@ -146,7 +149,7 @@ class CellPainter:
             if texts is None or at >= len(texts):
                 self._paint_waiting(painter, QRect(x, y, width, height), flags, row)
             elif (text := texts[at]) is None:
-                nulls.append((QRect(x, y, width, height), flags))
+                nulls.append((QRect(x, y, width, height), flags, self._is_coloured(row, place)))
             elif text:
                 room = width
                 if strip.digits:
@@ -205,12 +208,18 @@ class CellPainter:
             bar.moveRight(cell.right())
         painter.fillRect(bar, self.inks.waiting)
 
-    def _paint_nulls(self, painter: QPainter, cells: list[tuple[QRect, int]]) -> None:
-        if cells:
-            painter.setFont(self.inks.null_font)
-            painter.setPen(self.inks.null)
-            for cell, flags in cells:
-                painter.drawText(cell, flags, NULL)
+    def _is_coloured(self, row: int, place: int) -> bool:
+        """Whether a cell stands on the colour of the selection or of a mark, where a faint text is lost."""
+        selection = self._grid.selection
+        return row in self._grid.row_marks or (selection.num_cells > 1 and (row, place) in selection)
+
+    def _paint_nulls(self, painter: QPainter, cells: list[tuple[QRect, int, bool]]) -> None:
+        painter.setFont(self.inks.null_font)
+        for on_color, ink in ((False, self.inks.null), (True, self.inks.null_on_color)):
+            painter.setPen(ink)
+            for cell, flags, coloured in cells:
+                if coloured is on_color:
+                    painter.drawText(cell, flags, NULL)
 
     def _paint_lines(
         self, painter: QPainter, area: QRect, rows: range, strips: list[Strip], top: int
@@ -234,6 +243,22 @@ class CellPainter:
         if selection.num_cells > 1:
             for block in selection.blocks:
                 painter.fillRect(self._grid.block_rect(block, rows), self.inks.selected)
+
+    def _paint_outlines(self, painter: QPainter, rows: range) -> None:
+        """Around the blocks: their fill alone is too near to the ground for many eyes."""
+        selection = self._grid.selection
+        if selection.num_cells < 2:
+            return
+        painter.setPen(self.inks.accent if self._grid.hasFocus() else self.inks.null)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        for block in selection.blocks:
+            if block.top <= rows[-1] and block.bottom >= rows[0]:
+                rect = self._grid.block_rect(block, rows).adjusted(-1, -1, -1, -1)
+                if block.top < rows[0]:
+                    rect.setTop(rect.top() - self._grid.row_height)
+                if block.bottom > rows[-1]:
+                    rect.setBottom(rect.bottom() + self._grid.row_height)
+                painter.drawRect(rect)
 
     def _paint_current(self, painter: QPainter) -> None:
         rect = self._grid.cell_rect(self._grid.selection.current)

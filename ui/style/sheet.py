@@ -10,7 +10,8 @@ from string import Template
 class Palette:
     """Colours by what they are for, as `#rrggbb`.
 
-    `text` and `muted` meet WCAG AA on every surface; `faint` is for marks that repeat what is said elsewhere.
+    `text` and `muted` meet WCAG AA on every surface, `faint` on `window` and `surface`; `input_border` tells
+    what can be typed into (3 : 1), while lines that only part things may be fainter.
     `plot` can be told apart with any of the common colour deficiencies, in this order. `ahead` and `behind`
     are the grounds of a ratio in three strengths, with the text on them.
     """
@@ -22,6 +23,7 @@ class Palette:
     sunken: str
     border: str
     border_strong: str
+    input_border: str
     grid_line: str
     text: str
     muted: str
@@ -53,17 +55,18 @@ LIGHT = Palette(
     sunken="#eff0f3",
     border="#e3e4e9",
     border_strong="#c9ccd5",
+    input_border="#878c9b",
     grid_line="#ededf1",
     text="#1b1d23",
     muted="#5b606d",
-    faint="#7d8290",
+    faint="#6a6f7d",
     hover="#ecedf1",
     pressed="#e1e3e9",
     accent="#4a56d0",
     accent_hover="#3d48bb",
     on_accent="#ffffff",
     accent_soft="#e7e9fb",
-    success="#18794e",
+    success="#17754b",
     success_soft="#e3f4eb",
     warning="#8f5600",
     warning_soft="#fdf1dc",
@@ -84,10 +87,11 @@ DARK = Palette(
     sunken="#121316",
     border="#2b2d35",
     border_strong="#454853",
-    grid_line="#272931",
+    input_border="#737886",
+    grid_line="#25272e",
     text="#e8e9ed",
     muted="#a6aab6",
-    faint="#838896",
+    faint="#9095a3",
     hover="#282a31",
     pressed="#31343c",
     accent="#8f98fa",
@@ -194,11 +198,11 @@ QToolButton[variant="fold"]:hover, QToolButton[variant="fold"]:checked {
 }
 
 QLineEdit, QPlainTextEdit, QTextEdit, QAbstractSpinBox, QComboBox {
-    background: $surface; border: 1px solid $border_strong; border-radius: 6px;
+    background: $surface; border: 1px solid $input_border; border-radius: 6px;
     padding: 4px 8px; min-height: 18px;
     selection-background-color: $accent; selection-color: $on_accent;
 }
-QLineEdit:hover, QAbstractSpinBox:hover, QComboBox:hover { border-color: $faint; }
+QLineEdit:hover, QAbstractSpinBox:hover, QComboBox:hover { border-color: $muted; }
 QLineEdit:focus, QPlainTextEdit:focus, QTextEdit:focus, QAbstractSpinBox:focus, QComboBox:focus,
 QComboBox:on { border-color: $accent; }
 QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled { background: $window; color: $faint; }
@@ -225,12 +229,13 @@ QAbstractSpinBox::down-arrow { image: url($chevron_down_muted); width: 12px; hei
 
 QCheckBox, QRadioButton { spacing: 8px; background: transparent; }
 QCheckBox::indicator, QRadioButton::indicator, QTreeView::indicator, QListView::indicator {
-    width: 14px; height: 14px; border: 1px solid $border_strong; background: $surface;
+    width: 14px; height: 14px; border: 1px solid $input_border; background: $surface;
 }
 QCheckBox::indicator, QTreeView::indicator, QListView::indicator { border-radius: 4px; }
 QRadioButton::indicator { border-radius: 8px; }
 QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $accent; }
 QCheckBox:focus, QRadioButton:focus { color: $accent; }
+QCheckBox:focus::indicator, QRadioButton:focus::indicator { border-color: $accent; }
 QCheckBox::indicator:checked, QTreeView::indicator:checked, QListView::indicator:checked {
     background: $accent; border-color: $accent; image: url($check_on_accent);
 }
@@ -286,6 +291,8 @@ QTabBar QToolButton::left-arrow:disabled { image: url($chevron_left_border_stron
 QTabBar QToolButton::right-arrow:disabled { image: url($chevron_right_border_strong); }
 
 QTreeView, QListView, QTableView, QAbstractScrollArea { background: $surface; border: none; }
+QPlainTextEdit, QTextEdit { border: 1px solid $input_border; }
+QPlainTextEdit:focus, QTextEdit:focus { border-color: $accent; }
 QTreeView, QListView { selection-background-color: $accent_soft; selection-color: $text; }
 QTreeView { show-decoration-selected: 0; }
 QTreeView::item, QListView::item { padding: 4px 6px; border-radius: 4px; }

@@ -4,9 +4,12 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from lamella.ui import theme
 from lamella.ui.grid.pane import RowScrollBar
 from lamella.ui.grid.selection import CellRange
+from lamella.ui.style.sheet import DARK, LIGHT
 from tests.ui.grid.fake_rows import FakeRows
+from tests.ui.test_theme import contrast
 
 BILLIONS = 1_100_000_000
 
@@ -245,3 +248,19 @@ def test_a_screen_reader_hears_the_current_cell(grid, settle) -> None:
     assert grid.currentIndex().row() == 0 and grid.currentIndex().data() == "NULL"
     grid.go_to(2, 0)
     assert grid.currentIndex().data() == "20"
+
+
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_a_selection_has_an_outline_that_stands_out(grid, settle, mode) -> None:
+    look = theme.current()
+    look.set_mode(mode)
+    grid.show_rows(FakeRows(100))
+    settle(grid)
+    grid.setFocus()
+    grid.selection.select_block(CellRange(2, 1, 5, 3), (2, 1))
+    image = grid.viewport().grab().toImage()
+    rect = grid.block_rect(CellRange(2, 1, 5, 3), grid.visible_rows())
+    right = {image.pixelColor(rect.right(), y).name() for y in range(rect.top() + 30, rect.bottom())}
+    look.set_mode("system")
+    assert len(right) == 1
+    assert contrast(right.pop(), (DARK if mode == "dark" else LIGHT).surface) >= 3
