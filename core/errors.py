@@ -28,17 +28,35 @@ class LamellaError(Exception):
                 told += ("\n" if told.endswith(CARET) else " ") + _sentence(_capitalised(part))
         super().__init__(told)
 
+    @property
+    def headline(self) -> str:
+        """What happened, as a title of its own."""
+        return self.what
+
 
 class Cancelled(Exception):
     """Raised inside a job that was told to stop; nothing it began is left behind."""
+
+
+PREDICATES = {
+    "can't", "cannot", "changed", "could", "does", "has", "holds", "is", "leads", "matches", "may", "names", "opens",
+}  # fmt: skip
+"""How a problem begins that is said of the file, so that its name is the subject."""
 
 
 class FileProblem(LamellaError):
     """A file or folder that cannot be read or written as asked."""
 
     def __init__(self, path: Path | str, what: str, why: str = "", fix: str = "") -> None:
-        self.path = Path(path)
+        self.path, self.problem = Path(path), what
         super().__init__(f"{path}: {what}", why, fix)
+
+    @property
+    def headline(self) -> str:
+        """`Budget.xlsx is an Excel workbook`: the name without its folders, which `path` has."""
+        name = self.path.name or str(self.path)
+        says_of_file = self.problem.partition(" ")[0] in PREDICATES
+        return f"{name}{' ' if says_of_file else ': '}{self.problem}"
 
 
 class DamagedFile(FileProblem):

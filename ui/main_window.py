@@ -20,7 +20,7 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.actions import ACTIONS, MENUS
-from lamella.ui.dialogs.error_dialog import ErrorDialog, sentences
+from lamella.ui.dialogs.error_dialog import ErrorDialog, message
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
 from lamella.ui.widgets.empty_state import EmptyState
@@ -205,7 +205,7 @@ class MainWindow(QMainWindow):
         if not shown:
             self.show_error(error)
         for tab in shown:
-            tab.messages.say(" ".join(sentences(error)).strip(), kind="message-danger")
+            tab.messages.say(message(error), kind="message-danger")
 
     def _write_stopped(self, table: Table) -> None:
         for tab in self.tabs.dataset_tabs:

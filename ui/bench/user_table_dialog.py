@@ -34,7 +34,7 @@ from lamella.core.filters import Filter, from_json, sentence
 from lamella.ui import theme
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.estimate_note import EstimateNote
-from lamella.ui.dialogs.error_dialog import sentences
+from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.tasks import Handle, Tasks
 
 FIRST_CHOICE = ("lamella", "sqlite", "duckdb", "polars", "pyarrow")
@@ -177,7 +177,7 @@ class UserTableDialog(QDialog):
     def _fail(self, error: Exception) -> None:
         self._reading = None
         self.summary.setText("This cannot be measured")
-        self.rule.tell(" ".join(sentences(error)).strip())
+        self.rule.tell(message(error))
         self._tell()
 
     def _tell(self) -> None:

@@ -10,13 +10,14 @@ from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
     QLabel,
+    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
-from lamella.core.errors import LamellaError, visible
+from lamella.core.errors import FileProblem, LamellaError, visible
 from lamella.ui import theme
 
 BUG_WHAT = "Something unexpected went wrong"
@@ -39,6 +40,8 @@ class ErrorDialog(QDialog):
         for text, look in ((what, "title"), (why, ""), (fix, "muted")):
             if text:
                 texts.addWidget(self._label(text, look))
+        if isinstance(error, FileProblem):
+            texts.addWidget(self._path(str(error.path)))
         top = QHBoxLayout()
         top.setSpacing(theme.L)
         top.addWidget(self._icon, alignment=Qt.AlignmentFlag.AlignTop)
@@ -64,6 +67,14 @@ class ErrorDialog(QDialog):
         label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         theme.variant(label, look)
         return label
+
+    def _path(self, path: str) -> QLineEdit:
+        """Where the file is, to be copied: however long, it makes nothing wider."""
+        field = QLineEdit(visible(path), self)
+        field.setReadOnly(True)
+        field.setAccessibleName("File")
+        theme.variant(field, "flat")
+        return field
 
     def _buttons(self) -> QHBoxLayout:
         self._more = QPushButton("Details", self)
@@ -91,8 +102,13 @@ class ErrorDialog(QDialog):
 def sentences(error: Exception) -> tuple[str, str, str]:
     """What happened, why, what to do."""
     if isinstance(error, LamellaError):
-        return error.what, error.why, error.fix
+        return error.headline, error.why, error.fix
     return BUG_WHAT, f"{type(error).__name__}: {error}", BUG_FIX
+
+
+def message(error: Exception) -> str:
+    """All of it on one line."""
+    return str(LamellaError(*sentences(error)))
 
 
 def details(error: Exception) -> str:

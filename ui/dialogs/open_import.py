@@ -222,12 +222,12 @@ class ImportDialog(QDialog):
         """What can be mended here is offered here; the rest is the window's to show."""
         if isinstance(error, RaggedRow) and error.paddable:
             path = error.path
-            self.message.say(_short(error), ("Fill up short rows", lambda: self._pad(path)), kind=DANGER)
+            self.message.say(error.headline, ("Fill up short rows", lambda: self._pad(path)), kind=DANGER)
         elif isinstance(error, DamagedFile) and error.readable_anyway:
             path = error.path
-            self.message.say(_short(error), ("Import anyway", lambda: self._ignore(path)), kind=DANGER)
+            self.message.say(error.headline, ("Import anyway", lambda: self._ignore(path)), kind=DANGER)
         elif isinstance(error, FileProblem) and left_out:
-            self.message.say(f"{_short(error)}, so it is left out", kind=DANGER)
+            self.message.say(f"{error.headline}, so it is left out", kind=DANGER)
         else:
             self.failed.emit(error)
             if not self.sources.ready:
@@ -235,7 +235,7 @@ class ImportDialog(QDialog):
 
     def _offer_all(self, problems: Sequence[FileProblem], left_out: bool) -> None:
         short = [problem.path for problem in problems if isinstance(problem, RaggedRow) and problem.paddable]
-        listed = [_short(problem) for problem in problems[:MOST_LISTED]]
+        listed = [problem.headline for problem in problems[:MOST_LISTED]]
         more = [f"and {len(problems) - MOST_LISTED:,} more"] if len(problems) > MOST_LISTED else []
         if short or left_out:
             text = "\n".join([f"{len(problems):,} files are left out:", *listed, *more])
@@ -274,10 +274,6 @@ class ImportDialog(QDialog):
 
 def _import_all(sources: Sequence[Source], store: Store, job: Job) -> list[Table]:
     return [import_dataset(source.dataset, store, source.table, job) for source in sources]
-
-
-def _short(problem: FileProblem) -> str:
-    return problem.what.replace(str(problem.path), problem.path.name)
 
 
 def _what(paths: Sequence[Path]) -> str:

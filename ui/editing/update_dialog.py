@@ -19,14 +19,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter, sentence
 from lamella.core.jobs import Job, Progress
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.dialogs.error_dialog import sentences
+from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.preview_table import PreviewTable
 from lamella.ui.editing.update_plan import ID, Preview, SelectedRows, UpdatePlan, preview
 from lamella.ui.editing.value_edit import ValueEdit
@@ -228,7 +227,7 @@ class UpdateDialog(QDialog):
     def _fail(self, error: Exception) -> None:
         self._reading = self._writing = None
         self._lock(False)
-        self._say(str(LamellaError(*sentences(error))), "danger")
+        self._say(message(error), "danger")
 
     def _stopped(self) -> None:
         self._writing = None

@@ -14,7 +14,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.dialogs.error_dialog import sentences
+from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.cell_editor import CellEditor
 from lamella.ui.grid import view as keys
 from lamella.ui.grid.model import Rows
@@ -94,7 +94,7 @@ class Edits(QObject):
             self._tab.loader.keep(self._tab.shown, commit.version, [(edit.cell.row, edit.cell.name)])
 
     def _failed(self, edit: Edit, error: Exception) -> None:
-        edit.error = " ".join(sentences(error)).strip()
+        edit.error = message(error)
         self._show()
         choice = ("Edit again", lambda: self.again.emit(edit))
         self._tab.messages.say(edit.error, choice, kind="message-danger")

@@ -23,7 +23,7 @@ from lamella.core.query.steps import Group, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
-from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog
+from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.grid.model import PAGE_ROWS, NoRows
 from lamella.ui.grid.pane import GridPane
@@ -93,7 +93,7 @@ def can_be_filled_up(error: Exception) -> bool:
 
 def sentence(error: Exception) -> str:
     if isinstance(error, LamellaError):
-        return str(error)
+        return message(error)
     return f"{BUG_WHAT}: {type(error).__name__}: {error}. Your data is as it was before."
 
 

@@ -255,7 +255,7 @@ def ask_open_anyway(error: LamellaError, key: Key, library: Library, window: QWi
 
 
 def _ask(error: LamellaError, label: str, then: Callable[[], object], window: QWidget) -> QMessageBox:
-    box = QMessageBox(QMessageBox.Icon.Warning, "Lamella", error.what, parent=window)
+    box = QMessageBox(QMessageBox.Icon.Warning, "Lamella", error.headline, parent=window)
     box.setInformativeText(f"{error.why}. {error.fix}.")
     otherwise = box.addButton(label, QMessageBox.ButtonRole.AcceptRole)
     box.addButton(QMessageBox.StandardButton.Cancel)

@@ -121,7 +121,7 @@ def test_a_bad_file_among_good_ones_is_left_out(
 ) -> None:
     (tmp_path / "notes").write_bytes(b"%PDF-1.7\n\xff")
     dialog = ready(qtbot, show(tmp_path / "notes", trips))
-    assert dialog.message.label.text() == "notes: is a PDF document, so it is left out"
+    assert dialog.message.label.text() == "notes is a PDF document, so it is left out"
     with qtbot.waitSignal(dialog.imported):
         dialog.import_button.click()
     assert stores[0].tables == ["trips"]
@@ -180,12 +180,12 @@ def test_every_file_that_is_left_out_is_listed_with_its_reason(
     assert dialog.title.text() == "Import trips.parquet"
     assert dialog.message.label.text().splitlines() == [
         "2 files are left out:",
-        "notes: is a PDF document",
+        "notes is a PDF document",
         "short.csv: line 3 has 1 field, but 2 are expected",
     ]
     dialog.message.buttons[0].click()
     qtbot.waitUntil(lambda: dialog.title.text() == "Import 2 files")
-    assert dialog.message.label.text() == "notes: is a PDF document, so it is left out"
+    assert dialog.message.label.text() == "notes is a PDF document, so it is left out"
     with qtbot.waitSignal(dialog.imported):
         ready(qtbot, dialog).import_button.click()
     assert sorted(stores[0].tables) == ["short", "trips"]
@@ -198,5 +198,5 @@ def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) ->
     failures: list[Exception] = []
     dialog.failed.connect(failures.append)
     qtbot.waitUntil(lambda: not dialog.isVisible())
-    told = "None of the 2 files can be imported. one: is a PDF document; two: is a PDF document."
+    told = "None of the 2 files can be imported. one is a PDF document; two is a PDF document."
     assert [str(failure) for failure in failures] == [f"{told} Choose other files."]

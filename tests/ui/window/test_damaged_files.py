@@ -76,7 +76,7 @@ def test_what_was_shown_of_a_damaged_file_is_withdrawn(
     qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == 0, timeout=15_000)
     qtbot.waitUntil(lambda: OPEN_ANYWAY in labels(tab), timeout=15_000)
     assert tab.status == ""
-    assert "damaged.parquet: is damaged" in tab.messages.label.text()
+    assert "damaged.parquet is damaged" in tab.messages.label.text()
     tab.messages.buttons[labels(tab).index(OPEN_ANYWAY)].click()
     assert settled().shown.view.num_rows > ROWS - 10
     assert not tab.messages.isVisible()

@@ -286,6 +286,6 @@ def test_names_and_messages_show_marks_that_turn_text_round(window, settled, qtb
     dialog = ErrorDialog(FileProblem(file, "could not be <b>read</b>"), window)
     qtbot.addWidget(dialog)
     labels = [label for label in dialog.findChildren(QLabel) if label.text()]
-    assert any("a\\u202egnp.csv: could not be <b>read</b>" in label.text() for label in labels)
+    assert any("a\\u202egnp.csv could not be <b>read</b>" in label.text() for label in labels)
     assert all(label.textFormat() is Qt.TextFormat.PlainText for label in labels)
     assert "\u202e" not in dialog.details

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QLabel, QLineEdit
+
+from lamella.core.errors import BadData, FileProblem
+from lamella.ui.dialogs.error_dialog import ErrorDialog, message
+
+DEEP = "/a/" + "very_long_folder_name/" * 20 + "Budget.xlsx"
+
+
+@pytest.fixture
+def dialog(qtbot):
+    problem = FileProblem(DEEP, "is an Excel workbook", "It cannot be opened yet", "Choose another")
+    made = ErrorDialog(problem)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+def test_the_headline_is_about_the_file_not_about_its_folders(dialog) -> None:
+    title = next(label for label in dialog.findChildren(QLabel) if label.property("variant") == "title")
+    assert title.text() == "Budget.xlsx is an Excel workbook"
+    assert dialog.findChild(QLineEdit).text() == DEEP
+    assert DEEP in dialog.details
+    assert dialog.width() <= 640
+
+
+@pytest.mark.parametrize(
+    ("problem", "headline"),
+    [
+        ("is empty", "trips.csv is empty"),
+        ("holds no columns", "trips.csv holds no columns"),
+        ("line 7 is not a JSON object", "trips.csv: line 7 is not a JSON object"),
+        ("the picture cannot be written", "trips.csv: the picture cannot be written"),
+    ],
+)
+def test_a_headline_reads_as_a_sentence(problem, headline) -> None:
+    error = FileProblem("/data/trips.csv", problem, "it is so", "Do something")
+    assert error.headline == headline
+    assert message(error) == f"{headline}. It is so. Do something."
+    assert str(error).startswith("/data/trips.csv: ")
+
+
+def test_the_headline_of_another_error_is_what_happened() -> None:
+    assert BadData("flights: no such row", "it was deleted").headline == "flights: no such row"
