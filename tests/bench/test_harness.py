@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lamella.core.bench.engine.child import own_environment
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.table_cycle import TableCycle
 from lamella.core.bench.workloads.table_rows import expected
@@ -50,3 +53,44 @@ def test_little_is_under_fifty_microseconds_or_two_percent(
     measured: float, bare: float, little: bool
 ) -> None:
     assert Added("get", "noop", measured, bare).is_little is little
+
+
+BLOCK_BYTES = 100_000_000
+TICK_SECONDS = 0.01
+"""In which Linux counts the processor time of other processes."""
+
+WITH_A_POOL = f"""
+import time
+from multiprocessing import get_context
+from lamella.core.bench.engine.measure import measure
+
+def hold():
+    return len(b"x" * {BLOCK_BYTES})
+
+def compute():
+    end = time.process_time() + 0.2
+    while time.process_time() < end:
+        sum(range(1_000))
+
+if __name__ == "__main__":
+    with get_context("spawn").Pool(1) as pool:
+        pool.apply(hold)
+        _, idle = measure(lambda: None)
+        _, held = measure(lambda: pool.apply(hold))
+        _, busy = measure(lambda: pool.apply(compute))
+        pool.close()
+        pool.join()
+    print(held.peak_rss_bytes - idle.peak_rss_bytes, busy.cpu_seconds)
+"""
+
+
+def test_memory_and_processor_time_of_worker_processes_count(tmp_path: Path) -> None:
+    script = tmp_path / "with_a_pool.py"
+    script.write_text(WITH_A_POOL, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(script)], env=own_environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    held_bytes, cpu_seconds = map(float, done.stdout.split())
+    assert held_bytes > 0.9 * BLOCK_BYTES
+    assert cpu_seconds >= 0.2 - 2 * TICK_SECONDS

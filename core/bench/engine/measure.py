@@ -8,10 +8,12 @@ otherwise by one that is not timed.
 from __future__ import annotations
 
 import gc
+import os
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -23,7 +25,6 @@ from lamella.core.bench.systems.base import System
 from lamella.core.bench.workloads.model import Workload
 
 T = TypeVar("T")
-_PROC = Path("/proc/self")
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,15 @@ def measure(work: Callable[[], T]) -> tuple[T, Cost]:
 
     The collector stays on, as in anybody's program, but starts clean and passes over what was there
     before: no operation pays for the garbage or the input of another. Peak memory is of this
-    operation where the system can forget the last peak (Linux), else of the process so far. Who has
-    frozen the collector's objects before has to unfreeze them.
+    operation where the system can forget the last peak (Linux), else of the process so far. A system's
+    worker processes (those of `multiprocessing`) count: their peaks are added up. Who has frozen the
+    collector's objects before has to unfreeze them.
     """
     frozen_before = gc.get_freeze_count() > 0
     gc.collect()
     gc.freeze()
     _forget_peak()
+    _of_workers(_forget_peak)
     cpu_before, before = _cpu_seconds(), time.perf_counter()
     answer = work()
     seconds = time.perf_counter() - before
@@ -93,27 +96,46 @@ def measure_each(
     return answers, Cost(fmean(latencies), cpu_seconds, whole.peak_rss_bytes, tuple(latencies))
 
 
+def _of_workers(figure: Callable[[int], float]) -> float:
+    """The sum over the processes that this one has started by `multiprocessing` and that run still. Where no
+    system uses that, it is not even imported."""
+    known, total = sys.modules.get("multiprocessing.process"), 0.0
+    for child in known.active_children() if known else ():
+        with suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):  # it has ended since
+            total += figure(child.pid)
+    return total
+
+
 def _cpu_seconds() -> float:
-    """Of this process and of children it waited for."""
+    """Of this process, of children it waited for, and of its workers."""
     times = psutil.Process().cpu_times()
-    return time.process_time() + times.children_user + times.children_system
+    return time.process_time() + times.children_user + times.children_system + _of_workers(_cpu_of)
 
 
-def _forget_peak() -> None:
+def _cpu_of(pid: int) -> float:
+    return float(sum(psutil.Process(pid).cpu_times()[:4]))
+
+
+def _forget_peak(process: int | str = "self") -> float:
     if sys.platform == "linux":
-        _PROC.joinpath("clear_refs").write_text("5")
+        Path(f"/proc/{process}/clear_refs").write_text("5")
+    return 0.0
 
 
 def _peak_rss() -> int:
-    if sys.platform == "linux":
-        status = _PROC.joinpath("status").read_text()
-        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
-    memory = psutil.Process().memory_info()
-    if sys.platform == "win32":
-        return int(memory.peak_wset)
+    if sys.platform in ("linux", "win32"):
+        return _peak_of(os.getpid()) + round(_of_workers(_peak_of))
     import resource
 
-    return int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS
+    own = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS
+    return own + round(_of_workers(lambda pid: psutil.Process(pid).memory_info().rss))
+
+
+def _peak_of(pid: int) -> int:
+    if sys.platform == "win32":
+        return int(psutil.Process(pid).memory_info().peak_wset)
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024
 
 
 B = TypeVar("B", bound=System)
