@@ -153,6 +153,18 @@ ENTRIES = {
             _APSW,
             {"taxi": "sqlite_parquet:TaxiOneTable"},
         ),
+        Entry(
+            "sqlite-parquet-dask",
+            "SQLite over Parquet, Dask",
+            (*_APSW, ("distributed", "distributed")),
+            {"taxi": "sqlite_parquet_dask:TaxiOnDask"},
+            absent={
+                "table": "Its workers share out many files, and this table is one; SQLite over Parquet, "
+                "which they run, takes part",
+                "bridge": "Joins and lookups of single rows cannot be added up from the answers of workers; "
+                "SQLite over Parquet, which they run, takes part",
+            },
+        ),
         Entry("sqlite-fts5", "SQLite FTS5", classes={"entity-text": "sqlite_entities:FTS5Text"}),
         Entry("tantivy", "tantivy", classes={"entity-text": "tantivy:TantivyText"}),
         Entry(

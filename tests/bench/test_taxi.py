@@ -43,8 +43,9 @@ from lamella.core.bench.workloads.taxi import (
 )
 
 ROWS = 2_500
-IN_CHILD_PROCESSES_ONLY = ("parquetdb",)
-"""Their import changes logging and working folder of a process."""
+IN_CHILD_PROCESSES_ONLY = ("parquetdb", "sqlite-parquet-dask")
+"""The import of one changes logging and working folder of a process; the workers of the other stay until the
+process ends."""
 
 Imported = tuple[TaxiSystem, list[Sample]]
 
@@ -204,6 +205,18 @@ def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path:
     told = {(record.system, record.operation) for record in records}
     assert told == {(name, operation.id) for name in names for operation in TAXI.operations}
     assert list(tmp_path.iterdir()) == []
+
+
+def test_answers_of_dasks_workers_are_added_up() -> None:
+    pytest.importorskip("distributed")
+    from lamella.core.bench.systems.sqlite_parquet_dask import merged
+
+    counted = merged("Q1", [[("green", 2), ("yellow", 5)], [("yellow", 4)], []])
+    assert sorted(counted) == [("green", 2), ("yellow", 9)]
+    assert merged("Q2", [[(1, 12.0, 3)], [(1, 8.0, 1)]]) == [(1, 5.0)]
+    parts = [[(1, "2010", 3.0, 4), (2, "2009", 1.0, 1)], [(1, "2010", 2.0, 5), (2, "2009", 1.0, 2)]]
+    assert merged("Q4", parts) == [(2, "2009", 1.0, 3), (1, "2010", 2.0, 5), (1, "2010", 3.0, 4)]
+    assert merged("Q3", [[], []]) == []
 
 
 def test_published_times_are_the_lowest_at_1_1_billion_rows() -> None:

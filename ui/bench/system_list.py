@@ -159,7 +159,7 @@ GROUPS = {
     "Stores": ("lamella", "parquetdb", "deltalake", "pytables", "h5py", "zodb"),
     "Databases": (
         *("sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core", "sqlalchemy-orm"),
-        *("sqlite-parquet", "sqlite-parquet-one-table", "sqlite-fts5"),
+        *("sqlite-parquet", "sqlite-parquet-one-table", "sqlite-parquet-dask", "sqlite-fts5"),
         *("duckdb", "duckdb-parquet", "mongodb"),
     ),
     "Data frames": ("pyarrow", "pyarrow-tuned", "polars", "pandas"),

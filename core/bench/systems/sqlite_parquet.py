@@ -151,6 +151,9 @@ _BLOCK_BYTES = 64 << 20
 
 _HELD = pa.schema([f.with_type(pa.int64()) if pa.types.is_timestamp(f.type) else f for f in taxi.TRIP_SCHEMA])
 
+TRIPS = f"SELECT {', '.join(taxi.TRIP_SCHEMA.names)} FROM {{}} WHERE trip_id IN ({{}})"
+"""Some of the trips of a table, by the marks for their ids."""
+
 
 class TaxiOverParquet(taxi.TaxiSystem):
     """A Parquet file for each CSV file, Snappy, times as milliseconds since 1970 in whole numbers."""
@@ -174,7 +177,7 @@ class TaxiOverParquet(taxi.TaxiSystem):
     def fill(self, rows: int) -> None:
         self._parquet.mkdir()
         for number, file in enumerate(self.files(rows)):
-            _convert(file, self._parquet / f"trips_{number:02}.parquet")
+            convert(file, self._parquet / f"trips_{number:02}.parquet")
 
     def open(self, writing: bool) -> None:
         self._connection = self._connected()
@@ -190,12 +193,8 @@ class TaxiOverParquet(taxi.TaxiSystem):
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
         marks = ", ".join("?" * len(ids))
-        asked = f"SELECT {', '.join(taxi.TRIP_SCHEMA.names)} FROM {{}} WHERE trip_id IN ({marks})"
-        rows = [row for table in self._tables for row in self._connection.execute(asked.format(table), ids)]
-        columns = zip(zip(*rows, strict=True), _HELD, strict=True)
-        return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(
-            taxi.TRIP_SCHEMA
-        )
+        statements = (TRIPS.format(table, marks) for table in self._tables)
+        return trips_of([row for text in statements for row in self._connection.execute(text, ids)])
 
     @property
     @abstractmethod
@@ -243,7 +242,14 @@ class TaxiOneTable(TaxiOverParquet):
         return connect(self._parquet)
 
 
-def _convert(source: Path, target: Path) -> None:
+def trips_of(rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Rows as SQLite gives them, with their times as times."""
+    columns = zip(zip(*rows, strict=True), _HELD, strict=True)
+    return pa.table([pa.array(cells, field.type) for cells, field in columns], _HELD).cast(taxi.TRIP_SCHEMA)
+
+
+def convert(source: Path, target: Path) -> None:
+    """One CSV file of trips to Parquet."""
     from pyarrow import csv
 
     block = csv.ReadOptions(block_size=_BLOCK_BYTES)
