@@ -46,7 +46,8 @@ class Entry:
     with a `server` is ready only while that answers.
 
     `classes` are places in `systems` by family; `absent` says why it takes no part in a family where it
-    might be looked for.
+    might be looked for. `variant` names what ran it where that is not what usually does: another Python,
+    or a server that only speaks its protocol; `varied` is the title then.
     """
 
     id: str
@@ -55,6 +56,8 @@ class Entry:
     classes: Mapping[str, str] = field(default_factory=dict, hash=False)
     absent: Mapping[str, str] = field(default_factory=dict, hash=False)
     server: bool = False
+    variant: str = ""
+    varied: str = "{title}, {variant}"
 
     @property
     def missing(self) -> str:
@@ -173,6 +176,7 @@ ENTRIES = {
             (("pymongo", "pymongo"),),
             {"table": "mongodb:MongoTable", "entity": "mongodb:MongoEntities"},
             server=True,
+            varied="MongoDB's protocol, {variant}",
         ),
         Entry(
             "parquetdb",
@@ -269,7 +273,7 @@ ENTRIES = {
 
 
 def entry_named(name: str) -> Entry:
-    """One of the table, or `package.module:Class` for a system of somebody's own.
+    """One of the table, also a variant of one, or `package.module:Class` for a system of somebody's own.
 
     Raises UnknownSystem, with the nearest name, for anything else.
     """
@@ -277,7 +281,33 @@ def entry_named(name: str) -> Entry:
         return ENTRIES[name]
     if ":" in name:
         return Entry(name, name.rpartition(":")[2])
+    base, _, variant = name.partition(_BY)
+    if base in ENTRIES and variant:
+        entry = ENTRIES[base]
+        return replace(
+            entry, id=name, title=entry.varied.format(title=entry.title, variant=variant), variant=variant
+        )
     raise UnknownSystem(name, "The benchmark", ENTRIES)
+
+
+_BY = "@"
+
+
+def variant_name(name: str, variant: str) -> str:
+    """What a system is called in results where something else than usual ran it: "csv@PyPy 7.3.11" has the
+    title "CSV, PyPy 7.3.11", and stands beside "csv"."""
+    return f"{name}{_BY}{variant}" if variant else name
+
+
+def plain_name(name: str) -> str:
+    """Of a variant, the system's own."""
+    return name if ":" in name else name.partition(_BY)[0]
+
+
+def place_in_table(name: str) -> int:
+    """Of a system, also of a variant; those of somebody's own come last."""
+    known, base = list(ENTRIES), plain_name(name)
+    return known.index(base) if base in ENTRIES else len(known)
 
 
 def unready() -> dict[str, str]:
@@ -301,6 +331,8 @@ def _silent_server(entry: Entry) -> str:
 def load(name: str, family: str = "table") -> type[System]:
     """The system's class. Raises UnknownSystem, or MissingSystem naming what to install."""
     entry = entry_named(name)
+    if entry.variant:
+        raise UnknownSystem(name, "The benchmark", ENTRIES)
     if entry.missing:
         raise MissingSystem(f"{entry.title} cannot take part", entry.missing)
     if not entry.takes(family):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -36,9 +37,8 @@ POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0">
 @contextmanager
 def running(folder: Path) -> Iterator[str]:
     """The URI of a server with its data in `folder`. Skips the test, with the reason, where it cannot be."""
-    command = ["java", *QUICK_TO_START, "-cp", f"{_jars()}/*", str(MAIN), str(folder / "mongo.h2")]
     with subprocess.Popen(
-        command,
+        [*_command(), str(folder / "mongo.h2")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -50,6 +50,23 @@ def running(folder: Path) -> Iterator[str]:
         yield f"mongodb://127.0.0.1:{port}"
         process.stdin.close()
         assert process.wait(timeout=30) == 0
+
+
+def program(folder: Path) -> Path:
+    """A `mongod`: what MongoDB's own server is started with starts this one."""
+    script = folder / "mongod"
+    script.write_text(
+        "#!/bin/sh\n"
+        'if [ "$1" = --version ]; then echo "db version v5.0.0"; exit; fi\n'
+        f'exec {shlex.join(_command())} "$2/mongo.h2" "$6"\n',
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    return script
+
+
+def _command() -> list[str]:
+    return ["java", *QUICK_TO_START, "-cp", f"{_jars()}/*", str(MAIN)]
 
 
 def _jars() -> Path:

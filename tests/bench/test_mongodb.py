@@ -7,9 +7,11 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pymongo import MongoClient
 
@@ -19,11 +21,13 @@ from lamella.core.bench import registry
 from lamella.core.bench.engine import place
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
 from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.registry import entry_named
 from lamella.core.bench.systems import mongodb
 from lamella.core.bench.systems.base import DATABASE_NOTE, NotReady
 from lamella.core.bench.workloads.tables import SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
+from tests.bench import mongo_server
 
 
 def databases(uri: str) -> set[str]:
@@ -38,6 +42,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch) -> str:
         free.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{free.getsockname()[1]}"
     monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://me:s3cret@{place}")
+    monkeypatch.setenv(mongodb.MONGOD_VARIABLE, "")
     monkeypatch.setattr(mongodb, "ANSWER_SECONDS", 0.2)
     return place
 
@@ -51,7 +56,11 @@ def test_figures_are_labelled_with_the_server_that_gave_them_and_its_databases_g
     assert [message for message in heard if isinstance(message, Failure)] == []
     assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
     (found,) = (message for message in heard if isinstance(message, Surroundings))
-    assert "not MongoDB itself" in found.version and "like version 5.0.0 with pymongo" in found.version
+    assert "not MongoDB's engine but its protocol, by mongo-java-server" in found.version
+    assert "like version 5.0.0 with pymongo" in found.version
+    assert {entry_named(record.system).title for record in records} == {
+        "MongoDB's protocol, mongo-java-server"
+    }
     assert "w=1" in found.description and "durable" in found.description
     assert databases(mongodb) == before
 
@@ -73,6 +82,50 @@ def test_where_no_server_answers_it_is_said_once_and_the_others_go_on(nowhere: s
     assert f"No server answers at {nowhere}" in told.reason and "set mongodb_uri" in told.reason
     assert "s3cret" not in told.reason
     assert {(record.system, record.rows) for record in records} == {("sqlite", 2), ("sqlite", 3)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="The program is a shell script")
+def test_a_server_that_is_installed_is_started_for_the_benchmark_and_ended(
+    nowhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, folder = mongo_server.program(tmp_path), tmp_path / "disk"
+    folder.mkdir()
+    monkeypatch.setenv(mongodb.MONGOD_VARIABLE, str(program))
+    assert "mongodb" not in registry.unready()
+    heard: list[Message] = []
+    records = run_workload("small", [5], ["mongodb"], repeats=2, folder=folder, on_event=heard.append)
+    assert [message for message in heard if isinstance(message, (Failure, Unsupported))] == []
+    assert len(records) == 2 * len(SMALL.operations) and all(record.disk_bytes > 0 for record in records)
+    (found,) = (message for message in heard if isinstance(message, Surroundings))
+    assert "started for the benchmark" in found.version
+    assert list(folder.iterdir()) == []
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(p.info["cmdline"] or [])
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="The programs are shell scripts")
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo db version v8.0.4; [ $1 = --version ] || { echo No room; exit 3; }", "status 3. No room"),
+        ("echo hello", "is no MongoDB server. Hello"),
+    ],
+)
+def test_a_server_that_does_not_start_is_said(
+    script: str, said: str, nowhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, temporary = tmp_path / "mongod", tmp_path / "temporary"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    temporary.mkdir()
+    monkeypatch.setenv(mongodb.MONGOD_VARIABLE, str(program))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    system = registry.load("mongodb")
+    with pytest.raises(NotReady, match=f"{said}.*install mongod"):
+        system.answering_version()
+        system.answered_by()
+    assert list(temporary.iterdir()) == []
 
 
 def test_an_address_that_is_none_is_refused_with_the_setting_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,6 +184,7 @@ def test_a_benchmark_on_the_command_line_asks_the_server_of_the_settings(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "answers like version 5.0.0" in done.stdout
+    assert "MongoDB's protocol, mongo-java-server" in done.stdout
 
 
 def test_the_environment_says_more_than_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:

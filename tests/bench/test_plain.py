@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import platform
 import shutil
 import subprocess
 import sys
@@ -11,19 +12,26 @@ from pathlib import Path
 
 import pytest
 
-from lamella.core.bench import plain
+from lamella.core.bench import plain, registry
 from lamella.core.bench.engine import interpreters
+from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.interpreters import BadInterpreter, Interpreter, examine, objection
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
-from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.engine.runner import run, run_workload
 from lamella.core.bench.plain.described import DESCRIPTIONS, PLACES
 from lamella.core.bench.plain.rows import checksum as plain_checksum
+from lamella.core.bench.registry import UnknownSystem, entry_named, variant_name
+from lamella.core.bench.results.compare import standings
+from lamella.core.bench.results.figures import in_order
 from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.run import Recording
+from lamella.core.bench.results.store import SavedRuns, trend
 from lamella.core.bench.workloads.table_rows import blocks, checksum
 from lamella.core.bench.workloads.tables import FLOATS, SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
 
+OWN = f"{platform.python_implementation()} {platform.python_version()}"
 STANDARD = ["sqlite", "sqlite-obj", "csv", "pickle", "pickle-obj"]
 ROWS = 300
 
@@ -49,7 +57,8 @@ def measured(
     return records, heard
 
 
-def assert_complete(records: list[Record], names: list[str]) -> None:
+def assert_complete(records: list[Record], names: list[str], interpreter: str = OWN) -> None:
+    names = [variant_name(name, interpreter) for name in names]
     found = sorted((record.system, record.operation) for record in records)
     assert found == sorted((name, operation.id) for name in names for operation in FLOATS.operations)
     assert all(record.seconds > 0 and record.disk_bytes > 8 * 5 * ROWS for record in records)
@@ -66,8 +75,9 @@ def test_every_system_that_another_python_can_run_answers_rightly_there(
     assert_complete(records, names)
     ours, _ = measured(None, ["sqlite"], tmp_path)
     assert {r.checksum for r in records} == {r.checksum for r in ours}
-    assert [r.operation for r in records if r.system == "csv"] == [r.operation for r in ours]
-    assert [r.temperature for r in records if r.system == "csv"] == [r.temperature for r in ours]
+    under_another = [record for record in records if record.system == variant_name("csv", OWN)]
+    assert [r.operation for r in under_another] == [r.operation for r in ours]
+    assert [r.temperature for r in under_another] == [r.temperature for r in ours]
 
 
 def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> None:
@@ -76,9 +86,11 @@ def test_the_standard_library_is_all_that_the_worker_needs(tmp_path: Path) -> No
     if pypy is None:
         pytest.skip("PyPy is not installed here: pypy3 is not on the PATH")
     records, heard = measured(pypy, [*STANDARD, "csv-numpy"], tmp_path)
-    assert_complete(records, STANDARD)
+    other = examine(pypy)
+    assert other is not None and other.name.startswith("PyPy 7.")
+    assert_complete(records, STANDARD, other.name)
     found = [message for message in heard if isinstance(message, Surroundings)]
-    assert {message.system for message in found} == set(STANDARD)
+    assert {message.system for message in found} == {variant_name(name, other.name) for name in STANDARD}
     assert all("PyPy" in message.version and "durable" in message.description for message in found)
     assert all("PyPy" in message.environment["python"] for message in found)
     (told,) = (message for message in heard if isinstance(message, Unsupported))
@@ -108,18 +120,52 @@ def test_cancel_ends_the_other_python_at_once(elsewhere: Path, tmp_path: Path) -
 
 def test_a_system_that_fails_there_is_told_and_the_others_go_on(elsewhere: Path, tmp_path: Path) -> None:
     """A folder of the name of its file is in CSV's way."""
-    heard: list[Message] = []
+    heard, csv = list[Message](), variant_name("csv", OWN)
 
     def hear(message: Message) -> None:
         heard.append(message)
-        if isinstance(message, Doing) and (message.system, message.step) == ("csv", "create"):
+        if isinstance(message, Doing) and message.system == csv and message.step == "create":
             next(tmp_path.rglob("csv-*/0")).joinpath("benchmark.csv").mkdir()
 
     records = run_workload(FLOATS, [9], ["csv", "pickle"], 1, tmp_path, hear, interpreter=elsewhere)
     (failure,) = (message for message in heard if isinstance(message, Failure))
-    assert (failure.system, failure.operation) == ("csv", "create")
+    assert (failure.system, failure.operation) == (csv, "create")
     assert "IsADirectoryError" in failure.message and "worker.py" in failure.details
-    assert {record.system for record in records} == {"pickle"}
+    assert {record.system for record in records} == {variant_name("pickle", OWN)}
+
+
+def test_another_python_is_part_of_a_systems_name() -> None:
+    name = variant_name("csv", "PyPy 7.3.11")
+    entry = entry_named(name)
+    assert (entry.id, entry.title, entry.variant) == (name, "CSV, PyPy 7.3.11", "PyPy 7.3.11")
+    assert in_order([name, "pickle", "csv", "sqlite"]) == ["sqlite", "csv", name, "pickle"]
+    assert entry_named("/home/me@here/mine.py:A list").title == "A list"
+    for odd in ("csv@", "cvs@PyPy 7.3.11"):
+        with pytest.raises(UnknownSystem):
+            entry_named(odd)
+
+
+def test_a_system_is_not_chosen_by_the_name_that_another_python_gave_it(tmp_path: Path) -> None:
+    name = variant_name("csv", "PyPy 7.3.11")
+    with pytest.raises(UnknownSystem, match="csv@PyPy"):
+        run_workload(FLOATS, [9], [name], folder=tmp_path)
+    with pytest.raises(UnknownSystem):
+        registry.load(name)
+
+
+def test_saved_figures_of_another_python_stand_beside_ours(elsewhere: Path, tmp_path: Path) -> None:
+    saved, folder = SavedRuns(tmp_path / "runs.sqlite"), tmp_path / "disk"
+    folder.mkdir()
+    for interpreter in (None, str(elsewhere)):
+        choice = Choice((part_of(FLOATS, ["csv"], [9], 1),), seed=1, folder=folder, interpreter=interpreter)
+        recording = Recording(choice)
+        run(choice, recording.receive)
+        saved.save(recording.run())
+    name = variant_name("csv", OWN)
+    assert [run.systems for run in saved.runs()] == [(name,), ("csv",)]
+    assert [len(trend(saved, "floats", "read", system, 9)) for system in ("csv", name)] == [1, 1]
+    both = [record for run in saved.runs() for record in saved.run(run.id).records]
+    assert {(one.subject, one.rival) for one in standings(both)} == {("csv", name)}
 
 
 def test_what_another_python_cannot_run_has_its_reason() -> None:

@@ -84,6 +84,11 @@ class Interpreter:
         return bool(getattr(sys, "frozen", False)) and self.lamella == version_of("lamella")
 
     @property
+    def variant(self) -> str:
+        """Of the systems that are run there; our own worker measures as it does here."""
+        return "" if self.is_complete else self.name
+
+    @property
     def name(self) -> str:
         """ "PyPy 7.3.11", "CPython 3.13.1"."""
         return f"{self.implementation} {_dotted(self.own_version)}"

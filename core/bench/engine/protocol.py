@@ -67,6 +67,10 @@ FAILED, CRASHED, WRONG, LIMIT, TOO_LARGE = "failed", "crashed", "wrong answer", 
 memory than a step may take, and a size that was not tried for want of room."""
 
 
+ANSWERED_BY = "answered_by"
+"""In the environment of a system in whose place another program answers: that program's name."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """A system that failed, crashed or answered wrongly: a result too. `details` may be long."""

@@ -23,6 +23,7 @@ from lamella.core.bench.engine.judge import Judge
 from lamella.core.bench.engine.limits import Limits, Pause, most_memory
 from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.engine.protocol import (
+    ANSWERED_BY,
     TOO_LARGE,
     Doing,
     Ended,
@@ -34,7 +35,7 @@ from lamella.core.bench.engine.protocol import (
     Surroundings,
     Unsupported,
 )
-from lamella.core.bench.registry import family_of, workload_named
+from lamella.core.bench.registry import family_of, variant_name, workload_named
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
@@ -90,7 +91,8 @@ def check_choice(choice: Choice) -> None:
 def _check_part(part: Part) -> None:
     rows, names, asked = part.rows, part.systems, part.workload
     for name in names:
-        registry.entry_named(name)
+        if registry.entry_named(name).variant:
+            raise registry.UnknownSystem(name, "The benchmark", registry.ENTRIES)
     if not rows or min(rows) < 1:
         raise LamellaError("A benchmark needs numbers of rows of at least 1", f"It was given {list(rows)}")
     if not names:
@@ -181,6 +183,7 @@ class WorkloadRun:
     _out: set[tuple[str, int]] = field(default_factory=set)
     _out_steps: set[tuple[str, int, str]] = field(default_factory=set)
     _never: set[str] = field(default_factory=set)
+    _variants: dict[str, str] = field(default_factory=dict)
     _failures: list[Failure] = field(default_factory=list)
     _unsupported: set[Unsupported] = field(default_factory=set)
     _of_child: list[Record] = field(default_factory=list)
@@ -283,6 +286,7 @@ class WorkloadRun:
         )
 
     def _receive(self, message: Message) -> None:
+        message = self._signed(message)
         match message:
             case Expected():
                 self._judge.learn(message)
@@ -302,6 +306,21 @@ class WorkloadRun:
             case Surroundings() | Ended():
                 pass
         self.under.listener(message)
+
+    def _signed(self, message: Message) -> Message:
+        """By the name of what really ran the system."""
+        if isinstance(message, (Unsupported, Expected, Ended)):  # estimates know systems by their own names
+            return message
+        if isinstance(message, Measured):
+            return replace(message, record=replace(message.record, system=self._name(message.record.system)))
+        if isinstance(message, Surroundings) and ANSWERED_BY in message.environment:
+            self._variants[message.system] = str(message.environment[ANSWERED_BY])
+        return replace(message, system=self._name(message.system))
+
+    def _name(self, system: str) -> str:
+        other = self.under.interpreter
+        variant = other.variant if other else ""
+        return variant_name(system, variant or self._variants.get(system, ""))
 
     def _judged(self, message: Measured) -> Measured | Failure:
         self._of_child.append(message.record)

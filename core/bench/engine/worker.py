@@ -20,6 +20,7 @@ from lamella.core.bench.engine.judge import expectations
 from lamella.core.bench.engine.machine import environment
 from lamella.core.bench.engine.measure import Cycle, Sample
 from lamella.core.bench.engine.protocol import (
+    ANSWERED_BY,
     Doing,
     Failure,
     Measured,
@@ -88,8 +89,10 @@ class Worker:
         return family_of(self._workload)
 
     def _introduce(self, system: type[System]) -> None:
-        found, version = environment(self.spec.folder), system.answering_version()
-        spec = self.spec
+        spec, found = self.spec, environment(self.spec.folder)
+        version, by = system.answering_version(), system.answered_by()
+        if by:
+            found[ANSWERED_BY] = by
         self.tell(Surroundings(spec.system, version, system.describe(), found, spec.workload))
 
     def _expect(self) -> None:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lamella.core.bench.registry import ENTRIES, UnknownWorkload, workload_named
+from lamella.core.bench.registry import UnknownWorkload, place_in_table, workload_named
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.workloads.model import Workload
 
@@ -22,8 +22,7 @@ def competitors(records: Sequence[Record]) -> list[str]:
 
 def in_order(systems: Iterable[str]) -> list[str]:
     """Each once, in the table's order."""
-    known = list(ENTRIES)
-    return sorted(set(systems), key=lambda name: (known.index(name) if name in known else len(known), name))
+    return sorted(set(systems), key=lambda name: (place_in_table(name), name))
 
 
 def short_titles(titles: Sequence[str]) -> list[str]:

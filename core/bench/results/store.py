@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.costs import Costs, shipped_costs
 from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
-from lamella.core.bench.registry import UnknownWorkload
+from lamella.core.bench.registry import UnknownWorkload, plain_name
 from lamella.core.bench.results.records import (
     STATISTICS,
     Figures,
@@ -367,10 +367,16 @@ def _run_row(run: SavedRun) -> dict[str, Any]:
         "seconds": run.seconds,
         "choice": choice.to_json() if choice else "",
         "workloads": json.dumps(choice.workloads if choice else []),
-        "systems": json.dumps(choice.systems if choice else []),
+        "systems": json.dumps(_systems(run)),
         "sizes": json.dumps(choice.rows if choice else []),
         "repeats": choice.repeats if choice else 0,
     }
+
+
+def _systems(run: SavedRun) -> Sequence[str]:
+    """Those that were asked for, by the names that they have in the results."""
+    measured = {plain_name(name): name for name in dict.fromkeys(record.system for record in run.records)}
+    return [measured.get(name, name) for name in run.choice.systems] if run.choice else ()
 
 
 def _summary(row: dict[str, Any]) -> RunSummary:

@@ -48,6 +48,12 @@ class System(ABC):
         return cls.version()
 
     @classmethod
+    def answered_by(cls) -> str:
+        """Another program that answers in the place of the system, which its name does not say; else empty.
+        Called after `answering_version`."""
+        return ""
+
+    @classmethod
     def describe(cls) -> str:
         """`description`, and what has to be looked up for it. Quick, too."""
         return cls.description

@@ -3,12 +3,19 @@ it."""
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
+import shutil
+import socket
+import subprocess
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from hashlib import blake2b
 from pathlib import Path
+from time import monotonic
 from typing import Any
 from uuid import uuid4
 
@@ -33,8 +40,10 @@ from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row, dicts
 from lamella.core.errors import LamellaError
 
 URI_VARIABLE = "LAMELLA_MONGODB_URI"
+MONGOD_VARIABLE = "LAMELLA_MONGOD"
 DEFAULT_URI = "mongodb://localhost:27017"
 ANSWER_SECONDS = 2.0
+START_SECONDS, END_SECONDS, POLL_MILLISECONDS = 60.0, 10.0, 200
 Document = dict[str, Any]
 Client = MongoClient[Document]
 _OURS = re.compile(r"lamella_bench_[0-9a-f]{32}")
@@ -56,12 +65,14 @@ def connect() -> Client:
 
 
 def server() -> str:
-    """The server that answers, such as "MongoDB 8.0.4 with pymongo 4.20.0". Raises NoServer within
-    seconds."""
+    """The server that answers, or would when it is started, such as "MongoDB 8.0.4 with pymongo 4.20.0".
+    Raises NoServer within seconds."""
     with _connected() as client:
         try:
             told = client.admin.command("buildInfo")
         except ConnectionFailure as error:
+            if program := mongod():
+                return f"{_version_of(program)}, started for the benchmark, with pymongo {pymongo.version}"
             raise NoServer(f"No server answers at {_places()}", _first_line(error), _WAY_OUT) from error
         except PyMongoError as error:
             why = _first_line(error)
@@ -69,9 +80,110 @@ def server() -> str:
         return f"{_name(client, told)} with pymongo {pymongo.version}"
 
 
+def mongod() -> str | None:
+    """MongoDB's own server, where it is installed: named by the environment (an empty name for none), or on
+    the PATH."""
+    named = os.environ.get(MONGOD_VARIABLE)
+    return shutil.which("mongod") if named is None else named or None
+
+
+def start_if_needed() -> None:
+    """Have a server answer: one of this process, which ends with it, where none is at the address and one
+    is installed. Raises NoServer where it does not start."""
+    program = mongod()
+    if _own or program is None or _answers(_uri()):
+        return
+    folder = Path(tempfile.mkdtemp(prefix="mongod-"))  # in a child, that is inside the benchmark's folder
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    uri = f"mongodb://127.0.0.1:{port}"
+    process = _started(program, folder, port)
+    try:
+        _await_answer(process, uri, folder / LOG)
+    except BaseException:
+        _end(process, folder)
+        raise
+    _own.append(process)
+    atexit.register(_end, process, folder)
+    os.environ[URI_VARIABLE] = uri
+
+
+_own: list[subprocess.Popen[bytes]] = []
+"""The server that this process has started."""
+
+LOG = "mongod.log"
+
+
+def _started(program: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
+    (folder / "data").mkdir()
+    place = ("--dbpath", str(folder / "data"), "--bind_ip", "127.0.0.1", "--port", str(port))
+    try:
+        with (folder / LOG).open("wb") as said:
+            return subprocess.Popen(
+                [program, *place], stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+            )
+    except OSError as error:
+        shutil.rmtree(folder)
+        raise NoServer(f"{program} cannot be started", error.strerror or str(error), _WAY_OUT) from error
+
+
+def _await_answer(process: subprocess.Popen[bytes], uri: str, log_: Path) -> None:
+    end = monotonic() + START_SECONDS
+    while not _answers(uri):
+        status = process.poll()
+        if status is not None or monotonic() > end:
+            last = log_.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            how = "does not answer" if status is None else f"ended with status {status}"
+            raise NoServer(f"The server that was started {how}", "".join(last), _WAY_OUT)
+
+
+def _end(process: subprocess.Popen[bytes], folder: Path) -> None:
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _answers(uri: str) -> bool:
+    with closing(MongoClient[Document](uri, serverSelectionTimeoutMS=POLL_MILLISECONDS)) as client:
+        try:
+            client.admin.command("ping")
+        except ConnectionFailure:
+            return False
+        except PyMongoError:  # it answers, and `server` says what is wrong
+            return True
+    return True
+
+
+def _version_of(program: str) -> str:
+    """ "db version v8.0.4" is the first line that it prints."""
+    try:
+        done = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, timeout=START_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoServer(f"{program} cannot be started", str(error), _WAY_OUT) from error
+    found = re.search(r"db version v(\S+)", done.stdout)
+    if found is None:
+        raise NoServer(f"{program} is no MongoDB server", _first_words(done), _WAY_OUT)
+    return f"MongoDB {found.group(1)}"
+
+
+def _first_words(done: subprocess.CompletedProcess[str]) -> str:
+    said = (done.stdout + done.stderr).strip().splitlines()
+    return said[0] if said else f"It ended with status {done.returncode}"
+
+
 def database_of(folder: Path) -> str:
-    """The name of this folder's own database, noted in it the first time."""
+    """The name of this folder's own database, noted in it the first time; a server of our own is gone before
+    anybody could drop it there."""
     folder.mkdir(parents=True, exist_ok=True)
+    if _own:
+        return f"lamella_bench_{blake2b(str(folder).encode(), digest_size=16).hexdigest()}"
     note = folder / DATABASE_NOTE
     if not note.exists():
         note.write_text(f"lamella_bench_{uuid4().hex}", encoding="utf-8")
@@ -112,7 +224,9 @@ def compact(client: Client, name: str, collection: str) -> bool:
     return True
 
 
-_WAY_OUT = f"Start one, or set mongodb_uri in the settings (or {URI_VARIABLE}) to where one is"
+_WAY_OUT = (
+    f"Start one, install mongod, or set mongodb_uri in the settings (or {URI_VARIABLE}) to where one is"
+)
 
 
 def _uri() -> str:
@@ -138,14 +252,32 @@ def _connected() -> Iterator[Client]:
 
 
 def _name(client: Client, told: Document) -> str:
-    """Only MongoDB's own server tells of its storage engines; others say which version they answer like."""
-    if "storageEngines" in told:
+    """Servers that only speak the protocol say which version they answer like."""
+    other = _stand_in(client, told)
+    if not other:
         return f"MongoDB {told['version']}"
+    return f"not MongoDB's engine but its protocol, by {other}, which answers like version {told['version']}"
+
+
+_STAND_INS = {"java": "mongo-java-server"}
+"""By the name of their process."""
+
+
+def stand_in() -> str:
+    """The server that answers in the place of MongoDB's own; empty where that does. Raises PyMongoError."""
+    with _connected() as client:
+        return _stand_in(client, client.admin.command("buildInfo"))
+
+
+def _stand_in(client: Client, told: Document) -> str:
+    """Only MongoDB's own server tells of its storage engines."""
+    if "storageEngines" in told:
+        return ""
     try:
-        process = client.admin.command("serverStatus").get("process", "unknown")
+        process = str(client.admin.command("serverStatus").get("process", "unknown"))
     except OperationFailure:
         process = "unknown"
-    return f"not MongoDB itself but a server (process {process}) that answers like version {told['version']}"
+    return _STAND_INS.get(process, f"process {process}")
 
 
 def _first_line(error: Exception) -> str:
@@ -175,6 +307,14 @@ class MongoDatabase(System):
             return server()
         except NoServer as error:
             raise NotReady(error.what, error.why, error.fix) from error
+
+    @classmethod
+    def answered_by(cls) -> str:
+        try:
+            start_if_needed()
+        except NoServer as error:
+            raise NotReady(error.what, error.why, error.fix) from error
+        return stand_in()
 
     def open(self, writing: bool) -> None:
         """A client connects when it is first asked, which would fall into the time of an operation."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
@@ -66,6 +68,25 @@ def test_a_benchmark_draws_live_points_ends_in_sentences_and_is_kept(
     (run,) = kept.runs()
     assert (run.samples, run.failures, run.systems) == (48, 0, ("lamella", "sqlite"))
     qtbot.waitUntil(lambda: panel.status.endswith("Saved as run 1."))
+
+
+def test_another_python_is_named_with_every_system_that_it_ran(
+    panel: BenchmarkPanel, choose: Choose, finished: Callable[[], None], qtbot: QtBot
+) -> None:
+    pypy = shutil.which("pypy3")
+    if pypy is None:
+        pytest.skip("PyPy is not installed here: pypy3 is not on the PATH")
+    panel.controls.workload_choice.choose("floats")
+    python = panel.controls.conditions.python
+    python.choose(pypy)
+    qtbot.waitUntil(lambda: python.other is not None, timeout=BENCHMARK_MILLISECONDS)
+    choose({10}, {"sqlite", "csv"})
+    panel.bar.start.click()
+    finished()
+    assert python.other is not None and python.other.name.startswith("PyPy 7.")
+    title = f"CSV, {python.other.name}"
+    assert title in labels(panel)
+    assert title in panel.view.overview.verdict.full_text
 
 
 def test_repeats_added_to_a_benchmark_join_its_samples_and_its_kept_run(
