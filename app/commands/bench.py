@@ -269,7 +269,7 @@ def show_systems() -> int:
     print("Workloads:")
     for workload in WORKLOADS.values():
         print(f"  {workload.id}")
-        for about in (workload.about, _sizes(workload), _ready(workload, reasons)):
+        for about in (workload.about, workload.check.sentence, _sizes(workload), _ready(workload, reasons)):
             print(_folded(about, "    "))
     print("\nGroups:")
     for name, members in (*GROUPS.items(), ("all", ("every workload",))):

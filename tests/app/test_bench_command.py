@@ -19,7 +19,7 @@ from lamella.app import cli, paths
 from lamella.app import settings as servers
 from lamella.app.command_options import byte_count
 from lamella.app.commands.bench import bar, choice_of, time_left
-from lamella.core.bench.registry import ENTRIES, unready
+from lamella.core.bench.registry import ENTRIES, WORKLOADS, unready
 from lamella.core.bench.results.records import write_json
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.systems import mongodb
@@ -197,6 +197,8 @@ def test_the_list_names_workloads_groups_and_what_systems_need(
     assert status == 0
     assert {"small", "partial", "entity-changes", "lamella", "pyarrow-tuned"} <= set(said.split())
     assert "PyArrow (tuned). Ready." in said
+    told = " ".join(said.split())
+    assert all(workload.check.sentence in told for workload in WORKLOADS.values())
     assert f"Run: {sys.executable} -m pip install polars" in said
 
 
@@ -205,6 +207,7 @@ def test_the_list_says_that_no_server_answers(bench: Said, monkeypatch: pytest.M
         free.bind(("127.0.0.1", 0))  # bound and not listening, so that nobody answers there
         place = f"127.0.0.1:{free.getsockname()[1]}"
         monkeypatch.setenv(servers.MONGODB_URI, f"mongodb://{place}")
+        monkeypatch.setenv(mongodb.MONGOD_VARIABLE, "")
         status, said, _ = bench("--list")
         words = ["--workload", "entity", "--systems", "all", "--scale", "small"]
         choice = choice_of(cli.command_parser("bench").parse_args(words))

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
 from lamella.core.bench.systems.rows import Tuples
 from lamella.core.bench.systems.sqlite import SQLite
+from lamella.core.bench.systems.sqlite_entities import SQLiteIndexes
 
 EMPLOYED_SECONDS = "36017"
 """By which the process that `Employer` starts is found."""
@@ -25,6 +27,15 @@ class Liar(SQLite):
 
     def read(self) -> Tuples:
         return super().read()[:-1]
+
+
+class LyingIndexes(SQLiteIndexes):
+    """One row is missing from what it finds by a range."""
+
+    def questions(self) -> Questions:
+        asked = super().questions()
+        honest = asked["range_keys"]
+        return {**asked, "range_keys": replace(honest, ask=lambda *about: honest.ask(*about)[:-1])}
 
 
 class Crasher(SQLite):

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, 
 from lamella.core.bench.results.compare import reference_of
 from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.published import PublishedLine, published
+from lamella.core.bench.results.report import shown_check
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_results import BenchmarkResults, title_of
@@ -145,7 +146,8 @@ class ResultsView(QWidget):
         live = [one for one in series.values() if not one.published]
         together = PublishedSeries("", PUBLISHED, True, "", "", ())
         self.legend.show_series([*live, together] if published_here else live)
-        about = f"{results.workload.title}: {results.workload.about}"
+        check = shown_check(results.workload, results.tally.points)
+        about = f"{results.workload.title}: {results.workload.about} {check}"
         source = f"{about} {self._published(results)}" if published_here else about
         self.overview.show_results(results, self.display.display, drawn, self.legend.hidden, log, source)
 

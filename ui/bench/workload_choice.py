@@ -65,14 +65,14 @@ class WorkloadChoice(QWidget):
         for workload in named if self.several else ():
             item = QListWidgetItem(workload.title, self.list)
             item.setData(Qt.ItemDataRole.UserRole, workload.id)
-            item.setToolTip(workload.about)
+            item.setToolTip(_about(workload))
             item.setCheckState(Qt.CheckState.Checked)
         self.list.blockSignals(False)
         for widget in (self.list, self.scale):
             widget.setVisible(self.several)
         lines = min(LISTED_LINES, len(named))
         self.list.setFixedHeight(lines * max(1, self.list.sizeHintForRow(0)) + theme.S)
-        self.about.tell("One after the other, each as below." if self.several else named[0].about)
+        self.about.tell("One after the other, each as below." if self.several else _about(named[0]))
         self.changed.emit()
 
     def _build(self) -> None:
@@ -84,7 +84,7 @@ class WorkloadChoice(QWidget):
         self.box.insertSeparator(self.box.count())
         for workload in WORKLOADS.values():
             self.box.addItem(workload.title, workload.id)
-            self.box.setItemData(self.box.count() - 1, workload.about, Qt.ItemDataRole.ToolTipRole)
+            self.box.setItemData(self.box.count() - 1, _about(workload), Qt.ItemDataRole.ToolTipRole)
         for scale, title in SCALES.items():
             self.scale.addItem(title, scale)
         self.box.setCurrentIndex(self.box.findData(next(iter(WORKLOADS))))
@@ -110,6 +110,10 @@ def no_part(entry: Entry, workloads: Sequence[Workload], other: Interpreter | No
     if len(reasons) > 1:
         return f"{entry.title} takes no part in any of these workloads"
     return reasons[0]
+
+
+def _about(workload: Workload) -> str:
+    return f"{workload.about} {workload.check.sentence}"
 
 
 def reason_against(entry: Entry, workload: Workload, other: Interpreter | None) -> str:

@@ -14,7 +14,7 @@ from lamella.core.bench.results.figures import in_order, workload_about, workloa
 from lamella.core.bench.results.matrix import matrix_of, usual_samples
 from lamella.core.bench.results.published import claims_table
 from lamella.core.bench.results.records import Record, Tally, by_workload
-from lamella.core.bench.results.report import overview_table, report_tables
+from lamella.core.bench.results.report import overview_table, points_of, report_tables, shown_check
 from lamella.core.bench.results.run import SavedRun, by_system
 
 HOW_TO_READ = (
@@ -55,7 +55,8 @@ def _verdicts(run: SavedRun) -> list[str]:
         found = matrix_of(
             workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
         )
-        told.append(f"**{workload.title}.** {found.verdict}")
+        check = shown_check(workload, points_of(records))
+        told.append(f"**{workload.title}.** {found.verdict} {check}")
         if found.rivals:
             told.append(found.table().as_markdown())
     return told

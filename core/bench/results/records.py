@@ -368,6 +368,11 @@ class Tally:
         self._calls.setdefault(operation, set()).add(record.many_calls)
 
     @property
+    def points(self) -> Iterable[Point]:
+        """That something was measured at."""
+        return self._of_points
+
+    @property
     def rows(self) -> list[int]:
         """The sizes, ascending."""
         return sorted(self._systems)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from lamella.core.bench.registry import entry_named, family_of, workload_named
+from lamella.core.bench.registry import entry_named, workload_named
 from lamella.core.bench.results.compare import (
     AHEAD,
     BEHIND,
@@ -37,6 +37,7 @@ from lamella.core.bench.results.records import (
     AGAIN,
     FIRST,
     Group,
+    Point,
     Record,
     Summary,
     by_call,
@@ -44,7 +45,7 @@ from lamella.core.bench.results.records import (
     repeats_of,
     summaries,
 )
-from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Check, Operation, Workload
 
 NOTHING = "–"
 
@@ -131,24 +132,43 @@ def comparison_cells(
 
 def agreement_tables(workload: Workload, records: Sequence[Record], before: str = "") -> list[ReportTable]:
     """One, or none where answers were known. Those that differ are failures, and not among `records`."""
-    if family_of(workload).answers is not None:
-        return []
-    told: dict[str, list[str]] = {}
-    for operation in workload.operations:
-        if systems := _fewest(operation, records):
-            told.setdefault(_words(systems), []).append(operation.title)
+    told = _agreements(workload, points_of(records)) if workload.check is Check.AGREED else {}
     lines = tuple((words, "all" if len(told) == 1 else "; ".join(titles)) for words, titles in told.items())
     title = f"{before}Answers, of which none was known beforehand"
     return [ReportTable(title, ("answers", "operations"), lines)] if lines else []
 
 
-def _fewest(operation: Operation, records: Sequence[Record]) -> set[str]:
-    """The systems that answered, at the size where they are fewest."""
-    systems: dict[int, set[str]] = {}
-    for record in records:
-        if record.operation == operation.id:
-            systems.setdefault(record.rows, set()).add(record.system)
-    return min(systems.values(), key=len, default=set())
+def points_of(records: Iterable[Record]) -> set[Point]:
+    return {(record.operation, record.system, record.rows) for record in records}
+
+
+def shown_check(workload: Workload, points: Iterable[Point]) -> str:
+    """How the answers that were measured were checked, in a sentence; of none, how they will be."""
+    if workload.check is not Check.AGREED:
+        return f"Every answer that has a time equals the right one, {workload.check.value}."
+    told = _agreements(workload, points)
+    if not told:
+        return workload.check.sentence
+    if len(told) == 1:
+        return f"Nobody knew the right answers beforehand; they are {next(iter(told))}."
+    parts = (f"{words}: {', '.join(titles)}" for words, titles in told.items())
+    return f"Nobody knew the right answers beforehand. {_capital('; '.join(parts))}."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _agreements(workload: Workload, points: Iterable[Point]) -> dict[str, list[str]]:
+    """The titles of operations by who gave the same answer, at the size where they are fewest."""
+    answered: dict[str, dict[int, set[str]]] = {}
+    for operation, system, rows in points:
+        answered.setdefault(operation, {}).setdefault(rows, set()).add(system)
+    told: dict[str, list[str]] = {}
+    for one in workload.operations:
+        if one.id in answered:
+            told.setdefault(_words(min(answered[one.id].values(), key=len)), []).append(one.title)
+    return told
 
 
 def _words(systems: set[str]) -> str:
@@ -227,7 +247,16 @@ def report_tables(
 def text_report(records: Sequence[Record]) -> str:
     """Empty for no records."""
     found = report_tables(records, TERMINAL_COLUMNS, placed=False)
-    return "\n\n".join([*(table.as_text() for table in found), SIGNS]) if found else ""
+    if not found:
+        return ""
+    groups = by_workload(records)
+    checks = [_check_line(workload_named(name), group, len(groups) > 1) for name, group in groups.items()]
+    return "\n\n".join([*(table.as_text() for table in found), "\n".join(checks), SIGNS])
+
+
+def _check_line(workload: Workload, records: Sequence[Record], titled: bool) -> str:
+    before = f"{workload.title}: " if titled else ""
+    return before + shown_check(workload, points_of(records))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, from_values
-from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Check, Operation, Workload
 
 _OPERATIONS = tuple(
     Operation(name, title, f"{sentence} {{rows}}", about)
@@ -42,6 +42,7 @@ BRIDGE = Workload(
     default_rows=(100_000, 1_000_000),
     default_repeats=5,
     family="bridge",
+    check=Check.AGREED,
     asks_only=True,
     small_rows=(1_000,),
     published_rows=(1_000_000,),

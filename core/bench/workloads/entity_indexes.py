@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
-from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Check, Operation, Workload
 
 ALIKE = 20
 """Rows of one owner, and rows whose codes begin alike."""
@@ -126,6 +126,7 @@ ENTITY_INDEXES = Workload(
     default_rows=(10_000, 100_000),
     default_repeats=5,
     family="entity-indexes",
+    check=Check.AGREED,
     small_rows=(1_000,),
     published_rows=(10_000, 100_000),
 )

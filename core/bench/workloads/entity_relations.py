@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Check, Operation, Workload
 
 RELATED_PAGE = 20
 
@@ -100,6 +100,7 @@ ENTITY_RELATIONS = Workload(
     default_rows=(10_000, 100_000),
     default_repeats=5,
     family="entity-relations",
+    check=Check.AGREED,
     small_rows=(1_000,),
     published_rows=(10_000, 100_000),
 )

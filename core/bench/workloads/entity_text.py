@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lamella.core.bench.systems.base import Question, Questions, QuestionSystem
-from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Check, Operation, Workload
 
 BEST = 20
 
@@ -70,6 +70,7 @@ ENTITY_TEXT = Workload(
     default_rows=(10_000, 50_000, 100_000),
     default_repeats=5,
     family="entity-text",
+    check=Check.AGREED,
     small_rows=(2_000,),
     published_rows=(10_000, 50_000, 100_000),
 )

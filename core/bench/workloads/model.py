@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,18 @@ class Operation:
     holds: bool = False
 
 
+class Check(StrEnum):
+    """What the answers of a workload are compared with; the value follows "The right answers are"."""
+
+    COMPUTED = "computed from the data"
+    BY_DUCKDB = "computed by DuckDB from the same rows"
+    AGREED = "known to nobody beforehand: the systems have to agree with the first that answers"
+
+    @property
+    def sentence(self) -> str:
+        return f"The right answers are {self.value}. A wrong one is a failure and has no time."
+
+
 @dataclass(frozen=True)
 class Workload:
     """`steps` run in order on one database; each step times one operation or several.
@@ -75,7 +88,7 @@ class Workload:
     and `published_rows` are the sizes of those scales; `small_repeats` and `small_table_rows` go with the
     first. `asks_only` says that the steps after the first change nothing: where one of them fails, the others
     go on. `options` is what a benchmark of somebody's own data needs besides: plain data, given to every
-    child process."""
+    child process. `check` is how answers are checked."""
 
     id: str
     title: str
@@ -98,6 +111,7 @@ class Workload:
     published_rows: tuple[int, ...] = ()
     asks_only: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
+    check: Check = Check.COMPUTED
 
     def operation(self, operation_id: str) -> Operation:
         """Raises KeyError for an operation that this workload does not have."""

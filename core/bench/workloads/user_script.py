@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Check, Operation, Workload
 from lamella.core.errors import FileProblem
 from lamella.core.validation import path_of
 
@@ -193,6 +193,7 @@ def _loaded(place: Path, _stamp: int) -> Workload:
         default_rows=found.rows or DEFAULT_ROWS,
         default_repeats=found.repeats or DEFAULT_REPEATS,
         family="own",
+        check=Check.AGREED,
         small_rows=(found.rows or DEFAULT_ROWS)[:1],
         options={"systems": list(found.systems)},
     )

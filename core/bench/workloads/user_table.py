@@ -15,7 +15,7 @@ from pyarrow import types as is_
 
 from lamella.core.bench.engine.measure import Cycle, Sample, measure
 from lamella.core.bench.systems.base import FileBasedSystem, System
-from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.model import Check, Operation, Workload
 from lamella.core.errors import LamellaError
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ USER_TABLE = Workload(
     default_rows=(),
     default_repeats=3,
     family="mine",
+    check=Check.BY_DUCKDB,
 )
 
 

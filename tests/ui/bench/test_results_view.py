@@ -349,3 +349,43 @@ def test_a_low_view_keeps_its_captions_to_a_line_and_its_choices_readable(
     assert len({box.y() for box in shown}) > 1, "they go on in a second line"
     lowest = max(box.geometry().bottom() for box in shown)
     qtbot.waitUntil(lambda: display.about.y() > lowest)  # nothing lies over them
+
+
+def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_it(
+    panel: BenchmarkPanel, tell: Make, measured: Make, pick: Make
+) -> None:
+    wrong = Failure("small", "sqlite", "read", 10, 0, "Wrong answer: 9 rows instead of 10", kind=WRONG)
+    tell(measured("lamella", 10, 0.1), measured("sqlite", 10, 0.2, operation="create"), wrong)
+    display, view = panel.view.display, panel.view
+    for name in ("time", "size", "memory", "processor"):
+        display.show_view(name)
+        pick(operation="read", shape="lines")
+        assert {spot.series.system for spot in view.plot.spots if not spot.series.published} == {"lamella"}
+        pick(shape="bars")
+        bars = [place.bar for place in view.plot.bars.places if place.group.title == "Read, 10 rows"]
+        lost = [bar for bar in bars if bar.series.system == "sqlite" and not bar.series.published]
+        assert len(lost) == (name != "size"), "reading changes no size"
+        assert all(bar.point is None and bar.lost and bar.words.startswith("wrong") for bar in lost)
+    display.show_view("normalised")
+    pick(operation="read")
+    assert "SQLite (synchronous off)" not in {label for title, label in words(panel) if title == "Read"}
+    display.show_view("statistics")
+    pick(operation="read")
+    assert {row.system for row in view.statistics.figures.rows} == {"lamella"}
+    display.show_view("sentences")
+    (place,) = (n for n, told in enumerate(view.table.sentences()) if "Its time does not count" in told)
+    danger = theme.current().color("danger")
+    assert [view.table.item(place, column).foreground().color() for column in (0, 1)] == [danger, danger]
+
+
+def test_how_answers_were_checked_stands_with_the_workload(
+    panel: BenchmarkPanel, tell: Make, measured: Make
+) -> None:
+    choice = panel.controls.workload_choice
+    assert "The right answers are computed from the data." in choice.about.full_text
+    panel.view.display.show_view("overview")
+    tell(*(measured(name, 10, operation="point_keys", workload="entity-indexes") for name in ENTRIES
+           if name in ("lamella", "sqlite")), workload="entity-indexes")  # fmt: skip
+    assert "they are agreed by 2 systems." in panel.view.overview.source.full_text
+    choice.choose("entity-indexes")
+    assert "the systems have to agree" in choice.about.full_text

@@ -1,0 +1,113 @@
+"""Which answers are right: what a workload says of it is what is done."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lamella.core.bench.engine.judge import Judge, expectations
+from lamella.core.bench.engine.protocol import WRONG, Failure, Message
+from lamella.core.bench.engine.runner import run_workload
+from lamella.core.bench.registry import FAMILIES, WORKLOADS, family_of
+from lamella.core.bench.results.markdown import markdown_report
+from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.report import points_of, shown_check, text_report
+from lamella.core.bench.results.run import SavedRun
+from lamella.core.bench.workloads.model import Check
+from lamella.core.bench.workloads.user_script import load_file
+from lamella.core.bench.workloads.user_table import USER_TABLE
+from tests.bench.made_records import BEGAN, record
+
+ODD = "tests.bench.odd_systems:"
+ROWS = 20
+OWN = """
+OPERATIONS = ["size"]
+def data(rows): return list(range(rows))
+class AList:
+    def load(self, table, folder): self.rows = table
+    def size(self): return len(self.rows)
+SYSTEMS = {"a list": AList}
+"""
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_what_a_workload_says_of_its_answers_is_how_they_are_judged(name: str) -> None:
+    workload = WORKLOADS[name].at_small_scale()
+    known = list(expectations(workload, [one.id for one in workload.operations], ROWS))
+    for operation in workload.operations:
+        judge = Judge()
+        for message in known:
+            judge.learn(message)
+        lies = [
+            replace(record(system, 0.1, operation.id, ROWS), workload=name, checksum=f"1:by {system}")
+            for system in ("sqlite", "lamella")
+        ]
+        first, second = map(judge.objection, lies)
+        assert second is not None and second.kind == WRONG
+        if workload.check is Check.COMPUTED:
+            assert first is not None and first.kind == WRONG, "wrong though nobody answered before"
+        else:
+            assert workload.check is Check.AGREED and first is None
+
+
+def test_answers_are_known_beforehand_where_a_family_computes_them() -> None:
+    """Of the user's own table and script too."""
+    for workload in (*WORKLOADS.values(), USER_TABLE):
+        assert (workload.check is Check.AGREED) == (family_of(workload).answers is None)
+    assert USER_TABLE.check is Check.BY_DUCKDB
+    assert {workload.family for workload in (*WORKLOADS.values(), USER_TABLE)} == set(FAMILIES) - {"own"}
+
+
+def test_systems_of_a_script_have_to_agree(tmp_path: Path) -> None:
+    path = tmp_path / "own.py"
+    path.write_text(OWN, encoding="utf-8")
+    workload = load_file(path)
+    assert workload.check is Check.AGREED and family_of(workload).answers is None
+
+
+def of_indexes(*told: tuple[str, str]) -> list[Record]:
+    one = replace(record("sqlite", 0.1), workload="entity-indexes")
+    return [replace(one, system=system, operation=operation) for system, operation in told]
+
+
+@pytest.mark.parametrize(
+    ("records", "said"),
+    [
+        ([], "known to nobody beforehand: the systems have to agree"),
+        (of_indexes(("sqlite", "point_keys")), "SQLite (synchronous off) alone: checked against nobody"),
+        (of_indexes(("sqlite", "point_keys"), ("duckdb", "point_keys")), "they are agreed by 2 systems."),
+        (
+            of_indexes(("sqlite", "point_keys"), ("duckdb", "point_keys"), ("duckdb", "range_keys")),
+            "Agreed by 2 systems: ",
+        ),
+    ],
+)
+def test_systems_that_agreed_are_counted(records: list[Record], said: str) -> None:
+    assert said in shown_check(WORKLOADS["entity-indexes"], points_of(records))
+
+
+def test_reports_say_how_answers_were_checked() -> None:
+    records = [record("sqlite", 0.1), *of_indexes(("sqlite", "point_keys"), ("duckdb", "point_keys"))]
+    known = "Every answer that has a time equals the right one, computed from the data."
+    agreed = "Nobody knew the right answers beforehand; they are agreed by 2 systems."
+    run = SavedRun(BEGAN, "Two workloads", "lamella bench", 1.0, None, tuple(records))
+    for text in (text_report(records), markdown_report(run)):
+        assert known in text and agreed in text
+
+
+@pytest.mark.parametrize(
+    ("workload", "liar", "operation"),
+    [("small", "Liar", "read"), ("entity-indexes", "LyingIndexes", "range_keys")],
+)
+def test_lies_are_failures_without_a_time(workload: str, liar: str, operation: str, tmp_path: Path) -> None:
+    heard: list[Message] = []
+    records = run_workload(
+        workload, [40], [ODD + liar, "sqlite"], repeats=1, folder=tmp_path, on_event=heard.append
+    )
+    wrong = [one for one in heard if isinstance(one, Failure) and one.operation == operation]
+    assert wrong and {one.kind for one in wrong} == {WRONG}
+    assert len({one.system for one in wrong}) == 1, "one of the two is against the other"
+    timed = {one.system for one in records if one.operation == operation}
+    assert timed == {ODD + liar, "sqlite"} - {one.system for one in wrong}
