@@ -154,7 +154,13 @@ def _results(group: argparse._ArgumentGroup) -> None:
 def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
     one = group.add_mutually_exclusive_group()
     one.add_argument("--list", action="store_true", help="the workloads, and the systems with what they need")
-    one.add_argument("--runs", action="store_true", help="the runs that were saved, newest first")
+    one.add_argument(
+        "--runs",
+        nargs="*",
+        metavar="WORD",
+        help="the runs that were saved, newest first: those with each of the words in what they are called,"
+        " measured and noted; '#word' is a tag, which is a word of a note",
+    )
     one.add_argument(
         "--show",
         nargs="+",

@@ -26,8 +26,9 @@ from lamella.core.bench.results.compare import compare as compared
 from lamella.core.bench.results.console import Console, finish, has_failures
 from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds
 from lamella.core.bench.results.records import Record, need_folder, read_json
+from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import Recording, RunSummary, SavedRun, combine
-from lamella.core.bench.results.store import SavedRuns, read_results_file, write_results_file
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_script import system_names
 from lamella.core.bench.workloads.user_table_source import Source, user_table
@@ -50,8 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.list:
         return show_systems()
     saved_runs = SavedRuns(paths.saved_runs())
-    if arguments.runs:
-        return show_runs(saved_runs)
+    if arguments.runs is not None:
+        return show_runs(saved_runs, " ".join(arguments.runs))
     if arguments.show is not None:
         return show_run(saved_runs, arguments)
     if arguments.delete:
@@ -257,6 +258,7 @@ def _condition(where: str | None) -> Filter | None:
     return None if where is None else parse(where)
 
 
+NOTE_CHARACTERS = 60
 WIDTH = 100
 """Where there is no terminal that says how wide it is."""
 
@@ -362,10 +364,10 @@ def time_left(progress: Progress, seconds: float) -> str:
 # ----------------------------------------------------------------------- saved runs and results files
 
 
-def show_runs(saved_runs: SavedRuns) -> int:
-    found = saved_runs.runs()
+def show_runs(saved_runs: SavedRuns, words: str = "") -> int:
+    found = [run for run in saved_runs.runs() if run.matches(words)]
     if not found:
-        print(f"No run is saved in {saved_runs.path}.")
+        print(f"No run {f'with {words!r} ' if words else ''}is saved in {saved_runs.path}.")
         return OK
     header = ("run", "started", "took", "samples", "failed", "what", "note")
     print(ReportTable(f"Saved in {saved_runs.path}", header, tuple(map(_run_line, found))).as_text())
@@ -468,5 +470,5 @@ def _run_line(run: RunSummary) -> tuple[str, ...]:
         f"{run.samples:,}",
         f"{run.failures:,}",
         run.title,
-        run.note,
+        textwrap.shorten(run.note, NOTE_CHARACTERS, placeholder=" …"),
     )

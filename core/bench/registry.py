@@ -304,6 +304,12 @@ def plain_name(name: str) -> str:
     return name if ":" in name else name.partition(_BY)[0]
 
 
+def name_of_any(name: str) -> str:
+    """A name that `entry_named` takes, with a title that says the same: for what a file holds, of another
+    version say."""
+    return name if ":" in name or plain_name(name) in ENTRIES else f":{name}"
+
+
 def place_in_table(name: str) -> int:
     """Of a system, also of a variant; those of somebody's own come last."""
     known, base = list(ENTRIES), plain_name(name)

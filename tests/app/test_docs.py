@@ -15,7 +15,7 @@ from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.compare import Standing, standing_counts, standings
 from lamella.core.bench.results.figures import shown_seconds, workload_title
 from lamella.core.bench.results.records import by_workload
-from lamella.core.bench.results.store import read_results_file
+from lamella.core.bench.results.results_file import read_results_file
 from lamella.core.datasets.text.blocks import LONGEST_ROW
 from lamella.core.datasets.text.json_lines import MOST_LEVELS
 

@@ -26,20 +26,20 @@ from lamella.core.bench.engine.protocol import (
     Unsupported,
 )
 from lamella.core.bench.registry import entry_named, workload_named
-from lamella.core.bench.results import store
-from lamella.core.bench.results.compare import compare
+from lamella.core.bench.results import results_file
+from lamella.core.bench.results.compare import compare, comparison_table, ratios, standings
 from lamella.core.bench.results.markdown import markdown_report
-from lamella.core.bench.results.records import Figures, to_saved
+from lamella.core.bench.results.records import Figures, read_json, to_json, to_saved
+from lamella.core.bench.results.report import text_report
+from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import Recording, SavedRun
 from lamella.core.bench.results.store import (
     SavedRuns,
     UnknownRun,
-    read_results_file,
     trend,
-    write_results_file,
 )
 from lamella.core.bench.workloads.tables import NEEDLE, PARTIAL, SMALL
-from lamella.core.errors import FileProblem
+from lamella.core.errors import BadData, FileProblem
 from tests.bench import costs
 from tests.bench.made_records import record
 
@@ -320,6 +320,9 @@ def test_a_file_of_saved_runs_is_a_results_file_of_them_together(kept: SavedRuns
     assert run.title == "2 benchmarks together" and len(run.records) == 2
 
 
+DEEP = '{"parts": ' * 90_000
+
+
 def _results(path: Path) -> bytes:
     write_results_file(recorded(), path)
     return path.read_bytes()
@@ -331,7 +334,7 @@ def _changed(statement: str):
     def change(path: Path) -> bytes:
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
             connection.deserialize(gzip.decompress(_results(path)))
-            connection.execute(statement)
+            connection.executescript(statement)
             return gzip.compress(connection.serialize())
 
     return change
@@ -347,12 +350,31 @@ def _changed(statement: str):
         (lambda path: _results(path)[:-200], "damaged.*Copy it again"),
         (lambda path: b"".join((_results(path)[:500], b"x" * 9, _results(path)[509:])), "damaged"),
         (lambda path: gzip.compress(gzip.decompress(_results(path))[:9000]), "damaged"),
-        (lambda path: gzip.compress(bytes(1 << 20)), "larger than 1,000,000 bytes"),
+        (lambda path: gzip.compress(bytes(1 << 21)), "larger than 2,000,000 bytes"),
         (_changed("PRAGMA user_version = 2"), "later version.*2"),
         (_changed("PRAGMA application_id = 5"), "not of saved runs"),
         (_changed("DELETE FROM runs"), "no results file.*It holds no run"),
         (_changed("DROP TABLE samples"), "cannot be read.*lacks samples.backend"),
-        (_changed("CREATE VIEW more AS SELECT 1"), "no results file.*view or trigger 'more'"),
+        (_changed("CREATE VIEW more AS SELECT 1"), "no results file.*a view 'more'"),
+        (_changed("CREATE VIRTUAL TABLE words USING fts5(text)"), "no results file.*virtual table 'words'"),
+        (
+            _changed("ALTER TABLE runs ADD COLUMN made TEXT AS (zeroblob(900000000))"),
+            "no results file.*computed column 'runs.made'",
+        ),
+        (_changed(f"UPDATE runs SET note = zeroblob({1 << 26})"), "damaged.*too big|larger than"),
+        (_changed("UPDATE runs SET note = hex(zeroblob(700000))"), "has 1,400,000 characters"),
+        (
+            _changed(
+                "INSERT INTO ended SELECT 1, 'small', 'x', 1, 1, 1, 1, 1, 1, 1 FROM"
+                " (WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n LIMIT 200) SELECT v FROM n)"
+            ),
+            "no results file.*20[0-9] rows, and 100 are the most",
+        ),
+        (_changed("UPDATE samples SET rows = -5"), "damaged.*Record.rows is -5, which cannot be"),
+        (_changed("UPDATE samples SET seconds = -5"), "damaged.*Record.seconds is -5"),
+        (_changed(f"UPDATE samples SET latencies = '{'[' * 90_000}'"), "damaged.*is no JSON"),
+        (_changed(f"UPDATE surroundings SET environment = '{'[' * 90_000}'"), "damaged.*is no JSON"),
+        (_changed(f"UPDATE runs SET choice = '{DEEP}'"), "damaged.*is no JSON"),
         (_changed("UPDATE samples SET seconds = 'long'"), "damaged.*Record.seconds is 'long'"),
         (_changed("UPDATE samples SET latencies = '[1'"), "damaged"),
         (_changed("UPDATE samples SET latencies = '[\"a\"]'"), "damaged.*should be seconds"),
@@ -363,7 +385,8 @@ def _changed(statement: str):
 def test_a_file_that_is_no_results_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made, said: str
 ) -> None:
-    monkeypatch.setattr(store, "MOST_BYTES", 1_000_000)
+    monkeypatch.setattr(results_file, "MOST_BYTES", 2_000_000)
+    monkeypatch.setattr(results_file, "MOST_ROWS", 100)
     path = tmp_path / "some.results"
     path.write_bytes(made(path))
     with pytest.raises(FileProblem, match=said) as found:
@@ -376,3 +399,108 @@ def test_a_results_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_results_file(tmp_path / "absent.results")
     with pytest.raises(FileProblem, match="cannot be written"):
         write_results_file(recorded(), tmp_path / "absent" / "run.results")
+
+
+def _opened(tmp_path: Path, *statements: str) -> SavedRun:
+    path = tmp_path / "theirs.results"
+    path.write_bytes(_changed(";".join(statements))(path) if statements else _results(path))
+    return read_results_file(path)
+
+
+def test_control_characters_in_a_results_file_are_shown_and_not_obeyed(tmp_path: Path) -> None:
+    run = _opened(
+        tmp_path,
+        "UPDATE runs SET title = char(27) || '[31mred', note = 'a' || char(8238) || 'b', command = char(7)",
+        "UPDATE samples SET operation = 'read' || char(27) || '[2J', backend = char(155) || 'sqlite'",
+        "UPDATE failures SET message = char(27) || ']0;title'",
+    )
+    texts = (markdown_report(run), text_report(run.records), comparison_text(run))
+    assert not [text for text in texts for character in text if character in "\x1b\x07\x9b\u202e"]
+    assert run.title == "␛[31mred" and run.note == "a\\u202eb"
+    assert entry_named(run.records[0].system).title == "\\x9bsqlite"
+
+
+def comparison_text(run: SavedRun) -> str:
+    return comparison_table(compare(run.records, run.records)).as_text()
+
+
+def test_what_is_not_known_here_keeps_its_name_in_reports(tmp_path: Path) -> None:
+    run = _opened(
+        tmp_path,
+        "UPDATE samples SET backend = 'leveldb'",
+        "UPDATE failures SET workload = 'mail', operation = 'send'",
+        "INSERT INTO samples SELECT run, 'mail', backend, operation, rows, columns, repeat, seconds,"
+        " cpu_seconds, peak_rss_bytes, disk_bytes, checksum, temperature, latencies FROM samples",
+    )
+    assert "leveldb" in text_report(run.records)
+    assert "mail: this workload is not known here" in text_report(run.records)
+    assert "leveldb" in markdown_report(run) and "## mail" in markdown_report(run)
+    assert "leveldb" in comparison_text(run) and "mail" in comparison_text(run)
+    saved = SavedRuns(tmp_path / "runs.sqlite")
+    assert saved.run(saved.save(run)).records == run.records
+
+
+def test_a_results_file_makes_nothing_of_its_own_run_here(tmp_path: Path) -> None:
+    ours = recorded()
+    assert ours.choice is not None
+    named = replace(ours.choice, interpreter="/tmp/evil", folder=Path("/srv"), limit_seconds=3.0)
+    own = Choice((part_of(SMALL, ["sqlite", "evil.module:System"], [10], 1),), seed=7)
+    path = tmp_path / "theirs.results"
+    write_results_file(replace(ours, choice=named), path)
+    choice = read_results_file(path).choice
+    assert choice == replace(named, interpreter=None, folder=None)
+    write_results_file(replace(ours, choice=own), path)
+    assert read_results_file(path).choice is None
+
+
+def test_times_of_zero_are_compared() -> None:
+    none = [replace(one, seconds=0.0) for one in (record("sqlite", 1.0), record("lamella", 1.0))]
+    assert [one.factor for one in standings(none)] == [1.0]
+    assert [one.factor for one in compare(none, none)] == [1.0, 1.0]
+    assert ratios(none)[0].verdict == "as fast"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[" * 90_000, "must be JSON"),
+        ('[{"rows": 1}]', "other fields"),
+        ("[3]", "must be a JSON object. It is 3"),
+        (lambda item: item | {"seconds": "long"}, "Record.seconds is 'long'"),
+        (lambda item: item | {"rows": 10**30}, "Record.rows is 1000000000.*cannot be"),
+        (lambda item: item | {"latencies": {"a": 1}}, "should be seconds"),
+        (lambda item: item | {"latencies": [1e300]}, "should be seconds"),
+        (lambda item: item | {"figures": [1]}, "must be a JSON object"),
+    ],
+)
+def test_samples_as_json_are_checked_as_results_files_are(text, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "samples.json"
+    (item,) = json.loads(to_json([record("sqlite", 0.5)]))
+    path.write_text(text if isinstance(text, str) else json.dumps([text(item)]))
+    with pytest.raises(FileProblem, match=said) as found:
+        read_json(path)
+    assert str(path) in str(found.value)
+
+
+def test_runs_are_searched_by_what_they_are_called_measured_and_tagged(kept: SavedRuns) -> None:
+    first, second = kept.save(recorded()), kept.save(recorded(NOON + timedelta(days=1)))
+    kept.note(first, "#baseline before the index, issue#3 #Old-disk")
+    runs = kept.runs()
+    assert runs[1].tags == ("baseline", "Old-disk") and runs[0].tags == ()
+
+    def found(text: str) -> list[int]:
+        return [run.id for run in runs if run.matches(text)]
+
+    assert found("") == found("small SQLITE") == found("needle lamella") == [second, first]
+    assert found("#baseline") == found("#old-disk index") == found("before the") == [first]
+    assert found("2026-03-02") == [second]
+    assert found("#base") == found("#index") == found("polars") == []
+    assert runs[0].machine == "2 cores" and found("2 cores") == [second, first]
+
+
+def test_notes_that_are_too_long_are_refused_and_the_old_one_stays(kept: SavedRuns) -> None:
+    number = kept.save(recorded())
+    kept.note(number, "short")
+    with pytest.raises(BadData, match=r"at most 10,000 characters, and this one has 1,000,000"):
+        kept.note(number, "x" * 1_000_000)
+    assert kept.run(number).note == "short"

@@ -21,7 +21,8 @@ import pytest
 from lamella import Store, open_dataset
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.report import text_report
-from lamella.core.bench.results.store import SavedRuns, read_results_file
+from lamella.core.bench.results.results_file import read_results_file
+from lamella.core.bench.results.store import SavedRuns
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job

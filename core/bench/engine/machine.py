@@ -6,7 +6,7 @@ import os
 import platform
 import sqlite3
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,11 @@ def sentence(found: dict[str, Any]) -> str:
         "python": str,
     }
     return ", ".join(show(found[name]) for name, show in shown.items() if name in found)
+
+
+def machine_of(found: Mapping[str, Any]) -> str:
+    """What stays the same of a machine while its disks and versions change: "AMD …, 2 cores, 24 GB"."""
+    return sentence({name: found[name] for name in ("processor", "cores", "memory_bytes") if name in found})
 
 
 def processor() -> str:

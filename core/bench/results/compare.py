@@ -21,6 +21,7 @@ from lamella.core.bench.results.figures import (
     shown_rows,
     shown_seconds,
     unbroken,
+    workload_or_none,
     workload_title,
 )
 from lamella.core.bench.results.records import (
@@ -38,6 +39,14 @@ from lamella.core.bench.workloads.model import Operation, Workload
 PLURALS = {"median": "medians", "mean": "means", "lowest": "lowest"}
 
 
+LEAST_SECONDS = 1e-9
+"""What no clock tells from nothing: saved times may be 0."""
+
+
+def quotient(seconds: float, by: float) -> float:
+    return max(seconds, LEAST_SECONDS) / max(by, LEAST_SECONDS)
+
+
 @dataclass(frozen=True)
 class Ratio:
     """One system against another at one point; `factor` above 1 says the subject was faster."""
@@ -53,7 +62,7 @@ class Ratio:
 
     @property
     def factor(self) -> float:
-        return self.rival_seconds / self.subject_seconds
+        return quotient(self.rival_seconds, self.subject_seconds)
 
     @property
     def verdict(self) -> str:
@@ -136,7 +145,7 @@ class Standing:
 
     @property
     def factor(self) -> float:
-        return self.rival_seconds / self.seconds
+        return quotient(self.rival_seconds, self.seconds)
 
     @property
     def title(self) -> str:
@@ -154,12 +163,13 @@ def standings(records: Sequence[Record]) -> list[Standing]:
 
     All records are of one workload.
     """
-    if not records:
+    workload = workload_or_none(records[0].workload) if records else None
+    if workload is None:
         return []
     subject, groups = competitors(records)[0], by_call(records)
     return [
         standing
-        for operation in workload_named(records[0].workload).operations
+        for operation in workload.operations
         for (name, call), group in groups.items()
         if name == operation.id
         for standing in _of_group(operation, call, subject, group)
@@ -271,7 +281,7 @@ class Comparison:
     @property
     def factor(self) -> float:
         """How many times faster it became, by the medians; below 1, slower."""
-        return self.before.median / self.after.median
+        return quotient(self.before.median, self.after.median)
 
     @property
     def verdict(self) -> str:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lamella.core.bench.registry import UnknownWorkload, place_in_table, workload_named
+from lamella.core.bench.registry import place_in_table, workload_named
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.workloads.model import Workload
+from lamella.core.errors import LamellaError
 
 EQUAL_WITHIN = 1.05
 """Closer than this, one run cannot say who was faster."""
@@ -91,10 +92,10 @@ def operation_title(workload: str, operation: str, call: str = "") -> str:
 
 
 def workload_or_none(name: str) -> Workload | None:
-    """None for one that this version does not have."""
+    """None for one that this version does not have, or whose file is gone."""
     try:
         return workload_named(name)
-    except UnknownWorkload:
+    except LamellaError:
         return None
 
 

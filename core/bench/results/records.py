@@ -10,17 +10,19 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from lamella.core.errors import BadData, FileProblem
+from lamella.core.bench.registry import name_of_any
+from lamella.core.errors import BadData, FileProblem, shown, visible
 
 COLD, WARM = "cold", "warm"
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ class Record:
         if wrong := _wrong_fields(names, set(item) | {"latencies", "figures"}):
             raise BadData("A benchmark record has other fields than this version writes", wrong, _WRITE_AGAIN)
         figures = item.get("figures")
-        return cls(**item | {
-            "latencies": tuple(item.get("latencies", ())),
-            "figures": None if figures is None else Figures(**figures),
+        return typed(cls, item | {
+            "latencies": seconds_of(item.get("latencies", [])),
+            "figures": None if figures is None else typed(Figures, object_of(figures)),
         })  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,6 +120,81 @@ def _wrong_fields(needed: set[str], found: set[str]) -> str:
     )
 
 
+_TYPES: dict[Any, type | tuple[type, ...]] = {
+    "int": int,
+    "float": (int, float),
+    "float | None": (int, float, type(None)),
+    "str": str,
+}
+_LEAST_SECONDS, _MOST_SECONDS = 1e-12, 1e9
+_MOST_COUNT = 1 << 63
+MOST_BYTES = 1 << 29
+"""Of a file of results, unpacked: a hundred times what all workloads together take."""
+
+MOST_TEXT = 1 << 20
+"""Characters of one text in a file: the longest that is written is what a process said before its end."""
+
+
+@cache
+def _fields(kind: type) -> tuple[tuple[str, type | tuple[type, ...], str], ...]:
+    """Those whose types can be checked."""
+    return tuple((one.name, _TYPES[one.type], str(one.type)) for one in fields(kind) if one.type in _TYPES)
+
+
+def typed(kind: type[_T], row: Mapping[str, Any]) -> _T:
+    """Of a row of a file, which holds what it holds, whatever its columns promise.
+
+    Text is made visible, and a system that is not known here keeps its name. Raises BadData for a value that
+    a field cannot have.
+    """
+    row = from_saved(row)
+    for name, types, named in _fields(kind):  # type: ignore[arg-type]
+        value: Any = row.get(name)
+        if not isinstance(value, types):
+            raise BadData(f"{kind.__name__}.{name} is {shown(value)}, and should be {named}")
+        if isinstance(value, str):
+            row[name] = _text(kind, name, value)
+        elif isinstance(value, int | float):
+            _check_number(kind, name, value, seconds="float" in named)
+    try:
+        return kind(**row)
+    except TypeError as error:
+        raise BadData(f"{kind.__name__} has other columns than this version writes", str(error)) from error
+
+
+def _check_number(kind: type, name: str, value: float, seconds: bool) -> None:
+    """Every float of a run is a number of seconds, every integer a count; sizes begin with 1."""
+    least = 1 if name == "rows" else 0
+    if not (is_time(value) if seconds else least <= value < _MOST_COUNT):
+        unit = " seconds" if seconds else ""
+        raise BadData(f"{kind.__name__}.{name} is {shown(value)}{unit}, which cannot be")
+
+
+def _text(kind: type, name: str, value: str) -> str:
+    if len(value) > MOST_TEXT:
+        raise BadData(f"{kind.__name__}.{name} has {len(value):,} characters, and {MOST_TEXT:,} are the most")
+    seen = value if value.isprintable() else visible(value)
+    return name_of_any(seen) if name == "system" else seen
+
+
+def seconds_of(found: Any) -> tuple[float, ...]:
+    """The latencies of a sample. Raises BadData."""
+    if not isinstance(found, list) or not all(isinstance(one, int | float) and is_time(one) for one in found):
+        raise BadData(f"The latencies of a sample are {shown(found)}, and should be seconds")
+    return tuple(found)
+
+
+def object_of(found: Any) -> dict[str, Any]:
+    """Raises BadData."""
+    if not isinstance(found, dict):
+        raise BadData("A benchmark record must be a JSON object", f"It is {shown(found)}")
+    return found
+
+
+def is_time(seconds: float) -> bool:
+    return seconds == 0 or _LEAST_SECONDS <= seconds <= _MOST_SECONDS
+
+
 def to_json(records: Iterable[Record]) -> str:
     return json.dumps([to_saved(record.to_dict()) for record in records], indent=1)
 
@@ -126,7 +203,7 @@ def from_json(text: str) -> list[Record]:
     """Raises BadData for what is not an array of records of this version."""
     try:
         items = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadData("Benchmark results must be JSON", str(error)) from error
     if not isinstance(items, list):
         raise BadData("Benchmark results must be one JSON array of records")
@@ -134,14 +211,14 @@ def from_json(text: str) -> list[Record]:
 
 
 def _from_item(item: Any) -> Record:
-    if not isinstance(item, dict):
-        raise BadData("A benchmark record must be a JSON object", f"It is {item!r}")
-    return Record.from_dict(from_saved(item))
+    return Record.from_dict(from_saved(object_of(item)))
 
 
 def read_json(path: Path) -> list[Record]:
     """Raises FileProblem, for a file of another version too."""
     try:
+        if path.stat().st_size > MOST_BYTES:
+            raise BadData(f"The file is larger than {MOST_BYTES:,} bytes")
         return from_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise FileProblem(path, "cannot be read", str(error), "Choose another file") from error

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 
-from lamella.core.bench.registry import entry_named, workload_named
+from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.compare import (
     AHEAD,
     BEHIND,
@@ -31,6 +31,7 @@ from lamella.core.bench.results.figures import (
     shown_seconds,
     shown_share,
     unbroken,
+    workload_or_none,
     workload_title,
 )
 from lamella.core.bench.results.records import (
@@ -238,8 +239,9 @@ def report_tables(
     """
     groups = by_workload(records)
     told = (
-        _WorkloadReport(workload_named(name), group, len(groups) > 1, placed)
+        _WorkloadReport(workload, group, len(groups) > 1, placed)
         for name, group in groups.items()
+        if (workload := workload_or_none(name)) is not None
     )
     return [table for one in told for table in one.tables(most)]
 
@@ -247,16 +249,17 @@ def report_tables(
 def text_report(records: Sequence[Record]) -> str:
     """Empty for no records."""
     found = report_tables(records, TERMINAL_COLUMNS, placed=False)
-    if not found:
-        return ""
     groups = by_workload(records)
-    checks = [_check_line(workload_named(name), group, len(groups) > 1) for name, group in groups.items()]
-    return "\n\n".join([*(table.as_text() for table in found), "\n".join(checks), SIGNS])
+    checks = [_check_line(name, group, len(groups) > 1) for name, group in groups.items()]
+    tables = [*(table.as_text() for table in found), "\n".join(checks), SIGNS if found else ""]
+    return "\n\n".join(filter(None, tables))
 
 
-def _check_line(workload: Workload, records: Sequence[Record], titled: bool) -> str:
-    before = f"{workload.title}: " if titled else ""
-    return before + shown_check(workload, points_of(records))
+def _check_line(name: str, records: Sequence[Record], titled: bool) -> str:
+    workload = workload_or_none(name)
+    if workload is None:
+        return f"{name}: this workload is not known here, so it has no tables."
+    return (f"{workload.title}: " if titled else "") + shown_check(workload, points_of(records))
 
 
 @dataclass(frozen=True)

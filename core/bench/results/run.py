@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from time import monotonic
 from typing import Any
 
 from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.machine import machine_of
 from lamella.core.bench.engine.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
+from lamella.core.bench.registry import entry_named
+from lamella.core.bench.results.figures import workload_title
 from lamella.core.bench.results.records import Record
 
 
@@ -50,6 +55,55 @@ class RunSummary:
     failures: int
     seconds: float
     command: str
+    machine: str = ""
+
+    @classmethod
+    def of(cls, run: SavedRun) -> RunSummary:
+        """Of one that is in no file of saved runs."""
+        asked: list[Record | Failure] = [*run.records, *run.failures]
+        first = run.surroundings[0].environment if run.surroundings else {}
+        return cls(
+            id=run.id,
+            started=run.started,
+            title=run.title,
+            workloads=tuple(dict.fromkeys(one.workload for one in asked)),
+            systems=tuple(dict.fromkeys(one.system for one in asked)),
+            sizes=tuple(sorted({one.rows for one in asked})),
+            repeats=run.choice.repeats if run.choice else 0,
+            note=run.note,
+            samples=len(run.records),
+            failures=len(run.failures),
+            seconds=run.seconds,
+            command=run.command,
+            machine=machine_of(first),
+        )
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The words of its note that begin with #, without that."""
+        return tuple(dict.fromkeys(_TAG.findall(self.note)))
+
+    def matches(self, text: str) -> bool:
+        """Whether each word of `text` is in what the run is called, what it measured, where and when; a word
+        that begins with # is a tag."""
+        wanted = text.casefold().split()
+        tags = {word[1:] for word in wanted if _TAG.fullmatch(word)}
+        if not tags <= {tag.casefold() for tag in self.tags}:
+            return False
+        told = self._words
+        return all(word in told for word in wanted if word[1:] not in tags)
+
+    @cached_property
+    def _words(self) -> str:
+        titles = [workload_title(name) for name in self.workloads]
+        systems = [entry_named(name).title for name in self.systems]
+        when = f"{self.started.astimezone():%Y-%m-%d %H:%M}"
+        lists = (self.workloads, titles, self.systems, systems)
+        single = (str(self.id), self.title, self.note, self.command, self.machine, when)
+        return "\n".join((*single, *(word for words in lists for word in words))).casefold()
+
+
+_TAG = re.compile(r"(?<![\w#])#(\w[\w.-]*)")
 
 
 @dataclass

@@ -1,18 +1,16 @@
 """The runs that were saved: a SQLite file of benchmarks, each with all its samples.
 
 Every method opens the file and closes it, so any thread or process may use it beside others. The file and its
-folder are made by the first `save`. A results file is such a database of one run, compressed by gzip.
+folder are made by the first `save`. `results_file` has what carries a run to another computer.
 """
 
 from __future__ import annotations
 
-import gzip
 import json
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cache
 from itertools import count
@@ -21,27 +19,30 @@ from typing import Any, TypeVar
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.costs import Costs, shipped_costs
+from lamella.core.bench.engine.machine import machine_of
 from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
-from lamella.core.bench.registry import UnknownWorkload, plain_name
+from lamella.core.bench.registry import UnknownWorkload, name_of_any, plain_name
 from lamella.core.bench.results.records import (
     STATISTICS,
     Figures,
     Record,
     Summary,
     by_call,
-    from_saved,
+    seconds_of,
     spread,
     summaries,
     to_saved,
+    typed,
 )
-from lamella.core.bench.results.run import RunSummary, SavedRun, combine
-from lamella.core.errors import BadData, FileProblem, LamellaError
+from lamella.core.bench.results.run import RunSummary, SavedRun
+from lamella.core.errors import BadData, FileProblem, LamellaError, shown, visible
 
 VERSION = 1
 APPLICATION = 0x6C616D72  # "lamr"
 WAY_OUT = "Move the file away, or delete it: the next benchmark begins a new one"
 _POINT = "workload TEXT NOT NULL, backend TEXT NOT NULL"
 _OF_RUN = "run INTEGER NOT NULL REFERENCES runs ON DELETE CASCADE"
+RUN_TABLES = ("runs", "samples", "failures", "unsupported", "surroundings", "ended")
 
 TABLES = (
     """CREATE TABLE runs (
@@ -64,16 +65,14 @@ TABLES = (
         steps INTEGER NOT NULL, seconds REAL NOT NULL, memory_bytes INTEGER NOT NULL,
         disk_bytes INTEGER NOT NULL)""",
     "CREATE INDEX samples_by_point ON samples (workload, operation, backend, rows)",
-    *(
-        f"CREATE INDEX {table}_by_run ON {table} (run)"
-        for table in ("samples", "failures", "unsupported", "surroundings", "ended")
-    ),
+    *(f"CREATE INDEX {table}_by_run ON {table} (run)" for table in RUN_TABLES[1:]),
 )
 
 SUMMARIES = """
     SELECT id, started, title, workloads, systems, sizes, repeats, note, seconds, command,
         (SELECT count(*) FROM samples WHERE run = runs.id) AS samples,
-        (SELECT count(*) FROM failures WHERE run = runs.id) AS failures
+        (SELECT count(*) FROM failures WHERE run = runs.id) AS failures,
+        (SELECT environment FROM surroundings WHERE run = runs.id LIMIT 1) AS environment
     FROM runs ORDER BY started DESC, id DESC"""
 
 SAMPLES_OF = """
@@ -148,6 +147,7 @@ def insert_rows(connection: sqlite3.Connection, table: str, items: Sequence[Mapp
 
 
 BUSY_SECONDS = 30.0
+MOST_NOTE = 10_000
 _T = TypeVar("_T")
 
 
@@ -188,7 +188,15 @@ class SavedRuns:
             connection.executemany("DELETE FROM runs WHERE id = ?", wanted)
 
     def note(self, number: int, text: str) -> None:
-        """Give a run a note instead of the one it has. Raises UnknownRun."""
+        """Give a run a note instead of the one it has; its words that begin with # are tags.
+
+        Raises UnknownRun, and BadData for a note that is too long.
+        """
+        if len(text) > MOST_NOTE:
+            raise BadData(
+                f"A note has at most {MOST_NOTE:,} characters, and this one has {len(text):,}",
+                fix="Shorten it; what is longer has a place in a file",
+            )
         with self._writing() as connection:
             self._need(connection, [number])
             connection.execute("UPDATE runs SET note = ? WHERE id = ?", (text, number))
@@ -312,49 +320,13 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
         **{name: row[name] for name in ("title", "command", "seconds", "note")},
     )
     return replace(
-        _typed(SavedRun, vars(run)),
+        typed(SavedRun, vars(run)),
         records=tuple(map(_record, of("samples"))),
-        failures=tuple(_typed(Failure, item) for item in of("failures")),
-        unsupported=tuple(_typed(Unsupported, item) for item in of("unsupported")),
+        failures=tuple(typed(Failure, item) for item in of("failures")),
+        unsupported=tuple(typed(Unsupported, item) for item in of("unsupported")),
         surroundings=tuple(map(_surroundings, of("surroundings"))),
-        ended=tuple(_typed(Ended, item) for item in of("ended")),
+        ended=tuple(typed(Ended, item) for item in of("ended")),
     )
-
-
-_TYPES: dict[Any, type | tuple[type, ...]] = {
-    "int": int,
-    "float": (int, float),
-    "float | None": (int, float, type(None)),
-    "str": str,
-}
-
-
-@cache
-def _fields(kind: type) -> tuple[tuple[str, type | tuple[type, ...], Any], ...]:
-    """Those whose types can be checked."""
-    return tuple((one.name, _TYPES[one.type], one.type) for one in fields(kind) if one.type in _TYPES)
-
-
-_LEAST_SECONDS, _MOST_SECONDS = 1e-12, 1e9
-
-
-def _typed(kind: type[_T], row: dict[str, Any]) -> _T:
-    """SQLite gives what a file holds, whatever its columns promise."""
-    row = from_saved(row)
-    for name, types, named in _fields(kind):  # type: ignore[arg-type]
-        value = row.get(name)
-        if not isinstance(value, types):
-            raise BadData(f"{kind.__name__}.{name} is {value!r}, and should be {named}")
-        if isinstance(value, float) and not _is_time(value):  # every float of a run is a number of seconds
-            raise BadData(f"{kind.__name__}.{name} is {value!r} seconds, which cannot be")
-    try:
-        return kind(**row)
-    except TypeError as error:
-        raise BadData(f"{kind.__name__} has other columns than this version writes", str(error)) from error
-
-
-def _is_time(seconds: float) -> bool:
-    return seconds == 0 or _LEAST_SECONDS <= seconds <= _MOST_SECONDS
 
 
 def _run_row(run: SavedRun) -> dict[str, Any]:
@@ -380,8 +352,11 @@ def _systems(run: SavedRun) -> Sequence[str]:
 
 
 def _summary(row: dict[str, Any]) -> RunSummary:
-    lists = {name: tuple(_json(row[name], list)) for name in ("workloads", "systems", "sizes")}
-    return _typed(RunSummary, row | lists | {"started": _moment(row["started"])})
+    lists = {name: _list(row[name], str) for name in ("workloads", "systems")}
+    lists |= {"systems": tuple(map(name_of_any, lists["systems"])), "sizes": _list(row["sizes"], int)}
+    found = row.pop("environment")
+    known = "" if found is None else machine_of(_environment(found))
+    return typed(RunSummary, row | lists | {"started": _moment(row["started"]), "machine": known})
 
 
 def _moment(text: Any) -> datetime:
@@ -395,10 +370,17 @@ def _json(text: Any, *kinds: type) -> Any:
     try:
         found = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
-        raise BadData(f"{str(text)[:80]!r} is no JSON", str(error)) from error
+        raise BadData(f"{shown(text)} is no JSON", str(error)) from error
     if not isinstance(found, kinds):
-        raise BadData(f"{str(text)[:80]!r} is JSON of another kind than its column has")
+        raise BadData(f"{shown(text)} is JSON of another kind than its column has")
     return found
+
+
+def _list(text: Any, kind: type) -> tuple[Any, ...]:
+    found = _json(text, list)
+    if not all(isinstance(one, kind) for one in found):
+        raise BadData(f"{shown(text)} is not a list of {kind.__name__}")
+    return tuple(visible(one) if kind is str else one for one in found)
 
 
 def _choice(text: Any) -> Choice | None:
@@ -422,10 +404,8 @@ def _sample_row(record: Record) -> dict[str, Any]:
 def _record(row: dict[str, Any]) -> Record:
     found = _json(row["latencies"], list, dict)
     if isinstance(found, dict):
-        return _typed(Record, row | {"latencies": (), "figures": _typed(Figures, found)})
-    if not all(isinstance(one, int | float) and _is_time(one) for one in found):
-        raise BadData(f"The latencies of a sample are {row['latencies'][:80]}, and should be seconds")
-    return _typed(Record, row | {"latencies": tuple(found)})
+        return typed(Record, row | {"latencies": (), "figures": typed(Figures, found)})
+    return typed(Record, row | {"latencies": seconds_of(found)})
 
 
 def _dated_record(row: dict[str, Any]) -> tuple[int, datetime, Record]:
@@ -433,7 +413,7 @@ def _dated_record(row: dict[str, Any]) -> tuple[int, datetime, Record]:
 
 
 def _ended(row: dict[str, Any]) -> Ended:
-    return _typed(Ended, {name: value for name, value in row.items() if name != "run"})
+    return typed(Ended, {name: value for name, value in row.items() if name != "run"})
 
 
 def _surroundings_row(found: Surroundings) -> dict[str, Any]:
@@ -441,11 +421,15 @@ def _surroundings_row(found: Surroundings) -> dict[str, Any]:
 
 
 def _surroundings(row: dict[str, Any]) -> Surroundings:
-    environment = _json(row["environment"], dict)
+    return typed(Surroundings, row | {"environment": _environment(row["environment"])})
+
+
+def _environment(text: Any) -> dict[str, Any]:
+    environment: dict[str, Any] = _json(text, dict)
     for name, kind in _ENVIRONMENT.items():
         if name in environment and not isinstance(environment[name], kind):
-            raise BadData(f"The environment's {name} is {environment[name]!r}")
-    return _typed(Surroundings, row | {"environment": environment})
+            raise BadData(f"The environment's {name} is {shown(environment[name])}")
+    return {name: visible(value) if isinstance(value, str) else value for name, value in environment.items()}
 
 
 _ENVIRONMENT: dict[str, type | tuple[type, ...]] = {
@@ -457,92 +441,6 @@ _ENVIRONMENT: dict[str, type | tuple[type, ...]] = {
     "python": str,
     "libraries": dict,
 }
-
-
-# ----------------------------------------------------------------------- results files
-
-MOST_BYTES = 1 << 29
-"""Of a results file when it is unpacked: a hundred times what all workloads together take."""
-
-NO_RESULTS = "this is no results file"
-WRITE_RESULTS = "`lamella bench --show RUN --export FILE` writes one"
-_SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"
-
-
-def write_results_file(run: SavedRun, path: Path) -> None:
-    """Raises FileProblem. The same run makes the same bytes."""
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        create_tables(connection)
-        insert_run(connection, run)
-        connection.execute("VACUUM")
-        packed = gzip.compress(connection.serialize(), mtime=0)
-    try:
-        path.write_bytes(packed)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise FileProblem(path, "cannot be written", why, "Choose another place") from error
-
-
-def read_results_file(path: Path) -> SavedRun:
-    """The run of a results file, or all of a file of saved runs in one. Raises FileProblem for any other."""
-    try:
-        with closing(_unpacked(path)) as connection:
-            if not has_tables(connection, path):
-                raise FileProblem(path, NO_RESULTS, "It is empty", WRITE_RESULTS)
-            numbers = [row["id"] for row in connection.execute("SELECT id FROM runs ORDER BY started, id")]
-            runs = [select_run(connection, number) for number in numbers]
-    except (sqlite3.DatabaseError, BadData, UnicodeDecodeError) as error:
-        raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
-    if not runs:
-        raise FileProblem(path, NO_RESULTS, "It holds no run", WRITE_RESULTS)
-    return combine(runs)
-
-
-_ASK_ANEW = "Copy it again from where it came from"
-
-
-def _unpacked(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    try:
-        connection.deserialize(_database(path))
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA trusted_schema = OFF")
-        foreign = "SELECT name FROM sqlite_master WHERE type IN ('view', 'trigger')"
-        if named := connection.execute(foreign).fetchone():
-            raise FileProblem(path, NO_RESULTS, f"It has a view or trigger {named[0]!r}", WRITE_RESULTS)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _database(path: Path) -> bytes:
-    """Raises FileProblem for a file that cannot be a results file, before more than MOST_BYTES are read."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(_SQLITE))
-            file.seek(0)
-            if not start.startswith((_SQLITE, _GZIP)):
-                raise FileProblem(path, NO_RESULTS, _begins(start), WRITE_RESULTS)
-            source = gzip.GzipFile(fileobj=file) if start.startswith(_GZIP) else file
-            found = source.read(MOST_BYTES + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise FileProblem(path, "cannot be read", why, "Choose another file") from error
-    if len(found) > MOST_BYTES:
-        raise FileProblem(path, NO_RESULTS, f"Unpacked it is larger than {MOST_BYTES:,} bytes", WRITE_RESULTS)
-    if not found.startswith(_SQLITE):
-        raise FileProblem(path, NO_RESULTS, _begins(found), WRITE_RESULTS)
-    return found
-
-
-def _begins(start: bytes) -> str:
-    if not start:
-        return "It is empty"
-    json_says = " It may be the JSON that --json writes, which --compare reads"
-    return f"It begins with {start[:12]!r}.{json_says if start.lstrip()[:1] in (b'[', b'{') else ''}"
 
 
 @dataclass(frozen=True)

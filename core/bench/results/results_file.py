@@ -1,0 +1,143 @@
+"""Results files: one run on its way to another computer, as a database of saved runs compressed by gzip.
+
+A file from somewhere else is not trusted. It is unpacked in memory, up to a limit; nothing in its schema is
+run; every value must have the type of its column; names are made visible; and what it says can be run again
+names no program, folder or file of this computer.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+import zlib
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.results.records import MOST_BYTES
+from lamella.core.bench.results.run import SavedRun, combine
+from lamella.core.bench.results.store import (
+    RUN_TABLES,
+    create_tables,
+    has_tables,
+    insert_run,
+    select_run,
+)
+from lamella.core.errors import BadData, FileProblem, shown
+
+MOST_ROWS = 2_000_000
+"""Of its tables together, which are read into memory."""
+
+MOST_CELL = 1 << 25
+"""Bytes of one value: a sample may have the latencies of a million calls."""
+
+SUFFIX = ".results"
+NO_RESULTS = "this is no results file"
+WRITE_RESULTS = "`lamella bench --show RUN --export FILE` writes one"
+_ASK_ANEW = "Copy it again from where it came from"
+_SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"
+
+
+def write_results_file(run: SavedRun, path: Path) -> None:
+    """Raises FileProblem. The same run makes the same bytes."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        create_tables(connection)
+        insert_run(connection, run)
+        connection.execute("VACUUM")
+        packed = gzip.compress(connection.serialize(), mtime=0)
+    try:
+        path.write_bytes(packed)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "cannot be written", why, "Choose another place") from error
+
+
+def read_results_file(path: Path) -> SavedRun:
+    """The run of a results file, or all of a file of saved runs in one. Raises FileProblem for any other."""
+    try:
+        with closing(_unpacked(path)) as connection:
+            _refuse_what_acts(connection, path)
+            if not has_tables(connection, path):
+                raise FileProblem(path, NO_RESULTS, "It is empty", WRITE_RESULTS)
+            _refuse_many_rows(connection, path)
+            numbers = [row["id"] for row in connection.execute("SELECT id FROM runs ORDER BY started, id")]
+            runs = [select_run(connection, number) for number in numbers]
+    except (sqlite3.Error, BadData, UnicodeDecodeError) as error:
+        raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
+    if not runs:
+        raise FileProblem(path, NO_RESULTS, "It holds no run", WRITE_RESULTS)
+    found = combine(runs)
+    return replace(found, choice=_for_this_computer(found.choice))
+
+
+def _for_this_computer(choice: Choice | None) -> Choice | None:
+    """What can be run again without the files and programs of another computer; None where nothing can."""
+    if choice is None:
+        return None
+    own = [name for name in (*choice.systems, *choice.workloads) if ":" in name or name.endswith(".py")]
+    return None if own else replace(choice, folder=None, interpreter=None)
+
+
+def _unpacked(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        connection.setlimit(
+            sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES
+        )  # `deserialize` has the whole as one value
+        connection.deserialize(_database(path))
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_CELL)
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _refuse_what_acts(connection: sqlite3.Connection, path: Path) -> None:
+    """Views, triggers, and tables whose rows are computed: reading these would run what a file says."""
+    acts = """
+        SELECT type, name FROM sqlite_master
+        WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'
+        UNION ALL SELECT 'computed column', m.name || '.' || c.name
+        FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c WHERE m.type = 'table' AND c.hidden"""
+    if found := connection.execute(acts).fetchone():
+        kind = "virtual table" if found["type"] == "table" else found["type"]
+        raise FileProblem(path, NO_RESULTS, f"It has a {kind} {shown(found['name'])}", WRITE_RESULTS)
+
+
+def _refuse_many_rows(connection: sqlite3.Connection, path: Path) -> None:
+    counts = (connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in RUN_TABLES)
+    if (rows := sum(counts)) > MOST_ROWS:
+        raise FileProblem(path, NO_RESULTS, f"It has {rows:,} rows, and {MOST_ROWS:,} are the most")
+
+
+def _database(path: Path) -> bytes:
+    """Raises FileProblem for a file that cannot be a results file, before more than MOST_BYTES are read."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_SQLITE))
+            file.seek(0)
+            if not start.startswith((_SQLITE, _GZIP)):
+                raise FileProblem(path, NO_RESULTS, _begins(start), WRITE_RESULTS)
+            source = gzip.GzipFile(fileobj=file) if start.startswith(_GZIP) else file
+            found = source.read(MOST_BYTES + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "cannot be read", why, "Choose another file") from error
+    if len(found) > MOST_BYTES:
+        raise FileProblem(path, NO_RESULTS, f"Unpacked it is larger than {MOST_BYTES:,} bytes", WRITE_RESULTS)
+    if not found.startswith(_SQLITE):
+        raise FileProblem(path, NO_RESULTS, _begins(found), WRITE_RESULTS)
+    return found
+
+
+def _begins(start: bytes) -> str:
+    if not start:
+        return "It is empty"
+    json_says = " It may be the JSON that --json writes, which --compare reads"
+    return f"It begins with {start[:12]!r}.{json_says if start.lstrip()[:1] in (b'[', b'{') else ''}"
