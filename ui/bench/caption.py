@@ -47,6 +47,8 @@ class Caption(QLabel):
     def _show(self) -> None:
         shown = self._told
         if self._short:
-            shown = self.fontMetrics().elidedText(shown, Qt.TextElideMode.ElideRight, self.width())
+            shown = self.fontMetrics().elidedText(
+                shown, Qt.TextElideMode.ElideRight, self.contentsRect().width()
+            )
         self.setText(shown)
         self.setToolTip(self._told if shown != self._told else "")

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 from lamella.core.bench.results.console import write_results
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import Record, to_saved, write_text
+from lamella.core.bench.results.results_file import write_results_file
 from lamella.core.bench.results.run import SavedRun, by_system
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.ui import theme
@@ -23,6 +24,7 @@ from lamella.ui.widgets.message_bar import MessageBar
 
 FORMATS = {
     ".md": "Report as Markdown (*.md)",
+    ".results": "Results file, which opens on any computer (*.results)",
     ".json": "Samples as JSON (*.json)",
     ".csv": "Samples as CSV (*.csv)",
     ".png": "Picture of what is shown, PNG (*.png)",
@@ -53,6 +55,8 @@ def export(path: Path, run: SavedRun, picture: QWidget) -> None:
     match path.suffix:
         case ".md":
             write_text(path, markdown_report(run))
+        case ".results":
+            write_results_file(run, path)
         case ".json":
             write_results(run.records, by_system(run.surroundings), path)
         case ".csv":

@@ -34,7 +34,7 @@ from lamella.ui.window.dataset_tab import DatasetTab
 if TYPE_CHECKING:
     from lamella.core.bench.engine.choice import Choice
     from lamella.core.bench.workloads.user_table_source import Source
-    from lamella.ui.bench.results_browser import ResultsBrowser
+    from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_script_dialog import UserScriptDialog
     from lamella.ui.bench.user_table_dialog import UserTableDialog
     from lamella.ui.main_window import MainWindow
@@ -134,7 +134,7 @@ def benchmark_file(window: MainWindow, path: Path) -> UserScriptDialog | None:
 
 
 def show_saved_runs(window: MainWindow) -> ResultsBrowser:
-    from lamella.ui.bench.results_browser import ResultsBrowser
+    from lamella.ui.bench.saved_runs import ResultsBrowser
 
     browser = ResultsBrowser(window.saved_runs, window.tasks, window)
     browser.benchmark_requested.connect(lambda choice: benchmark(window, choice))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
+    QFileDialog,
     QHBoxLayout,
     QPushButton,
     QSplitter,
@@ -22,6 +24,7 @@ from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.machine import sentence
 from lamella.core.bench.engine.protocol import Measured, Message
 from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.results_file import SUFFIX, read_results_file
 from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.model import Workload
@@ -31,11 +34,10 @@ from lamella.ui import theme
 from lamella.ui.bench import export
 from lamella.ui.bench.benchmark_results import BenchmarkResults
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.comparison_view import ComparisonView
 from lamella.ui.bench.durations import about
 from lamella.ui.bench.results_view import ResultsView
-from lamella.ui.bench.saved_runs_table import SavedRunsHint, SavedRunsTable
-from lamella.ui.bench.trend_view import TrendView
+from lamella.ui.bench.run_changes import ComparisonView, TrendView
+from lamella.ui.bench.saved_runs_list import RunSearch, SavedRunsHint, SavedRunsList
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
@@ -85,6 +87,7 @@ class RunView(QWidget):
 
     def _build(self) -> None:
         self.where.setContentsMargins(theme.L, theme.S, theme.L, 0)
+        self.where.set_short(True)  # its tooltip has the rest: the plots need the room
         self.where.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -120,22 +123,29 @@ def _of(message: Message) -> str:
 def _where(run: SavedRun) -> str:
     machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else ""
     when = f"{run.started.astimezone():%Y-%m-%d %H:%M}, took {about(run.seconds)}"
-    return "\n".join(filter(None, [f"{when}. {machine}".strip(), run.command]))
+    return "\n".join(filter(None, [f"{when}. {machine}".strip(), run.note, run.command]))
 
 
-LIST_WIDTH = 480
+LIST_SHARE = 0.3
 NO_RUNS = (
     "No run is saved yet",
-    "Every benchmark that you run is saved here: come back after the first one.",
+    "Every benchmark that you run is saved here: come back after the first one. Results files of others open "
+    "here, too.",
 )
+NONE_FOUND = ("No run has these words", "Search for fewer words; #word finds a tag in the notes.")
 NONE_CHOSEN = ("Choose a run", "Choose two with Ctrl to compare them, or as many as you like to delete them.")
 MANY_CHOSEN = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
-UNKNOWN = "It measured what is not known here any more"
+UNKNOWN = "It measured what is not known here, or with files of another computer"
+FILES = f"Results files (*{SUFFIX});;All files (*)"
 
 
 class ResultsBrowser(QDialog):
     """`benchmark_requested` carries what a saved run measured, to be measured again. The GUI thread reads
-    nothing."""
+    nothing.
+
+    Results files of others are open beside the saved runs, with numbers below 0, until they are closed or
+    saved.
+    """
 
     benchmark_requested = Signal(Choice)
 
@@ -145,10 +155,15 @@ class ResultsBrowser(QDialog):
         self._reading: Handle | None = None
         self._asked: tuple[int, ...] = ()
         self._open: tuple[SavedRun, ...] = ()
+        self._saved: Sequence[RunSummary] = ()
+        self._files: dict[int, SavedRun] = {}
         self.setWindowTitle("Saved runs")
-        self.table, self.news, self.hint = SavedRunsTable(), MessageBar(), SavedRunsHint()
+        self.setAcceptDrops(True)
+        self.search, self.table = RunSearch(), SavedRunsList()
+        self.news, self.hint = MessageBar(), SavedRunsHint()
         self.run, self.comparison, self.trends = RunView(), ComparisonView(), TrendView(kept, tasks)
         self.again, self.delete = QPushButton("Run again"), QPushButton("Delete")
+        self.file = QPushButton("Open a file …")
         self.pages, self.tabs = QStackedWidget(), QTabWidget()
         self._build()
         self._connect()
@@ -158,14 +173,67 @@ class ResultsBrowser(QDialog):
         """Read the list anew."""
         self._tasks.read(lambda job: self._kept.runs(), self._show_runs, self._fail, owner=self, quiet=True)
 
+    # ----------------------------------------------------------------------- files
+
+    def open_file(self, path: Path) -> None:
+        """A results file of somebody else, beside the saved runs."""
+
+        def show(run: SavedRun) -> None:
+            number = min(self._files, default=0) - 1
+            self._files[number] = replace(run, id=number, title=f"{path.name}: {run.title}")
+            self.search.field.clear()
+            self._show_list()
+            self.table.choose([row for row, one in enumerate(self.table.kept.runs) if one.id == number])
+            self.news.say(
+                f"{path.name} is open, and not saved here.",
+                ("Save it", lambda: self._save(number)),
+                stays=True,
+            )
+
+        self._tasks.read(lambda job: read_results_file(path), show, self._say_problem, owner=self)
+
+    def _say_problem(self, error: Exception) -> None:
+        if isinstance(error, LamellaError):
+            self.news.say(str(error), kind="message-danger")
+        else:
+            self._tasks.failed.emit(error)
+
+    def _save(self, number: int) -> None:
+        run = self._files.get(number)
+        if run is not None:
+            self._change(
+                lambda job: self._kept.save(run), "Saving a run", lambda _: self._files.pop(number, None)
+            )
+
+    def _ask_file(self) -> None:
+        chosen, _ = QFileDialog.getOpenFileName(self, "Open a results file", "", FILES)
+        if chosen:
+            self.open_file(Path(chosen))
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if dropped_files(event):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        for path in dropped_files(event):
+            self.open_file(path)
+
     # --------------------------------------------------------------------- showing
 
     def _show_runs(self, runs: Sequence[RunSummary]) -> None:
-        self._asked, self._open = (), ()
-        self.table.show_runs(runs)
-        self._left.setVisible(bool(runs))
+        self._asked, self._open, self._saved = (), (), runs
+        self._show_list()
         self.trends.show_runs(runs)
-        self._show_chosen()
+
+    def _show_list(self) -> None:
+        files = [RunSummary.of(run) for run in reversed(self._files.values())]
+        self.table.show_runs([*files, *self._saved])
+        self.search.setEnabled(self.table.kept.count > 0)
+        self.search.show_counts(self.table.kept)
+
+    def _search(self, text: str) -> None:
+        self.table.search(text)
+        self.search.show_counts(self.table.kept)
 
     def _show_chosen(self) -> None:
         chosen = self.table.selection
@@ -174,7 +242,10 @@ class ResultsBrowser(QDialog):
             self._read(tuple(run.id for run in chosen))
             return
         self._asked = ()
-        title, words = MANY_CHOSEN if chosen else NONE_CHOSEN if self.table.kept.runs else NO_RUNS
+        if self.table.kept.count and not self.table.kept.runs:
+            title, words = NONE_FOUND
+        else:
+            title, words = MANY_CHOSEN if chosen else NONE_CHOSEN if self.table.kept.runs else NO_RUNS
         self.hint.show_hint(title.format(count=len(chosen)), words)
         self.pages.setCurrentWidget(self.hint)
 
@@ -184,10 +255,10 @@ class ResultsBrowser(QDialog):
         self._asked = numbers
         if self._reading is not None:
             self._reading.cancel()
-        kept = self._kept
+        kept, files = self._kept, dict(self._files)
 
         def work(job: Job) -> tuple[SavedRun, ...]:
-            return tuple(kept.run(number) for number in numbers)
+            return tuple(files[number] if number in files else kept.run(number) for number in numbers)
 
         self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
 
@@ -204,7 +275,8 @@ class ResultsBrowser(QDialog):
     def _offer(self) -> None:
         chosen = self.table.selection
         self.delete.setEnabled(bool(chosen))
-        self.delete.setText(f"Delete {len(chosen)}" if len(chosen) > 1 else "Delete")
+        act = "Close" if chosen and all(run.id in self._files for run in chosen) else "Delete"
+        self.delete.setText(f"{act} {len(chosen)}" if len(chosen) > 1 else act)
         ready = len(chosen) == 1 and [run.id for run in self._open] == [chosen[0].id]
         known = ready and self._open[0].choice is not None
         self.again.setEnabled(known)
@@ -218,8 +290,8 @@ class ResultsBrowser(QDialog):
         if not isinstance(error, LamellaError):
             self._tasks.failed.emit(error)
             return
-        self.table.show_runs(())
-        self._left.hide()
+        self._saved = ()
+        self._show_list()
         self.hint.show_problem(error, self._kept.path)
         self.pages.setCurrentWidget(self.hint)
         self.tabs.setCurrentIndex(0)
@@ -234,8 +306,12 @@ class ResultsBrowser(QDialog):
         self._change(lambda job: self._kept.note(number, text), "Writing a note")
 
     def _delete(self) -> None:
-        numbers = [run.id for run in self.table.selection]
+        chosen = [run.id for run in self.table.selection]
+        numbers = [number for number in chosen if number not in self._files]
+        for number in set(chosen) - set(numbers):
+            del self._files[number]
         if not numbers:
+            self._show_list()
             return
         kept = self._kept
 
@@ -262,7 +338,7 @@ class ResultsBrowser(QDialog):
                 done(answer)
             self.refresh()
 
-        self._tasks.write(work, over, self._fail, owner=self, text=text)
+        self._tasks.write(work, over, self._say_problem, owner=self, text=text)
 
     def _move_aside(self) -> None:
         """The damaged file gets another name, so that the next benchmark begins a new one."""
@@ -286,35 +362,38 @@ class ResultsBrowser(QDialog):
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.pages, "Results")
         self.tabs.addTab(self.trends, "Over time")
-        split = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
-        self._left = self._list()
-        split.addWidget(self._left)
-        split.addWidget(self.tabs)
-        split.setStretchFactor(1, 1)
-        split.setSizes([LIST_WIDTH, 900])
+        self._split = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
+        self._split.addWidget(self._list())
+        self._split.addWidget(self.tabs)
+        self._split.setStretchFactor(1, 1)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, theme.S, 0, 0)
+        layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.news)
-        layout.addWidget(split, 1)
+        layout.addWidget(self._split, 1)
         line = theme.current().line_height()
         self.resize(78 * line, 44 * line)
+        self.table.setFocus()
+        self._split.setSizes([round(LIST_SHARE * self.width()), round((1 - LIST_SHARE) * self.width())])
 
     def _list(self) -> QWidget:
         theme.variant(self.again, "primary")
         theme.variant(self.delete, "danger")
-        for button in (self.again, self.delete):
+        for button in (self.again, self.file, self.delete):
             button.setAutoDefault(False)
+        self.file.setToolTip("A results file, such as --export writes; it can be dropped here, too")
         buttons = QHBoxLayout()
         buttons.setContentsMargins(theme.M, theme.S, theme.M, theme.M)
         buttons.setSpacing(theme.S)
         buttons.addWidget(self.again)
+        buttons.addWidget(self.file)
         buttons.addStretch(1)
         buttons.addWidget(self.delete)
         left = QWidget()
         layout = QVBoxLayout(left)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
+        layout.addWidget(self.search)
         layout.addWidget(self.table, 1)
         layout.addLayout(buttons)
         return left
@@ -324,7 +403,16 @@ class ResultsBrowser(QDialog):
         self.table.kept.noted.connect(self._note)
         self.again.clicked.connect(self._benchmark_again)
         self.delete.clicked.connect(self._delete)
+        self.file.clicked.connect(self._ask_file)
+        self.search.changed.connect(self._search)
+        QShortcut(QKeySequence.StandardKey.Find, self, self.search.field.setFocus)
+        QShortcut(QKeySequence.StandardKey.Open, self, self._ask_file)
         self.hint.move_requested.connect(self._move_aside)
         self.trends.failed.connect(self._fail)
         QShortcut(QKeySequence.StandardKey.Delete, self.table, self._delete,
                   context=Qt.ShortcutContext.WidgetShortcut)  # fmt: skip
+
+
+def dropped_files(event: QDropEvent) -> list[Path]:
+    """The files that are dropped here, none for anything else."""
+    return [Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()]

@@ -1,32 +1,201 @@
-"""How a figure changed over saved runs: its choice and its plot."""
+"""Saved runs beside each other: two compared, and how one figure changed over all runs of a machine."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt, Signal
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QToolTip, QVBoxLayout, QWidget
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QToolTip,
+    QVBoxLayout,
+    QWidget,
+)
 
 from lamella.core.bench.registry import workload_named
-from lamella.core.bench.results.figures import in_order, shown_rows, shown_seconds
-from lamella.core.bench.results.run import RunSummary
+from lamella.core.bench.results.compare import (
+    FASTER,
+    SAME,
+    SLOWER,
+    TOO_FEW,
+    Comparison,
+    compare,
+    comparison_table,
+)
+from lamella.core.bench.results.figures import EQUAL_WITHIN, in_order, shown_factor, shown_rows, shown_seconds
+from lamella.core.bench.results.records import spread
+from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.store import SavedRuns, TrendPoint, trend
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.bench.axes import DecadeAxis
+from lamella.ui.bench.bar_chart import BarChart
+from lamella.ui.bench.bars import Bar, BarGroup, Bars
 from lamella.ui.bench.benchmark_results import title_of
+from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.legend import Legend
 from lamella.ui.bench.plot_lines import DrawnLine, Spot
 from lamella.ui.bench.quantities import SECONDS
 from lamella.ui.bench.series import Series, SeriesPoint
+from lamella.ui.style.sheet import Palette
 from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FlowLayout
+
+COLORS = {FASTER: "success", SLOWER: "danger", SAME: "border_strong", TOO_FEW: "border_strong"}
+HATCHES = {
+    FASTER: Qt.BrushStyle.SolidPattern,
+    SLOWER: Qt.BrushStyle.BDiagPattern,
+    SAME: Qt.BrushStyle.SolidPattern,
+    TOO_FEW: Qt.BrushStyle.Dense6Pattern,
+}
+SIGNS = {FASTER: "▲ ", SLOWER: "▼ ", SAME: "≈ ", TOO_FEW: "? "}
+NOTHING = "These two runs have no measurement in common: the same workload, operation, system and size."
+
+
+@dataclass(frozen=True)
+class VerdictSeries(Series):
+    """Coloured by what is to be thought of it, not by whose it is."""
+
+    verdict: str = SAME
+
+    def color(self, palette: Palette) -> str:
+        return str(getattr(palette, COLORS[self.verdict]))
+
+    @property
+    def hatch(self) -> Qt.BrushStyle:
+        return HATCHES[self.verdict]
+
+
+class ComparisonView(QWidget):
+    """The older run is what the newer one is compared with."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.found: list[Comparison] = []
+        self.summary, self.which = QLabel(), Caption()
+        self.sure = QCheckBox("Only what became faster or slower")
+        self.copy = QPushButton("Copy as Markdown")
+        self.chart, self.nothing = BarChart(), QLabel(NOTHING)
+        self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        self._build()
+
+    def show_runs(self, one: SavedRun, other: SavedRun) -> None:
+        before, after = sorted((one, other), key=lambda run: run.started)
+        self.found = compare(before.records, after.records)
+        self.which.tell(f"{_named(after)}, compared with {_named(before)}")
+        self._draw()
+
+    @property
+    def text(self) -> str:
+        return comparison_table(self.found).as_markdown()
+
+    def _draw(self) -> None:
+        only = (FASTER, SLOWER) if self.sure.isChecked() else tuple(COLORS)
+        self.summary.setText(verdict_counts(self.found))
+        self.chart.show_bars(bars_of([one for one in self.found if one.verdict in only]))
+        for widget in (self._area, self.sure, self.copy):
+            widget.setVisible(bool(self.found))
+        self.nothing.setVisible(not self.found)
+
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self.text)
+
+    def _build(self) -> None:
+        theme.variant(self.summary, "title")
+        theme.variant(self.nothing, "muted")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.nothing.setWordWrap(True)
+        self.chart.setAccessibleName("Speed-ups between two runs")
+        self._area.setWidget(self.chart)
+        line = QHBoxLayout()
+        line.addWidget(self.sure)
+        line.addStretch(1)
+        line.addWidget(self.copy)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
+        layout.setSpacing(theme.S)
+        for widget in (self.summary, self.which):
+            layout.addWidget(widget)
+        layout.addLayout(line)
+        layout.addWidget(self._area, 1)
+        layout.addWidget(self.nothing, 1)
+        self.sure.toggled.connect(lambda _: self._draw())
+        self.copy.clicked.connect(self._copy)
+
+
+def verdict_counts(found: Sequence[Comparison]) -> str:
+    """ "2 slower, 5 faster, 12 the same, 3 with too few samples to tell" """
+    counts = {verdict: sum(one.verdict == verdict for one in found) for verdict in COLORS}
+    words = {SLOWER: "slower", FASTER: "faster", SAME: "the same", TOO_FEW: "with too few samples to tell"}
+    told = [f"{counts[verdict]:,} {word}" for verdict, word in words.items() if counts[verdict]]
+    return ", ".join(told) or "Nothing to compare"
+
+
+def bars_of(found: Sequence[Comparison]) -> Bars:
+    """A group for each operation and size, those with something slower or faster first.
+
+    Values are how many times faster, on a scale of powers both ways from 1.
+    """
+    groups: dict[str, list[Bar]] = {}
+    for one in found:
+        groups.setdefault(_title(one), []).append(_bar(one))
+    ordered = sorted(groups.items(), key=lambda item: min(map(_rank, item[1])))
+    return Bars(tuple(BarGroup(title, tuple(bars)) for title, bars in ordered), log=True, reference=1.0)
+
+
+def _rank(bar: Bar) -> int:
+    assert isinstance(bar.series, VerdictSeries)
+    return (SLOWER, FASTER, SAME, TOO_FEW).index(bar.series.verdict)
+
+
+def _bar(one: Comparison) -> Bar:
+    (low, high), (new_low, new_high) = spread(one.before, "median"), spread(one.after, "median")
+    title = title_of(one.system)
+    series = VerdictSeries(one.system, title, False, "", "", (), verdict=one.verdict)
+    ends = (low / new_high, high / new_low) if new_low > 0 and low > 0 else (one.factor, one.factor)
+    point = SeriesPoint(one.rows, one.factor, *ends, min(one.before.count, one.after.count))
+    times = f"{shown_seconds(one.before.median)} before, {shown_seconds(one.after.median)} after"
+    return Bar(series, point, SIGNS[one.verdict] + _words(one), f"{title}\n{_words(one)}: {times}")
+
+
+def _words(one: Comparison) -> str:
+    times = max(one.factor, 1 / one.factor)
+    factor = f"{shown_factor(times)} × {'faster' if one.factor >= 1 else 'slower'}"
+    if one.verdict == TOO_FEW:
+        return f"{factor}, too few samples"
+    if one.verdict == SAME:
+        return "the same" if times < EQUAL_WITHIN else f"{factor}, but spreads overlap"
+    return factor
+
+
+def _title(one: Comparison) -> str:
+    try:
+        workload = workload_named(one.workload)
+        named = workload.operation(one.operation).title
+        place = workload.title
+    except (LamellaError, KeyError):  # of another version, or of a file that is gone
+        named, place = one.operation.replace("_", " "), one.workload
+    call = f", {one.call}" if one.call else ""
+    return f"{place}: {named}{call}, {shown_rows(one.rows)}"
+
+
+def _named(run: SavedRun) -> str:
+    return f"{run.title} ({run.started.astimezone():%Y-%m-%d %H:%M})"
+
 
 REACH = 14
 LABEL_PIXELS = 100
@@ -103,6 +272,8 @@ class TrendPlot(QWidget):
             self.spots += spots
         values = [end for spot in self.spots for end in (spot.point.low, spot.point.high) if end > 0]
         low, high = (math.log10(min(values)), math.log10(max(values))) if values else (-3.0, 0.0)
+        if math.floor(high) <= math.ceil(low):  # a decade's ends have labels: one would say little
+            low, high = float(math.floor(low)), float(math.ceil(high))
         self.canvas.setRange(
             xRange=(-SIDES, len(self._moments) - 1 + SIDES), yRange=(low - ROOM, high + ROOM), padding=0
         )
@@ -126,7 +297,12 @@ class TrendPlot(QWidget):
 
 
 Trends = Mapping[str, Sequence[TrendPoint]]
-TOO_FEW = "There is nothing to follow yet: measure the same workload and size at least twice."
+TOO_FEW_RUNS = (
+    "There is nothing to follow yet: measure the same workload and size at least twice on one machine."
+)
+
+
+UNKNOWN_MACHINE = "A machine that is not named"
 
 
 class TrendView(QWidget):
@@ -137,19 +313,26 @@ class TrendView(QWidget):
     def __init__(self, kept: SavedRuns, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._kept, self._tasks = kept, tasks
+        self._all: Sequence[RunSummary] = ()
         self._runs: Sequence[RunSummary] = ()
         self._reading: Handle | None = None
         self._series: list[Series] = []
         self._moments: list[datetime] = []
-        self.workload, self.operation, self.rows = (
-            QComboBox(accessibleName=name) for name in ("Workload", "Operation", "Rows")
+        self.machine, self.workload, self.operation, self.rows = (
+            QComboBox(accessibleName=name) for name in ("Machine", "Workload", "Operation", "Rows")
         )
-        self.plot, self.legend, self.nothing = TrendPlot(), Legend(), QLabel(TOO_FEW)
+        self.plot, self.legend, self.nothing = TrendPlot(), Legend(), QLabel(TOO_FEW_RUNS)
         self._build()
 
     def show_runs(self, runs: Sequence[RunSummary]) -> None:
-        """What can be followed: workloads of the saved runs, those measured most often first."""
-        self._runs = runs
+        """What can be followed: the runs of one machine at a time, of that with the last run first."""
+        self._all = runs
+        _fill(self.machine, {run.machine: run.machine or UNKNOWN_MACHINE for run in runs})
+        self._take_machine()
+
+    def _take_machine(self) -> None:
+        """Its workloads, those measured most often first."""
+        runs = self._runs = [run for run in self._all if run.machine == self.machine.currentData()]
         names = list(chain.from_iterable(run.workloads for run in runs))
         known = {name: found for name in names if (found := _workload_or_none(name)) is not None}
         ordered = sorted(known, key=lambda name: -names.count(name))
@@ -173,10 +356,13 @@ class TrendView(QWidget):
             self._show({})
             return
         systems = {name for run in self._runs if workload in run.workloads for name in run.systems}
-        kept = self._kept
+        kept, numbers = self._kept, {run.id for run in self._runs}
 
         def work(job: Job) -> Trends:
-            return {name: trend(kept, workload, operation, name, rows) for name in systems}
+            return {
+                name: [one for one in trend(kept, workload, operation, name, rows) if one.run in numbers]
+                for name in systems
+            }
 
         self._reading = self._tasks.read(work, self._show, self.failed.emit, owner=self, quiet=True)
 
@@ -203,12 +389,10 @@ class TrendView(QWidget):
         theme.variant(self.nothing, "muted")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.nothing.setWordWrap(True)
-        choices = QHBoxLayout()
-        choices.setSpacing(theme.S)
-        for box in (self.workload, self.operation, self.rows):
+        choices = FlowLayout(theme.S)
+        for box in (self.workload, self.operation, self.rows, self.machine):
             box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
             choices.addWidget(box)
-        choices.addStretch(1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
         layout.setSpacing(theme.S)
@@ -220,6 +404,7 @@ class TrendView(QWidget):
         layout.addLayout(picture, 1)
         layout.addWidget(self.nothing, 1)
         self.legend.changed.connect(self._draw)
+        self.machine.currentIndexChanged.connect(self._take_machine)
         self.workload.currentIndexChanged.connect(self._take_workload)
         for box in (self.operation, self.rows):
             box.currentIndexChanged.connect(lambda _: self._read())

@@ -14,14 +14,15 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.engine.choice import Choice, part_of
+from lamella.core.bench.engine.protocol import Surroundings
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import SavedRun
 from lamella.core.bench.results.store import SavedRuns
 from lamella.ui import theme
-from lamella.ui.bench.comparison_view import ComparisonView, VerdictSeries
-from lamella.ui.bench.results_browser import ResultsBrowser
-from lamella.ui.bench.saved_runs_table import NOTE, RUN
+from lamella.ui.bench.run_changes import ComparisonView, VerdictSeries
+from lamella.ui.bench.saved_runs import ResultsBrowser
 from lamella.ui.tasks import Tasks
 
 WAIT = 10_000
@@ -34,6 +35,7 @@ class AList:
 SYSTEMS = {"a list": AList}
 """
 BEGAN = datetime(2026, 5, 1, 9, tzinfo=UTC)
+AS_READ_OUT = Qt.ItemDataRole.AccessibleTextRole
 SYSTEMS = ("lamella", "sqlite")
 Speeds = dict[tuple[str, str], float]
 
@@ -89,14 +91,14 @@ def browser(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> ResultsBrowser:
 def test_without_runs_it_says_what_to_do(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:
     browser = opened(qtbot, tasks, kept)
     qtbot.waitUntil(lambda: "No run is saved yet" in browser.hint.title.text(), timeout=WAIT)
-    assert browser.hint.isVisible() and not browser.delete.isVisible()
+    assert browser.hint.isVisible() and not browser.delete.isEnabled()
 
 
 def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBrowser) -> None:
     (chosen,) = browser.table.selection
     assert chosen.started == BEGAN + timedelta(hours=2)
     assert browser.run.run is not None and browser.run.run.id == chosen.id
-    assert "lamella bench" in browser.run.where.text()
+    assert "lamella bench" in browser.run.where.full_text
     browser.run.view.display.show_view("sentences")
     told = browser.run.view.table.sentences()
     assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in told), told
@@ -171,9 +173,111 @@ def test_a_note_is_written_in_place(qtbot: QtBot, browser: ResultsBrowser, kept:
     qtbot.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: browser.table.kept.runs[1].note == "new disk", timeout=WAIT)
     assert [one.note for one in kept.runs()] == ["", "new disk", ""]
-    assert browser.table.kept.index(1, NOTE).data() == "new disk"
-    numbers = [browser.table.kept.index(row, RUN).data() for row in range(len(kept.runs()))]
-    assert numbers == [run.id for run in kept.runs()], "as the command line calls them"
+    told = [browser.table.kept.data(browser.table.kept.index(row, 0), AS_READ_OUT) for row in range(3)]
+    assert "new disk" in told[1]
+    assert [text.partition(",")[0] for text in told] == [f"Run {run.id}" for run in kept.runs()]
+
+
+def test_runs_are_searched_by_words_and_by_their_tags(
+    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns
+) -> None:
+    kept.note(1, "#baseline on the old disk")
+    kept.note(2, "#nightly #baseline")
+    browser.refresh()
+    search, table = browser.search, browser.table
+    qtbot.waitUntil(lambda: table.kept.tags == {"baseline": 2, "nightly": 1}, timeout=WAIT)
+    assert [action.text() for action in search.tags.menu().actions()] == ["#baseline  (2)", "#nightly  (1)"]
+    search.tags.menu().actions()[0].trigger()
+    assert [run.id for run in table.kept.runs] == [2, 1] and search.count.text() == "2 of 3"
+    qtbot.waitUntil(lambda: browser.run.run is not None and browser.run.run.id == 2, timeout=WAIT)
+    search.field.setText("#baseline old")
+    assert [run.id for run in table.kept.runs] == [1]
+    search.field.setText("nowhere")
+    assert table.kept.runs == [] and "No run has these words" in browser.hint.title.text()
+    assert browser.pages.currentWidget() is browser.hint
+    search.field.clear()
+    assert len(table.kept.runs) == 3 and search.count.text() == ""
+
+
+def theirs(tmp_path: Path, processor: str = "A processor of theirs") -> Path:
+    """A results file that was measured on another machine."""
+    path = tmp_path / "theirs.results"
+    found = Surroundings("lamella", "1", "durable", {"processor": processor, "cores": 64}, "small")
+    made = run(5, {("lamella", "read"): 0.1}, note="at home")
+    write_results_file(replace(made, surroundings=(found,)), path)
+    return path
+
+
+def test_results_files_of_others_open_beside_the_saved_runs_and_can_be_saved(
+    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns, tmp_path: Path
+) -> None:
+    browser.open_file(theirs(tmp_path))
+    qtbot.waitUntil(lambda: browser.run.run is not None and browser.run.run.id == -1, timeout=WAIT)
+    assert "A processor of theirs, 64 cores" in browser.run.where.full_text
+    assert [run.id for run in browser.table.kept.runs] == [-1, 3, 2, 1] and len(kept.runs()) == 3
+    assert browser.delete.text() == "Close"
+    browser.table.choose([0, 1])
+    qtbot.waitUntil(lambda: browser.pages.currentWidget() is browser.comparison, timeout=WAIT)
+    assert "faster" in browser.comparison.summary.text()
+    (save,) = browser.news.buttons
+    save.click()
+    qtbot.waitUntil(lambda: [run.id for run in browser.table.kept.runs] == [4, 3, 2, 1], timeout=WAIT)
+    assert kept.run(4).note == "at home"
+    trends = browser.trends
+    assert [trends.machine.itemText(place) for place in range(trends.machine.count())] == [
+        "A processor of theirs, 64 cores",
+        "A machine that is not named",
+    ]
+    trends.machine.setCurrentIndex(1)
+    qtbot.waitUntil(lambda: {len(one.points) for one in trends._series} == {3}, timeout=WAIT)
+
+
+def test_a_results_file_that_is_open_is_closed_and_stays_on_the_disk(
+    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns, tmp_path: Path
+) -> None:
+    path = theirs(tmp_path)
+    browser.open_file(path)
+    qtbot.waitUntil(lambda: browser.delete.text() == "Close", timeout=WAIT)
+    assert not browser.table.kept.flags(browser.table.kept.index(0, 0)) & Qt.ItemFlag.ItemIsEditable
+    browser.delete.click()
+    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 3, timeout=WAIT)
+    assert path.exists() and len(kept.runs()) == 3
+
+
+def test_a_file_that_is_no_results_file_is_said_and_the_saved_runs_stay(
+    qtbot: QtBot, browser: ResultsBrowser, tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.results"
+    path.write_bytes(b"PAR1 and so on")
+    browser.open_file(path)
+    qtbot.waitUntil(browser.news.isVisible, timeout=WAIT)
+    assert "odd.results: this is no results file" in browser.news.label.text()
+    assert len(browser.table.kept.runs) == 3
+
+
+def test_control_characters_and_endless_texts_of_a_file_are_shown_in_one_line(
+    qtbot: QtBot, browser: ResultsBrowser, tmp_path: Path
+) -> None:
+    path = tmp_path / "odd.results"
+    odd = replace(run(5), title="a\x1b[2J\u202eb" + "c" * 500_000, note="#tag\nsecond line " + "d" * 900_000)
+    write_results_file(odd, path)
+    browser.open_file(path)
+    qtbot.waitUntil(lambda: len(browser.table.kept.runs) == 4, timeout=WAIT)
+    shown = browser.table.kept.index(0, 0).data()
+    assert "a␛[2J\\u202ebc" in shown and len(shown) <= 300
+    told = browser.table.kept.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+    assert len(told) < 2_000 and browser.table.kept.runs[0].tags == ("tag",)
+    browser.grab()
+
+
+def test_a_note_that_is_too_long_is_refused_in_words(
+    qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns
+) -> None:
+    browser.table.kept.setData(browser.table.kept.index(0, 0), "x" * 1_000_000)
+    qtbot.waitUntil(browser.news.isVisible, timeout=WAIT)
+    assert "at most 10,000 characters" in browser.news.label.text()
+    assert [run.note for run in kept.runs()] == ["", "", ""]
+    assert browser.pages.currentWidget() is browser.run, "the runs are still there"
 
 
 def test_what_was_deleted_comes_back_whole(qtbot: QtBot, browser: ResultsBrowser, kept: SavedRuns) -> None:
@@ -214,9 +318,10 @@ def test_a_run_of_a_workload_that_is_gone_is_still_there(
 
 
 def test_results_are_exported(browser: ResultsBrowser, tmp_path: Path) -> None:
-    for suffix in (".md", ".csv", ".png"):
+    for suffix in (".md", ".csv", ".png", ".svg", ".json", ".results"):
         browser.run.export(tmp_path / f"benchmark{suffix}")
         assert (tmp_path / f"benchmark{suffix}").stat().st_size > 0
+    assert read_results_file(tmp_path / "benchmark.results").records == browser.run.run.records
     browser.run.export(tmp_path / "absent" / "benchmark.md")
     assert "absent" in browser.run.news.label.text()
 
