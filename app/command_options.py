@@ -175,8 +175,25 @@ def _saved_run_options(group: argparse._ArgumentGroup, number: Number) -> None:
         nargs=2,
         metavar=("BEFORE", "AFTER"),
         help="numbers of saved runs, results files or files of --json: slower is what has medians more than"
-        " 5%% apart and middle halves of at least 3 samples that do not overlap",
+        " 5%% apart and middle halves of at least 3 samples that do not overlap; --systems chooses some",
     )
+    group.add_argument(
+        "--tolerance",
+        type=factor,
+        default=1.0,
+        metavar="FACTOR",
+        help="with --compare: exit code 1 only where something takes this many times as long, such as 1.3",
+    )
+
+
+def factor(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 1 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is no number of at least 1")
+    return value
 
 
 def seconds(text: str) -> float:

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.delete:
         return delete(saved_runs, arguments.delete)
     if arguments.compare:
-        return compare(saved_runs, *arguments.compare)
+        return compare(saved_runs, *arguments.compare, arguments.systems, arguments.tolerance)
     return _benchmark(_choice(arguments, saved_runs), saved_runs, arguments)
 
 
@@ -424,9 +424,16 @@ def delete(saved_runs: SavedRuns, numbers: Sequence[int]) -> int:
     return OK
 
 
-def compare(saved_runs: SavedRuns, before: str, after: str) -> int:
-    """1 when something became slower."""
+def compare(
+    saved_runs: SavedRuns,
+    before: str,
+    after: str,
+    systems: Collection[str] | None = None,
+    tolerance: float = 1.0,
+) -> int:
+    """1 when something became slower, by more than the tolerance; of these systems, where they are given."""
     found = compared(_records(saved_runs, before), _records(saved_runs, after))
+    found = [one for one in found if systems is None or one.system in systems]
     if not found:
         print(f"{before} and {after} have measured nothing in common.")
         return OK
@@ -434,7 +441,10 @@ def compare(saved_runs: SavedRuns, before: str, after: str) -> int:
     verdicts = [one.verdict for one in found]
     told = ", ".join(f"{verdicts.count(verdict):,} {verdict}" for verdict in dict.fromkeys(verdicts))
     print(f"\n{len(found):,} measured in both: {told}.")
-    return REGRESSION if SLOWER in verdicts else OK
+    slower = [one for one in found if one.verdict == SLOWER and 1 / one.factor >= tolerance]
+    if tolerance > 1:
+        print(f"{len(slower):,} of them took {tolerance:g} times as long or longer.")
+    return REGRESSION if slower else OK
 
 
 def _records(saved_runs: SavedRuns, named: str) -> Sequence[Record]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -153,6 +154,31 @@ def test_compare_ends_with_1_when_something_became_slower(bench: Said, tmp_path:
     assert status == 1
     assert "slower" in said and "3.0 × slower" in said and "1 measured in both: 1 slower." in said
     assert bench("--compare", tmp_path / "after.json", tmp_path / "before.json")[0] == 0
+
+
+def test_compare_bears_with_what_a_tolerance_allows_and_with_other_systems(
+    bench: Said, tmp_path: Path
+) -> None:
+    files = [tmp_path / "before.json", tmp_path / "after.json"]
+    for file, seconds in zip(files, (0.1, 0.2), strict=True):
+        slow = [record("sqlite", seconds, repeat=n) for n in range(3)]
+        write_json([*slow, *(record("lamella", 0.1, repeat=n) for n in range(3))], file)
+    assert bench("--compare", *files)[0] == bench("--compare", *files, "--tolerance", 1.9)[0] == 1
+    status, said, _ = bench("--compare", *files, "--tolerance", 2.1)
+    assert status == 0 and "0 of them took 2.1 times as long or longer" in said
+    status, said, _ = bench("--compare", *files, "--systems", "lamella")
+    assert status == 0 and "1 measured in both: 1 same." in said
+    with pytest.raises(SystemExit, match="2"):
+        bench("--compare", *files, "--tolerance", 0.5)
+
+
+def test_the_workflow_says_what_the_command_understands() -> None:
+    workflow = (Path(__file__).parents[2] / ".github/workflows/benchmark.yml").read_text("utf8")
+    bench = re.findall(r"lamella\.app bench((?:[^\n]*\\\n)*[^\n]*)", workflow)
+    commands = " ".join([*bench, *re.findall(r"measure (?:before|after) ([^\n]*)", workflow)])
+    options = set(re.findall(r"--[a-z-]+", commands))
+    known = {word for action in cli.command_parser("bench")._actions for word in action.option_strings}
+    assert {"--compare", "--tolerance", "--note", "--no-save", "--export"} <= options <= known
 
 
 @pytest.mark.parametrize(

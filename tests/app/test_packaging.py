@@ -178,4 +178,4 @@ def test_locks_have_the_versions_that_are_tested_and_a_hash_of_each():
 def test_workflows_name_actions_by_their_commits():
     for file in (ROOT / ".github" / "workflows").glob("*.yml"):
         used = re.findall(r"uses: (\S+)", file.read_text("utf8"))
-        assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action) for action in used), file
+        assert used and all(re.fullmatch(r"actions/[\w/-]+@[0-9a-f]{40}", action) for action in used), file

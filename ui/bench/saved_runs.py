@@ -123,7 +123,7 @@ def _of(message: Message) -> str:
 def _where(run: SavedRun) -> str:
     machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else ""
     when = f"{run.started.astimezone():%Y-%m-%d %H:%M}, took {about(run.seconds)}"
-    return "\n".join(filter(None, [f"{when}. {machine}".strip(), run.note, run.command]))
+    return " · ".join(filter(None, [f"{when}. {machine}".strip(), run.note, run.command]))
 
 
 LIST_SHARE = 0.3
