@@ -277,6 +277,7 @@ class MainWindow(QMainWindow):
             self.overlay.set_store_name(self.library.home.name)
         else:
             self.overlay.refuse_import(str(self.library.no_home))
+            self.sidebar.show_problem(str(self.library.no_home))
 
     def _make_menus(self) -> None:
         for name in MENUS:
@@ -297,6 +298,7 @@ class MainWindow(QMainWindow):
         self.commits.failed.connect(self._write_failed)
         self.commits.stopped.connect(self._write_stopped)
         self.sidebar.opened.connect(self.opening.open_entry)
+        self.sidebar.problem_opened.connect(lambda: self.show_error(self.library.no_home))
         self.tabs.current_changed.connect(self._show_files)
         self.status.theme_requested.connect(self.appearance.toggle)
         self.overlay.open_requested.connect(self.opening.open_paths)

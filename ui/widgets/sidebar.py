@@ -33,9 +33,11 @@ class StoreEntry:
 
 
 class Sidebar(QTreeWidget):
-    """`opened` when an entry is activated by double click or Enter, a single click for what is open."""
+    """`opened` when an entry is activated by double click or Enter, a single click for what is open;
+    `problem_opened` in the same way when no store takes imports."""
 
     opened = Signal(Entry)
+    problem_opened = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -48,14 +50,15 @@ class Sidebar(QTreeWidget):
         self._stores = self._section("STORES")
         self._files = self._section("FILES")
         self._recent = self._section("RECENT")
-        self._shown: tuple[object, ...] = ()
+        self._problem: QTreeWidgetItem | None = None
         theme.current().changed.connect(self._restyle)
         self._restyle()
 
     def show_stores(self, stores: Sequence[StoreEntry]) -> None:
-        open_before = {self._stores.child(i).text(0): self._stores.child(i).isExpanded()
-                       for i in range(self._stores.childCount())}  # fmt: skip
-        self._stores.takeChildren()
+        items = self._store_items()
+        open_before = {item.text(0): item.isExpanded() for item in items}
+        for item in items:
+            self._stores.removeChild(item)
         for store in stores:
             item = QTreeWidgetItem(self._stores, [store.name])
             item.setToolTip(0, str(store.path))
@@ -67,6 +70,15 @@ class Sidebar(QTreeWidget):
                 hint.setForeground(0, theme.current().color("faint"))
                 hint.setFlags(Qt.ItemFlag.NoItemFlags)
             item.setExpanded(open_before.get(store.name, True))
+        self._stores.setExpanded(True)
+        self._restyle()
+
+    def show_problem(self, why: str) -> None:
+        """Where the store for imports would stand: there is none."""
+        self._problem = QTreeWidgetItem(["No store for imports"])
+        self._problem.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+        self._problem.setToolTip(0, why)
+        self._stores.insertChild(0, self._problem)
         self._stores.setExpanded(True)
         self._restyle()
 
@@ -90,7 +102,11 @@ class Sidebar(QTreeWidget):
 
     @property
     def num_stores(self) -> int:
-        return self._stores.childCount()
+        return len(self._store_items())
+
+    def _store_items(self) -> list[QTreeWidgetItem]:
+        children = [self._stores.child(i) for i in range(self._stores.childCount())]
+        return [item for item in children if item is not self._problem]
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         item = self.currentItem()
@@ -131,14 +147,19 @@ class Sidebar(QTreeWidget):
         entry = item.data(0, ROLE)
         if isinstance(entry, Entry):
             self.opened.emit(entry)
+        elif item is self._problem:
+            self.problem_opened.emit()
 
     def _restyle(self) -> None:
         look = theme.current()
         for section in (self._stores, self._files, self._recent):
             section.setFont(0, look.font("caption", bold=True))
             section.setForeground(0, look.color("muted"))
-        for i in range(self._stores.childCount()):
-            self._stores.child(i).setIcon(0, look.icon("database"))
+        for item in self._store_items():
+            item.setIcon(0, look.icon("database"))
+        if self._problem is not None:
+            self._problem.setIcon(0, look.icon("warning", "danger"))
+            self._problem.setForeground(0, look.color("danger"))
         for item in self._leaves():
             kind = item.data(0, ROLE).kind
             item.setIcon(
