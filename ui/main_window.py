@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
 FIRST_SIZE = QSize(1280, 800)
+FRAME = QSize(8, 40)
+"""About what a desktop puts around a window, whose title bar and status bar must both be on the screen."""
 SIDEBAR_WIDTH = 216
 
 
@@ -306,7 +308,7 @@ class MainWindow(QMainWindow):
         theme.current().changed.connect(self._update)
 
     def _remember_geometry(self) -> None:
-        self.resize(FIRST_SIZE)
+        self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize() - FRAME))
         if self.memory.geometry:
             self.restoreGeometry(self.memory.geometry)
 

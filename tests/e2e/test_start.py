@@ -27,7 +27,7 @@ from lamella.core.store.catalog import queries as catalog
 from lamella.core.store.paths import CATALOG
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
-from lamella.ui.main_window import MainWindow
+from lamella.ui.main_window import FRAME, MainWindow
 from tests.mounts import seen_read_only
 
 
@@ -100,6 +100,12 @@ def test_theme_and_text_size_come_from_the_settings(qtbot):
     program.window.appearance.step_text(0)
     assert settings_file.load(settings_file.settings_path())[0]["theme"] == "light"
     end(program.window)
+
+
+def test_the_first_window_and_its_frame_fit_the_screen(program):
+    program.window.show()
+    frame = program.window.size() + FRAME
+    assert frame.boundedTo(program.window.screen().availableSize()) == frame
 
 
 def test_a_setting_that_cannot_be_followed_is_shown_in_the_window(qtbot, lamella_home):
