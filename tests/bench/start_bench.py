@@ -3,7 +3,8 @@
 Each start is a process of its own, with a home of its own and no screen. The program logs when its window and
 its first rows are painted; the time is from the command to that line. The first round warms the disk and is
 left out. Several `--program` are started in turn, so that what else the machine does hits all of them: the
-folder of another checkout's package, or an executable such as the bundle's.
+folder of another checkout's package, or an executable such as the bundle's. With `--cold`, the files of the
+program are not in memory when it starts, unless another process uses them; the libraries of the system are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from datetime import datetime
@@ -28,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ROOT / "packaging"
 FILE = ROOT / "resources/sample/weather.parquet"
 LOG_TIME = re.compile(r"^([\d-]+ [\d:]+,\d+) ")
-FIGURES = ("window, ms", "first rows, ms", "memory, MB", "modules")
+FIGURES = ("window, ms", "first rows, ms", "memory, MB", "without files, MB", "modules")
 
 
 def pattern(message: str) -> re.Pattern[str]:
@@ -47,8 +49,20 @@ def command(place: Path) -> tuple[list[str], dict[str, str]]:
     return [str(place)], {}
 
 
+def forget(place: Path) -> None:
+    """Have the system drop the program's files from memory: its own, Python's, and those of its libraries."""
+    python = (Path(sys.prefix), Path(sysconfig.get_path("stdlib")))
+    os.sync()  # only what is written already can be dropped
+    for root in (place / "lamella", *python) if place.is_dir() else (place.parent,):
+        for folder, _, names in os.walk(root, followlinks=True):
+            for name in names:
+                with Path(folder, name).open("rb") as file:
+                    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
 def start(place: Path, file: Path) -> tuple[float, ...]:
-    """One start: the FIGURES. Memory is that of the process once it has loaded what it will."""
+    """One start: the FIGURES. Memory is that of the process once it has loaded what it will, and what of it
+    is not files that the system can read again."""
     words, variables = command(place)
     with tempfile.TemporaryDirectory() as home:
         variables |= {"LAMELLA_HOME": home, "QT_QPA_PLATFORM": "offscreen"}
@@ -57,13 +71,14 @@ def start(place: Path, file: Path) -> tuple[float, ...]:
         with subprocess.Popen([*words, str(file)], env=environment | variables, cwd=home) as process:
             try:
                 log = wait_for(process, Path(home) / "log" / "lamella.log")
-                memory = psutil.Process(process.pid).memory_info().rss / 1e6
+                memory = psutil.Process(process.pid).memory_info()
             finally:
                 process.kill()
     lines = log.splitlines()
     window, rows = (next(line for line in lines if found.search(line)) for found in (WINDOW, ROWS))
     modules = float(WINDOW.search(window)[1])
-    return (1000 * (moment(window) - began), 1000 * (moment(rows) - began), memory, modules)
+    times = (1000 * (moment(line) - began) for line in (window, rows))
+    return (*times, memory.rss / 1e6, (memory.rss - memory.shared) / 1e6, modules)
 
 
 def wait_for(process: subprocess.Popen[bytes], log: Path) -> str:
@@ -86,16 +101,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--program", type=Path, action="append", metavar="PATH", help="(this checkout)")
     parser.add_argument("--file", type=Path, default=FILE, help="(%(default)s)")
+    parser.add_argument("--cold", action="store_true", help="start with the program's files on disk only")
     options = parser.parse_args()
     places = [place.absolute() for place in options.program or [PACKAGES]]
     found: dict[Path, list[tuple[float, ...]]] = {place: [] for place in places}
     for _ in range(1 + options.rounds):
         for place in places:
+            if options.cold:
+                forget(place)
             found[place].append(start(place, options.file.absolute()))
     for place, starts in found.items():
         print(place)
         for name, values in zip(FIGURES, zip(*starts[1:], strict=True), strict=True):
-            print(f"  {name:16}{median(values):8.0f}   from {min(values):.0f} to {max(values):.0f}")
+            print(f"  {name:18}{median(values):8.0f}   from {min(values):.0f} to {max(values):.0f}")
 
 
 if __name__ == "__main__":
