@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sets the project up and runs it: `run`, `test`, `shots DIR`, `bundle`. Standard library only.
+"""Sets the project up and runs it: `run`, `test`, `shots`, `bundle`. Standard library only.
 
 `test` runs every check; `test --long` runs the long forms of tests, all or those that are named: the table
 LONG_FORMS has them. Everything goes into `.venv` beside this file. Arguments after the command are passed on.
@@ -405,13 +405,19 @@ def run_long_form(name: str) -> str:
 
 
 def shots(rest: list[str]) -> int:
-    """Write a picture of every main screen, light and dark, into the folder given."""
-    if len(rest) != 1:
-        raise SetupProblem("Say into which folder: python3 dev.py shots DIR")
+    """Make the pictures of the documentation anew, in docs/pictures; or, with a folder, write a picture
+    of every main screen into it, light and dark."""
+    if len(rest) > 1:
+        raise SetupProblem("At most one folder: python3 dev.py shots [DIR]")
     prepare_system(with_display=False)
     prepare_environment(set())
-    program = [str(venv_python()), "-m", "lamella.app"]
-    return subprocess.call([*program, "--tour", str(Path(rest[0]).resolve())], cwd=ROOT, env=offscreen())
+    folder = Path(rest[0]).resolve() if rest else ROOT / "build" / "tour"
+    if not rest:
+        shutil.rmtree(folder, ignore_errors=True)
+    call([str(venv_python()), "-m", "lamella.app", "--tour", str(folder)], offscreen())
+    if not rest:
+        call([str(venv_python()), str(ROOT / "packaging" / "pictures.py"), str(folder)])
+    return 0
 
 
 def bundle(rest: list[str]) -> int:

@@ -110,6 +110,7 @@ def benchmark(tour: Tour) -> None:
     panel.controls.repeats.setValue(2)
     panel.bar.start.click()
     tour.wait("the benchmark is over", lambda: not panel.running)
+    tour.wait("the benchmark is saved", lambda: "Saved as run" in panel.status)
     tour.check("What failed in the benchmark", panel.results.failures, [])
     tour.check("Systems in the benchmark", {r.system for r in panel.results.records}, {"lamella", "sqlite"})
     tour.camera.take(tour.window, "benchmark")

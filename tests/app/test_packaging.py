@@ -13,9 +13,11 @@ import bundle_trimming
 import licences
 import linux_packages
 import manual
+import pictures
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from PySide6.QtGui import QColor, QImage
 
 from lamella.app import cli
 from lamella.core.bench import registry
@@ -151,6 +153,21 @@ def test_about_shows_the_licences_that_the_bundle_holds(qtbot, monkeypatch):
     next(button for button in dialog.findChildren(about.QPushButton) if button.text() == "Licences").click()
     shown = dialog.findChild(about.LicencesDialog)
     assert shown.text.toPlainText() == "Every licence"
+
+
+def test_pictures_of_pages_have_256_colors_and_those_that_matter():
+    picture = QImage(64, 64, QImage.Format.Format_RGB32)
+    for x in range(64):
+        for y in range(64):
+            picture.setPixelColor(x, y, QColor(4 * x, 4 * y, 0) if y < 16 else QColor("white"))
+    smaller = pictures.with_fewer_colors(picture)
+    assert smaller.size() == picture.size() and smaller.colorCount() == 256
+    assert smaller.pixelColor(40, 40) == QColor("white")
+    found, was = smaller.pixelColor(63, 15), picture.pixelColor(63, 15)
+    assert abs(found.red() - was.red()) + abs(found.green() - was.green()) < 20
+    plain = QImage(8, 8, QImage.Format.Format_RGB32)
+    plain.fill(QColor("teal"))
+    assert pictures.with_fewer_colors(plain).convertToFormat(plain.format()) == plain
 
 
 def test_needed_glibc_is_the_newest_of_any_file(tmp_path):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from pictures import SHOWN
 from PySide6.QtGui import QImage
 
 from lamella.app.tour import STEPS, wait_until
@@ -25,6 +26,7 @@ def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_pat
     pictures = sorted((tmp_path / "pictures").iterdir())
     names = {picture.stem.rpartition("-")[0] for picture in pictures}
     assert len(names) >= len(STEPS)
+    assert set(SHOWN) <= {name.partition("-")[2] for name in names}
     assert {picture.name for picture in pictures} == {
         f"{n}-{m}.png" for n in names for m in ("light", "dark")
     }

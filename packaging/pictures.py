@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Puts pictures of the tour into the documentation, in fewer colours: `packaging/pictures.py FOLDER`, which
+`lamella --tour FOLDER` has filled. `python3 dev.py shots` does both.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from PySide6.QtGui import QImage
+
+TARGET = Path(__file__).resolve().parents[1] / "docs" / "pictures"
+SHOWN = ("file", "filter", "import", "set-values", "changed", "benchmark")
+"""The screens that pages show, by their names in the tour."""
+COLORS = 256
+
+
+def put_into_docs(tour: Path, target: Path = TARGET) -> list[Path]:
+    """In the light theme; what was there before goes."""
+    target.mkdir(exist_ok=True)
+    for path in target.glob("*.png"):
+        path.unlink()
+    made = []
+    for name in SHOWN:
+        (source,) = tour.glob(f"[0-9][0-9]-{name}-light.png")
+        made.append(target / f"{name}.png")
+        if not with_fewer_colors(QImage(str(source))).save(str(made[-1]), "PNG", 0):  # 0: the smallest
+            raise OSError(f"{made[-1]} cannot be written")
+    return made
+
+
+def with_fewer_colors(image: QImage) -> QImage:
+    """A picture of at most 256 colours, a third as large as a file: each pixel gets the nearest of those
+    without which most would be lost."""
+    width, height = image.width(), image.height()
+    pixels = np.frombuffer(image.convertToFormat(QImage.Format.Format_RGB32).constBits(), np.uint32)
+    colors, places, counts = np.unique(pixels, return_inverse=True, return_counts=True)
+    channels = colors.view(np.uint8).reshape(-1, 4).astype(np.int64)
+    kept: list[int] = []
+    nearest, distance = np.zeros(len(colors), np.uint8), np.full(len(colors), np.iinfo(np.int64).max >> 32)
+    while len(kept) < COLORS and distance.any():
+        kept.append(int((distance * counts).argmax()))
+        to_it = ((channels - channels[kept[-1]]) ** 2).sum(1)
+        nearer = to_it < distance
+        nearest[nearer], distance[nearer] = len(kept) - 1, to_it[nearer]
+    indexes = nearest[places].tobytes()
+    made = QImage(indexes, width, height, width, QImage.Format.Format_Indexed8)
+    made.setColorTable(colors[kept].tolist())
+    return made.copy()  # the bytes are Python's
+
+
+if __name__ == "__main__":
+    for picture in put_into_docs(Path(sys.argv[1])):
+        print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
