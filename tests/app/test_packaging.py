@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
+import subprocess
+import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -174,6 +177,41 @@ def test_needed_glibc_is_the_newest_of_any_file(tmp_path):
     (tmp_path / "one.so").write_bytes(b"\x7fELF\0GLIBC_2.9\0GLIBC_2.17\0")
     (tmp_path / "text").write_bytes(b"\0GLIBC_2.99\0")
     assert linux_packages.needed_glibc(tmp_path) == "2.17"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a script of the packages for Linux")
+@pytest.mark.parametrize(
+    ("found", "code", "said"),
+    [
+        ("glibc 2.31", 2, "needs the GNU C library 2.35 or newer; here is 2.31"),
+        ("glibc 2.9", 2, "here is 2.9"),
+        ("", 2, "another C library"),
+        ("glibc 2.35", 0, "started with 'a b'"),
+        ("glibc 3.1", 0, "started with 'a b'"),
+    ],
+)
+def test_the_archive_says_when_the_c_library_is_too_old(tmp_path, found, code, said):
+    script = (ROOT / "packaging/linux/launcher.sh").read_text("utf8").replace("@GLIBC@", "2.35")
+    for name, text in {
+        "lamella": script,
+        "bin/getconf": f"#!/bin/sh\necho '{found}'\n",
+        "lib/lamella": "#!/bin/sh\necho \"started with '$1'\"\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [tmp_path / "lamella", "a b"], capture_output=True, text=True, check=False, env={"PATH": path}
+    )
+    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done.stderr
+
+
+def test_workflows_name_files_that_there_are():
+    for file in (ROOT / ".github" / "workflows").glob("*.yml"):
+        text = file.read_text("utf8").replace("\\", "/")
+        named = set(re.findall(r"(?<![\w./-])(?:packaging|resources|app)/[\w./-]+|\bdev\.py\b", text))
+        assert named and [path for path in named if not (ROOT / path).exists()] == [], file
 
 
 def test_locks_have_the_versions_that_are_tested_and_a_hash_of_each():
