@@ -28,7 +28,7 @@ from lamella.core.store.paths import CATALOG
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.main_window import FRAME, MainWindow
-from tests.mounts import seen_read_only
+from tests.mounts import filled, seen_read_only, small_disk
 
 
 @pytest.fixture
@@ -320,3 +320,22 @@ def test_a_home_that_is_read_only_is_said_once_and_files_are_shown(qtbot, tmp_pa
         qtbot.waitUntil(lambda: not program.tasks.running)
         end(program.window)
         logs.stop(handler)
+
+
+def test_on_a_full_disk_files_are_shown_and_the_sidebar_says_that_nothing_can_be_imported(qtbot, monkeypatch):
+    with small_disk(2000) as disk, filled(disk):
+        monkeypatch.setenv("LAMELLA_HOME", str(disk / "home"))
+        application()
+        program = Program()
+        program.window.show()
+        program.open([resources.sample("airlines")], with_sample=False)
+        qtbot.waitUntil(lambda: bool(shown_rows(program)))
+        sidebar = program.window.sidebar
+        qtbot.waitUntil(lambda: sidebar.topLevelItem(0).childCount() == 1)
+        problem = sidebar.topLevelItem(0).child(0)
+        assert problem.text(0) == "No store for imports" and "disk is full" in problem.toolTip(0)
+        assert any("'default_store'" in dialog.details for dialog in dialogs())
+        for dialog in dialogs():
+            dialog.close()
+        qtbot.waitUntil(lambda: not program.tasks.running)
+        end(program.window)
