@@ -106,7 +106,7 @@ Section "Lamella" program
   WriteRegDWORD HKCU "${UNINSTALL}" "NoRepair" 1
   ${GetSize} "$INSTDIR" "/S=0K" $0 $1 $2
   WriteRegDWORD HKCU "${UNINSTALL}" "EstimatedSize" $0
-  ; `lamella` in a console, by Windows' own list of programs
+  ; `lamella` in the Run dialog, and `start lamella` in a console; the PATH is the user's own
   WriteRegStr HKCU "Software\Microsoft\Windows\CurrentVersion\App Paths\lamella.exe" "" "$INSTDIR\lamella.exe"
 SectionEnd
 
