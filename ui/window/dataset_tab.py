@@ -188,7 +188,7 @@ class DatasetTab(QWidget):
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
         self._to_fill = True
-        self._growing = False
+        self._growth: Handle | None = None
         self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
         self._lay_out()
         self._connect()
@@ -227,6 +227,7 @@ class DatasetTab(QWidget):
 
     def reload(self, from_top: bool = False) -> None:
         """Run the line again, because it is another or because the rows have changed."""
+        self._stop_growing()
         self.loader.load(self.line, from_top)
 
     def apply(self, line: Line, session: int = 0) -> None:
@@ -357,6 +358,7 @@ class DatasetTab(QWidget):
         self.counts.stop()
         self.grid.grid_model.pages.cancel()
         self._stop_filling()
+        self._stop_growing()
 
     # -------------------------------------------------------------- what is told
 
@@ -458,20 +460,23 @@ class DatasetTab(QWidget):
             self._fill_handle.cancel()
 
     def _filling(self, progress: Progress) -> None:
-        if (
-            not self.line.active
-            and not self._growing
-            and not self._grow_timer.isActive()
-            and not self.loader.running
-        ):
-            self._growing = True
-            self.tasks.read(self._longer, self._grown, self._not_longer, owner=self, quiet=True)
+        waits = self._growth is not None or self._grow_timer.isActive() or self.loader.running
+        if not self.line.active and not waits:
+            self._growth = self.tasks.read(
+                self._longer, self._grown, self._not_longer, owner=self, quiet=True
+            )
+
+    def _stop_growing(self) -> None:
+        """What was read for it is older than what is read from here on."""
+        if self._growth is not None:
+            self._growth.cancel()
+            self._growth = None
 
     def _longer(self, job: Job) -> Loaded:
         return load(self.dataset, Line(), (0, -1, ()), job, self.loader.answers)
 
     def _grown(self, loaded: Loaded) -> None:
-        self._growing = False
+        self._growth = None
         self._grow_timer.start()
         same = self.shown is not None and loaded.view.schema.equals(self.shown.view.schema)
         if same and not self.line.active and not self.loader.running:
@@ -482,7 +487,7 @@ class DatasetTab(QWidget):
             self.changed.emit()
 
     def _not_longer(self, error: Exception) -> None:
-        self._growing = False
+        self._growth = None
         self._grow_timer.start()
         self.failures.show(error)
 

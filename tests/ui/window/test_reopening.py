@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtWidgets import QMessageBox
 
+from lamella.core.datasets.text.cache import CacheEntry
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.error_dialog import ErrorDialog
-from lamella.ui.window.dataset_tab import PAD
+from lamella.ui.window.dataset_tab import PAD, DatasetTab
 
 
 def labels(tab) -> list[str]:
@@ -82,6 +84,34 @@ def test_a_text_file_that_changed_is_read_to_its_new_end(window, tmp_path, settl
     path.write_text("n\n" + "".join(f"{i}\n" for i in range(300_000)))
     window.commands["refresh"].trigger()
     qtbot.waitUntil(lambda: window.tabs.dataset_tab.status == "300,000 rows", timeout=15_000)
+
+
+def test_rows_read_while_a_text_file_came_in_do_not_replace_all_of_them(
+    window, tmp_path, settled, qtbot, monkeypatch
+) -> None:
+    was_read, may_answer, answered = threading.Event(), threading.Event(), threading.Event()
+    longer, finish = DatasetTab._longer, CacheEntry.finish
+
+    def late_answer(tab, job):
+        loaded = longer(tab, job)
+        was_read.set()
+        assert may_answer.wait(30)
+        answered.set()
+        return loaded
+
+    def late_end(entry, kept):
+        assert was_read.wait(30)
+        finish(entry, kept)
+
+    monkeypatch.setattr(DatasetTab, "_longer", late_answer)
+    monkeypatch.setattr(CacheEntry, "finish", late_end)
+    (tmp_path / "numbers.csv").write_text("n\n" + "".join(f"{i}\n" for i in range(300_000)))
+    window.open_paths([tmp_path / "numbers.csv"])
+    tab = settled()
+    qtbot.waitUntil(lambda: tab.status == "300,000 rows")
+    with qtbot.waitSignal(window.tasks.finished):
+        may_answer.set()
+    assert answered.is_set() and tab.status == "300,000 rows"
 
 
 def test_an_error_of_a_changed_file_offers_to_reload_it(window, file_tab, file, longer, settled) -> None:
