@@ -38,16 +38,16 @@ def _run_command(arguments: argparse.Namespace) -> int:
     """The exit code of a command. What was said of files that turn out damaged does not hold: most are
     checked by the time that an answer is written, for others it waits a moment."""
     known = sys.modules.get("lamella.core.scan.file_checks")
-    before = len(known.checks.found) if known else 0
+    before = len(known.checks.damaged_reads) if known else 0
     code = _guarded(arguments.work, arguments)
     loaded = sys.modules.get("lamella.core.scan.file_checks")
     if loaded is None or code != OK:
         return code
     loaded.checks.settle(SETTLE_SECONDS)
-    found = loaded.checks.found[before:]
-    for path, why in found:
+    problems = loaded.checks.damaged_reads[before:]
+    for path, why in problems:
         print(f"lamella: {path}: is damaged. {why}. What was said of it does not hold.", file=sys.stderr)
-    return DAMAGED if found else OK
+    return DAMAGED if problems else OK
 
 
 def _with_descending(words: list[str]) -> list[str]:

@@ -87,13 +87,13 @@ def _objects(table: pa.Table) -> Iterator[str]:
 
 def _unique_names(names: Sequence[str]) -> list[str]:
     """An object has a name once: the second `city` is `city_2`."""
-    told: list[str] = []
+    unique: list[str] = []
     for name in names:
         free, number = name, 2
-        while free in told:
+        while free in unique:
             free, number = f"{name}_{number}", number + 1
-        told.append(free)
-    return told
+        unique.append(free)
+    return unique
 
 
 def _finite(value: Any) -> Any:

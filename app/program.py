@@ -103,7 +103,7 @@ class Program:
         self.tasks.read(
             lambda job: open_stores(settings, job),
             self._show_stores,
-            discard=lambda found: _close(found.stores),
+            discard=lambda opened: _close(opened.stores),
             quiet=True,
         )
         self.memory.check_writable()
@@ -149,9 +149,9 @@ class Program:
         self.window.library.add_store(store)
         self.window.opening.open_key(key)
 
-    def _show_stores(self, found: FoundStores) -> None:
-        self.window.library.start(found.stores, found.no_home)
-        for problem in found.problems:
+    def _show_stores(self, opened: FoundStores) -> None:
+        self.window.library.start(opened.stores, opened.no_home)
+        for problem in opened.problems:
             self._trouble(problem)
 
     def _trouble(self, problem: LamellaError) -> None:
@@ -198,13 +198,13 @@ def _my_tables(problems: list[LamellaError]) -> tuple[Store | None, LamellaError
         path = paths.default_store()
         return Store.open(path), None
     except LamellaError as problem:
-        told = StoreProblem(problem.what, problem.why, _way_out(problem.fix))
-        told.__cause__ = problem
+        own_problem = StoreProblem(problem.what, problem.why, _way_out(problem.fix))
+        own_problem.__cause__ = problem
     except OSError as error:
-        told = StoreProblem(f"{path}: the store cannot be opened", str(error), _way_out(""))
-        told.__cause__ = error
-    problems.append(told)
-    return None, told
+        own_problem = StoreProblem(f"{path}: the store cannot be opened", str(error), _way_out(""))
+        own_problem.__cause__ = error
+    problems.append(own_problem)
+    return None, own_problem
 
 
 def _way_out(fix: str) -> str:

@@ -162,16 +162,16 @@ def migrate(
 def read_object(path: Path) -> dict[str, Any]:
     """The JSON object in a file, empty when there is no file."""
     try:
-        found = json.loads(path.read_text(encoding="utf8"))
+        value = json.loads(path.read_text(encoding="utf8"))
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise FileProblem(path, "cannot be read", error.strerror or str(error), DEFAULTS_USED) from error
     except ValueError as error:
         raise FileProblem(path, "is not JSON", str(error), DEFAULTS_USED) from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise FileProblem(path, "is not a JSON object", fix=DEFAULTS_USED)
-    return found
+    return value
 
 
 def keep_unreadable(path: Path) -> None:
@@ -227,8 +227,8 @@ class State:
     @property
     def recent(self) -> list[Path]:
         """Newest first."""
-        found = self._items.get("recent", [])
-        return [Path(item) for item in found if isinstance(item, str)] if isinstance(found, list) else []
+        value = self._items.get("recent", [])
+        return [Path(item) for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
     def remember(self, path: Path) -> None:
         path = path.absolute()
@@ -238,9 +238,9 @@ class State:
     @property
     def geometry(self) -> bytes:
         """Of the window, in Qt's own form; empty at the first start."""
-        found = self._items.get("geometry", "")
+        value = self._items.get("geometry", "")
         try:
-            return base64.b64decode(found, validate=True) if isinstance(found, str) else b""
+            return base64.b64decode(value, validate=True) if isinstance(value, str) else b""
         except binascii.Error:
             return b""
 

@@ -187,7 +187,7 @@ MODES = (theme.Mode.DARK, theme.Mode.LIGHT)
 class Camera:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.taken: list[Path] = []
+        self.pictures: list[Path] = []
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -196,7 +196,7 @@ class Camera:
 
     def take(self, widget: QWidget, name: str) -> None:
         """`NN-name-light.png` and `NN-name-dark.png`; leaves the look that was not there before."""
-        number, look = len(self.taken) // len(MODES) + 1, theme.current()
+        number, look = len(self.pictures) // len(MODES) + 1, theme.current()
         for mode in sorted(MODES, key=lambda mode: mode is not look.mode):
             if mode is not look.mode:  # every widget is styled anew, which takes a third of a second
                 look.set_mode(mode)
@@ -205,7 +205,7 @@ class Camera:
             target = self.folder / f"{number:02}-{name}-{mode.value}.png"
             if not widget.grab().save(str(target)):
                 raise FileProblem(target, "the picture cannot be written", fix=ELSEWHERE)
-            self.taken.append(target)
+            self.pictures.append(target)
 
 
 LOOK_EVERY_MS = 10
@@ -256,9 +256,9 @@ class Tour:
         if not came_true:
             raise TourFailed(f"Waited {PATIENCE_SECONDS:g} seconds in vain until {what}")
 
-    def check(self, what: str, found: object, expected: object) -> None:
-        if found != expected:
-            raise TourFailed(f"{what}: {found!r} instead of {expected!r}")
+    def check(self, what: str, actual: object, expected: object) -> None:
+        if actual != expected:
+            raise TourFailed(f"{what}: {actual!r} instead of {expected!r}")
 
 
 def run(folder: Path) -> int:
@@ -272,7 +272,7 @@ def run(folder: Path) -> int:
             step(tour)
             print(f"{step.__name__.replace('_', ' ')}: done", flush=True)
         tour.window.close()
-        print(f"{len(tour.camera.taken)} pictures are in {folder.absolute()}")
+        print(f"{len(tour.camera.pictures)} pictures are in {folder.absolute()}")
         return 0
     finally:
         logs.stop(handler)

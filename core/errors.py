@@ -22,11 +22,11 @@ class LamellaError(Exception):
 
     def __init__(self, what: str, why: str = "", fix: str = "") -> None:
         self.what, self.why, self.fix = what, why, fix
-        told = _sentence(what)
+        text = _sentence(what)
         for part in (why, fix):
             if part:
-                told += ("\n" if told.endswith(CARET) else " ") + _sentence(_capitalised(part))
-        super().__init__(told)
+                text += ("\n" if text.endswith(CARET) else " ") + _sentence(_capitalised(part))
+        super().__init__(text)
 
     @property
     def headline(self) -> str:

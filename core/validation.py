@@ -17,38 +17,38 @@ MOST_ROWS = 2**62
 """No count is larger; two of them still add up to 64 bits."""
 
 
-def text_of(given: Any, what: str) -> str:
-    """`given` as it is; raises `BadData` for what is no text, and for half a character, which nothing can
+def text_of(value: Any, what: str) -> str:
+    """`value` as it is; raises `BadData` for what is no text, and for half a character, which nothing can
     write down.
 
     `what` says what the text is: "t: the message".
     """
-    if not isinstance(given, str):
-        raise BadData(f"{what} {shown(given)} is no text", fix="Give text, in quotes")
+    if not isinstance(value, str):
+        raise BadData(f"{what} {shown(value)} is no text", fix="Give text, in quotes")
     try:
-        given.encode()
+        value.encode()
     except UnicodeEncodeError as error:
         raise BadData(
-            f"{what} {given!a} holds half a character at position {error.start}",
+            f"{what} {value!a} holds half a character at position {error.start}",
             "it is not Unicode that can be kept",
             "Leave it out, or decode the bytes that it came from with the right encoding",
         ) from None
-    return given
+    return value
 
 
-def path_of(given: Any, what: str) -> Path:
+def path_of(value: Any, what: str) -> Path:
     """A file or folder of this machine as an absolute path, `~` resolved. Raises `BadData` for what can be
     none, and `FileProblem` for an address, `s3://bucket/x`, of which pathlib makes a folder called `s3:`.
 
     `what` says what it is for: "the store".
     """
-    text = os.fspath(given) if isinstance(given, (str, os.PathLike)) else None
+    text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(text, str):
-        raise BadData(f"{what} {shown(given):.200} is no path", fix="Give text, or a pathlib.Path")
+        raise BadData(f"{what} {shown(value):.200} is no path", fix="Give text, or a pathlib.Path")
     if not text or "\0" in text:
         why = "It holds a null character" if text else "It is empty"
         raise BadData(f"{what} {text!r:.200} is no path", why, "Give the path of a file or folder")
-    _refuse_address(given, text, what)
+    _refuse_address(value, text, what)
     try:
         path = Path(text).expanduser().absolute()
         os.lstat(path)
@@ -60,12 +60,12 @@ def path_of(given: Any, what: str) -> Path:
     return path
 
 
-def _refuse_address(given: Any, text: str, what: str) -> None:
+def _refuse_address(value: Any, text: str, what: str) -> None:
     """A drive, `C:/data`, is none. A `Path` has one slash left of two, so it may be a folder that exists."""
     scheme = _SCHEME.match(text)
-    if scheme is None or (not isinstance(given, str) and Path(scheme[1]).is_dir()):
+    if scheme is None or (not isinstance(value, str) and Path(scheme[1]).is_dir()):
         return
-    if isinstance(given, str) and not text.startswith(f"{scheme[1]}//"):
+    if isinstance(value, str) and not text.startswith(f"{scheme[1]}//"):
         return
     fix = f"Leave {scheme[1]}// out" if scheme[1].casefold() == "file:" else "Copy it here, or mount it"
     raise FileProblem(
@@ -76,29 +76,29 @@ def _refuse_address(given: Any, text: str, what: str) -> None:
     )
 
 
-def count_of(given: Any, what: str, least: int = 0) -> int:
+def count_of(value: Any, what: str, least: int = 0) -> int:
     """A number of rows; raises `BadData` for what is no whole number, and for fewer than `least`.
 
     `what` says what is counted: "t: limit".
     """
     try:
-        number = operator.index(given)
+        number = operator.index(value)
     except TypeError:
         number = None
-    if number is None or isinstance(given, bool):
-        raise BadData(f"{what} {shown(given)} is no whole number", fix=f"Give {least} or more")
+    if number is None or isinstance(value, bool):
+        raise BadData(f"{what} {shown(value)} is no whole number", fix=f"Give {least} or more")
     if number < least:
         raise BadData(f"{what} {number} is less than {least or 'none'}", fix=f"Give {least} or more")
     return min(number, MOST_ROWS)
 
 
-def names_of(given: Any, what: str) -> list[str]:
+def names_of(value: Any, what: str) -> list[str]:
     """Names of columns, of which a single one may be given as it is; raises `BadData` for anything else.
 
     `what` says what they are for: "t: sort".
     """
-    names = [given] if isinstance(given, str) else items_of(given)
-    odd = [given] if names is None else [name for name in names if not isinstance(name, str)]
+    names = [value] if isinstance(value, str) else items_of(value)
+    odd = [value] if names is None else [name for name in names if not isinstance(name, str)]
     if names is None or odd:
         fix = "Give the name of a column, or a list of names: ['code', 'n']"
         if what.endswith("sort"):
@@ -107,6 +107,6 @@ def names_of(given: Any, what: str) -> list[str]:
     return [text_of(name, what) for name in names]
 
 
-def items_of(given: Any) -> list[Any] | None:
+def items_of(value: Any) -> list[Any] | None:
     """None for what is no list of any kind."""
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)) else None
+    return list(value) if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)) else None

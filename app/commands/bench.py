@@ -109,11 +109,11 @@ def _run_until_stopped(choice: Choice, costs: Costs, recording: Recording, scree
     return True
 
 
-def _announced(found: Estimate, folder: Path | None) -> str:
+def _announced(estimate: Estimate, folder: Path | None) -> str:
     place = f" in {folder}" if folder else ""
     return (
-        f"About {shown_seconds(found.seconds)}, {shown_bytes(found.memory_bytes)} of memory and"
-        f" {shown_bytes(found.disk_bytes)} on the disk{place} at the most."
+        f"About {shown_seconds(estimate.seconds)}, {shown_bytes(estimate.memory_bytes)} of memory and"
+        f" {shown_bytes(estimate.disk_bytes)} on the disk{place} at the most."
     )
 
 
@@ -159,18 +159,18 @@ def _workloads(arguments: argparse.Namespace) -> list[Workload]:
         return [workload_of_table(arguments.table, arguments.where, arguments.columns)]
     if arguments.where is not None or arguments.columns is not None:
         raise LamellaError("--where and --columns are of a table of your own", fix="Name it with --table")
-    asked = arguments.workload or [DEFAULT_WORKLOAD]
-    return list({found.id: found for name in asked for found in workloads_named(name)}.values())
+    selection = arguments.workload or [DEFAULT_WORKLOAD]
+    return list({workload.id: workload for name in selection for workload in workloads_named(name)}.values())
 
 
-def _systems(asked: Sequence[str] | None, workload: Workload, silent: Collection[str]) -> list[str]:
+def _systems(selection: Sequence[str] | None, workload: Workload, silent: Collection[str]) -> list[str]:
     """A benchmark's own file brings its systems, called as in the file: all of them, unless some are
     named."""
     if workload.family == "own":
         own = system_names(workload)
-        everybody = not asked or ALL in asked
-        return own if everybody else [name for name in own if name.rpartition(":")[2] in (asked or ())]
-    names = asked or DEFAULT_SYSTEMS
+        everybody = not selection or ALL in selection
+        return own if everybody else [name for name in own if name.rpartition(":")[2] in (selection or ())]
+    names = selection or DEFAULT_SYSTEMS
     return [entry.id for entry in ready_systems(workload, silent)] if ALL in names else list(names)
 
 
@@ -210,9 +210,9 @@ def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
         "--table-rows": arguments.table_rows,
         "--repeats": arguments.repeats,
     }
-    given = {name: ",".join(map(str, values)) for name, values in lists.items() if values}
-    given |= {name: str(value) for name, value in single.items() if value is not None}
-    return tuple(word for pair in given.items() for word in pair)
+    options = {name: ",".join(map(str, values)) for name, values in lists.items() if values}
+    options |= {name: str(value) for name, value in single.items() if value is not None}
+    return tuple(word for pair in options.items() for word in pair)
 
 
 # ----------------------------------------------------------------------- the user's table
@@ -288,8 +288,8 @@ def _sizes(workload: Workload) -> str:
         "small": workload.small_rows,
         "published": workload.published_rows,
     }
-    told = [f"{name} {', '.join(f'{rows:,}' for rows in sizes)}" for name, sizes in scales.items() if sizes]
-    return f"Sizes: {'; '.join(told)}."
+    parts = [f"{name} {', '.join(f'{rows:,}' for rows in sizes)}" for name, sizes in scales.items() if sizes]
+    return f"Sizes: {'; '.join(parts)}."
 
 
 def _ready(workload: Workload, reasons: Collection[str]) -> str:
@@ -365,12 +365,12 @@ def time_left(progress: Progress, seconds: float) -> str:
 
 
 def show_runs(saved_runs: SavedRuns, words: str = "") -> int:
-    found = [run for run in saved_runs.runs() if run.matches(words)]
-    if not found:
+    runs = [run for run in saved_runs.runs() if run.matches(words)]
+    if not runs:
         print(f"No run {f'with {words!r} ' if words else ''}is saved in {saved_runs.path}.")
         return OK
     header = ("run", "started", "took", "samples", "failed", "what", "note")
-    print(ReportTable(f"Saved in {saved_runs.path}", header, tuple(map(_run_line, found))).as_text())
+    print(ReportTable(f"Saved in {saved_runs.path}", header, tuple(map(_run_line, runs))).as_text())
     return OK
 
 
@@ -382,9 +382,9 @@ def show_run(saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
             saved_runs.note(int(named), arguments.note)
     run = combine([_run_named(saved_runs, named) for named in arguments.show])
     if arguments.workload:
-        run = _only(run, {found.id for name in arguments.workload for found in workloads_named(name)})
+        run = _only(run, {workload.id for name in arguments.workload for workload in workloads_named(name)})
     print(f"{run.title}\n{run.started.astimezone():%Y-%m-%d %H:%M}. {run.note}\n{run.command}")
-    for machine in dict.fromkeys(sentence(found.environment) for found in run.surroundings):
+    for machine in dict.fromkeys(sentence(workload.environment) for workload in run.surroundings):
         print(machine)
     finish(run, print, arguments.json, arguments.report)
     export(run, arguments.export)

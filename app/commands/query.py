@@ -35,40 +35,40 @@ _PART = re.compile(r"(?P<column>.*),(?P<part>[^,]*)")
 
 def aggregates(texts: Iterable[str]) -> dict[str, Aggregate]:
     """By name; raises `BadQuery` for what is none, and for a name that stands twice."""
-    found: dict[str, Aggregate] = {}
+    by_name: dict[str, Aggregate] = {}
     for text in texts:
         name, aggregate = _read(text)
-        if name in found:
+        if name in by_name:
             raise BadQuery(f"--agg names '{name}' twice", fix="Give each aggregate a name of its own")
-        found[name] = aggregate
-    return found
+        by_name[name] = aggregate
+    return by_name
 
 
 def _read(text: str) -> tuple[str, Aggregate]:
-    found = _AGGREGATE.fullmatch(text)
-    if found is None:
+    match = _AGGREGATE.fullmatch(text)
+    if match is None:
         raise BadQuery(
             f"--agg {text!r} is no aggregate",
             fix="Write NAME=AGGREGATE(COLUMN): late=mean(dep_delay), n=count()",
         )
-    function = "avg" if found["function"] == "mean" else found["function"]
+    function = "avg" if match["function"] == "mean" else match["function"]
     if function == "quantile":
-        return found["name"], _quantile(text, found["inside"])
-    column = _unquoted(found["inside"].strip())
+        return match["name"], _quantile(text, match["inside"])
+    column = _unquoted(match["inside"].strip())
     rows = column == "*" and function == "count"
-    return found["name"], Aggregate(function, None if rows or not column else Named(column))
+    return match["name"], Aggregate(function, None if rows or not column else Named(column))
 
 
 def _quantile(text: str, inside: str) -> Aggregate:
     """A column, and its part behind the last comma."""
-    found = _PART.fullmatch(inside)
+    match = _PART.fullmatch(inside)
     try:
-        part = None if found is None else float(found["part"])
+        part = None if match is None else float(match["part"])
     except ValueError:
         part = None
-    if found is None or part is None:
+    if match is None or part is None:
         raise BadQuery(f"--agg {text!r} does not say which part", fix="Write p=quantile(distance, 0.9)")
-    return agg.quantile(_unquoted(found["column"].strip()), part)
+    return agg.quantile(_unquoted(match["column"].strip()), part)
 
 
 def _unquoted(name: str) -> str:
@@ -109,7 +109,7 @@ class Source(Protocol):
     def table(self, name: str | None) -> Dataset:
         """One without a name where there is only one."""
 
-    def sql(self, text: str, parameters: Parameters, asked: SQLOptions, job: Job) -> pa.Table: ...
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table: ...
 
 
 class SQLOptions(Protocol):
@@ -154,14 +154,14 @@ class StoreSource:
             )
         return self._store[self._store.tables[0]]
 
-    def sql(self, text: str, parameters: Parameters, asked: SQLOptions, job: Job) -> pa.Table:
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         return self._store.sql(
             text,
             parameters,
-            as_of=version_of(asked.as_of),
-            seconds=asked.seconds,
-            files=asked.files,
-            write=asked.write,
+            as_of=version_of(options.as_of),
+            seconds=options.seconds,
+            files=options.files,
+            write=options.write,
             job=job,
         )
 
@@ -175,32 +175,32 @@ class FileSource:
             raise UnknownTable(str(name), "the files", [self._dataset.name])
         return self._dataset
 
-    def sql(self, text: str, parameters: Parameters, asked: SQLOptions, job: Job) -> pa.Table:
-        if asked.write or asked.as_of is not None:
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
+        if options.write or options.as_of is not None:
             raise LamellaError(
-                f"{'--write' if asked.write else '--as-of'} is of stores",
+                f"{'--write' if options.write else '--as-of'} is of stores",
                 "Files are read in place",
                 "Import them into a store: lamella import",
             )
         named = {self._dataset.name: self._dataset}
-        return sql_over(text, named, parameters, seconds=asked.seconds, files=asked.files, job=job)
+        return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
 
 
 def version_of(text: str | None) -> int | str | None:
     return int(text) if text is not None and text.isdecimal() else text
 
 
-def parameters_of(given: list[str] | None) -> Parameters:
+def parameters_of(texts: list[str] | None) -> Parameters:
     """Numbers, true, false, null and quoted text as JSON has them; anything else is text."""
-    if not given:
+    if not texts:
         return None
-    pairs = [text.partition("=") for text in given]
+    pairs = [text.partition("=") for text in texts]
     named = [name.isidentifier() and bool(mark) for name, mark, _ in pairs]
     if any(named) and not all(named):
         raise LamellaError("--param is either NAME=VALUE each time or VALUE each time")
     if all(named):
         return {name: _value(value) for name, _, value in pairs}
-    return [_value(text) for text in given]
+    return [_value(text) for text in texts]
 
 
 def _value(text: str) -> Any:
@@ -306,19 +306,19 @@ def _json(text: str, what: str) -> Any:
 
 def _refuse(arguments: argparse.Namespace) -> None:
     """What does not go together."""
-    given = [name for name in (*OF_A_TABLE, "table") if getattr(arguments, name) is not None]
+    options = [name for name in (*OF_A_TABLE, "table") if getattr(arguments, name) is not None]
     of_sql = [name for name in OF_SQL if getattr(arguments, name)]
     if arguments.sql is None and of_sql:
         raise LamellaError(f"{_option(of_sql[0])} is of SQL", fix="Give a statement, or leave it out")
-    if arguments.sql is None and not given and not arguments.explain:
+    if arguments.sql is None and not options and not arguments.explain:
         raise LamellaError("Nothing says what to ask", fix="Give a statement in SQL, or --table with --where")
     if arguments.sql is not None and arguments.explain:
         raise LamellaError(
             "--explain is of a table, not of SQL", fix="Write EXPLAIN before the statement, or --table"
         )
-    if arguments.sql is not None and given:
+    if arguments.sql is not None and options:
         raise LamellaError(
-            f"SQL and {_option(given[-1])} were both given",
+            f"SQL and {_option(options[-1])} were both given",
             fix="Put the condition into the SQL, or leave the SQL out and name a table: --table",
         )
     _refuse_beside(arguments)

@@ -36,10 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
     return DAMAGED if problems else 0
 
 
-def _say(found: Sequence[Said], none: str, as_json: bool) -> None:
-    lines: Iterable[str] = (json.dumps(_json_ready(each), ensure_ascii=False) for each in found)
+def _say(items: Sequence[Said], none: str, as_json: bool) -> None:
+    lines: Iterable[str] = (json.dumps(_json_ready(each), ensure_ascii=False) for each in items)
     if not as_json:
-        lines = map(str, found) if found else [none]
+        lines = map(str, items) if items else [none]
     for line in lines:
         print(line)
 

@@ -25,9 +25,11 @@ def run(arguments: argparse.Namespace) -> int:
     for error in bridge.left_out(connection).values():
         print(f"lamella: left out: {error}", file=sys.stderr)
     try:
-        given = None if arguments.command is None else io.StringIO("\n".join(map(_ended, arguments.command)))
+        commands = (
+            None if arguments.command is None else io.StringIO("\n".join(map(_ended, arguments.command)))
+        )
         out, err = map(terminal.with_colours, (terminal.data_output(), sys.stderr))
-        shell = Shell(stdin=given or sys.stdin, stdout=out, stderr=err, db=connection)
+        shell = Shell(stdin=commands or sys.stdin, stdout=out, stderr=err, db=connection)
         shell.bail = not shell.interactive
         shell.cmdloop(BANNER.format(apsw.sqlite_lib_version()), " ")
     except (apsw.Error, Shell.Error, LamellaError) as error:

@@ -51,10 +51,10 @@ def verify(arguments: argparse.Namespace) -> int:
                 else store.maintenance.verify(arguments.quick, job)
             )
     except StoreProblem:
-        told = log_damage(arguments.store / CATALOG)
-        if told is None:
+        damage = log_damage(arguments.store / CATALOG)
+        if damage is None:
             raise
-        print(told)
+        print(damage)
         return DAMAGED
     print(report)
     return DAMAGED if report.problems else 0

@@ -88,9 +88,9 @@ def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     drops time zones. Raises like `from_values`."""
     try:
         made = pa.array(values, type=kind)
-        for given, kept in zip(values, made.to_pylist(), strict=True):
-            if not _survives(given, kept):
-                raise pa.ArrowInvalid(f"{shown(given)} would become {shown(kept)} as {made.type}")
+        for value, stored in zip(values, made.to_pylist(), strict=True):
+            if not _survives(value, stored):
+                raise pa.ArrowInvalid(f"{shown(value)} would become {shown(stored)} as {made.type}")
     except OverflowError as error:
         raise pa.ArrowInvalid(f"A number is too large: {error}") from error
     except RecursionError as error:
@@ -98,21 +98,21 @@ def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     return made
 
 
-def _survives(given: Any, kept: Any) -> bool:
+def _survives(value: Any, stored: Any) -> bool:
     """Whether a value read back is the one given. What reads back as null was a null of some kind."""
-    if kept is None:
+    if stored is None:
         return True
-    if isinstance(kept, dict):
-        return isinstance(given, Mapping) and all(
-            _survives(given.get(key), kept.get(key)) if key in kept else given[key] is None
-            for key in (kept | dict(given))
+    if isinstance(stored, dict):
+        return isinstance(value, Mapping) and all(
+            _survives(value.get(key), stored.get(key)) if key in stored else value[key] is None
+            for key in (stored | dict(value))
         )
-    if isinstance(kept, list):
-        given = list(given.items() if isinstance(given, Mapping) else given)
-        return len(given) == len(kept) and all(map(_survives, given, kept))
-    if isinstance(kept, tuple):
-        return len(given) == len(kept) and all(map(_survives, given, kept))
-    return bool(given == kept or (kept != kept and given != given))
+    if isinstance(stored, list):
+        value = list(value.items() if isinstance(value, Mapping) else value)
+        return len(value) == len(stored) and all(map(_survives, value, stored))
+    if isinstance(stored, tuple):
+        return len(value) == len(stored) and all(map(_survives, value, stored))
+    return bool(value == stored or (stored != stored and value != value))
 
 
 def quick_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:

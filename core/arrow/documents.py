@@ -46,8 +46,8 @@ def as_documents(values: Sequence[Document | None], convert: Convert, refusals: 
     rest = {key for key, _ in counts.most_common()[MOST_FIELDS:]} if len(counts) > MOST_FIELDS else set()
     for key in (key for key in counts if key not in rest):
         try:
-            held = [value.get(key) if value else None for value in values] if alike is None else alike[key]
-            fields[key] = convert(list(held))
+            inner = [value.get(key) if value else None for value in values] if alike is None else alike[key]
+            fields[key] = convert(list(inner))
         except refusals:
             rest.add(key)
     arrays, names = list(fields.values()), list(fields)
@@ -89,14 +89,14 @@ def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 def whole(value: Any) -> Any:
     """A value read back, with the rest of each dict where it belongs; such dicts leave out what is null."""
     if isinstance(value, dict):
-        known = {key: whole(held) for key, held in value.items() if key != REST}
+        known = {key: whole(inner) for key, inner in value.items() if key != REST}
         if REST not in value:
             return known
         rest = _read(value[REST])
         if rest is None:
             return known | {REST: value[REST]}
-        return {key: held for key, held in known.items() if held is not None} | rest
-    return [whole(held) for held in value] if isinstance(value, list) else value
+        return {key: inner for key, inner in known.items() if inner is not None} | rest
+    return [whole(inner) for inner in value] if isinstance(value, list) else value
 
 
 def json_of(rest: Mapping[str, Any]) -> str | None:
@@ -120,28 +120,28 @@ def _refuse(value: Any) -> None:
 def _read(text: Any) -> dict[str, Any] | None:
     """The rest that this is the JSON of; None for what files of others hold under that name."""
     try:
-        found = {} if text is None else json.loads(text)
+        value = {} if text is None else json.loads(text)
     except (TypeError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
-    given = {field.name: values.field(i) for i, field in enumerate(values.type)}
+    columns = {field.name: values.field(i) for i, field in enumerate(values.type)}
     fields, moved = [], {}
     for field in kind:
-        held = given.pop(field.name, None)
+        inner = columns.pop(field.name, None)
         if field.name == REST:
-            fields.append(held)
+            fields.append(inner)
             continue
-        nested = None if held is None else folded(pa.chunked_array([held]), field.type)
+        nested = None if inner is None else folded(pa.chunked_array([inner]), field.type)
         fit = None if nested is None else exact_cast(nested.combine_chunks(), field.type)
-        if held is not None and fit is None:
-            moved[field.name] = held
+        if inner is not None and fit is None:
+            moved[field.name] = inner
         fields.append(pa.nulls(len(values), field.type) if fit is None else fit)
     place = kind.names.index(REST)
     try:
-        fields[place] = _more_rest(fields[place], given | moved, len(values))
+        fields[place] = _more_rest(fields[place], columns | moved, len(values))
     except (TypeError, ReservedKey):
         return None
     return pa.StructArray.from_arrays(fields, fields=list(kind), mask=values.is_null())
@@ -151,8 +151,8 @@ def _more_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) 
     before = [None] * rows if rest is None else rest.to_pylist()
     columns = {key: array.to_pylist() for key, array in moved.items()}
     merged = [json.loads(old) if old else {} for old in before]
-    for key, held in columns.items():
-        for document, value in zip(merged, held, strict=True):
+    for key, inner in columns.items():
+        for document, value in zip(merged, inner, strict=True):
             if value is not None:
                 document[key] = whole(value)
     return _texts(map(json_of, merged))
@@ -160,7 +160,7 @@ def _more_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) 
 
 def _rest_of(values: Iterable[Document | None], keys: set[str]) -> pa.Array:
     return _texts(
-        json_of({key: held for key, held in (value or {}).items() if key in keys}) for value in values
+        json_of({key: inner for key, inner in (value or {}).items() if key in keys}) for value in values
     )
 
 

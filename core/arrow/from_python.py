@@ -118,15 +118,15 @@ def _lists(values: list[Any], nulls: bool) -> pa.Array:
 
 def _numpy_times(values: list[Any], kind: type) -> np.ndarray:
     """In the finest of their units, where each stays what it is there."""
-    found = np.array([kind("NaT") if value is None else value for value in values])
+    times = np.array([kind("NaT") if value is None else value for value in values])
     units = {value.dtype for value in values if value is not None}
     same = len(units) == 1 or all(
         value is None or np.isnat(value) or (one.astype(value.dtype) == value and one == value)
-        for one, value in zip(found, values, strict=True)
+        for one, value in zip(times, values, strict=True)
     )
     if not same:
         raise OverflowError("the times are too far away for the finest unit among them")
-    return found
+    return times
 
 
 def _from_numpy_times(values: np.ndarray) -> pa.Array:
@@ -176,10 +176,10 @@ def _python_time(value: np.datetime64 | np.timedelta64) -> Any:
         if made != value:
             raise OverflowError(f"{value} is finer than the times of Python beside it")
         value = made
-    found = value.item()
-    if isinstance(found, int):
+    plain = value.item()
+    if isinstance(plain, int):
         raise OverflowError(f"{value!r} is no time that Python's own can stand beside")
-    return found
+    return plain
 
 
 def _without_pandas_nulls(values: list[Any], kinds: set[type]) -> list[Any]:
@@ -302,13 +302,13 @@ def to_table(data: Any) -> pa.Table:
     return concat_batches(list(blocks(data)))
 
 
-def concat_batches(found: Sequence[RowBatch]) -> pa.Table:
-    if len(found) == 1:
-        return found[0].table()
-    schema = common_schema(block.schema for block in found)
+def concat_batches(batches: Sequence[RowBatch]) -> pa.Table:
+    if len(batches) == 1:
+        return batches[0].table()
+    schema = common_schema(block.schema for block in batches)
     if not schema.names:
-        return without_columns(sum(block.num_rows for block in found))
-    tables = [cast_to_schema(block.table(), schema) for block in found if block.num_rows]
+        return without_columns(sum(block.num_rows for block in batches))
+    tables = [cast_to_schema(block.table(), schema) for block in batches if block.num_rows]
     return pa.concat_tables(tables) if tables else pa.Table.from_batches([], schema)
 
 
@@ -337,8 +337,8 @@ def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
         _refuse_other_than_columns(text_of(str(name), "the column name"), values)
     lengths = {name: len(values) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
-        raise BadData("the columns differ in length", told, "Give every column one value for each row")
+        counts = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
+        raise BadData("the columns differ in length", counts, "Give every column one value for each row")
     arrays = [column_array(str(name), values, 0) for name, values in columns.items()]
     return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
 
@@ -515,9 +515,9 @@ def repeatable(data: Any) -> Any:
     return data if columns or not isinstance(data, Iterable) else list(data)
 
 
-def partial_rows_of(found: Sequence[RowBatch], data: Any) -> PartialRows:
+def partial_rows_of(batches: Sequence[RowBatch], data: Any) -> PartialRows:
     """The same, of `repeatable` data whose blocks are there already."""
-    table = concat_batches(found)
+    table = concat_batches(batches)
     documents = _documents(table.schema, data)
     if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
         return PartialRows(table, {}, documents)

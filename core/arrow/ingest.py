@@ -37,20 +37,20 @@ class KeptBlocks(Iterator[RowBatch]):
 
     def __init__(self, blocks: Iterator[RowBatch]) -> None:
         self._coming = blocks
-        self._kept: list[RowBatch] = []
+        self._batches: list[RowBatch] = []
 
     def __next__(self) -> RowBatch:
-        self._kept.append(next(self._coming))
-        return self._kept[-1]
+        self._batches.append(next(self._coming))
+        return self._batches[-1]
 
     def again(self) -> Iterator[RowBatch]:
         """From the first one on."""
-        yield from tuple(self._kept)
+        yield from tuple(self._batches)
         yield from self
 
     def all(self) -> list[RowBatch]:
-        self._kept.extend(self._coming)
-        return self._kept
+        self._batches.extend(self._coming)
+        return self._batches
 
 
 def as_block(table: pa.Table) -> RowBatch:

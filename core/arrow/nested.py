@@ -64,8 +64,8 @@ def place_of(name: str, types: Mapping[str, pa.DataType], items: bool = False) -
         return None
     if name in types:
         return Place.of(name, types[name])
-    found = (_inside(Place.of(column, kind), name, items) for column, kind in types.items() if "." in name)
-    return next((place for place in found if place is not None), None)
+    places = (_inside(Place.of(column, kind), name, items) for column, kind in types.items() if "." in name)
+    return next((place for place in places if place is not None), None)
 
 
 def names_within(types: Mapping[str, pa.DataType]) -> list[str]:
@@ -109,10 +109,10 @@ def _inside(place: Place, name: str, items: bool) -> Place | None:
         return None
     if pa.types.is_struct(place.type):
         for inner in map(place.inside, place.type):
-            found = inner if inner.name == name else _inside(inner, name, items)
-            if found is not None:
+            match = inner if inner.name == name else _inside(inner, name, items)
+            if match is not None:
                 refuse_twins(place.name, place.type, inner.path[-1])
-                return found
+                return match
     if items and is_list(place.type):
         number = name[len(place.name) + 1 :].partition(".")[0]
         if number.isascii() and number.isdigit() and len(number) <= LONGEST_NUMBER:
@@ -184,19 +184,19 @@ def no_text(what: str, error: UnicodeDecodeError) -> BadData:
 
 def python_values(values: pa.Array | pa.ChunkedArray) -> list[Any]:
     try:
-        found: list[Any] = values.to_pylist()
+        items: list[Any] = values.to_pylist()
     except (OverflowError, UnicodeDecodeError):
         return [python_value(scalar) for scalar in values]
-    return found
+    return items
 
 
 def python_rows(rows: pa.RecordBatch) -> list[dict[str, Any]]:
     try:
-        found: list[dict[str, Any]] = rows.to_pylist()
+        items: list[dict[str, Any]] = rows.to_pylist()
     except (OverflowError, UnicodeDecodeError):
         columns = [python_values(column) for column in rows.columns]
         return [dict(zip(rows.schema.names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return found
+    return items
 
 
 def _far(scalar: pa.Scalar) -> Any:

@@ -24,8 +24,8 @@ def union(*sets: np.ndarray) -> np.ndarray:
 def distinct(values: np.ndarray) -> np.ndarray:
     """Each of the values once. `np.unique` imports NumPy's masked arrays, which takes ten milliseconds."""
     ordered = np.sort(values)
-    found: np.ndarray = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-    return found
+    unique: np.ndarray = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
+    return unique
 
 
 def among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
@@ -33,8 +33,8 @@ def among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     if len(ascending) == 0:
         return np.zeros(len(values), bool)
     places = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
-    found: np.ndarray = ascending[places] == values
-    return found
+    hits: np.ndarray = ascending[places] == values
+    return hits
 
 
 def without(ascending: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -110,11 +110,11 @@ def _packed(keys: np.ndarray, low: int, left_out: int, place_bits: int) -> np.nd
 
 def _equal_neighbours(packed: np.ndarray, place_bits: int) -> np.ndarray:
     """Where a key is, once cut, equal to the next one."""
-    found = []
+    equal = []
     for start in range(0, len(packed) - 1, BLOCK):
         cut = packed[start : start + BLOCK + 1] >> np.uint64(place_bits)
-        found.append(np.flatnonzero(cut[1:] == cut[:-1]) + start)
-    return np.concatenate(found)
+        equal.append(np.flatnonzero(cut[1:] == cut[:-1]) + start)
+    return np.concatenate(equal)
 
 
 def _put_right(
@@ -142,13 +142,13 @@ def _wrong(
     places: np.ndarray, equal: np.ndarray, cut: np.ndarray, keys: np.ndarray, check: Callable[[], object]
 ) -> np.ndarray:
     """What keys are, once cut, of which one is greater than the next: ascending, each once."""
-    found = [np.empty(0, np.uint64)]
+    differences = [np.empty(0, np.uint64)]
     for start in range(0, len(equal), BLOCK):
         check()
         here = equal[start : start + BLOCK]
         wrong = keys[places[here + 1]] < keys[places[here]]
-        found.append(cut[start : start + BLOCK][wrong])
-    values = np.concatenate(found)
+        differences.append(cut[start : start + BLOCK][wrong])
+    values = np.concatenate(differences)
     distinct: np.ndarray = values[np.append(True, values[1:] != values[:-1])] if len(values) else values
     return distinct
 

@@ -43,16 +43,16 @@ class UnknownType(UnknownName):
     kind = "type"
 
 
-def type_named(given: TypeName) -> pa.DataType:
+def type_named(name: TypeName) -> pa.DataType:
     """Raises `UnknownType`, or `BadData` for what names no type at all."""
-    if isinstance(given, pa.DataType):
-        return given
-    if isinstance(given, str):
-        return _by_name(given)
-    if isinstance(given, type) and given in _PYTHON:
-        return _PYTHON[given]
+    if isinstance(name, pa.DataType):
+        return name
+    if isinstance(name, str):
+        return _by_name(name)
+    if isinstance(name, type) and name in _PYTHON:
+        return _PYTHON[name]
     raise BadData(
-        f"{shown(given)} names no type of a column", fix="Give a type of Arrow, or its name: 'int64'"
+        f"{shown(name)} names no type of a column", fix="Give a type of Arrow, or its name: 'int64'"
     )
 
 
@@ -82,17 +82,17 @@ def _by_name(name: str) -> pa.DataType:
 
 def _spelled(name: str) -> pa.DataType | None:
     """Types with digits, a zone or a width, as Arrow prints them; raises `ValueError` for impossible ones."""
-    if found := _DECIMAL.fullmatch(name):
-        precision, scale = int(found[2]), int(found[3] or 0)
+    if match := _DECIMAL.fullmatch(name):
+        precision, scale = int(match[2]), int(match[3] or 0)
         make = {"128": pa.decimal128, "256": pa.decimal256}
-        return make[found[1] or ("128" if precision <= 38 else "256")](precision, scale)
-    if found := _ZONED.fullmatch(name):
-        return pa.timestamp(found[1].lower(), found[2])
-    if found := _FIXED.fullmatch(name):
-        return pa.binary(int(found[1]))
-    if found := _LIST.fullmatch(name):
+        return make[match[1] or ("128" if precision <= 38 else "256")](precision, scale)
+    if match := _ZONED.fullmatch(name):
+        return pa.timestamp(match[1].lower(), match[2])
+    if match := _FIXED.fullmatch(name):
+        return pa.binary(int(match[1]))
+    if match := _LIST.fullmatch(name):
         make_list = pa.large_list if name.lower().startswith("large") else pa.list_
-        return make_list(_by_name(found[1]))
+        return make_list(_by_name(match[1]))
     return None
 
 
@@ -339,10 +339,10 @@ def _decimals(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     """As many digits before and behind the point as either has."""
     if not (is_.is_decimal(a) or is_.is_decimal(b)):
         return None
-    found = [_digits(t) for t in (a, b)]
-    if None in found:
+    digits = [_digits(t) for t in (a, b)]
+    if None in digits:
         return None
-    (whole_a, scale_a), (whole_b, scale_b) = (f for f in found if f is not None)
+    (whole_a, scale_a), (whole_b, scale_b) = (f for f in digits if f is not None)
     scale, precision = max(scale_a, scale_b), max(whole_a, whole_b) + max(scale_a, scale_b)
     if precision > LARGEST_PRECISION:
         return None
@@ -429,24 +429,24 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
         return None
     try:
         made = _with_room(values, kind).cast(kind)
-        given = _filled(values.type, kind)
-        back = made.cast(given, safe=not pa.types.is_floating(given))  # safe leaves large integers out
-        return made if _same(values.cast(given), back) else None
+        source = _filled(values.type, kind)
+        back = made.cast(source, safe=not pa.types.is_floating(source))  # safe leaves large integers out
+        return made if _same(values.cast(source), back) else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
 
 
-def inexact(column: str, given: pa.DataType, kind: pa.DataType) -> BadData:
+def inexact(column: str, source: pa.DataType, kind: pa.DataType) -> BadData:
     """The refusal of values that would change on their way from one type into another."""
     return BadData(
-        f"column '{column}' holds {given} values that do not all fit {kind} exactly",
+        f"column '{column}' holds {source} values that do not all fit {kind} exactly",
         "none is rounded or cut",
-        f"Cast the column first: {_offer(given, kind)}",
+        f"Cast the column first: {_offer(source, kind)}",
     )
 
 
-def _offer(given: pa.DataType, kind: pa.DataType) -> str:
-    numeric = any(pa.types.is_floating(t) or pa.types.is_integer(t) for t in (given, kind))
+def _offer(source: pa.DataType, kind: pa.DataType) -> str:
+    numeric = any(pa.types.is_floating(t) or pa.types.is_integer(t) for t in (source, kind))
     return "decimals hold every digit, text holds anything" if numeric else "text holds anything"
 
 
@@ -462,16 +462,16 @@ def _decoded(values: Values) -> Values:
     return values.cast(values.type.value_type)
 
 
-def _filled(given: pa.DataType, kind: pa.DataType) -> pa.DataType:
+def _filled(source: pa.DataType, kind: pa.DataType) -> pa.DataType:
     """The type given, with that of `kind` where it has none: there is no casting back to null."""
-    if pa.types.is_null(given):
+    if pa.types.is_null(source):
         return kind
-    if pa.types.is_list(given) and pa.types.is_list(kind):
-        return pa.list_(_filled(given.value_type, kind.value_type))
-    if pa.types.is_struct(given) and pa.types.is_struct(kind):
+    if pa.types.is_list(source) and pa.types.is_list(kind):
+        return pa.list_(_filled(source.value_type, kind.value_type))
+    if pa.types.is_struct(source) and pa.types.is_struct(kind):
         others = {field.name: field.type for field in kind}
-        return pa.struct([(f.name, _filled(f.type, others.get(f.name, f.type))) for f in given])
-    return given
+        return pa.struct([(f.name, _filled(f.type, others.get(f.name, f.type))) for f in source])
+    return source
 
 
 def _same_meaning(a: pa.DataType, b: pa.DataType) -> bool:

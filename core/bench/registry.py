@@ -391,8 +391,8 @@ class Family:
 
     @property
     def cycle(self) -> type[Cycle[Any]]:
-        found: type[Cycle[Any]] = load_place(_HERE + self.runs)
-        return found
+        cycle_class: type[Cycle[Any]] = load_place(_HERE + self.runs)
+        return cycle_class
 
     @property
     def expected(self) -> Expected | None:
@@ -511,12 +511,12 @@ def workload_named(name: str) -> Workload:
 
 def workload_with_options(name: str, table_rows: int | None, options: Mapping[str, Any]) -> Workload:
     """One by its name with what was asked of it instead of its own. Raises UnknownWorkload."""
-    given = replace(workload_named(name), table_rows=table_rows, options=options)
-    if given.family != "mine" or not options:
-        return given
+    workload = replace(workload_named(name), table_rows=table_rows, options=options)
+    if workload.family != "mine" or not options:
+        return workload
     from lamella.core.bench.workloads.user_table import with_options
 
-    return with_options(given)
+    return with_options(workload)
 
 
 def workloads_named(name: str) -> tuple[Workload, ...]:

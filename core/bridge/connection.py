@@ -112,9 +112,9 @@ def _datasets(
             yield dataset.name, dataset
 
 
-def _free(name: str, taken: Iterable[str]) -> str:
+def _free(name: str, names: Iterable[str]) -> str:
     """Files of different folders may be called alike."""
-    known, free, number = set(map(folded, taken)), name, 2
+    known, free, number = set(map(folded, names)), name, 2
     while folded(free) in known:
         free, number = f"{name}_{number}", number + 1
     return free

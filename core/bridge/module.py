@@ -61,8 +61,8 @@ class RowBlock:
 
     @cached_property
     def row_ids(self) -> list[int]:
-        found: list[int] = self._numbers().tolist()
-        return found
+        numbers: list[int] = self._numbers().tolist()
+        return numbers
 
 
 class KeptRows:
@@ -72,7 +72,7 @@ class KeptRows:
         self._snapshot, self._piece, self._id_column = snapshot, piece, id_column
         self._into = cache if is_cacheable(snapshot) else browsed
         self._decoded: dict[Column, pa.ChunkedArray] = {}
-        self._kept: np.ndarray | None = None
+        self._selection: np.ndarray | None = None
         low, high = np.searchsorted(snapshot.deleted, [piece.first, piece.stop])
         self.positions = np.delete(
             np.arange(piece.first, piece.stop), snapshot.deleted[low:high] - piece.first
@@ -89,7 +89,7 @@ class KeptRows:
         stored = self._piece.stored_chunks(self._snapshot, missing, self._into)
         table = finish(self._snapshot, self._piece.first, self._piece.stop, missing, stored)
         for column, values in zip(missing, table.columns, strict=True):
-            self._decoded[column] = values if self._kept is None else take(values, self._kept)
+            self._decoded[column] = values if self._selection is None else take(values, self._selection)
 
     def values(self, column: Column) -> pa.ChunkedArray:
         self.decode([column])
@@ -101,7 +101,7 @@ class KeptRows:
             return
         places = np.flatnonzero(mask)
         self.positions = self.positions[places]
-        self._kept = places if self._kept is None else self._kept[places]
+        self._selection = places if self._selection is None else self._selection[places]
         self._decoded = {column: take(values, places) for column, values in self._decoded.items()}
 
     def block(self, columns: Sequence[Column], first: int, rows: int) -> RowBlock:
@@ -143,8 +143,8 @@ class Cursor:
         self._begin = begin
 
     def Filter(self, _number: int, plan: str, values: Sequence[Any]) -> None:  # noqa: N802 -- SQLite's name
-        asked = plan_of(plan)
-        self._read(self._begin(asked, values), asked.columns)
+        scan_plan = plan_of(plan)
+        self._read(self._begin(scan_plan, values), scan_plan.columns)
 
     def Close(self) -> None:  # noqa: N802
         """The functions hold rows, and the cursor holds them."""
@@ -211,17 +211,17 @@ class Scan:
         """Rows in the snapshot's own order."""
         rows = FIRST_BLOCK
         for piece in pieces(self.snapshot, 0, self.snapshot.num_positions):
-            held = self._may_hold(piece)
-            self._count(piece, held)
-            kept, first = self._matching_rows(piece) if held else None, 0
-            while kept is not None and first < len(kept):
-                yield kept.block(self.columns, first, rows)
+            may_match = self._may_hold(piece)
+            self._count(piece, may_match)
+            matching, first = self._matching_rows(piece) if may_match else None, 0
+            while matching is not None and first < len(matching):
+                yield matching.block(self.columns, first, rows)
                 first, rows = first + rows, min(4 * rows, LARGEST_BLOCK)
 
-    def _count(self, piece: Piece, held: bool) -> None:
+    def _count(self, piece: Piece, may_match: bool) -> None:
         if isinstance(piece.segment, FileSegment):
-            self.counted.read += held
-            self.counted.skipped += not held
+            self.counted.read += may_match
+            self.counted.skipped += not may_match
 
     def _may_hold(self, piece: Piece) -> bool:
         numbers = Extent(piece.first + 1, piece.stop, nulls=False)
@@ -268,8 +268,8 @@ def _meeting(condition: Condition, values: pa.ChunkedArray) -> np.ndarray:
         values = values.cast(values.type.value_type)
     null = to_numpy(values.is_null(nan_is_null=isinstance(order, Floats)))
     needed = None if wanted.all_values else order
-    found = np.ones(len(values), bool) if needed is None else needed.mask(values, wanted)
-    return np.where(null, wanted.nulls, found)
+    matching = np.ones(len(values), bool) if needed is None else needed.mask(values, wanted)
+    return np.where(null, wanted.nulls, matching)
 
 
 SCANS_BEFORE = 16
@@ -294,9 +294,9 @@ class Lookup:
 
     def block(self, values: tuple[Any, ...], columns: int) -> RowBlock:
         """The rows that have these values, in their own order."""
-        found = self._places.get(values, [])
-        lists = [[block.columns[column][place] for block, place in found] for column in range(columns)]
-        return RowBlock(lists, len(found), lambda: np.array([block.row_ids[place] for block, place in found]))
+        rows = self._places.get(values, [])
+        lists = [[block.columns[column][place] for block, place in rows] for column in range(columns)]
+        return RowBlock(lists, len(rows), lambda: np.array([block.row_ids[place] for block, place in rows]))
 
 
 class Scans:
@@ -311,7 +311,9 @@ class Scans:
     def blocks(self, start: StartScan, plan: Plan, values: Sequence[Any]) -> Iterator[RowBlock]:
         self._begun[plan] += 1
         which = self._equalities(plan, values) if self._begun[plan] > SCANS_BEFORE else ()
-        lookup = self._lookup(start, plan, tuple(plan.asked[i].column for i in which)) if which else None
+        lookup = (
+            self._lookup(start, plan, tuple(plan.constraints[i].column for i in which)) if which else None
+        )
         if lookup is None:
             return start(plan, values).blocks()
         return iter((lookup.block(tuple(values[i] for i in which), len(plan.columns)),))
@@ -320,15 +322,17 @@ class Scans:
         """Which constraints have the one value that the rows wanted have. A value of another class than the
         column's may have to be converted first, which is left to SQLite."""
         return tuple(
-            which for which, value in enumerate(values) if self._fits(plan, plan.asked[which], value)
+            which for which, value in enumerate(values) if self._fits(plan, plan.constraints[which], value)
         )
 
-    def _fits(self, plan: Plan, asked: Constraint, value: Any) -> bool:
-        if asked.op != "=" or value is None:
+    def _fits(self, plan: Plan, constraint: Constraint, value: Any) -> bool:
+        if constraint.op != "=" or value is None:
             return False
-        if asked.column == ROWID:
+        if constraint.column == ROWID:
             return type(value) is int
-        return asked.column in plan.columns and self._columns[asked.column].type.storage is storage_of(value)
+        return constraint.column in plan.columns and self._columns[
+            constraint.column
+        ].type.storage is storage_of(value)
 
     def _lookup(self, start: StartScan, plan: Plan, columns: tuple[int, ...]) -> Lookup | None:
         """None for a table that is too large for it."""
@@ -377,14 +381,16 @@ class VirtualTable:
 
     def _scan(self, snapshot: Snapshot, plan: Plan, values: Sequence[Any]) -> Scan:
         numbers, conditions = [], []
-        for asked, value in zip(plan.asked, values, strict=True):
-            if asked.column == ROWID:
-                numbers.append(matching_values(column_type(pa.int64()), asked.op, value))
+        for constraint, value in zip(plan.constraints, values, strict=True):
+            if constraint.column == ROWID:
+                numbers.append(matching_values(column_type(pa.int64()), constraint.op, value))
             else:
-                told = self._columns[asked.column]
-                column = current_column(told, snapshot)
+                described = self._columns[constraint.column]
+                column = current_column(described, snapshot)
                 conditions.append(
-                    Condition(column, matching_values(told.type, asked.op, value, asked.literal))
+                    Condition(
+                        column, matching_values(described.type, constraint.op, value, constraint.literal)
+                    )
                 )
         columns = [current_column(self._columns[place], snapshot) for place in plan.columns]
         place = self._numbered.id_place
@@ -430,8 +436,8 @@ class Module:
     def _of_store(self, path: Path, table: str = "", version: str = "") -> VirtualTable:
         store = Store.open(path, read_only=True)
         try:
-            found = store[table]
-            shown = found.as_of(int(version) if version.isdigit() else version) if version else found
+            dataset = store[table]
+            shown = dataset.as_of(int(version) if version.isdigit() else version) if version else dataset
             return VirtualTable(shown, self.counted, store.close)
         except BaseException:
             store.close()

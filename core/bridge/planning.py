@@ -55,18 +55,18 @@ class Plan:
     """`columns`: places of those read, ascending."""
 
     columns: tuple[int, ...]
-    asked: tuple[Constraint, ...]
+    constraints: tuple[Constraint, ...]
 
     def to_text(self) -> str:
         """What SQLite keeps of it, and shows in EXPLAIN QUERY PLAN."""
-        asked = [[each.column, each.op, each.literal] for each in self.asked]
-        return json.dumps({"columns": self.columns, "asked": asked})
+        constraints = [[each.column, each.op, each.literal] for each in self.constraints]
+        return json.dumps({"columns": self.columns, "constraints": constraints})
 
 
 @lru_cache(1024)
 def plan_of(text: str) -> Plan:
     record = json.loads(text)
-    return Plan(tuple(record["columns"]), tuple(Constraint(*each) for each in record["asked"]))
+    return Plan(tuple(record["columns"]), tuple(Constraint(*each) for each in record["constraints"]))
 
 
 COMPARISONS = ("=", "<>", "<", "<=", ">", ">=")
@@ -126,10 +126,10 @@ def _as_number(text: str) -> tuple[Any, Any]:
     does not always round a decimal fraction to the nearest double."""
     if not text or set(text) - _NUMBER_SIGNS:
         return text, text
-    found = _NUMBER.fullmatch(text)
-    if found is None:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
         return _ANY_NUMBER
-    written = found[1]
+    written = match[1]
     if written.lstrip("+-").isdigit() and -(1 << 63) <= int(written) < 1 << 63:
         return int(written), int(written)
     near = float(written)
@@ -191,16 +191,16 @@ def declare(columns: Iterable[Column]) -> list[Declared]:
     """SQLite ignores the case of ASCII letters in names: of two that differ in nothing else the second gets a
     number, as does a column without a name."""
     columns = list(columns)
-    taken = {folded(column.name) for column in columns}
+    names = {folded(column.name) for column in columns}
     named: set[str] = {""}
-    found = []
+    declarations = []
     for column in columns:
         name, number = column.name, 2
-        while folded(name) in named or (name != column.name and folded(name) in taken):
+        while folded(name) in named or (name != column.name and folded(name) in names):
             name, number = f"{column.name or 'column'}_{number}", number + 1
         named.add(folded(name))
-        found.append(Declared(name, column.key, column_type(column.type)))
-    return found
+        declarations.append(Declared(name, column.key, column_type(column.type)))
+    return declarations
 
 
 def statement(columns: Iterable[Declared]) -> str:
@@ -269,13 +269,13 @@ class Numbered:
 
 def best_index(info: apsw.IndexInfo, columns: Sequence[Declared], numbered: Numbered, rows: int) -> Plan:
     """The plan, which is entered into `info` too. SQLite looks at every row it is given once more."""
-    asked = []
+    constraints = []
     for which, each in _usable(info, columns, numbered):
-        asked.append(each)
-        info.set_aConstraintUsage_argvIndex(which, len(asked))
+        constraints.append(each)
+        info.set_aConstraintUsage_argvIndex(which, len(constraints))
         if each.op == "in":
             info.set_aConstraintUsage_in(which, True)
-    plan = Plan(tuple(sorted(_columns_read(info, len(columns)))), tuple(asked))
+    plan = Plan(tuple(sorted(_columns_read(info, len(columns)))), tuple(constraints))
     info.idxStr = plan.to_text()
     _estimate(info, plan, numbered, rows)
     info.orderByConsumed = _in_order(info, numbered)
@@ -305,13 +305,13 @@ def _columns_read(info: apsw.IndexInfo, columns: int) -> set[int]:
 
 
 def _estimate(info: apsw.IndexInfo, plan: Plan, numbered: Numbered, rows: int) -> None:
-    if any(each.op in ("=", "is") and numbered.is_id(each.column) for each in plan.asked):
+    if any(each.op in ("=", "is") and numbered.is_id(each.column) for each in plan.constraints):
         info.estimatedRows, info.idxFlags = 1, apsw.SQLITE_INDEX_SCAN_UNIQUE
         info.estimatedCost = BEGINNING_COST
         return
-    seen = rows * math.prod(SHARES.get(each.op, OTHER_SHARE) for each in plan.asked)
+    seen = rows * math.prod(SHARES.get(each.op, OTHER_SHARE) for each in plan.constraints)
     info.estimatedRows = max(1, int(seen))
-    unseen = rows * UNSEEN_COST * len(plan.asked)
+    unseen = rows * UNSEEN_COST * len(plan.constraints)
     info.estimatedCost = BEGINNING_COST + unseen + seen * (1 + COLUMN_COST * len(plan.columns))
 
 

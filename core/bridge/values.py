@@ -114,8 +114,8 @@ class Integers(Numbers):
     """Whole numbers, which SQLite compares with its reals exactly."""
 
     def keys(self, values: pa.ChunkedArray) -> np.ndarray:
-        found = to_numpy(values)
-        return found.view(np.uint8) if found.dtype == bool else found
+        keys = to_numpy(values)
+        return keys.view(np.uint8) if keys.dtype == bool else keys
 
     def compared(self, op: str, low: int | float, high: int | float) -> MatchingValues:
         first, last = _ceil(low), _floor(high)
@@ -207,9 +207,9 @@ def _in_some(plain: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
     met = np.zeros(len(places), bool)
     for low, high in wanted.ranges:
         met |= _between_bytes(candidates, low, high)
-    found = np.zeros(len(plain), bool)
-    found[places[met]] = True
-    return found
+    matching = np.zeros(len(plain), bool)
+    matching[places[met]] = True
+    return matching
 
 
 def _between_bytes(plain: pa.ChunkedArray, low: bytes | None, high: bytes | None) -> np.ndarray:
@@ -233,14 +233,14 @@ def inside(keys: np.ndarray, wanted: MatchingValues) -> np.ndarray:
     """For each number whether it is in one of the ranges."""
     ranges: list[Range] = list(wanted.ranges)
     points = [low for low, high in ranges if low is not None and low == high]
-    found = np.zeros(len(keys), bool)
+    matching = np.zeros(len(keys), bool)
     if len(points) > FEW_RANGES:
         ranges = [each for each in ranges if each[0] is None or each[0] != each[1]]
-        found = np.isin(keys, np.array(points))
+        matching = np.isin(keys, np.array(points))
     for low, high in ranges:
         above = np.ones(len(keys), bool) if low is None else keys >= low
-        found |= above if high is None else above & (keys <= high)
-    return found
+        matching |= above if high is None else above & (keys <= high)
+    return matching
 
 
 def as_bytes(value: str | bytes) -> bytes:
@@ -405,8 +405,8 @@ class ColumnType:
 
 
 def _as_they_are(values: pa.Array) -> list[Any]:
-    found: list[Any] = values.to_pylist()
-    return found
+    items: list[Any] = values.to_pylist()
+    return items
 
 
 def _integers(values: pa.Array) -> list[Any]:
@@ -415,8 +415,8 @@ def _integers(values: pa.Array) -> list[Any]:
 
 def _unsigned(values: pa.Array) -> list[Any]:
     """Beyond SQLite's integers they are reals, as they are where such a number is typed."""
-    found = _as_they_are(values)
-    return [float(v) if v is not None and v > MOST_SQLITE_INTEGER else v for v in found]
+    items = _as_they_are(values)
+    return [float(v) if v is not None and v > MOST_SQLITE_INTEGER else v for v in items]
 
 
 def _floats(values: pa.Array) -> list[Any]:
@@ -425,12 +425,12 @@ def _floats(values: pa.Array) -> list[Any]:
 
 
 def _decimals(values: pa.Array) -> list[Any]:
-    found: list[Any] = doubles(pa.chunked_array([values])).tolist()
+    items: list[Any] = doubles(pa.chunked_array([values])).tolist()
     if values.null_count:
-        found = [
-            v if valid else None for v, valid in zip(found, _as_they_are(values.is_valid()), strict=True)
+        items = [
+            v if valid else None for v, valid in zip(items, _as_they_are(values.is_valid()), strict=True)
         ]
-    return found
+    return items
 
 
 def _uuids(values: pa.Array) -> list[Any]:

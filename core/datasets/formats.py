@@ -39,8 +39,8 @@ class Format:
     open: Callable[[Location, OpenOptions], Dataset]
 
 
-def _open_parquet(found: Location, options: OpenOptions) -> Dataset:
-    return ParquetDataset(found, options.checksums)
+def _open_parquet(location: Location, options: OpenOptions) -> Dataset:
+    return ParquetDataset(location, options.checksums)
 
 
 FORMATS = (
@@ -67,9 +67,9 @@ def recognise(path: Path) -> Format:
     )
 
 
-def _refuse_prose_named_parquet(found: Format, contents: Contents) -> None:
+def _refuse_prose_named_parquet(candidate: Format, contents: Contents) -> None:
     """A table under another format's name is shown as what it is; a line of text there is hardly a table."""
-    if found.recognises is looks_like_delimited and _named_parquet(contents.path) and is_prose(contents):
+    if candidate.recognises is looks_like_delimited and _named_parquet(contents.path) and is_prose(contents):
         raise FileProblem(
             contents.path,
             "is named like a Parquet file but holds plain text",
@@ -82,18 +82,21 @@ def _named_parquet(path: Path) -> bool:
     return path.suffix.casefold() in (".parquet", ".parq", ".pq")
 
 
-def data_files(found: Location) -> Location:
+def data_files(location: Location) -> Location:
     """What lies in a folder without notes: texts of one field on one line are no tables."""
-    if not found.root.is_dir() or is_parquet(look_into(found.files[0])):
-        return found
-    kept = tuple(file for file in found.files if not _is_note(file))
-    if not kept:
-        names = ", ".join(file.name for file in found.files[:NAMED])
-        more = f" and {len(found.files) - NAMED:,} more" if len(found.files) > NAMED else ""
+    if not location.root.is_dir() or is_parquet(look_into(location.files[0])):
+        return location
+    files = tuple(file for file in location.files if not _is_note(file))
+    if not files:
+        names = ", ".join(file.name for file in location.files[:NAMED])
+        more = f" and {len(location.files) - NAMED:,} more" if len(location.files) > NAMED else ""
         raise FileProblem(
-            found.root, "holds no data files", f"It holds {names}{more}: text, but no table", "Choose another"
+            location.root,
+            "holds no data files",
+            f"It holds {names}{more}: text, but no table",
+            "Choose another",
         )
-    return replace(found, files=kept)
+    return replace(location, files=files)
 
 
 def _is_note(path: Path) -> bool:
@@ -101,16 +104,16 @@ def _is_note(path: Path) -> bool:
     return foreign_format(contents) is None and is_note(contents)
 
 
-def common_format(found: Location) -> Format:
+def common_format(location: Location) -> Format:
     """One format for all the files. Where the first is Parquet, opening them shows whether the others are."""
-    first = recognise(found.files[0])
-    if len(found.files) > 1 and not first.several:
-        kinds = _kinds(found.files)
+    first = recognise(location.files[0])
+    if len(location.files) > 1 and not first.several:
+        kinds = _kinds(location.files)
         raise FileProblem(
-            found.root,
-            "holds " + (kinds or f"{len(found.files):,} text files"),
+            location.root,
+            "holds " + (kinds or f"{len(location.files):,} text files"),
             f"{'Files of several formats' if kinds else 'Several of them'} cannot be shown as one yet",
-            f"Open them one by one, {found.files[0].name} first",
+            f"Open them one by one, {location.files[0].name} first",
         )
     return first
 
@@ -159,17 +162,17 @@ def open_dataset(
     a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same. Raises `FileProblem`, and
     `UnknownColumn` for one of `text_columns`.
     """
-    found = data_files(locate(path))
-    known = common_format(found)
+    location = data_files(locate(path))
+    known = common_format(location)
     names = tuple(names_of(text_columns, "open_dataset: text_columns"))
     options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums)
     if names and known.id != "csv":
         raise FileProblem(
-            found.root,
+            location.root,
             f"is {known.label}, whose values have types of their own",
             fix="Leave text_columns out",
         )
-    return known.open(found, options)
+    return known.open(location, options)
 
 
 @dataclass(frozen=True)
@@ -185,8 +188,8 @@ class Kind:
 def kind_of(path: Path) -> Kind:
     """A file, or a folder by the first of its data files."""
     try:
-        found = data_files(locate(path))
-        return Kind(path, common_format(found).label, len(found.files))
+        location = data_files(locate(path))
+        return Kind(path, common_format(location).label, len(location.files))
     except FileProblem as problem:
         return Kind(path, problem=problem)
 
@@ -203,8 +206,8 @@ def sentence(kinds: Sequence[Kind]) -> str:
     ]
     bad = [kind.path.name for kind in kinds if kind.problem is not None]
     refused = f"{_shortened(bad)} cannot be opened" if bad else ""
-    told = "; ".join(part for part in (", ".join(parts), refused) if part)
-    return told[:1].upper() + told[1:]
+    text = "; ".join(part for part in (", ".join(parts), refused) if part)
+    return text[:1].upper() + text[1:]
 
 
 def _number(count: int) -> str:

@@ -110,8 +110,8 @@ def _before_sign(parts: Iterable[str]) -> list[str]:
 
 def _visible(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
     """Files with content that no program keeps for itself: no `_SUCCESS`, no `.crc`, no `_metadata`."""
-    kept = [p for p in paths if not any(_hidden(part) for part in p.relative_to(root).parts)]
-    return tuple(sorted(p for p in kept if p.is_file() and p.stat().st_size))
+    visible = [p for p in paths if not any(_hidden(part) for part in p.relative_to(root).parts)]
+    return tuple(sorted(p for p in visible if p.is_file() and p.stat().st_size))
 
 
 def _hidden(name: str) -> bool:

@@ -166,11 +166,11 @@ class ParquetDataset(Dataset):
 
     format = "Parquet"
 
-    def __init__(self, found: Location, checksums: Checksums = "verify") -> None:
+    def __init__(self, location: Location, checksums: Checksums = "verify") -> None:
         """Small files are checked now, so that damage is told when they are opened."""
-        self.name, self.paths = found.name, found.files
+        self.name, self.paths = location.name, location.files
         is_verified = checksums == "verify"
-        self._snapshot = _snapshot(found, _footers(found.files, is_verified))
+        self._snapshot = _snapshot(location, _footers(location.files, is_verified))
         files = [segment for segment in self._snapshot.segments if isinstance(segment, FileSegment)]
         check_whole(list(_small(files)) if is_verified else [])
 
@@ -208,14 +208,14 @@ def _any_in_microseconds(footers: list[Footer]) -> bool:
 
 def _with_int96(footers: Sequence[Footer]) -> list[Footer]:
     """The files that may have times of 96 bits. Most files are like the one before."""
-    found: list[Footer] = []
+    int96: list[Footer] = []
     before, has_any = None, False
     for footer in footers:
         if before is None or not footer.metadata.schema.equals(before.metadata.schema):
             before, has_any = footer, bool(footer.int96_columns)
         if has_any:
-            found.append(footer)
-    return found
+            int96.append(footer)
+    return int96
 
 
 def _footer(path: Path, is_verified: bool) -> Footer:
@@ -258,12 +258,12 @@ def _diagnosis(path: Path, problem: FileProblem) -> FileProblem:
     )
 
 
-def _snapshot(found: Location, footers: list[Footer]) -> Snapshot:
+def _snapshot(location: Location, footers: list[Footer]) -> Snapshot:
     columns = FileColumns(coarse_int96=_any_in_microseconds(footers))
     names = [columns.take(footer) for footer in footers]
     stored = columns.unified(footers)
     types = noted_types([footer.metadata.metadata for footer in footers])
-    named, constants = folder_columns(found.root, [footer.path for footer in footers], stored, types)
+    named, constants = folder_columns(location.root, [footer.path for footer in footers], stored, types)
     segments = tuple(
         FileSegment(
             footer.path, footer.num_rows, keys, footer.fingerprint, values, is_verified=footer.is_verified
@@ -272,7 +272,7 @@ def _snapshot(found: Location, footers: list[Footer]) -> Snapshot:
         if footer.num_rows
     )
     token = ("parquet", *((str(footer.path), *footer.fingerprint, footer.is_verified) for footer in footers))
-    return Snapshot(found.name, (*stored, *named), segments, token)
+    return Snapshot(location.name, (*stored, *named), segments, token)
 
 
 _LEAVES = "SELECT name, num_children, type, converted_type, logical_type FROM parquet_schema($1)"
@@ -287,13 +287,13 @@ def untyped_columns(path: Path) -> list[str]:
             nodes = own.execute(_LEAVES, [str(path)]).fetchall()
     except LamellaError:
         return []
-    found, place = [], 1
+    untyped, place = [], 1
     while place < len(nodes):
         end = _end(nodes, place)
         if any(_is_untyped(*node[2:]) for node in nodes[place:end]):
-            found.append(nodes[place][0])
+            untyped.append(nodes[place][0])
         place = end
-    return found
+    return untyped
 
 
 def _end(nodes: list[Any], place: int) -> int:

@@ -59,11 +59,11 @@ def folder_columns(
 
     A column whose type is not among `types`, or which holds what is no value of it, has one by its values.
     """
-    told = [_values_of(file.parent.relative_to(root)) if root in file.parents else {} for file in files]
-    names = [name for name in told[0] if name not in {column.name for column in stored}] if told else []
-    if any(list(values) != list(told[0]) for values in told):
+    by_file = [_values_of(file.parent.relative_to(root)) if root in file.parents else {} for file in files]
+    names = [name for name in by_file[0] if name not in {column.name for column in stored}] if by_file else []
+    if any(list(values) != list(by_file[0]) for values in by_file):
         return (), [{} for _ in files]
-    typed = [_typed([values[name] for values in told], types.get(name)) for name in names]
+    typed = [_typed([values[name] for values in by_file], types.get(name)) for name in names]
     columns = [
         Column(name, values.type, len(stored) + place)
         for place, (name, values) in enumerate(zip(names, typed, strict=True))
@@ -77,12 +77,12 @@ def folder_columns(
 
 def _values_of(folder: PurePath) -> dict[str, str | None]:
     """What the folders of a path say: text by column, None for null."""
-    found: dict[str, str | None] = {}
+    values: dict[str, str | None] = {}
     for part in folder.parts:
         key, sign, text = part.partition("=")
         if sign and key:
-            found[unquote(key)] = None if text == NULL else unquote(text)
-    return found
+            values[unquote(key)] = None if text == NULL else unquote(text)
+    return values
 
 
 def _typed(texts: Sequence[str | None], kind: pa.DataType | None) -> pa.Array:
@@ -108,10 +108,10 @@ def _reader_of(kind: pa.DataType) -> Callable[[str], Any] | None:
 
 def _guessed(texts: Sequence[str | None]) -> pa.Array:
     """Values as whole numbers or days where each of them is one, written plainly; as text elsewhere."""
-    given = [text for text in texts if text is not None]
+    known = [text for text in texts if text is not None]
     for kind, read in ((pa.int64(), _whole), (pa.date32(), dt.date.fromisoformat)):
         try:
-            if given and all(str(read(text)) == text for text in given):
+            if known and all(str(read(text)) == text for text in known):
                 return from_values([None if text is None else read(text) for text in texts], kind)
         except (ValueError, pa.ArrowInvalid):
             continue

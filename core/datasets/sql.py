@@ -44,11 +44,11 @@ def sql(
     def find(name: str, version: When | None) -> Dataset:
         if version is not None:
             raise BadData(f"'{name}' has no versions here", fix="Name table.as_of(…) among the datasets")
-        given = datasets[name]
-        if not isinstance(given, Dataset | str | Path):
-            raise BadData(f"'{name}' is no dataset, but {given!r}", fix="Give a dataset, a table or a path")
-        return given if isinstance(given, Dataset) else open_dataset(given)
+        dataset = datasets[name]
+        if not isinstance(dataset, Dataset | str | Path):
+            raise BadData(f"'{name}' is no dataset, but {dataset!r}", fix="Give a dataset, a table or a path")
+        return dataset if isinstance(dataset, Dataset) else open_dataset(dataset)
 
-    asked = SqlRequest(parameters, None, seconds, memory, files)
+    request = SqlRequest(parameters, None, seconds, memory, files)
     sources = Sources("the statement", list(datasets), find, open_file=open_dataset)
-    return run_sql(text_of(text, "the statement"), sources, asked, job)
+    return run_sql(text_of(text, "the statement"), sources, request, job)

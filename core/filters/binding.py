@@ -78,9 +78,9 @@ def bind_to(filter: Filter, types: Types, name: str) -> Filter:
 
 def bind_predicate(predicate: Predicate, types: Types, name: str) -> Bound:
     """One condition alone, to be shown; `types` are those of the columns called so in the dataset `name`."""
-    found = _condition(predicate, types, name)
-    if isinstance(found, Bound):
-        return found
+    bound = _condition(predicate, types, name)
+    if isinstance(bound, Bound):
+        return bound
     place = place_in(types, predicate.column, name)
     return Bound(predicate.column, predicate.operator, predicate.values, type=place.type, place=place)
 
@@ -125,15 +125,15 @@ def _branch(node: Branch, children: list[tuple[Filter, int]]) -> tuple[Filter, i
 def gathered(kind: type[Branch], conditions: Sequence[Filter]) -> tuple[Filter, ...]:
     """`a = 1 or a = 2` as `a in (1, 2)`, `a != 1 and a != 2` as `a not in (1, 2)`: one look at the column."""
     many, one = {Or: ("in", "eq"), And: ("nin", "ne")}.get(kind, ("", ""))
-    found: dict[object, Filter | list[Bound]] = {}
+    groups: dict[object, Filter | list[Bound]] = {}
     for at, condition in enumerate(conditions):
         if isinstance(condition, Bound) and condition.operator in (many, one) and condition.is_listable:
-            alike = found.setdefault((condition.column, condition.ignore_case), [])
+            alike = groups.setdefault((condition.column, condition.ignore_case), [])
             assert isinstance(alike, list)
             alike.append(condition)
         else:
-            found[at] = condition
-    return tuple(_merge(many, alike) if isinstance(alike, list) else alike for alike in found.values())
+            groups[at] = condition
+    return tuple(_merge(many, alike) if isinstance(alike, list) else alike for alike in groups.values())
 
 
 def _merge(operator: str, conditions: list[Bound]) -> Filter:
@@ -149,13 +149,13 @@ def _bind_place(place: Place, operator: str) -> Bound:
     return Bound(place.name, operator, type=place.type, place=place)
 
 
-def _met_by_null(operator: Operator, asked: TypedPredicate) -> bool:
+def _met_by_null(operator: Operator, typed: TypedPredicate) -> bool:
     """All rows of a column of nulls alone meet it, or none."""
-    values = counted(asked.predicate, operator)
+    values = counted(typed.predicate, operator)
     for value in values:
         if isinstance(value, Reference):
-            place_in(asked.types, value.name, asked.name)
-    exact = asked.read(values)[1] if operator.takes is Takes.TYPES else values
+            place_in(typed.types, value.name, typed.name)
+    exact = typed.read(values)[1] if operator.takes is Takes.TYPES else values
     return bool(operator.test(NullOperand(), exact))
 
 
@@ -176,8 +176,8 @@ def _whole(predicate: Predicate, operator: Operator, place: Place, types: Types,
             f"Column '{predicate.column}' is compared with lists or structs of more than {MOST_WHOLE} values",
             fix="Ask for some of their items or fields, or join with a table of them",
         )
-    found = [And(tuple(_equal(predicate, place, value, types, name))) for value in values]
-    equal = found[0] if len(found) == 1 else Or(tuple(found))
+    conditions = [And(tuple(_equal(predicate, place, value, types, name))) for value in values]
+    equal = conditions[0] if len(conditions) == 1 else Or(tuple(conditions))
     return Not(equal) if operator.id in ("ne", "nin") else equal
 
 
@@ -201,9 +201,9 @@ def _equal(predicate: Predicate, place: Place, value: Any, types: Types, name: s
     elif isinstance(value, Struct) and pa.types.is_struct(place.type):
         _refuse_other_fields(predicate, place, value)
         yield _bind_place(place, "not_null")
-        given = dict(value)
+        fields = dict(value)
         for field in place.type:
-            yield from _equal(predicate, place.inside(field), given.get(field.name), types, name)
+            yield from _equal(predicate, place.inside(field), fields.get(field.name), types, name)
     elif is_whole(value) and not isinstance(value, Struct) and is_list(place.type):
         yield _bound(Predicate(place.name, "size", (len(value),)), OPERATORS["size"], place, types, name)
         for number, item in enumerate(value):
@@ -248,9 +248,9 @@ def _refuse_unfit(predicate: Predicate, operator: Operator, type_: pa.DataType) 
     compared = kind_of(type_.value_type) if operator.takes is Takes.ITEMS and kind is Kind.LIST else kind
     folds = compared is Kind.TEXT and operator.takes is not Takes.TYPES
     if kind not in operator.kinds or (predicate.ignore_case and not folds):
-        asked = operator.id if kind not in operator.kinds else "ignore_case"
+        feature = operator.id if kind not in operator.kinds else "ignore_case"
         raise BadFilter(
-            f"'{asked}' does not fit column '{predicate.column}'",
+            f"'{feature}' does not fit column '{predicate.column}'",
             f"It is {type_}, which holds {kind.value}",
             f"Operators that fit: {', '.join(fit.id for fit in fitting(type_))}",
         )
@@ -258,10 +258,10 @@ def _refuse_unfit(predicate: Predicate, operator: Operator, type_: pa.DataType) 
 
 def counted(predicate: Predicate, operator: Operator) -> Sequence[Any]:
     """The predicate's values; raises `BadFilter` where they are not as many as the operator takes."""
-    given = len(predicate.values)
-    if operator.arity is not Arity.MANY and given != operator.arity.value:
+    count = len(predicate.values)
+    if operator.arity is not Arity.MANY and count != operator.arity.value:
         raise BadFilter(
-            f"'{operator.id}' on column '{predicate.column}' was given {given} values",
+            f"'{operator.id}' on column '{predicate.column}' was given {count} values",
             f"It takes {_COUNTS[operator.arity]}",
         )
     return predicate.values

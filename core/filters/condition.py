@@ -31,39 +31,39 @@ class Described(Protocol):
     def schema(self) -> pa.Schema: ...
 
 
-def ids_listed(given: Any, what: str) -> list[Any]:
+def ids_listed(value: Any, what: str) -> list[Any]:
     """Row ids as a list; raises `BadData` for a single one, and for a condition. What each is, is not looked
     at."""
-    ids = None if isinstance(given, str) else items_of(given)
-    if ids is None and isinstance(given, (Filter, str, Mapping)):
-        fix = f"Give a condition as where={'…' if isinstance(given, Filter) else shown(given)}"
-        raise BadData(f"{what} takes a list of row ids, not {shown(given)}", "it may be a condition", fix)
+    ids = None if isinstance(value, str) else items_of(value)
+    if ids is None and isinstance(value, (Filter, str, Mapping)):
+        fix = f"Give a condition as where={'…' if isinstance(value, Filter) else shown(value)}"
+        raise BadData(f"{what} takes a list of row ids, not {shown(value)}", "it may be a condition", fix)
     if ids is None:
         raise BadData(
-            f"{what} takes a list of row ids, not {shown(given)}", fix=f"Give a list: [{shown(given)}]"
+            f"{what} takes a list of row ids, not {shown(value)}", fix=f"Give a list: [{shown(value)}]"
         )
     return ids
 
 
-def condition_of(given: Any, what: str, about: Described | None = None) -> Filter | None:
+def condition_of(value: Any, what: str, about: Described | None = None) -> Filter | None:
     """A filter as it is, one read from text or from a dict, or None; raises `BadFilter` for anything else.
 
     With the rows that text is `about`, what does not fit them is refused with its place in the text.
     """
-    if given is None or isinstance(given, Filter):
-        return given
-    if isinstance(given, str):
-        return parse(given, about.schema, about.name) if about is not None else parse(given)
-    if isinstance(given, Mapping):
-        return from_mongo(given)
+    if value is None or isinstance(value, Filter):
+        return value
+    if isinstance(value, str):
+        return parse(value, about.schema, about.name) if about is not None else parse(value)
+    if isinstance(value, Mapping):
+        return from_mongo(value)
     fix = "Write one, as an expression or as text: col('n') > 1, or \"n > 1\""
-    raise BadFilter(f"{what} takes a condition, not {shown(given)}", fix=fix)
+    raise BadFilter(f"{what} takes a condition, not {shown(value)}", fix=fix)
 
 
-def rows_chosen(given: Any, what: str, about: Described | None = None) -> Filter | list[Any] | None:
+def rows_chosen(value: Any, what: str, about: Described | None = None) -> Filter | list[Any] | None:
     """A condition, row ids as a list, or None for all rows; raises `BadFilter` for anything else."""
-    ids = None if isinstance(given, str) else items_of(given)
-    return condition_of(given, what, about) if ids is None else ids
+    ids = None if isinstance(value, str) else items_of(value)
+    return condition_of(value, what, about) if ids is None else ids
 
 
 def in_condition(name: str, type_: pa.DataType, values: pa.ChunkedArray) -> Filter:

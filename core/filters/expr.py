@@ -237,8 +237,8 @@ def flagged(pattern: str, flags: str) -> tuple[str, bool]:
             f"There is no flag '{odd[0]}' for the pattern '{pattern}'",
             fix="There are: i (ignores case), m (^ and $ at each line), s (the dot matches line ends)",
         )
-    kept = "".join(flag for flag in KNOWN if flag in flags and flag != "i")
-    return (f"(?{kept}){pattern}" if kept else pattern), "i" in flags
+    rest = "".join(flag for flag in KNOWN if flag in flags and flag != "i")
+    return (f"(?{rest}){pattern}" if rest else pattern), "i" in flags
 
 
 T = TypeVar("T")
@@ -265,22 +265,22 @@ def fold(root: Filter, leaf: Callable[[Predicate], T], branch: Callable[[Branch,
 
 def predicates(root: Filter) -> list[Predicate]:
     """All conditions of the tree, from left to right."""
-    found: list[Predicate] = []
-    fold(root, found.append, lambda _node, _values: None)
-    return found
+    leaves: list[Predicate] = []
+    fold(root, leaves.append, lambda _node, _values: None)
+    return leaves
 
 
 def columns_read(root: Filter) -> list[str]:
     """What the tree asks of, each once: columns, and fields inside them by their path. A bound tree that asks
     of an item of a list asks of the list."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for predicate in predicates(root):
-        found[_read(predicate.column, predicate)] = None
+        names[_read(predicate.column, predicate)] = None
         if any(issubclass(kind, Reference) for kind in set(map(type, predicate.values))):
             exact = getattr(predicate, "exact", predicate.values)
             pairs = zip(predicate.values, exact, strict=True)
-            found.update((_read(one.name, other), None) for one, other in pairs if isinstance(one, Reference))
-    return list(found)
+            names.update((_read(one.name, other), None) for one, other in pairs if isinstance(one, Reference))
+    return list(names)
 
 
 def _read(name: str, bound: object) -> str:

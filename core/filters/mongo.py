@@ -108,49 +108,49 @@ def _query(query: Any, depth: int) -> Filter:
         raise BadFilter(f"{shown(query)} is no condition", fix='Write one as a dict: {"price": {"$gt": 5}}')
     if depth > DEEPEST:
         raise BadFilter(f"The filter nests groups more than {DEEPEST} deep", fix="Put conditions together")
-    found = [_entry(name, asked, depth + 1) for name, asked in query.items()]
-    return found[0] if len(found) == 1 else all_of(found)
+    filters = [_entry(name, spec, depth + 1) for name, spec in query.items()]
+    return filters[0] if len(filters) == 1 else all_of(filters)
 
 
-def _entry(name: Any, asked: Any, depth: int) -> Filter:
+def _entry(name: Any, spec: Any, depth: int) -> Filter:
     if not isinstance(name, str):
         raise BadFilter(f"{shown(name)} is no name of a column", fix="Give it as text")
     if name in _GROUPS:
-        parts = [_query(part, depth) for part in _list(name, asked)]
+        parts = [_query(part, depth) for part in _list(name, spec)]
         if not parts:
             raise BadFilter(
                 f"{name} takes at least one condition", fix="Leave it out, or put one into its list"
             )
         return _GROUPS[name](parts)
     if name == "$expr":
-        return _expression(asked, depth)
+        return _expression(spec, depth)
     if name == "$not":
-        return Not(_query(asked, depth))
+        return Not(_query(spec, depth))
     if name.startswith("$"):
         raise _unknown(name, [*_GROUPS, "$not", "$expr"])
-    return _conditions(name, asked, depth)
+    return _conditions(name, spec, depth)
 
 
-def _conditions(column: str, asked: Any, depth: int) -> Filter:
+def _conditions(column: str, spec: Any, depth: int) -> Filter:
     """What one column is asked: a value to be equal to, a pattern, or operators."""
-    if isinstance(asked, re.Pattern):
-        return _pattern(column, asked, "")
-    if not isinstance(asked, Mapping):
-        return _equal(column, asked)
-    plain = [key for key in asked if not str(key).startswith("$")]
-    if len(plain) == len(asked):
-        return _equal(column, asked)
+    if isinstance(spec, re.Pattern):
+        return _pattern(column, spec, "")
+    if not isinstance(spec, Mapping):
+        return _equal(column, spec)
+    plain = [key for key in spec if not str(key).startswith("$")]
+    if len(plain) == len(spec):
+        return _equal(column, spec)
     if plain:
         raise BadFilter(
             f"Column '{column}' is asked for its field '{plain[0]}' beside operators",
             "A dict holds either operators, or the fields of a whole struct",
             f"Ask for the field by its path: '{column}.{plain[0]}'",
         )
-    operators = {key: operand for key, operand in asked.items() if key != "$options"}
-    if "$options" in asked and "$regex" not in asked:
+    operators = {key: operand for key, operand in spec.items() if key != "$options"}
+    if "$options" in spec and "$regex" not in spec:
         raise BadFilter(f"Column '{column}': $options stands beside $regex alone", fix="Add a $regex")
-    found = [_operator(column, key, operand, asked, depth) for key, operand in operators.items()]
-    return found[0] if len(found) == 1 else all_of(found)
+    filters = [_operator(column, key, operand, spec, depth) for key, operand in operators.items()]
+    return filters[0] if len(filters) == 1 else all_of(filters)
 
 
 def _operator(column: str, key: str, operand: Any, beside: Mapping[str, Any], depth: int) -> Filter:
@@ -190,15 +190,15 @@ def _unequal(column: str, value: Any) -> Filter:
 def _one_of(column: str, operand: Any) -> Filter:
     values = _list("$in", operand)
     known = tuple(value for value in values if value is not None)
-    found = Predicate(column, "in", known)
-    return any_of([found, Predicate(column, "is_null")]) if len(known) < len(values) else found
+    listed = Predicate(column, "in", known)
+    return any_of([listed, Predicate(column, "is_null")]) if len(known) < len(values) else listed
 
 
 def _none_of(column: str, operand: Any) -> Filter:
     values = _list("$nin", operand)
     known = tuple(value for value in values if value is not None)
-    found = Predicate(column, "nin", known)
-    return all_of([found, Predicate(column, "not_null")]) if len(known) < len(values) else found
+    unlisted = Predicate(column, "nin", known)
+    return all_of([unlisted, Predicate(column, "not_null")]) if len(known) < len(values) else unlisted
 
 
 def _all_of(column: str, operand: Any) -> Filter:
@@ -245,11 +245,11 @@ def _element(column: str, operand: Any, depth: int) -> Filter:
     return Predicate(column, "elem_match", (where,))
 
 
-def _expression(asked: Any, depth: int) -> Filter:
+def _expression(spec: Any, depth: int) -> Filter:
     """`{"$lt": ["$a", "$b"]}`: names behind a dollar are columns."""
-    if not isinstance(asked, Mapping) or len(asked) != 1:
-        raise BadFilter(f"$expr takes one comparison, not {shown(asked)}", fix='Write {"$lt": ["$a", "$b"]}')
-    ((key, operands),) = asked.items()
+    if not isinstance(spec, Mapping) or len(spec) != 1:
+        raise BadFilter(f"$expr takes one comparison, not {shown(spec)}", fix='Write {"$lt": ["$a", "$b"]}')
+    ((key, operands),) = spec.items()
     if key in ("$and", "$or"):
         return _GROUPS[key]([_expression(part, _deeper(depth)) for part in _list(key, operands)])
     if key == "$not":
@@ -259,8 +259,8 @@ def _expression(asked: Any, depth: int) -> Filter:
         raise _unknown(key, [*_COMPARISONS, "$and", "$or", "$not"])
     one, other = _several(key, operands, 2)
     if not _names_column(one):
-        told = shown(one)
-        raise BadFilter(f"$expr: {key} begins with a column, not {told}", fix=f'Write "$name", then {told}')
+        text = shown(one)
+        raise BadFilter(f"$expr: {key} begins with a column, not {text}", fix=f'Write "$name", then {text}')
     value = Reference(other[1:]) if _names_column(other) else _literal(other)
     return Predicate(one[1:], _COMPARISONS[key], (value,))
 
@@ -275,10 +275,10 @@ def _names_column(operand: Any) -> bool:
 
 
 def _several(key: str, operands: Any, count: int) -> Sequence[Any]:
-    found = _list(key, operands)
-    if len(found) != count:
-        raise BadFilter(f"$expr: {key} takes {count} operands, not {len(found)}")
-    return found
+    filters = _list(key, operands)
+    if len(filters) != count:
+        raise BadFilter(f"$expr: {key} takes {count} operands, not {len(filters)}")
+    return filters
 
 
 def _list(key: str, operand: Any) -> Sequence[Any]:
@@ -427,12 +427,12 @@ def _of_item(query: Query) -> Query | None:
     names = [name for part in parts for name in part or ()]
     if None in parts or len(set(names)) < len(names):
         return None
-    return {name: asked for part in parts if part for name, asked in part.items()}
+    return {name: spec for part in parts if part for name, spec in part.items()}
 
 
 def _names_item(query: Any) -> bool:
     if isinstance(query, dict):
-        return any(_is_of_item(name) or _names_item(asked) for name, asked in query.items())
+        return any(_is_of_item(name) or _names_item(spec) for name, spec in query.items())
     return isinstance(query, list) and any(map(_names_item, query))
 
 

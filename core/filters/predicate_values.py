@@ -77,8 +77,8 @@ class TypedPredicate:
         for a column to compare with."""
         takes = OPERATORS[self.predicate.operator].takes
         if takes in _OF_THE_COLUMN and are_exact(values, self.type):
-            given = tuple(values)
-            return given, given
+            raw_values = tuple(values)
+            return raw_values, raw_values
         read = _READERS[takes](self, values)
         return tuple(value.shown for value in read), tuple(value.exact for value in read)
 
@@ -115,57 +115,57 @@ def _refuse_inside_items(types: Types, column: str) -> None:
         )
 
 
-def _values(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    return [_value(asked, value, asked.type) for value in values]
+def _values(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+    return [_value(typed, value, typed.type) for value in values]
 
 
-def _value(asked: TypedPredicate, value: Any, type_: pa.DataType) -> Value:
+def _value(typed: TypedPredicate, value: Any, type_: pa.DataType) -> Value:
     if isinstance(value, Reference | Filter):
-        raise _misplaced(asked, value)
-    if kind_of(type_) is Kind.TEXT and asked.predicate.operator in EQUALITIES:
+        raise _misplaced(typed, value)
+    if kind_of(type_) is Kind.TEXT and typed.predicate.operator in EQUALITIES:
         text = number_text(value)
         if text is not None:
             return Value(value, text)
     try:
         return convert(value, type_)
     except (ValueError, OverflowError) as error:
-        raise asked.refused(value, str(error)) from error
+        raise typed.refused(value, str(error)) from error
 
 
-def _misplaced(asked: TypedPredicate, value: Reference | Filter) -> BadFilter:
-    operator = OPERATORS[asked.predicate.operator]
-    told = f"column '{value.name}'" if isinstance(value, Reference) else "a condition"
+def _misplaced(typed: TypedPredicate, value: Reference | Filter) -> BadFilter:
+    operator = OPERATORS[typed.predicate.operator]
+    what = f"column '{value.name}'" if isinstance(value, Reference) else "a condition"
     others = ", ".join(other.id for other in OPERATORS.values() if other.takes is Takes.COLUMNS)
     return BadFilter(
-        f"'{operator.id}' on column '{asked.predicate.column}' cannot be given {told}",
+        f"'{operator.id}' on column '{typed.predicate.column}' cannot be given {what}",
         f"It takes {operator.takes.value}",
         f"Columns are taken by: {others}" if isinstance(value, Reference) else "Give a value",
     )
 
 
-def _values_or_columns(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+def _values_or_columns(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     return [
-        _reference(asked, value) if isinstance(value, Reference) else _value(asked, value, asked.type)
+        _reference(typed, value) if isinstance(value, Reference) else _value(typed, value, typed.type)
         for value in values
     ]
 
 
-def _reference(asked: TypedPredicate, given: Reference) -> Value:
-    other = place_in(asked.types, given.name, asked.name)
-    why = refusal(asked.type, other.type)
+def _reference(typed: TypedPredicate, reference: Reference) -> Value:
+    other = place_in(typed.types, reference.name, typed.name)
+    why = refusal(typed.type, other.type)
     if why is not None:
         raise BadFilter(
-            f"Column '{asked.predicate.column}' ({asked.type}) cannot be compared with column "
-            f"'{given.name}' ({other.type})",
+            f"Column '{typed.predicate.column}' ({typed.type}) cannot be compared with column "
+            f"'{reference.name}' ({other.type})",
             why,
             "Cast one of them to the other's type",
         )
-    return Value(given, BoundReference(other))
+    return Value(reference, BoundReference(other))
 
 
-def _pattern(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    read = _values(asked, values)
-    check_pattern(asked.predicate)
+def _pattern(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+    read = _values(typed, values)
+    check_pattern(typed.predicate)
     return read
 
 
@@ -197,7 +197,7 @@ def _at(pattern: str, reason: str) -> str:
 def _open_group(pattern: str) -> int:
     """Where the last group begins that is not closed; RE2 quotes the whole pattern for it."""
     bare = re.sub(
-        r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", lambda found: "." * len(found[0]), pattern, flags=re.DOTALL
+        r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", lambda match: "." * len(match[0]), pattern, flags=re.DOTALL
     )
     opened: list[int] = []
     for at, sign in enumerate(bare):
@@ -208,60 +208,60 @@ def _open_group(pattern: str) -> int:
     return opened[-1] if opened else -1
 
 
-def _items(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    item = asked.type.value_type
+def _items(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+    item = typed.type.value_type
     if pa.types.is_null(item):
         return [Value(value, None) for value in values]
     if kind_of(item) in NESTED and values:
         raise BadFilter(
-            f"The items of column '{asked.predicate.column}' cannot be compared with {values[0]!r}",
+            f"The items of column '{typed.predicate.column}' cannot be compared with {values[0]!r}",
             f"They are {item}",
             "Ask for their fields or items with elem_match",
         )
-    return [_value(asked, value, item) for value in values]
+    return [_value(typed, value, item) for value in values]
 
 
-def _count(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    size = _whole_number(asked, values[0])
+def _count(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+    size = _whole_number(typed, values[0])
     if size < 0:
-        raise asked.refused(size, "No list has fewer than 0 items")
+        raise typed.refused(size, "No list has fewer than 0 items")
     return [Value(size, size)]
 
 
-def _division(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    divisor, remainder = (_whole_number(asked, value) for value in values)
+def _division(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+    divisor, remainder = (_whole_number(typed, value) for value in values)
     if divisor == 0:
         raise BadFilter(
-            f"Column '{asked.predicate.column}' cannot be divided by 0", fix="Give another divisor"
+            f"Column '{typed.predicate.column}' cannot be divided by 0", fix="Give another divisor"
         )
-    if pa.types.is_floating(asked.type) and abs(divisor) > 2**53:
-        raise asked.refused(divisor, "Floats are divided by whole numbers up to 2**53")
+    if pa.types.is_floating(typed.type) and abs(divisor) > 2**53:
+        raise typed.refused(divisor, "Floats are divided by whole numbers up to 2**53")
     return [Value(divisor, abs(divisor)), Value(remainder, remainder)]
 
 
-def _whole_number(asked: TypedPredicate, value: Any) -> int:
-    exact = _value(asked, value, pa.int64()).exact
+def _whole_number(typed: TypedPredicate, value: Any) -> int:
+    exact = _value(typed, value, pa.int64()).exact
     if not isinstance(exact, int):
-        raise asked.refused(value, f"'{asked.predicate.operator}' takes whole numbers")
+        raise typed.refused(value, f"'{typed.predicate.operator}' takes whole numbers")
     return exact
 
 
-def _types(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
-    column = asked.predicate.column
+def _types(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+    column = typed.predicate.column
     if not values:
         raise BadFilter(f"Column '{column}' is asked for no type", fix="Name one, such as 'number' or 'text'")
     try:
-        met = [type_test(word if isinstance(word, str) else shown(word), asked.type) for word in values]
+        met = [type_test(word if isinstance(word, str) else shown(word), typed.type) for word in values]
     except ValueError as error:
         raise BadFilter(f"Column '{column}' cannot be asked for its type", str(error)) from error
     return [Value(word, answer) for word, answer in zip(values, met, strict=True)]
 
 
-def _filter(asked: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+def _filter(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     (where,) = values
     if not isinstance(where, Filter):
-        raise asked.refused(where, "'elem_match' takes a condition on the items, such as col('item') > 5")
-    bound = asked.bind(where, item_types(asked.type.value_type), f"an item of '{asked.predicate.column}'")
+        raise typed.refused(where, "'elem_match' takes a condition on the items, such as col('item') > 5")
+    bound = typed.bind(where, item_types(typed.type.value_type), f"an item of '{typed.predicate.column}'")
     return [Value(where, bound)]
 
 

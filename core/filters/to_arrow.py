@@ -244,8 +244,8 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         if not values:
             return self.always(False)
         wanted = self._memoized("one of", lambda: self._value_set(values))
-        found = self._among(wanted.values)
-        return pc.or_(found, self._is_nan) if wanted.nan else found
+        hits = self._among(wanted.values)
+        return pc.or_(hits, self._is_nan) if wanted.nan else hits
 
     def contains(self, text: str) -> pa.BooleanArray:
         return _sure(pc.match_substring(self._array, self._folded(text)))
@@ -336,7 +336,7 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
     def _wanted_floats(self, values: Sequence[Any]) -> ValueSet:
         narrowed = (narrow_float("eq", value, float_width(self._type)) for value in values)
-        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
+        numbers = [pair[1] for pair in narrowed if not isinstance(pair, bool)]
         plain = [number for number in numbers if not math.isnan(number)]
         zeros = [-0.0, 0.0] if 0.0 in plain else []
         return ValueSet(typed_array(plain + zeros, self._array.type), len(plain) < len(numbers))
@@ -348,8 +348,8 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         how, number = narrowed
         if math.isnan(number):
             return self._compare_nan(how)
-        found = self._compare(how, number)
-        return pc.or_(found, self._is_nan) if how in ("gt", "gte") else found
+        mask = self._compare(how, number)
+        return pc.or_(mask, self._is_nan) if how in ("gt", "gte") else mask
 
     def _compare_nan(self, how: str) -> pa.BooleanArray:
         """NaN equals itself and is greater than every number."""
@@ -503,20 +503,20 @@ def ordered(decimals: pa.Array) -> pa.Array:
     """For each of an array of decimal256; null stays null."""
     valid, data = decimals.buffers()
     slots = decimals.offset + len(decimals)
-    held = np.zeros((slots, WIDTH), np.uint8)
+    buffer = np.zeros((slots, WIDTH), np.uint8)
     if data is not None:
-        held[:] = np.frombuffer(data, np.uint8, count=slots * WIDTH).reshape(slots, WIDTH)[:, ::-1]
-    held[:, 0] ^= 0x80
-    buffers = [valid, pa.py_buffer(held)]
+        buffer[:] = np.frombuffer(data, np.uint8, count=slots * WIDTH).reshape(slots, WIDTH)[:, ::-1]
+    buffer[:, 0] ^= 0x80
+    buffers = [valid, pa.py_buffer(buffer)]
     return pa.Array.from_buffers(pa.binary(WIDTH), len(decimals), buffers, offset=decimals.offset)
 
 
-def decimals(held: pa.Array, kind: pa.DataType) -> pa.Array:
+def decimals(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """The way back: decimal256 of the type `kind` from an array of bytes made by `ordered`."""
-    valid, data = held.cast(pa.binary(WIDTH)).buffers()
-    slots = held.offset + len(held)
+    valid, data = values.cast(pa.binary(WIDTH)).buffers()
+    slots = values.offset + len(values)
     counts = np.zeros((slots, WIDTH), np.uint8)
     if data is not None:
         counts[:] = np.frombuffer(data, np.uint8, count=slots * WIDTH).reshape(slots, WIDTH)[:, ::-1]
     counts[:, -1] ^= 0x80
-    return pa.Array.from_buffers(kind, len(held), [valid, pa.py_buffer(counts)], offset=held.offset)
+    return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(counts)], offset=values.offset)

@@ -301,7 +301,7 @@ class SqlOperand(Operand["exp.Expr"]):
         self, column: exp.Expr, type_: pa.DataType, ignore_case: bool, trusted: bool, depth: int = 0
     ) -> None:
         """`depth`: within so many lists."""
-        self._given, self._type = column, value_type(type_)
+        self._expression, self._type = column, value_type(type_)
         self._kind = kind_of(type_)
         self._ignore_case, self._trusted, self.depth = ignore_case, trusted, depth
 
@@ -323,7 +323,7 @@ class SqlOperand(Operand["exp.Expr"]):
             return self._one_of_floats(values)
         if self._kind not in AS_THEY_ARE:
             narrowed = (self._narrow("eq", value) for value in values)
-            values = [found[1] for found in narrowed if not isinstance(found, bool)]
+            values = [pair[1] for pair in narrowed if not isinstance(pair, bool)]
         return self._in(values)
 
     def contains(self, text: str) -> exp.Expr:
@@ -371,9 +371,9 @@ class SqlOperand(Operand["exp.Expr"]):
     def is_null(self) -> exp.Expr:
         """DuckDB 2.0 takes every row of a Parquet row group for null whose texts are nulls and one value, so
         texts are asked in a form that it cannot answer from statistics."""
-        asked = exp.Is(this=self._column, expression=exp.Null())
+        test = exp.Is(this=self._column, expression=exp.Null())
         fixed = pa.types.is_primitive(self._type) or pa.types.is_nested(self._type)
-        return asked if fixed else exp.Coalesce(this=asked, expressions=[exp.false()])
+        return test if fixed else exp.Coalesce(this=test, expressions=[exp.false()])
 
     def opposite(self, condition: exp.Expr) -> exp.Expr:
         if isinstance(condition, exp.Is):
@@ -390,7 +390,7 @@ class SqlOperand(Operand["exp.Expr"]):
 
     @property
     def _column(self) -> exp.Expr:
-        return self._given.copy()
+        return self._expression.copy()
 
     @property
     def column(self) -> exp.Expr:
@@ -451,12 +451,12 @@ class SqlOperand(Operand["exp.Expr"]):
 
     def _one_of_floats(self, values: Sequence[Any]) -> exp.Expr:
         narrowed = [narrow_float("eq", value, float_width(self._type)) for value in values]
-        numbers = [found[1] for found in narrowed if not isinstance(found, bool)]
+        numbers = [pair[1] for pair in narrowed if not isinstance(pair, bool)]
         plain = [number for number in numbers if not math.isnan(number)]
-        found = self._in(plain)
+        pair = self._in(plain)
         if len(plain) < len(numbers):
-            return exp.Paren(this=exp.Or(this=self._is_nan, expression=found))
-        return found if self._trusted else self.both(found, exp.Not(this=self._is_nan))
+            return exp.Paren(this=exp.Or(this=self._is_nan, expression=pair))
+        return pair if self._trusted else self.both(pair, exp.Not(this=self._is_nan))
 
     @property
     def _is_nan(self) -> exp.Expr:

@@ -166,8 +166,8 @@ def _float(value: Any, type_: pa.DataType) -> Value:
 def _integer(value: Any, type_: pa.DataType) -> Value:
     number = _number(value, type_)
     if isinstance(number.shown, float) and math.isnan(number.shown):
-        held = "decimal" if types.is_decimal(type_) else "whole"
-        raise ValueError(f"a column of {held} numbers holds no NaN")
+        numbers = "decimal" if types.is_decimal(type_) else "whole"
+        raise ValueError(f"a column of {numbers} numbers holds no NaN")
     return number
 
 
@@ -208,10 +208,10 @@ def _bytes_from_text(text: str, type_: pa.DataType) -> bytes:
 
 
 def _uuid(value: Any, _type: pa.DataType) -> Value:
-    found = _binary(value, pa.binary(16))
-    if len(found.exact) != 16:
+    octets = _binary(value, pa.binary(16))
+    if len(octets.exact) != 16:
         raise ValueError("a UUID has 32 hexadecimal digits, such as 6ba7b810-9dad-11d1-80b4-00c04fd430c8")
-    return found
+    return octets
 
 
 def _boolean(value: Any, _type: pa.DataType) -> Value:
@@ -339,7 +339,7 @@ def narrow_each(values: Sequence[Exact], low: int, high: int) -> Sequence[int]:
     if set(map(type, values)) == {int} and low <= min(values) and max(values) <= high:
         return cast(Sequence[int], values)
     narrowed = (narrow("eq", value, low, high) for value in values)
-    return [found[1] for found in narrowed if not isinstance(found, bool)]
+    return [pair[1] for pair in narrowed if not isinstance(pair, bool)]
 
 
 def narrow_division(divisor: int, remainder: int, low: int, high: int) -> list[int] | None:

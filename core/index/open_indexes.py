@@ -59,10 +59,10 @@ class IndexPlacement:
 
     def files(self, column: Column) -> list[IndexFile]:
         """The data files, in the order of their rows."""
-        found = self._by_column.get(column.key)
-        if found is None:
-            found = self._by_column[column.key] = [self._placing(*file, column) for file in self._files]
-        return found
+        indexes = self._by_column.get(column.key)
+        if indexes is None:
+            indexes = self._by_column[column.key] = [self._placing(*file, column) for file in self._files]
+        return indexes
 
     def _placing(self, start: int, segment: FileSegment, column: Column) -> IndexFile:
         there = column.key in segment.names
@@ -138,10 +138,10 @@ class OpenIndexes:
 
     def placement(self, snapshot: Snapshot) -> IndexPlacement:
         """Where the index files of a snapshot are."""
-        found = self._placed.get(snapshot)
-        if found is None:
-            found = self._placed[snapshot] = IndexPlacement(self.place, snapshot)
-        return found
+        placement = self._placed.get(snapshot)
+        if placement is None:
+            placement = self._placed[snapshot] = IndexPlacement(self.place, snapshot)
+        return placement
 
     def sorted_file(self, placing: IndexFile, column: Column) -> Sorted | None:
         """The column's index of a data file, made if it is missing or damaged; None where that cannot be."""
@@ -149,13 +149,13 @@ class OpenIndexes:
         if path is None:
             return Sorted.of_nulls(segment.num_rows, column.type)
         with self._one_at_a_time:
-            now, held = _fingerprint(path), self._open.get(path)
-            if held is None or not held.holds(now):
+            now, entry = _fingerprint(path), self._open.get(path)
+            if entry is None or not entry.holds(now):
                 index = self._read(path, segment, column)
-                held = self._open[path] = _OpenFile(now if index is None else _fingerprint(path), index)
+                entry = self._open[path] = _OpenFile(now if index is None else _fingerprint(path), index)
                 if len(self._open) > KEPT_OPEN:
                     self._open.popitem(last=False)
-            return held.index
+            return entry.index
 
     def let_go(self) -> None:
         """Keep no file open; those in use are opened again."""
@@ -222,15 +222,15 @@ class FileIndex:
     def __init__(self, indexes: OpenIndexes, placing: IndexFile, column: Column) -> None:
         self.start = placing.start
         self._indexes, self._placing, self._column = indexes, placing, column
-        self._found: Sorted | None = None
+        self._sorted: Sorted | None = None
 
     def file(self) -> Sorted:
         """Raises `NotServed` where it cannot be had."""
-        if self._found is None:
-            self._found = self._indexes.sorted_file(self._placing, self._column)
-            if self._found is None:
+        if self._sorted is None:
+            self._sorted = self._indexes.sorted_file(self._placing, self._column)
+            if self._sorted is None:
                 raise NotServed("no index file")
-        return self._found
+        return self._sorted
 
 
 def indexes_of(snapshot: Snapshot) -> OpenIndexes:
@@ -248,8 +248,8 @@ def indexed_column(snapshot: Snapshot, name: str) -> Column | None:
     """The column of this name, if there is a sorted index of it."""
     if snapshot.indexes is None:
         return None
-    found = index_placement(snapshot).column(name)
-    return found if found is not None and snapshot.indexes.is_sorted(found) else None
+    column = index_placement(snapshot).column(name)
+    return column if column is not None and snapshot.indexes.is_sorted(column) else None
 
 
 def file_indexes(snapshot: Snapshot, column: Column) -> list[FileIndex]:

@@ -82,8 +82,8 @@ def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Ca
         laid_over = _overlay_candidates(snapshot, condition, column, sought)
     except NotServed:
         return None
-    rows = sum(index.count(found.spans) for _, index, found in named) + index_placement(snapshot).loose_rows
-    exact = all(found.exact for _, _, found in named) and (laid_over is None or laid_over.exact)
+    rows = sum(index.count(runs.spans) for _, index, runs in named) + index_placement(snapshot).loose_rows
+    exact = all(runs.exact for _, _, runs in named) and (laid_over is None or laid_over.exact)
     return Candidates(
         rows + (0 if laid_over is None else laid_over.rows),
         partial(_positions, snapshot, condition, column, named, laid_over),
@@ -96,8 +96,8 @@ def named_runs(sought: IndexCondition, column: Column, files: Sequence[FileIndex
     """What each index names; raises `NotServed`, where that can be told before files are opened."""
     if not files:
         sought.runs(partial(Sorted.of_nulls, 0, column.type))
-    found = [(file, sought.runs(file.file)) for file in files]
-    return [(file.start, file.file(), runs) for file, runs in found]
+    by_file = [(file, sought.runs(file.file)) for file in files]
+    return [(file.start, file.file(), runs) for file, runs in by_file]
 
 
 def _overlay_candidates(
@@ -130,17 +130,17 @@ def _positions(
     if loose:
         parts.append(_in_memory(loose, condition, column))
     filled = [part for part in parts if len(part)]
-    found = filled[0] if len(filled) == 1 else np.concatenate([EMPTY, *filled])
+    positions = filled[0] if len(filled) == 1 else np.concatenate([EMPTY, *filled])
     if loose:
-        found.sort()
+        positions.sort()
     if laid_over is None:
-        return found
-    return union(without(found, laid_over.changed), laid_over.changed[laid_over.met()])
+        return positions
+    return union(without(positions, laid_over.changed), laid_over.changed[laid_over.met()])
 
 
-def _in_file(start: int, index: Sorted, found: Runs) -> np.ndarray:
-    rows = index.having(found.spans)
-    if len(found.spans) > 1 or any(stop - first > 1 for first, stop in found.spans):
+def _in_file(start: int, index: Sorted, runs: Runs) -> np.ndarray:
+    rows = index.having(runs.spans)
+    if len(runs.spans) > 1 or any(stop - first > 1 for first, stop in runs.spans):
         rows = np.sort(rows)
     positions: np.ndarray = rows.astype(np.int64)
     positions += start
@@ -152,8 +152,8 @@ def _in_memory(loose: list[tuple[int, MemorySegment]], condition: Bound, column:
     values = [chunk for _, segment in loose for chunk in _values(segment, column).chunks]
     places = np.concatenate([np.arange(start, start + segment.num_rows) for start, segment in loose])
     together = in_one(pa.chunked_array(values, column.type))
-    found: np.ndarray = places[to_numpy(mask(condition, _table(column, together)))]
-    return found
+    positions: np.ndarray = places[to_numpy(mask(condition, _table(column, together)))]
+    return positions
 
 
 def _values(segment: MemorySegment, column: Column) -> pa.ChunkedArray:
@@ -186,7 +186,7 @@ def in_sort_order(
     if not keys or len(positions) < 2:
         return positions
     values = take_rows(snapshot, positions, columns).columns
-    ranked = [ranks(in_one(held), key.descending) for held, key in zip(values, keys, strict=True)]
+    ranked = [ranks(in_one(column), key.descending) for column, key in zip(values, keys, strict=True)]
     ordered: np.ndarray = positions[np.lexsort(ranked[::-1])]
     return ordered
 
@@ -205,14 +205,14 @@ def first_rows(
     loose = [np.arange(start, start + s.num_rows) for start, s in index_placement(snapshot).loose]
     if spans is None or len(moved) + sum(map(len, loose)) > most_served(snapshot):
         return None
-    found = []
+    rows = []
     for start, index, span in spans:
         gone = np.searchsorted(moved, [start, start + len(index.rows)])
         wanted = count + int(gone[1] - gone[0])
-        found.append(_first(index, span, wanted, keys[0].descending, whole=len(keys) > 1) + start)
-        if sum(map(len, found)) > most_served(snapshot):
+        rows.append(_first(index, span, wanted, keys[0].descending, whole=len(keys) > 1) + start)
+        if sum(map(len, rows)) > most_served(snapshot):
             return None
-    candidates = union(np.sort(np.concatenate([EMPTY, *found])), moved, *loose)
+    candidates = union(np.sort(np.concatenate([EMPTY, *rows])), moved, *loose)
     positions = without(candidates, snapshot.deleted)
     if condition is not None and len(positions):
         positions = positions[are_met(snapshot, positions, condition)]
@@ -227,14 +227,14 @@ def _spans(
     files = file_indexes(snapshot, column)
     try:
         if condition is None:
-            held = [(file.start, file.file()) for file in files]
-            return [(start, index, (0, index.num_values + 1)) for start, index in held]
+            sorted_files = [(file.start, file.file()) for file in files]
+            return [(start, index, (0, index.num_values + 1)) for start, index in sorted_files]
         named = named_runs(IndexCondition(condition), column, files)
     except NotServed:
         return None
-    if any(len(found.spans) > 1 or not found.exact for _, _, found in named):
+    if any(len(runs.spans) > 1 or not runs.exact for _, _, runs in named):
         return None
-    return [(start, index, span) for start, index, found in named for span in found.spans]
+    return [(start, index, span) for start, index, runs in named for span in runs.spans]
 
 
 def _first(index: Sorted, span: Span, count: int, descending: bool, whole: bool) -> np.ndarray:
@@ -304,18 +304,18 @@ def _first_in_order(
     bound = None if where is None else bind_to(where, snapshot.types, snapshot.name)
     if bound is not None and not (isinstance(bound, Bound) and bound.column == column.name):
         return None
-    found = first_rows(snapshot, keys, first, bound)
-    return None if found is None else IndexedRows(found, index_name(column), found)
+    rows = first_rows(snapshot, keys, first, bound)
+    return None if rows is None else IndexedRows(rows, index_name(column), rows)
 
 
 def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:
-    bound, held = bind_to(where, snapshot.types, snapshot.name), dict[int, list[FileIndex]]()
+    bound, by_file = bind_to(where, snapshot.types, snapshot.name), dict[int, list[FileIndex]]()
 
     def held_by(column: Column) -> list[FileIndex]:
         """Each file is looked for once."""
-        if column.key not in held:
-            held[column.key] = file_indexes(snapshot, column)
-        return held[column.key]
+        if column.key not in by_file:
+            by_file[column.key] = file_indexes(snapshot, column)
+        return by_file[column.key]
 
     def leaf(condition: Predicate) -> Candidates | None:
         return candidates(snapshot, condition, held_by) if isinstance(condition, Bound) else None
@@ -361,8 +361,8 @@ def _any_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
 
 
 def _intersection(parts: Sequence[Candidates]) -> np.ndarray:
-    found = sorted((part.positions() for part in parts), key=len)
-    return reduce(lambda few, more: few[among(few, more)], found)
+    ascending = sorted((part.positions() for part in parts), key=len)
+    return reduce(lambda few, more: few[among(few, more)], ascending)
 
 
 def _union(parts: Sequence[Candidates]) -> np.ndarray:

@@ -55,8 +55,8 @@ class IndexCondition:
         if self._predicate.ignore_case:
             raise NotServed("ignore_case")
         operand = cast(Operand[Runs], RunsOperand(opened, self._own))
-        found: Runs = OPERATORS[self._predicate.operator].test(operand, self._predicate.exact)
-        return found
+        runs: Runs = OPERATORS[self._predicate.operator].test(operand, self._predicate.exact)
+        return runs
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ class OwnValues:
 
     def list_values(self, values: Sequence[Any]) -> Values:
         """Those of a list that the column can hold, made once."""
-        held, made = self._lists.get(id(values), (None, None))
-        if held is values and made is not None:
+        source, made = self._lists.get(id(values), (None, None))
+        if source is values and made is not None:
             return made
         own = self._representable(values)
         made = (
@@ -126,7 +126,7 @@ class OwnValues:
         if not (self._type.kind in (Kind.FLOAT, Kind.BOOLEAN) or self._type.in_bytes):
             return narrow_each(values, *self._type.counts)
         narrowed = (self.compared("eq", value) for value in values)
-        return [found[1] for found in narrowed if not isinstance(found, bool)]
+        return [pair[1] for pair in narrowed if not isinstance(pair, bool)]
 
 
 def _long(narrowed: Narrowed) -> tuple[str, Value] | bool:
@@ -198,12 +198,12 @@ class RunsOperand:
         return Runs(_joined([*one.spans, *other.spans]), one.exact and other.exact)
 
 
-def _of_numbers(found: np.ndarray) -> Runs:
+def _of_numbers(numbers: np.ndarray) -> Runs:
     """From the numbers of values, ascending."""
-    if not len(found):
+    if not len(numbers):
         return Runs(())
-    apart = np.flatnonzero(np.diff(found) > 1)
-    firsts, lasts = found[np.append(0, apart + 1)], found[np.append(apart, len(found) - 1)]
+    apart = np.flatnonzero(np.diff(numbers) > 1)
+    firsts, lasts = numbers[np.append(0, apart + 1)], numbers[np.append(apart, len(numbers) - 1)]
     return Runs(tuple(zip(firsts.tolist(), (lasts + 1).tolist(), strict=True)))
 
 

@@ -82,14 +82,14 @@ def ranks(values: pa.Array, descending: bool = False) -> np.ndarray:
     if len(values) == 0:
         return np.empty(0, np.int64)
     if is_bytes(values.type):
-        found = ranked_bytes(as_bytes(values))[0]
+        ranks = ranked_bytes(as_bytes(values))[0]
     else:
         numbers = as_numbers(values)
-        found = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-    found = -found if descending else found
+        ranks = np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+    ranks = -ranks if descending else ranks
     if values.null_count:
-        found[to_numpy(values.is_null())] = len(values)
-    return found
+        ranks[to_numpy(values.is_null())] = len(values)
+    return ranks
 
 
 def ranked_bytes(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
@@ -107,10 +107,10 @@ def ranked_bytes(values: pa.Array) -> tuple[np.ndarray, pa.Array]:
 
 def differ(ordered: np.ndarray) -> np.ndarray:
     """Whether each differs from the one before it; NaN does not differ from NaN."""
-    found: np.ndarray = ordered[1:] != ordered[:-1]
+    changes: np.ndarray = ordered[1:] != ordered[:-1]
     if ordered.dtype.kind == "f":
-        found &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
-    return found
+        changes &= ~(np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+    return changes
 
 
 def _storage(values: pa.Array) -> pa.Array:
@@ -193,8 +193,8 @@ class Sorted:
             return False
         if isinstance(value, bytes):
             return self._bytes[number] == value
-        found, own = self._numbers[number], self._numbers.dtype.type(value)
-        return bool(found == own or (found != found and own != own))
+        there, own = self._numbers[number], self._numbers.dtype.type(value)
+        return bool(there == own or (there != there and own != own))
 
     def numbers_of(self, values: Values) -> np.ndarray:
         """The numbers of those that are there, ascending."""
@@ -204,8 +204,8 @@ class Sorted:
             own = values.astype(self._numbers.dtype)
             places = np.minimum(np.searchsorted(self._numbers, own), self.num_values - 1)
             there = self._numbers[places]
-            found: np.ndarray = places[(there == own) | ((there != there) & (own != own))]
-            return found
+            numbers: np.ndarray = places[(there == own) | ((there != there) & (own != own))]
+            return numbers
         if len(values) * MUCH_FEWER > self.num_values:
             return np.flatnonzero(to_numpy(pc.is_in(self.values, value_set=values)))
         places = self._places(values)
@@ -314,12 +314,12 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
         raise FileProblem(path, "is no index that can be read", "It is a link")
     try:
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-            told = json.loads((reader.schema.metadata or {}).get(KEY, b"{}"))
+            metadata = json.loads((reader.schema.metadata or {}).get(KEY, b"{}"))
             index = _index(reader.get_batch(0))
-        wanted = _description(index, segment, column, told.get("checksum") if quick else None)
+        wanted = _description(index, segment, column, metadata.get("checksum") if quick else None)
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileProblem(path, "is no index that can be read", str(error)) from error
-    if told != wanted:
+    if metadata != wanted:
         raise FileProblem(path, "is not the index that was written: its checksum or its origin differs")
     return index
 
@@ -345,19 +345,19 @@ def _checksum(index: Sorted) -> str:
     if len(buffers) > 1 and index.num_values:
         last = int(np.frombuffer(buffers[0], np.int64, count=index.num_values + 1)[-1])
         parts.append(memoryview(buffers[1] or b"")[:last])
-    found = 0
+    checksum = 0
     for part in (*parts, index.starts, index.rows):
-        found = zlib.crc32(part, found)  # type: ignore[arg-type]
-    return f"crc32:{found:08x}"
+        checksum = zlib.crc32(part, checksum)  # type: ignore[arg-type]
+    return f"crc32:{checksum:08x}"
 
 
-def _batch(index: Sorted, told: dict[str, object]) -> pa.RecordBatch:
+def _batch(index: Sorted, metadata: dict[str, object]) -> pa.RecordBatch:
     kind = index.values.type
     values = pa.concat_arrays([index.values, pa.nulls(1, kind)])
     rows = pa.ListArray.from_arrays(from_numpy(index.starts), from_numpy(index.rows, pa.uint32()))
     fields = [pa.field("value", kind), pa.field("rows", rows.type, nullable=False)]
     return pa.RecordBatch.from_arrays(
-        [values, rows], schema=pa.schema(fields, {KEY: json.dumps(told).encode()})
+        [values, rows], schema=pa.schema(fields, {KEY: json.dumps(metadata).encode()})
     )
 
 
@@ -434,7 +434,7 @@ class SortedChanges:
     change to the column makes others of them. Any thread; what two make at once is the same."""
 
     def __init__(self) -> None:
-        self._asked: dict[int, pa.Array] = {}
+        self._last_values: dict[int, pa.Array] = {}
         self._made: dict[int, tuple[pa.Array, Sorted]] = {}
 
     def of(self, column: Column, values: pa.Array) -> Sorted | None:
@@ -442,13 +442,13 @@ class SortedChanges:
         values_made, made = self._made.get(column.key, (None, None))
         if values_made is values or len(values) < FEWEST:
             return made if values_made is values else None
-        if self._asked.get(column.key) is not values:
-            self._asked[column.key] = values
+        if self._last_values.get(column.key) is not values:
+            self._last_values[column.key] = values
             return None
         made = Sorted.of(values)
         self._made[column.key] = (values, made)
         return made
 
     def let_go(self) -> None:
-        self._asked.clear()
+        self._last_values.clear()
         self._made.clear()

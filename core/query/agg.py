@@ -102,8 +102,8 @@ def distinct_list(value: Any, where: Any = None) -> Aggregate:
 
 
 def _aggregate(function: str, value: Any, where: Any, parameter: float | None = None) -> Aggregate:
-    given = Named(value) if isinstance(value, str) else expression_of(value)
-    return Aggregate(function, given, _condition(where), parameter)
+    expression = Named(value) if isinstance(value, str) else expression_of(value)
+    return Aggregate(function, expression, _condition(where), parameter)
 
 
 def _condition(where: Any) -> Any:

@@ -52,11 +52,11 @@ Exact = Any
 @dataclass(frozen=True)
 class Edges:
     """`exact` are the ends without error, counted as DuckDB counts them, and `type` holds each of them.
-    `asked` are those that were given, which mean what they mean in a filter."""
+    `limits` are the same as they were written, which mean what they mean in a filter."""
 
     type: pa.DataType
     exact: Sequence[Exact]
-    asked: Sequence[Any] | None = None
+    limits: Sequence[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.exact)
@@ -67,9 +67,9 @@ class Edges:
     def passed(self, place: int, field: Field, fields: Fields) -> exp.Expr:
         """Whether a value lies behind an end: the last range has its `high` too."""
         last = place == len(self) - 1
-        if self.asked is not None:
-            asked = Predicate(field.name, "gt" if last else "gte", (self.asked[place],))
-            return condition(asked, fields)[0]
+        if self.limits is not None:
+            predicate = Predicate(field.name, "gt" if last else "gte", (self.limits[place],))
+            return condition(predicate, fields)[0]
         make = exp.GT if last else exp.GTE
         return make(this=column(field.identifier), expression=self.edge(place))
 
@@ -79,8 +79,8 @@ def checked_edges(edges: Sequence[Any], kind: pa.DataType) -> Edges:
     exact = [convert(edge, kind).exact for edge in edges]
     if not all(a < b for a, b in pairwise(exact)):
         raise ValueError("the ends do not ascend; give each once, the least first")
-    found = _edge_type(exact, kind)
-    return Edges(found, [_in(one, kind, found) for one in exact], edges)
+    type_ = _edge_type(exact, kind)
+    return Edges(type_, [_in(one, kind, type_) for one in exact], edges)
 
 
 def equal_edges(low: pa.Scalar, high: pa.Scalar, parts: int) -> Edges:
@@ -109,8 +109,8 @@ def _floats(low: float, high: float, parts: int, kind: pa.DataType) -> list[floa
         between = [low + width * place for place in range(1, parts)]
     else:
         between = [low * (1 - place / parts) + high * (place / parts) for place in range(1, parts)]
-    kept = {nearest_float(end, float_width(kind)) for end in between}
-    return [low, *sorted(end for end in kept if low < end < high), high]
+    edges = {nearest_float(end, float_width(kind)) for end in between}
+    return [low, *sorted(end for end in edges if low < end < high), high]
 
 
 def _edge_type(exact: Sequence[Exact], kind: pa.DataType) -> pa.DataType:
@@ -149,10 +149,10 @@ def _reduced(count: Exact) -> Exact:
     return int(count) if isinstance(count, Fraction) and count.denominator == 1 else count
 
 
-def _in(exact: Exact, kind: pa.DataType, found: pa.DataType) -> Exact:
-    if is_.is_floating(found):
+def _in(exact: Exact, kind: pa.DataType, type_: pa.DataType) -> Exact:
+    if is_.is_floating(type_):
         scale = kind.scale if is_.is_decimal(kind) else 0
-        return nearest_float(exact / Fraction(10) ** scale if scale else exact, float_width(found))
+        return nearest_float(exact / Fraction(10) ** scale if scale else exact, float_width(type_))
     return _reduced(in_sql_units(exact, kind)) if kind_of(kind) in COUNTED else _reduced(exact)
 
 
@@ -210,15 +210,15 @@ def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.Dat
         met, used = condition(finite & no_end, rows.fields)
         rows = FilterNode(rows, [met], used)
     ends = tuple((end, Aggregate(end, Named(name))) for end in ("min", "max"))
-    found = answers.read(compiler.grouped(rows, [], ends), compiler.job)
-    return equal_edges(found.column(0)[0], found.column(1)[0], parts)
+    ends_table = answers.read(compiler.grouped(rows, [], ends), compiler.job)
+    return equal_edges(ends_table.column(0)[0], ends_table.column(1)[0], parts)
 
 
 def _place_of(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr, Needed]:
     """The number of the range, -1 below all and one more than the last above all, null for null."""
     nothing = exp.Is(this=column(field.identifier), expression=exp.Null())
-    found = case(nothing, exp.Null(), _passed(0, len(ends), field, ends, fields))
-    return cast(found, "BIGINT"), Needed([field.identifier])
+    place = case(nothing, exp.Null(), _passed(0, len(ends), field, ends, fields))
+    return cast(place, "BIGINT"), Needed([field.identifier])
 
 
 def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) -> exp.Expr:

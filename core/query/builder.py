@@ -55,8 +55,8 @@ class Fluent:
     def where(self, condition: Condition) -> Query:
         """The rows that meet a condition: an expression, text or a dict. Raises `BadFilter` for any other."""
         rows = self.query()
-        asked = condition_of(condition, f"{rows.name}: where", rows)
-        return rows if asked is None else rows.then(Where(asked))
+        predicate = condition_of(condition, f"{rows.name}: where", rows)
+        return rows if predicate is None else rows.then(Where(predicate))
 
     def compute(self, /, **values: Any) -> Query:
         """Further columns: `.compute(total=col("price") * col("count"))`.
@@ -161,14 +161,14 @@ def _flat_names(names: tuple[Any, ...]) -> Any:
     return names[0] if len(names) == 1 and not isinstance(names[0], str) else names
 
 
-def _aggregates(given: Mapping[str, Aggregate], place: str) -> Aggregates:
-    for name, aggregate in given.items():
+def _aggregates(aggregates: Mapping[str, Aggregate], place: str) -> Aggregates:
+    for name, aggregate in aggregates.items():
         if not isinstance(aggregate, Aggregate):
             raise BadQuery(
                 f"{place}: '{name}' is {shown(aggregate)}, which is no aggregate",
                 fix="Give one of lamella.agg: count(), mean('price')",
             )
-    return tuple(given.items())
+    return tuple(aggregates.items())
 
 
 def _key(name: str, known: set[str]) -> SortKey:
@@ -177,12 +177,12 @@ def _key(name: str, known: set[str]) -> SortKey:
     return SortKey(name[1:], True)
 
 
-def _seed(given: Any, place: str) -> int:
-    if isinstance(given, bool) or not isinstance(given, int) or not -(2**63) <= given < 2**63:
+def _seed(seed: Any, place: str) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
         raise BadQuery(
-            f"{place}: sample was given {shown(given)} as seed", fix="Give a whole number of 64 bits"
+            f"{place}: sample was given {shown(seed)} as seed", fix="Give a whole number of 64 bits"
         )
-    return given
+    return seed
 
 
 def query_of(source: Source) -> Query:
@@ -247,12 +247,12 @@ class Query(Fluent):
         """Groups by ranges of a column, counted as `n` unless aggregates are given: `edges` are their ends,
         or how many of one width there are. Ranges without rows are left out."""
         rows = self.query()
-        told = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
+        by_name = _aggregates(aggregates or {"n": Aggregate("count")}, rows.name)
         if isinstance(edges, bool) or not isinstance(edges, int | Iterable) or isinstance(edges, str):
             raise BadQuery(
                 f"{rows.name}: buckets takes no {shown(edges)}", fix="Give a number of ranges, or their ends"
             )
-        return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), told))
+        return rows.then(Buckets(column, edges if isinstance(edges, int) else tuple(edges), by_name))
 
     def facets(self, /, **queries: str | Iterable[str] | Callable[[Query], Query]) -> Query:
         """Several queries of the same rows, which are read once; `tables()` gives their answers.
@@ -337,13 +337,13 @@ class Query(Fluent):
 
     def having(self, condition: Condition) -> Query:
         """Groups that meet a condition on keys and aggregates."""
-        asked = condition_of(condition, f"{self.name}: having", self)
+        predicate = condition_of(condition, f"{self.name}: having", self)
         last = self.pipeline.steps[-1] if self.pipeline.steps else None
         if not isinstance(last, Group):
             raise BadQuery(f"{self.name}: having follows agg", fix="Use where for rows that are not grouped")
-        if asked is None:
+        if predicate is None:
             return self
-        both = asked if last.having is None else last.having & asked
+        both = predicate if last.having is None else last.having & predicate
         return self.with_steps((*self.pipeline.steps[:-1], Group(last.keys, last.aggregates, both)))
 
     @property
@@ -474,9 +474,9 @@ def other_side(left: Query, other: Fluent | str) -> Query:
     if isinstance(other, Fluent):
         return other.query()
     ours = left.sources[left.pipeline.source]
-    found = sibling(ours, other) if isinstance(other, str) else None
-    if found is not None:
-        return query_of(found)
+    other_rows = sibling(ours, other) if isinstance(other, str) else None
+    if other_rows is not None:
+        return query_of(other_rows)
     raise BadQuery(
         f"{left.name}: {shown(other)} cannot be joined",
         "It is no table, no other dataset and no query",
@@ -518,10 +518,10 @@ Question = str | Iterable[str] | Callable[[Query], Query]
 
 
 def add_facets(rows: Query, queries: Mapping[str, Question]) -> Query:
-    sources, found = dict(rows.sources), []
+    sources, facets = dict(rows.sources), []
     for name, query in queries.items():
         if not callable(query):
-            found.append((name, _value_counts(names_of(query, f"{rows.name}: facets"), rows.name)))
+            facets.append((name, _value_counts(names_of(query, f"{rows.name}: facets"), rows.name)))
             continue
         answer = query(rows)
         if not isinstance(answer, Query):
@@ -529,10 +529,10 @@ def add_facets(rows: Query, queries: Mapping[str, Question]) -> Query:
                 f"{rows.name}: a facet gives {answer!r}", fix="Give a question of the rows it is given"
             )
         sources, names = merge_sources(sources, answer.sources)
-        found.append((name, rename_in_steps(_added_steps(rows, answer), names)))
-    if not found:
+        facets.append((name, rename_in_steps(_added_steps(rows, answer), names)))
+    if not facets:
         raise BadQuery(f"{rows.name}: no facets", fix="Name at least one: facets(carrier='carrier')")
-    return Query(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(found)))))
+    return Query(sources, Pipeline(rows.pipeline.source, (*rows.pipeline.steps, Facets(tuple(facets)))))
 
 
 def _value_counts(keys: list[str], place: str) -> tuple[Step, ...]:
@@ -547,7 +547,7 @@ def _value_counts(keys: list[str], place: str) -> tuple[Step, ...]:
 
 def _added_steps(rows: Query, answer: Query) -> tuple[Step, ...]:
     """The steps that a facet adds."""
-    before, asked = rows.pipeline, answer.pipeline
-    if asked.source != before.source or asked.steps[: len(before.steps)] != before.steps:
+    before, after = rows.pipeline, answer.pipeline
+    if after.source != before.source or after.steps[: len(before.steps)] != before.steps:
         raise BadQuery(f"{rows.name}: a facet asks something else", fix="Add steps to the rows it is given")
-    return asked.steps[len(before.steps) :]
+    return after.steps[len(before.steps) :]

@@ -107,8 +107,8 @@ def join_node(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     if step.how in ("semi", "anti"):
         return JoinNode(left, right, left.fields, equal, step.how)
     both = {one.name: (one, other) for one, other in pairs if one.name == other.name}
-    kept = [field for field in right.fields.all if field.name not in both]
-    renamed = [_renamed(field, left.fields, step.suffix) for field in kept]
+    right_fields = [field for field in right.fields.all if field.name not in both]
+    renamed = [_renamed(field, left.fields, step.suffix) for field in right_fields]
     refuse_twice([*left.fields.names, *(field.name for field in renamed)], left.fields.place)
     fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.all, *renamed))
     if step.how in ("right", "full"):
@@ -172,36 +172,36 @@ def _unless_changed(side: Value, name: str) -> exp.Expr:
     return case(exp.Not(this=paren(is_changed_by_cast(side, made))), made)
 
 
-def _renamed(field: Field, taken: Fields, suffix: str) -> Field:
-    return replace(field, name=f"{field.name}{suffix}") if field.name in taken else field
+def _renamed(field: Field, fields: Fields, suffix: str) -> Field:
+    return replace(field, name=f"{field.name}{suffix}") if field.name in fields else field
 
 
 def unpivot_node(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
     place = rows.fields.place
     rows, columns = compiler.reachable(step.columns, rows)
     values = [Value(column(field.identifier), field.type, field.name) for field in columns]
-    found = in_common(values)
-    if not columns or found is None:
-        told = ", ".join(f"{field.name} ({field.type})" for field in columns)
+    common = in_common(values)
+    if not columns or common is None:
+        listing = ", ".join(f"{field.name} ({field.type})" for field in columns)
         raise BadQuery(
             f"{place}: the columns to unpivot have no type in common"
             if columns
             else f"{place}: no columns to unpivot",
-            told,
+            listing,
             "Cast them to one type first with compute()" if columns else "Name some",
         )
-    kept = [field for field in rows.fields.all if field.name not in step.columns]
-    refuse_twice([*(field.name for field in kept), step.name, step.value], place)
+    fields = [field for field in rows.fields.all if field.name not in step.columns]
+    refuse_twice([*(field.name for field in fields), step.name, step.value], place)
     name = Field(step.name, pa.string(), compiler.new())
-    value = Field(step.value, found[1], compiler.new())
+    value = Field(step.value, common[1], compiler.new())
     used = Needed(field.identifier for field in columns)
     rank = compiler.new()
     made = {
         name.identifier: (_array([text(field.name) for field in columns]), Needed()),
-        value.identifier: (_array(found[0]), used),
+        value.identifier: (_array(common[0]), used),
         rank: (_array([number(place) for place in range(len(columns))]), Needed()),
     }
-    return UnnestNode(rows, Fields(place, (*kept, name, value)), made, rank)
+    return UnnestNode(rows, Fields(place, (*fields, name, value)), made, rank)
 
 
 def unwind_node(compiler: Compiling, step: Unwind, rows: Node) -> Node:
@@ -210,15 +210,15 @@ def unwind_node(compiler: Compiling, step: Unwind, rows: Node) -> Node:
         raise BadQuery(
             f"{rows.fields.place}: '{step.column}' cannot be unwound", f"It is {field.type}", "Name a list"
         )
-    held = cast_to(column(field.identifier), pa.list_(field.type.value_type))
+    items = cast_to(column(field.identifier), pa.list_(field.type.value_type))
     if step.keep_empty:
-        filled = exp.GT(this=func("len", held), expression=number(0))
-        held = case(filled, held, _array([exp.Null()]))
+        filled = exp.GT(this=func("len", items), expression=number(0))
+        items = case(filled, items, _array([exp.Null()]))
     item = Field(field.name, field.type.value_type, compiler.new())
     rank, used = compiler.new(), Needed([field.identifier])
     made = {
-        item.identifier: (held, used),
-        rank: (func("range", func("coalesce", func("len", held), number(0))), used),
+        item.identifier: (items, used),
+        rank: (func("range", func("coalesce", func("len", items), number(0))), used),
     }
     fields = rows.fields.replaced(item)
     return UnnestNode(rows, fields, made, rank)
@@ -239,12 +239,12 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     rows, (*keys, across) = compiler.reachable((*step.keys, step.column), rows)
     aggregates = step.aggregates or ROW_COUNT
     by = [Field(f"key {place}", key.type, key.identifier) for place, key in enumerate([*keys, across])]
-    told = [(f"cell {place}", aggregate) for place, (_name, aggregate) in enumerate(aggregates)]
-    groups: Node = compiler.grouped(rows, by, tuple(told))
+    named = [(f"cell {place}", aggregate) for place, (_name, aggregate) in enumerate(aggregates)]
+    groups: Node = compiler.grouped(rows, by, tuple(named))
     cells = groups.fields.all[len(by) :]
     if step.values is None:
-        held = _column_values(compiler, rows, across)
-        names, places, place = _names(held), list(range(1, len(held) + 1)), _rank(across)
+        values = _column_values(compiler, rows, across)
+        names, places, place = _names(values), list(range(1, len(values) + 1)), _rank(across)
     else:
         names = [_called(natural(v) if isinstance(v, pa.Scalar) else v) for v in step.values]
         places, place = _places(across, step.values, rows.fields.place)
@@ -271,8 +271,8 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
 
 def _column_values(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
     """The values of a column, in order, null last."""
-    found = GroupNode(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
-    return list(answers.read(found, compiler.job, MOST_COLUMNS + 1).column(0))
+    groups = GroupNode(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
+    return list(answers.read(groups, compiler.job, MOST_COLUMNS + 1).column(0))
 
 
 def _rank(across: Field) -> exp.Expr:
@@ -290,8 +290,8 @@ def _places(across: Field, values: Sequence[Any], of: str) -> tuple[list[int], e
             raise BadQuery(f"{of}: {shown(value)} is no value of '{across.name}'", fix="Give single values")
     places = [first.setdefault(_exact(value, across.type), n) for n, value in enumerate(values)]
     ifs = [exp.If(this=_is(across, values[n], of), true=number(n)) for n in first.values()]
-    found = exp.Case(ifs=ifs, default=exp.Null()) if ifs else exp.Null()
-    return places, cast(found, "BIGINT")
+    branches = exp.Case(ifs=ifs, default=exp.Null()) if ifs else exp.Null()
+    return places, cast(branches, "BIGINT")
 
 
 def _exact(value: Any, kind: pa.DataType) -> Any:
@@ -307,33 +307,33 @@ def _exact(value: Any, kind: pa.DataType) -> Any:
 
 
 def _is(across: Field, value: Any, place: str) -> exp.Expr:
-    asked = Predicate(across.name, "is_null") if value is None else Predicate(across.name, "eq", (value,))
-    return condition(asked, Fields(place, (across,)))[0]
+    predicate = Predicate(across.name, "is_null") if value is None else Predicate(across.name, "eq", (value,))
+    return condition(predicate, Fields(place, (across,)))[0]
 
 
 def _by_place(cell: Field, placed: str) -> SqlCondition:
     """What the groups of a row have, by the place of their value."""
     entries = func("list", func("row", column(placed), column(cell.identifier)))
     known = exp.Not(this=exp.Is(this=column(placed), expression=exp.Null()))
-    kept = exp.Filter(this=entries, expression=exp.Where(this=known))
-    return func("map_from_entries", kept), Needed([placed, cell.identifier])
+    known_entries = exp.Filter(this=entries, expression=exp.Where(this=known))
+    return func("map_from_entries", known_entries), Needed([placed, cell.identifier])
 
 
 def _cell(by_place: str, place: int, aggregate: Aggregate) -> exp.Expr:
     """The aggregate of the group in this place; of no rows where there is none."""
-    found = func("map_extract_value", column(by_place), number(place))
+    cell = func("map_extract_value", column(by_place), number(place))
     empty = AGGREGATES[aggregate.function].empty
-    return found if empty is None else exp.Coalesce(this=found, expressions=[empty()])
+    return cell if empty is None else exp.Coalesce(this=cell, expressions=[empty()])
 
 
 def _names(values: Sequence[pa.Scalar]) -> list[str]:
     """What the columns of values are called; null otherwise than a text that says so."""
-    told = [_called(_fine(value) if value.is_valid else None) for value in values]
-    if told.count(NULL) > 1:
-        told = [
-            name if value.is_valid else NULL_BESIDE_TEXT for name, value in zip(told, values, strict=True)
+    titles = [_called(_fine(value) if value.is_valid else None) for value in values]
+    if titles.count(NULL) > 1:
+        titles = [
+            name if value.is_valid else NULL_BESIDE_TEXT for name, value in zip(titles, values, strict=True)
         ]
-    return told
+    return titles
 
 
 def _fine(value: pa.Scalar) -> Any:
@@ -415,15 +415,15 @@ class Compiler:
         """Values that do not use each other are computed side by side."""
         fields, made = rows.fields, dict[str, tuple[exp.Expr, Needed]]()
         for name, value in step.values:
-            found = type_expression(value, fields)
-            if pa.types.is_null(found.value.type):
+            expression = type_expression(value, fields)
+            if pa.types.is_null(expression.value.type):
                 raise BadQuery(
                     f"{fields.place}: '{name}' would be null in every row", fix="Cast it to a type"
                 )
-            if not found.used.isdisjoint(made):
+            if not expression.used.isdisjoint(made):
                 rows, made = ComputeNode(rows, fields, made), {}
-            field = Field(name, found.value.type, self.new())
-            made[field.identifier] = (found.value.sql, found.used)
+            field = Field(name, expression.value.type, self.new())
+            made[field.identifier] = (expression.value.sql, expression.used)
             fields = fields.replaced(field)
         return ComputeNode(rows, fields, made)
 
@@ -438,9 +438,9 @@ class Compiler:
     def _sort(self, step: Sort, rows: Node) -> Node:
         rows, keys = self.reachable([key.column for key in step.keys], rows)
         ranks = tuple(Rank(f.identifier, k.descending) for f, k in zip(keys, step.keys, strict=True))
-        told = {rank.identifier for rank in ranks}
+        identifiers = {rank.identifier for rank in ranks}
         return ProjectNode(
-            rows, rows.fields, (*ranks, *(rank for rank in rows.order if rank.identifier not in told))
+            rows, rows.fields, (*ranks, *(rank for rank in rows.order if rank.identifier not in identifiers))
         )
 
     def _limit(self, step: Limit, rows: Node) -> Node:
@@ -499,15 +499,15 @@ class Compiler:
 
     def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]:
         """The columns of these names; fields inside structs are computed as columns of their own first."""
-        found, made = [], {}
+        reached, made = [], {}
         for name in names:
             if name in rows.fields:
-                found.append(rows.fields[name])
+                reached.append(rows.fields[name])
                 continue
             field, value = self._reached(name, rows)
             made[field.identifier] = value
-            found.append(field)
-        return ComputeNode(rows, rows.fields, made) if made else rows, found
+            reached.append(field)
+        return ComputeNode(rows, rows.fields, made) if made else rows, reached
 
     def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Needed]]:
         value = type_expression(Named(path), rows.fields)

@@ -38,7 +38,7 @@ from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segme
 
 MOST_REMEMBERED = 1 << 14
 
-_asked: set[tuple[Footer, str]] = set()
+_columns_read: set[tuple[Footer, str]] = set()
 _lock = threading.Lock()
 
 
@@ -64,10 +64,10 @@ class DecodedRows:
         """Whether all of it is in memory. Raises `FileProblem` for a file that changed."""
         parts = []
         for file in self.files:
-            held = whole.held(unchanged(file), self._names(file))
-            if held is None:
+            columns = whole.cached_chunks(unchanged(file), self._names(file))
+            if columns is None:
                 return False
-            parts.append(held)
+            parts.append(columns)
         cursor.register(self.name, self._table(parts))
         return True
 
@@ -95,7 +95,8 @@ class DecodedRows:
         """
         footers = [(unchanged(file), self._names(file)) for file in self.files]
         missing = [
-            (footer, [n for n in names if whole.held(footer, [n]) is None]) for footer, names in footers
+            (footer, [n for n in names if whole.cached_chunks(footer, [n]) is None])
+            for footer, names in footers
         ]
         if not _requested_before({(footer, name) for footer, names in missing for name in names}):
             return False
@@ -158,22 +159,22 @@ def _is_plain(footer: Footer, name: str, kind: pa.DataType) -> bool:
 def _requested_before(columns: set[tuple[Footer, str]]) -> bool:
     """They count as not asked for from then on: what is let go of soon is not decoded each time."""
     with _lock:
-        if _asked >= columns:
-            _asked.difference_update(columns)
+        if _columns_read >= columns:
+            _columns_read.difference_update(columns)
             return True
-        if len(_asked) >= MOST_REMEMBERED:
-            _asked.clear()
-        _asked.update(columns)
+        if len(_columns_read) >= MOST_REMEMBERED:
+            _columns_read.clear()
+        _columns_read.update(columns)
         return False
 
 
 def _row_numbers(first: int, count: int) -> pa.Array:
     """They are kept too: to make them takes longer than to hand them over."""
-    held = row_numbers.get([(first, count)])[0]
-    if held is None:
-        held = from_numpy(np.arange(first, first + count))
-        row_numbers.put([((first, count), held)])
-    return held
+    numbers = row_numbers.get([(first, count)])[0]
+    if numbers is None:
+        numbers = from_numpy(np.arange(first, first + count))
+        row_numbers.put([((first, count), numbers)])
+    return numbers
 
 
 POSITION = "pos"
@@ -250,8 +251,8 @@ def _read_exactly(snapshot: Snapshot, column: Column, typed_sql: bool) -> bool:
             return False
     if not pa.types.is_nested(column.type) or not holds(column.type, pa.types.is_duration):
         return True
-    held = [_stored_type(file, column) for file in files]
-    return all(kind is None or kind.equals(column.type) for kind in held)
+    types = [_stored_type(file, column) for file in files]
+    return all(kind is None or kind.equals(column.type) for kind in types)
 
 
 def is_misread(snapshot: Snapshot, column: Column) -> bool:
@@ -282,9 +283,9 @@ def _is_flat_in_duckdb(footer: Footer, name: str) -> bool:
     if own is None:
         return False
     path, hive = exp.array(exp.Literal.string(str(footer.path))), _option("hive_partitioning", exp.false())
-    with engine.cursor(of=str(footer.path)) as asked:
-        stored = asked.sql(exp.select("*").from_(exp.func("read_parquet", path, hive)).sql("duckdb")).types
-        wanted = asked.sql(f"SELECT NULL::{own}").types
+    with engine.cursor(of=str(footer.path)) as cursor:
+        stored = cursor.sql(exp.select("*").from_(exp.func("read_parquet", path, hive)).sql("duckdb")).types
+        wanted = cursor.sql(f"SELECT NULL::{own}").types
     return str(stored[place]) != str(wanted[0])
 
 

@@ -227,14 +227,14 @@ def _handed(values: pa.Array, made: dict[Test, Made]) -> pa.Array:
     if is_.is_map(kind):
         keys, items = _handed(values.keys, made), _handed(values.items, made)
         return _around(values, pa.map_(keys.type, items.type), _pairs(keys, items))
-    held = _handed(values.values, made)
-    return _around(values, _list_of(kind, held.type), held)
+    inner = _handed(values.values, made)
+    return _around(values, _list_of(kind, inner.type), inner)
 
 
-def _around(values: pa.Array, kind: pa.DataType, held: pa.Array) -> pa.Array:
+def _around(values: pa.Array, kind: pa.DataType, storage: pa.Array) -> pa.Array:
     """Lists with the same rows as `values`, of other things."""
     buffers = values.buffers()[: values.type.num_buffers]
-    return pa.Array.from_buffers(kind, len(values), buffers, offset=values.offset, children=[held])
+    return pa.Array.from_buffers(kind, len(values), buffers, offset=values.offset, children=[storage])
 
 
 def _pairs(keys: pa.Array, items: pa.Array) -> pa.Array:
@@ -242,24 +242,24 @@ def _pairs(keys: pa.Array, items: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays([keys, items], fields=fields)
 
 
-def _list_of(kind: pa.DataType, held: pa.DataType) -> pa.DataType:
+def _list_of(kind: pa.DataType, inner: pa.DataType) -> pa.DataType:
     if is_.is_fixed_size_list(kind):
-        return pa.list_(held, kind.list_size)
+        return pa.list_(inner, kind.list_size)
     variants: tuple[tuple[Test, Callable[[pa.DataType], pa.DataType]], ...] = (
         (is_.is_large_list, pa.large_list),
         (is_.is_list_view, pa.list_view),
         (is_.is_large_list_view, pa.large_list_view),
     )
-    return next((make(held) for test, make in variants if test(kind)), pa.list_(held))
+    return next((make(inner) for test, make in variants if test(kind)), pa.list_(inner))
 
 
-def from_duckdb(found: pa.Table, schema: pa.Schema) -> pa.Table:
+def from_duckdb(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The columns in their order, with the names and types of `schema`; rows alone where it has none."""
     if not schema.names:
-        return found.select([])
+        return table.select([])
     columns = [
         pa.chunked_array([_returned(chunk, kind) for chunk in column.chunks], kind)
-        for column, kind in zip(found.columns, schema.types, strict=True)
+        for column, kind in zip(table.columns, schema.types, strict=True)
     ]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -300,9 +300,9 @@ def _nested(values: pa.Array, kind: pa.DataType) -> pa.Array:
     return _restored_around(values, pa.list_(kind.value_field), inner).cast(kind)
 
 
-def _restored_around(values: pa.Array, kind: pa.DataType, held: pa.Array) -> pa.Array:
+def _restored_around(values: pa.Array, kind: pa.DataType, storage: pa.Array) -> pa.Array:
     buffers = values.buffers()[:2]
-    return pa.Array.from_buffers(kind, len(values), buffers, offset=values.offset, children=[held])
+    return pa.Array.from_buffers(kind, len(values), buffers, offset=values.offset, children=[storage])
 
 
 def _uuids(values: pa.Array) -> pa.Array:

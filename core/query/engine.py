@@ -33,14 +33,14 @@ class Stop:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
         self._lock = threading.RLock()
-        self._asked = False
+        self._requested = False
         self._ended = threading.Event()
 
     def ask(self) -> None:
         """Any thread, also a signal handler; returns at once."""
         with self._lock:
-            if not self._asked and self._interrupted():
-                self._asked = True
+            if not self._requested and self._interrupted():
+                self._requested = True
                 threading.Thread(target=self._again, name="stop query", daemon=True).start()
 
     def end(self) -> None:
@@ -70,7 +70,7 @@ def time_limit(job: Job, seconds: float | None, what: str) -> Iterator[Job]:
         return
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < _MOST_SECONDS:
         raise BadData(f"{what}: seconds={shown(seconds)} is no time limit", fix="Give a number above 0")
-    inner = Job(lambda told: job.report(told.done, told.total, told.text))
+    inner = Job(lambda progress: job.report(progress.done, progress.total, progress.text))
     timer = threading.Timer(seconds, inner.cancel)
     timer.start()
     try:
@@ -100,25 +100,25 @@ class CountedCache(Generic[K, V]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: OrderedDict[K, V] = OrderedDict()
+        self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
         with self._lock:
-            if key in self._held:
-                self._held.move_to_end(key)
-            return self._held.get(key)
+            if key in self._entries:
+                self._entries.move_to_end(key)
+            return self._entries.get(key)
 
     def pop(self, key: K) -> V | None:
         """The value, which is not held any more."""
         with self._lock:
-            return self._held.pop(key, None)
+            return self._entries.pop(key, None)
 
     def put(self, key: K, value: V) -> None:
         with self._lock:
-            self._held[key] = value
-            if len(self._held) > self._most:
-                self._held.popitem(last=False)
+            self._entries[key] = value
+            if len(self._entries) > self._most:
+                self._entries.popitem(last=False)
 
 
 KEPT_CONFINED = 4
@@ -236,7 +236,7 @@ def memory_limit() -> int:
 
 
 class Engine:
-    """A DuckDB, made when it is first asked for. A forked child makes its own. `kept` are cursors of it with
+    """A DuckDB, made when it is first asked for. A forked child makes its own. `cache` holds its cursors with
     what was made on them, for `core.query.execute`."""
 
     def __init__(self, confined: Confined | None = None, memory_bytes: int | None = None) -> None:
@@ -244,7 +244,7 @@ class Engine:
         self._confined = confined
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
-        self.kept = CountedCache[Hashable, Any](MOST_KEPT)
+        self.cache = CountedCache[Hashable, Any](MOST_KEPT)
         call_after_fork(self)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
@@ -260,20 +260,20 @@ class Engine:
         """The connection's threads stayed in the parent: without them, closing it ends the process."""
         self._lock = threading.Lock()
         never_finalize(self._connection)
-        never_finalize(self.kept)
-        self._connection, self.kept = None, CountedCache[Hashable, Any](MOST_KEPT)
+        never_finalize(self.cache)
+        self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def begin_anew(self) -> None:
         """After a fault of its own a DuckDB answers nothing any more."""
         with self._lock:
-            self._connection, self.kept = None, CountedCache[Hashable, Any](MOST_KEPT)
+            self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def close(self) -> None:
         """Its cursors are closed too."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
-                self._connection, self.kept = None, CountedCache[Hashable, Any](MOST_KEPT)
+                self._connection, self.cache = None, CountedCache[Hashable, Any](MOST_KEPT)
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -297,7 +297,7 @@ class _ConfinedEngines:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: OrderedDict[Confined, Engine] = OrderedDict()
+        self._engines: OrderedDict[Confined, Engine] = OrderedDict()
         call_after_fork(self)
 
     def engine(self, confined: Confined) -> Engine:
@@ -305,31 +305,31 @@ class _ConfinedEngines:
         if confined.memory_bytes is not None:
             return Engine(confined, confined.memory_bytes)
         with self._lock:
-            engine = self._held.get(confined) or Engine(confined, memory_limit())
-            self._held[confined] = engine
-            self._held.move_to_end(confined)
-            if len(self._held) > KEPT_CONFINED:
-                self._held.popitem(last=False)
+            engine = self._engines.get(confined) or Engine(confined, memory_limit())
+            self._engines[confined] = engine
+            self._engines.move_to_end(confined)
+            if len(self._engines) > KEPT_CONFINED:
+                self._engines.popitem(last=False)
             return engine
 
     def forget(self, confined: Confined) -> None:
         with self._lock:
-            self._held.pop(confined, None)
+            self._engines.pop(confined, None)
 
     def begin_anew(self) -> None:
         """With what holds now: they are locked against being set anew."""
         with self._lock:
-            self._held.clear()
+            self._engines.clear()
 
     def forked(self) -> None:
         self._lock = threading.Lock()
-        for engine in self._held.values():
+        for engine in self._engines.values():
             engine.forked()
-        self._held.clear()
+        self._engines.clear()
 
     def close(self) -> None:
         with self._lock:
-            for engine in self._held.values():
+            for engine in self._engines.values():
                 engine.close()
 
 
@@ -388,19 +388,19 @@ def stream_batches(reader: pa.RecordBatchReader, job: Job) -> Iterator[pa.Record
 
 
 def collect_table(
-    found: duckdb.DuckDBPyRelation,
+    relation: duckdb.DuckDBPyRelation,
     most_bytes: int,
     job: Job,
     fix: str = "Ask for fewer rows or columns, or take it in batches()",
 ) -> pa.Table:
     """The whole answer; raises `NoRoom` once it takes more than `most_bytes`."""
     job.check()
-    reader = found.to_arrow_reader(ROWS_A_BATCH)
-    batches, taken = [], 0
+    reader = relation.to_arrow_reader(ROWS_A_BATCH)
+    batches, total_bytes = [], 0
     for batch in stream_batches(reader, job):
         batches.append(batch)
-        taken += batch.nbytes
-        if taken > most_bytes:
+        total_bytes += batch.nbytes
+        if total_bytes > most_bytes:
             raise NoRoom(
                 f"the answer takes more than the {most_bytes >> 20:,} MB of memory that a query may take",
                 "It is handed over whole",

@@ -99,8 +99,8 @@ def prepared_cursor(
     It is kept when the block is done, if something was made that can be used again; not for the key None.
     """
     engine = engine_of(confined)
-    kept = engine.kept
-    own = kept.pop(key) or PreparedCursor[Any](engine.cursor())
+    cache = engine.cache
+    own = cache.pop(key) or PreparedCursor[Any](engine.cursor())
     done = False
     try:
         with interruptible(own.cursor, job, of, confined):
@@ -109,7 +109,7 @@ def prepared_cursor(
     finally:
         own.let_go()
         if done and own.is_made and key is not None and not job.cancelled:
-            kept.put(key, own)
+            cache.put(key, own)
         else:
             own.cursor.close()
 
@@ -135,8 +135,8 @@ def read_with_statement(node: Node, job: Job, most: int | None = None) -> tuple[
     with query_cursor(node.fields.place, job) as own:
         decodings = Decodings()
         query = select_answer(node, QueryContext(own, job, decodings=decodings))
-        asked = (query if most is None else query.limit(most)).sql("duckdb")
-        statement = Statement(asked, node.fields.schema, node.fields.place, decodings)
+        sql = (query if most is None else query.limit(most)).sql("duckdb")
+        statement = Statement(sql, node.fields.schema, node.fields.place, decodings)
         return statement, _read(statement, own, job)
 
 
@@ -144,12 +144,12 @@ def read_statement(statement: Statement, job: Job) -> pa.Table | None:
     """The answer of a statement that reads files and decoded columns alone; None where those are gone."""
     key = statement.text if statement.decodings.used else None
     with prepared_cursor(key, job, statement.place) as own, refuse_overflow(statement.place):
-        found = own.again()
-        if found is None:
+        relation = own.again()
+        if relation is None:
             if not statement.decodings.hand_again(own):
                 return None
-            found = own.keep(own.cursor.sql(statement.text), statement.decodings)
-        return _collected(found, statement, job)
+            relation = own.keep(own.cursor.sql(statement.text), statement.decodings)
+        return _collected(relation, statement, job)
 
 
 def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.Table:
@@ -157,15 +157,15 @@ def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.
     return _collected(own.sql(statement.text), statement, job)
 
 
-def _collected(found: duckdb.DuckDBPyRelation, statement: Statement, job: Job) -> pa.Table:
-    return from_duckdb(collect_table(found, memory_limit(), job), statement.schema)
+def _collected(relation: duckdb.DuckDBPyRelation, statement: Statement, job: Job) -> pa.Table:
+    return from_duckdb(collect_table(relation, memory_limit(), job), statement.schema)
 
 
 def count(node: Node, job: Job) -> int:
     with query_cursor(node.fields.place, job) as own:
-        asked = select_count(node, QueryContext(own, job, decodings=Decodings())).sql("duckdb")
+        sql = select_count(node, QueryContext(own, job, decodings=Decodings())).sql("duckdb")
         job.check()
-        return int(own.sql(asked).fetchall()[0][0])
+        return int(own.sql(sql).fetchall()[0][0])
 
 
 def explain(node: Node, job: Job) -> Explain:
@@ -174,10 +174,10 @@ def explain(node: Node, job: Job) -> Explain:
     started = time.perf_counter()
     with query_cursor(node.fields.place, job) as own:
         running = QueryContext(own, job)
-        asked = select_answer(node, running).sql("duckdb")
+        sql = select_answer(node, running).sql("duckdb")
         job.check()
         own.execute("SET enable_profiling = 'no_output'")
-        reader = own.sql(asked).to_arrow_reader(ROWS_A_BATCH)
+        reader = own.sql(sql).to_arrow_reader(ROWS_A_BATCH)
         rows = sum(batch.num_rows for batch in stream_batches(reader, job))
         profile = json.loads(own.get_profiling_information(format="json"))
     read, skipped = _columns(running)
@@ -215,7 +215,7 @@ def batches(node: Node, job: Job) -> pa.RecordBatchReader:
 
 def _streamed(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
     with query_cursor(node.fields.place, job) as own:
-        asked = select_answer(node, QueryContext(own, job)).sql("duckdb")
+        sql = select_answer(node, QueryContext(own, job)).sql("duckdb")
         job.check()
-        for batch in stream_batches(own.sql(asked).to_arrow_reader(ROWS_A_BATCH), job):
+        for batch in stream_batches(own.sql(sql).to_arrow_reader(ROWS_A_BATCH), job):
             yield from from_duckdb(pa.Table.from_batches([batch]), node.fields.schema).to_batches()

@@ -69,20 +69,20 @@ def explain(snapshot: Snapshot, query: ScanQuery, job: Job | None = None) -> Exp
     """Find the rows that the query asks for, and say what that took. The rows themselves are not fetched."""
     started = time.perf_counter()
     if query.where is None and not query.sort:
-        rows, found = own_order(snapshot, query.offset, query.limit)
+        rows, result = own_order(snapshot, query.offset, query.limit)
     else:
         stop = None if query.limit is None else query.offset + query.limit
-        found = RowSearch(snapshot, query.where, query.sort, stop).run(job)
-        rows = len(found.positions[query.offset : stop])
-        found = replace(found, reads=partial(_reads, snapshot, query, found))
-    return explain_result(snapshot, query, found, rows, time.perf_counter() - started)
+        result = RowSearch(snapshot, query.where, query.sort, stop).run(job)
+        rows = len(result.positions[query.offset : stop])
+        result = replace(result, reads=partial(_reads, snapshot, query, result))
+    return explain_result(snapshot, query, result, rows, time.perf_counter() - started)
 
 
 def explain_result(
-    snapshot: Snapshot, query: ScanQuery, found: SearchResult, rows: int, seconds: float
+    snapshot: Snapshot, query: ScanQuery, result: SearchResult, rows: int, seconds: float
 ) -> Explain:
     """`rows` of those found are in the answer."""
-    read, reads = _columns_read(snapshot, query), found.reads()
+    read, reads = _columns_read(snapshot, query), result.reads()
     return Explain(
         seconds,
         rows,
@@ -92,8 +92,8 @@ def explain_result(
         reads.row_groups_total,
         reads.files_read,
         reads.files_total,
-        found.index,
-        (found.strategy,),
+        result.index,
+        (result.strategy,),
     )
 
 
@@ -105,9 +105,9 @@ def _columns_read(snapshot: Snapshot, query: ScanQuery) -> set[int]:
     return {column.key for column in named}
 
 
-def _reads(snapshot: Snapshot, query: ScanQuery, found: SearchResult) -> Reads:
+def _reads(snapshot: Snapshot, query: ScanQuery, result: SearchResult) -> Reads:
     """Of each file by itself."""
-    reads = found.reads()
+    reads = result.reads()
     return replace(reads, files_read=_files_read(snapshot, query)) if reads.files_read is None else reads
 
 
@@ -115,8 +115,8 @@ def _files_read(snapshot: Snapshot, query: ScanQuery) -> int:
     """Those in which statistics do not rule every row group out."""
     if query.where is None:
         return len(files_of(snapshot))
-    asked = may_meet(snapshot, bind(query.where, snapshot.schema, snapshot.name))
-    read = {id(piece.segment) for piece in pieces(snapshot, 0, snapshot.num_positions) if asked(piece)}
+    may_match = may_meet(snapshot, bind(query.where, snapshot.schema, snapshot.name))
+    read = {id(piece.segment) for piece in pieces(snapshot, 0, snapshot.num_positions) if may_match(piece)}
     return sum(id(file) in read for file in files_of(snapshot))
 
 

@@ -243,15 +243,15 @@ def call(function: str, *arguments: Any) -> Expression:
     return Call(function, tuple(expression_of(argument) for argument in arguments))
 
 
-def expression_of(given: Any) -> Expression:
-    """What `given` means where a value is computed: a column, a condition, or itself as a constant."""
+def expression_of(value: Any) -> Expression:
+    """What `value` means where a value is computed: a column, a condition, or itself as a constant."""
     from lamella.core.filters.expr import Filter
 
-    if isinstance(given, Expression):
-        return given
-    if isinstance(given, Column):
-        return Named(given.name)
-    return Condition(given) if isinstance(given, Filter) else Constant(given)
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Column):
+        return Named(value.name)
+    return Condition(value) if isinstance(value, Filter) else Constant(value)
 
 
 def computes_from(text: str, columns: Callable[[], Collection[str]]) -> bool:

@@ -23,12 +23,12 @@ from lamella.core.scan.snapshot import noted_field
 
 @dataclass(frozen=True)
 class Value:
-    """`sql` gives what `core.query.duckdb_types` tells of the type. `given` is a constant's own value."""
+    """`sql` gives what `core.query.duckdb_types` tells of the type. `literal` is the value of a constant."""
 
     sql: exp.Expr
     type: pa.DataType
     said: str
-    given: Any = None
+    literal: Any = None
     constant: bool = False
 
 
@@ -162,10 +162,10 @@ def _refuse_lookalikes(place: Place, of: str) -> None:
     for name in place.path:
         alike = [field.name for field in kind if field.name.casefold() == name.casefold()]
         if len(alike) > 1:
-            told = " and ".join(f"'{one}'" for one in alike)
+            names = " and ".join(f"'{one}'" for one in alike)
             raise BadQuery(
                 f"{of}: '{place.name}' cannot be computed with",
-                f"The fields {told} differ only in case, which is not told apart there",
+                f"The fields {names} differ only in case, which is not told apart there",
                 "Rename one of them, or read the whole column",
             )
         kind = kind.field(name).type
@@ -198,9 +198,9 @@ def common_subexpressions(values: Sequence[Value], make: Callable[[Sequence[Valu
     written = made[0].sql("duckdb")
     if all(written.count(name) <= 1 for name in names.values()):
         return make(values)
-    given = exp.Array(expressions=[_struct([values[place].sql for place in long], list(names.values()))])
-    found = func("list_transform", given, exp.Var(this=f"lambda {_NAME}: {written}"))
-    return func("list_extract", found, number(1)), made[1]
+    structs = exp.Array(expressions=[_struct([values[place].sql for place in long], list(names.values()))])
+    results = func("list_transform", structs, exp.Var(this=f"lambda {_NAME}: {written}"))
+    return func("list_extract", results, number(1)), made[1]
 
 
 def _is_long(sql: exp.Expr) -> bool:
@@ -223,21 +223,21 @@ def _field(name: str, value: exp.Expr) -> exp.Expr:
     return exp.Var(this=f"{name} := {value.sql('duckdb')}")
 
 
-def constant(given: Any, place: str) -> Value:
+def constant(value: Any, place: str) -> Value:
     """Raises `BadQuery` for what can stand in no column."""
-    plain = natural(given)
+    plain = natural(value)
     if plain is None:
         return Value(exp.Null(), pa.null(), "null", None, True)
     kind = _constant_type(plain)
     if kind is None:
         raise BadQuery(
-            f"{place}: {shown(given)} cannot be computed with",
+            f"{place}: {shown(value)} cannot be computed with",
             fix="Give text, a number, true or false, a date or a time",
         )
     try:
-        return Value(literal_of_type(plain, kind), kind, repr(given), plain, True)
+        return Value(literal_of_type(plain, kind), kind, repr(value), plain, True)
     except ValueError as error:
-        raise BadQuery(f"{place}: {given!a} cannot be computed with", str(error)) from error
+        raise BadQuery(f"{place}: {value!a} cannot be computed with", str(error)) from error
 
 
 def literal_of_type(plain: Any, kind: pa.DataType) -> exp.Expr:

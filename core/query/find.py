@@ -138,14 +138,14 @@ class RowSearch:
             begin = np.searchsorted(self._order, self.start) if self.start else 0
             return SearchResult(self._order[begin:], partial(_nothing_read, self.snapshot), self.strategy)
         if method is Method.INDEX:
-            found = self._by_index()
+            result = self._by_index()
         elif method is Method.MASKS:
-            found = self._by_masks(job)
+            result = self._by_masks(job)
         else:
-            found = self._by_duckdb(job, self.strategy)
+            result = self._by_duckdb(job, self.strategy)
         if self._caches_order:
-            cache_order(order_key(self.snapshot, self.where, self.sort), found.positions)
-        return found
+            cache_order(order_key(self.snapshot, self.where, self.sort), result.positions)
+        return result
 
     def count(self, job: Job | None = None) -> int:
         """How many rows there are."""
@@ -260,19 +260,19 @@ class RowSearch:
         if not self.sort:
             return self._masked(job, self.first)
         columns = key_columns(self.snapshot, self.sort)
-        found = None if columns is None else self._masked(job, FEW_TO_ORDER + 1)
-        if columns is None or found is None or len(found.positions) > FEW_TO_ORDER:
+        result = None if columns is None else self._masked(job, FEW_TO_ORDER + 1)
+        if columns is None or result is None or len(result.positions) > FEW_TO_ORDER:
             many = Strategy(Method.DUCKDB, f"more than {FEW_TO_ORDER:,} rows that meet the filter are sorted")
             return self._by_duckdb(job, many)
-        ordered = in_sort_order(self.snapshot, found.positions, self.sort, columns)
-        return SearchResult(ordered, found.reads, found.strategy)
+        ordered = in_sort_order(self.snapshot, result.positions, self.sort, columns)
+        return SearchResult(ordered, result.reads, result.strategy)
 
     def _masked(self, job: Job, enough: int | None) -> SearchResult:
         """Once `enough` are found the rest is not looked at."""
         snapshot, bound = self.snapshot, self._bound
         counted_by = [column.name for column in snapshot.columns[:1]]  # where the filter asks nothing of rows
         columns = project(snapshot, columns_read(bound) or counted_by)
-        found, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
+        parts, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
         rows_at_once = ROWS_AT_ONCE if enough is None else enough
         wanted = runs(
             snapshot, self.start, snapshot.num_positions, max(rows_at_once, FEWEST_ROWS),
@@ -283,12 +283,12 @@ class RowSearch:
             looked_at[piece.first] = piece
             met = mask(bound, with_changes(snapshot, low, high, columns, chunks), job.check)
             live = without(np.flatnonzero(to_numpy(met)) + low, snapshot.deleted)
-            found.append(live)
+            parts.append(live)
             rows += len(live)
             if enough is not None and rows >= enough:
                 break
         reads = partial(reads_in, snapshot, looked_at.values())
-        return SearchResult(np.concatenate(found)[:enough], reads, self.strategy)
+        return SearchResult(np.concatenate(parts)[:enough], reads, self.strategy)
 
     # ----------------------------------------------------------------- by DuckDB
 
@@ -369,9 +369,9 @@ def _find_within(
         return within
     columns = key_columns(snapshot, keys)
     if columns is None or len(within) > (FEW_TO_ORDER if where is None else FEW_WITHIN):
-        found = find_rows(snapshot, where, keys, job)
-        kept: np.ndarray = found[among(found, within)]
-        return kept
+        ordered = find_rows(snapshot, where, keys, job)
+        positions: np.ndarray = ordered[among(ordered, within)]
+        return positions
     if where is not None:
         bound = bind_to(where, snapshot.types, snapshot.name)
         within = within[are_met(snapshot, within, bound)]
@@ -478,10 +478,10 @@ def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expr]
     return [*keys, exp.column(POSITION, quoted=True)]
 
 
-def _collect(found: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.ndarray:
+def _collect(relation: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.ndarray:
     answer, filled = np.empty(0, np.int64), 0
     job.check()
-    for batch in stream_batches(found.to_arrow_reader(ROWS_A_BATCH), job):
+    for batch in stream_batches(relation.to_arrow_reader(ROWS_A_BATCH), job):
         if filled + batch.num_rows > len(answer):
             answer = _grown(answer, filled, filled + batch.num_rows, at_most)
         answer[filled : filled + batch.num_rows] = to_numpy(batch.column(0))

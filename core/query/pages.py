@@ -138,11 +138,11 @@ class PageQuery:
         cursor = None if after is None else parse_cursor(self.snapshot, after, self.keys)
         if self.where is None and not self.keys:
             return self._next_rows(size, cursor)
-        found = self._next_met(size + 1, cursor, job)
-        if found is None:
-            found = self._next_positions(size + 1, cursor, job)
-        rows = take_rows(self.snapshot, found[:size], self.columns)
-        return Page(rows, self._cursor(int(found[size - 1])) if len(found) > size else None)
+        positions = self._next_met(size + 1, cursor, job)
+        if positions is None:
+            positions = self._next_positions(size + 1, cursor, job)
+        rows = take_rows(self.snapshot, positions[:size], self.columns)
+        return Page(rows, self._cursor(int(positions[size - 1])) if len(positions) > size else None)
 
     def _next_rows(self, size: int, cursor: Cursor | None) -> Page:
         position = 0 if cursor is None else self.behind(cursor.row_id)
@@ -207,7 +207,7 @@ def page_by_id(
     name = snapshot.name
     count = count_of(size, f"{name}: a page of", least=1)
     wanted = None if columns is None else names_of(columns, f"{name}: columns")
-    asked = PageQuery(
+    page_query = PageQuery(
         snapshot,
         project(snapshot, wanted, flatten),
         condition_of(where, f"{name}: where", snapshot),
@@ -215,12 +215,12 @@ def page_by_id(
         ID_COLUMN,
         lambda row_id: rows.ranges.behind(snapshot, row_id),
     )
-    return asked.page(count, after, job or Job())
+    return page_query.page(count, after, job or Job())
 
 
-def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: Job) -> Page:
-    """`asked` is the query as JSON, so that a cursor of another one is refused."""
-    fingerprint = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+def page(node: Node, options: dict[str, Any], size: int, after: str | None, job: Job) -> Page:
+    """`options` is the query as JSON, so that a cursor of another one is refused."""
+    fingerprint = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
     with query_cursor(node.fields.place, job) as own:
         query = _ranked(node, QueryContext(own, job))
         if after is not None:
@@ -231,11 +231,11 @@ def page(node: Node, asked: dict[str, Any], size: int, after: str | None, job: J
         job.check()
         relation = own.sql(query.sql("duckdb"))
         uuids = [kind == "UUID" for kind in relation.types[len(node.fields.all) :]]
-        found = relation.to_arrow_table()
-    rows, ranks = found.slice(0, size), found.select(range(len(node.fields.all), found.num_columns))
+        table = relation.to_arrow_table()
+    rows, ranks = table.slice(0, size), table.select(range(len(node.fields.all), table.num_columns))
     values = from_duckdb(rows.select(range(len(node.fields.all))), node.fields.schema)
     return Page(
-        values, _cursor_text(ranks.slice(size - 1, 1), uuids, fingerprint) if found.num_rows > size else None
+        values, _cursor_text(ranks.slice(size - 1, 1), uuids, fingerprint) if table.num_rows > size else None
     )
 
 
@@ -260,8 +260,8 @@ def _behind(order: Order) -> exp.Expr:
         further = exp.Or(
             this=compare(this=value, expression=last), expression=exp.Is(this=value, expression=exp.Null())
         )
-        held = exp.Not(this=exp.Is(this=last, expression=exp.Null()))
-        later.append(every([*equal, held, further]))
+        valid = exp.Not(this=exp.Is(this=last, expression=exp.Null()))
+        later.append(every([*equal, valid, further]))
     return paren(exp.or_(*later)) if later else exp.false()
 
 

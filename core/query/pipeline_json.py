@@ -76,10 +76,10 @@ def _step_json(step: Step) -> Json:
 
 
 def _step(obj: Json) -> Step:
-    ((name, told),) = obj.items()
+    ((name, body),) = obj.items()
     if name not in _FORMS:
         raise BadQuery(f"the saved query has a step '{name}'", fix=f"There are: {', '.join(_FORMS)}")
-    return _FORMS[name].read(told)
+    return _FORMS[name].read(body)
 
 
 def _expression_json(expression: Expression) -> Json:
@@ -317,27 +317,27 @@ DATASETS, NAME, AS_OF = "datasets", "name", "as_of"
 
 def query_to_json(sources: Mapping[str, Source], pipeline: Pipeline) -> Json:
     """With what the pipeline does not tell: that a dataset is called otherwise in it, or an old version."""
-    told = {called: _source_json(called, dataset) for called, dataset in sources.items()}
-    made, others = to_json(pipeline), {called: one for called, one in told.items() if one}
+    datasets = {called: _source_json(called, dataset) for called, dataset in sources.items()}
+    made, others = to_json(pipeline), {called: one for called, one in datasets.items() if one}
     return {**made, DATASETS: others} if others else made
 
 
 def query_from_json(obj: Any, find: Callable[[str], Source]) -> tuple[dict[str, Source], Pipeline]:
     """Raises `BadQuery` for what `saved` does not make, and like `as_of` for a version that is gone."""
     pipeline = from_json(obj)
-    told = obj.get(DATASETS, {})
-    if not isinstance(told, Mapping) or not all(isinstance(one, Mapping) for one in told.values()):
-        raise BadQuery("the saved query cannot be read", f"its {DATASETS} are {told!r}")
-    return {name: _source_named(name, told.get(name, {}), find) for name in pipeline.sources()}, pipeline
+    datasets = obj.get(DATASETS, {})
+    if not isinstance(datasets, Mapping) or not all(isinstance(one, Mapping) for one in datasets.values()):
+        raise BadQuery("the saved query cannot be read", f"its {DATASETS} are {datasets!r}")
+    return {name: _source_named(name, datasets.get(name, {}), find) for name in pipeline.sources()}, pipeline
 
 
 def _source_json(called: str, dataset: Source) -> Json:
-    told: Json = {} if dataset.name == called else {NAME: dataset.name}
-    return {**told, AS_OF: dataset.pinned_version} if isinstance(dataset, Pinned) else told
+    item: Json = {} if dataset.name == called else {NAME: dataset.name}
+    return {**item, AS_OF: dataset.pinned_version} if isinstance(dataset, Pinned) else item
 
 
-def _source_named(called: str, told: Mapping[str, Any], find: Callable[[str], Source]) -> Source:
-    name, version = told.get(NAME, called), told.get(AS_OF)
+def _source_named(called: str, item: Mapping[str, Any], find: Callable[[str], Source]) -> Source:
+    name, version = item.get(NAME, called), item.get(AS_OF)
     if not isinstance(name, str) or not isinstance(version, int | None) or isinstance(version, bool):
         raise BadQuery("the saved query cannot be read", f"it names {name!r} as of {version!r}")
     dataset = find(name)

@@ -202,7 +202,7 @@ class JoinNode(Node):
 
     def query(self, needed: Needed, running: QueryContext) -> exp.Select:
         met = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
-        used = Needed(found.name for found in met.find_all(exp.Column))
+        used = Needed(reference.name for reference in met.find_all(exp.Column))
         running = replace(running, grouping=False)
         left = self._left.source(needed | used, running, "l")
         right = self._right.source(needed | used, running, "r")
@@ -283,20 +283,22 @@ class FacetNode(Node):
 
     def _packed_rows(self, part: Node, identifier: str, running: QueryContext) -> exp.Subquery:
         """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
-        held = Needed(field.identifier for field in part.fields.all)
+        needed = Needed(field.identifier for field in part.fields.all)
         packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
         if part.order:
             packed = exp.Order(this=packed, expressions=[rank.sql for rank in part.order])
         every_row = exp.Coalesce(this=func("list", packed), expressions=[exp.Array(expressions=[])])
-        rows = part.source(held | part.ranked, running)
+        rows = part.source(needed | part.ranked, running)
         listed = exp.select(alias(every_row, identifier), copy=False).from_(rows, copy=False)
         return listed.subquery(identifier, copy=False)
 
 
 def sample_node(rows: Node, count: int, seed: int) -> Node:
     """Ordered by a hash of what tells the rows apart, the first ones are any rows, and always the same."""
-    told = [column(rank.identifier) for rank in rows.order]
-    return LimitNode(rows, count, 0, [func("hash", number(seed), *told), *(rank.sql for rank in rows.order)])
+    columns = [column(rank.identifier) for rank in rows.order]
+    return LimitNode(
+        rows, count, 0, [func("hash", number(seed), *columns), *(rank.sql for rank in rows.order)]
+    )
 
 
 def select_answer(node: Node, running: QueryContext) -> exp.Select:
@@ -357,13 +359,13 @@ class ScanNode(Node):
         columns = self._columns_read(needed)
         running.read.append((self.snapshot, columns))
         wanted = [c for c in columns if self._called(c) in needed]
-        found = self._by_index(wanted, running)
-        rows = found or self._stored_columns(columns, running)
+        positions = self._by_index(wanted, running)
+        rows = positions or self._stored_columns(columns, running)
         values = [alias(self._value(c), self._called(c)) for c in wanted]
         made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
             rows, copy=False
         )
-        if not self.where or found is not None:
+        if not self.where or positions is not None:
             return made
         return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
 

@@ -76,7 +76,7 @@ class ColumnProfile:
         return _BYTES_A_PROFILE + sum(len(v) for v in values if isinstance(v, (str, bytes)))
 
 
-_kept: LruCache[tuple[object, ...], ColumnProfile] = LruCache(KEPT_BYTES)
+_profiles: LruCache[tuple[object, ...], ColumnProfile] = LruCache(KEPT_BYTES)
 
 
 def profile(
@@ -87,10 +87,10 @@ def profile(
     Raises `UnknownColumn` and `BadFilter`.
     """
     key = (snapshot.token, name, where)
-    known = _kept.get([key])[0]
+    known = _profiles.get([key])[0]
     if known is None:
         known = _Profiling(snapshot, name, where, job or Job()).profile()
-        _kept.put([(key, known)])
+        _profiles.put([(key, known)])
     return known
 
 
@@ -108,18 +108,18 @@ class _Profiling:
     def profile(self) -> ColumnProfile:
         with cursor(self._job, self._place) as own:
             one = self._measure(own, self._of_extremes())
-            edges, held = self._edges(one), one["held"]
-            two = self._measure(own, self._of_spread(edges, held))
-            quantiles, approximate = two.get("quantiles"), held > EXACT_ROWS
+            edges, count = self._edges(one), one["held"]
+            two = self._measure(own, self._of_spread(edges, count))
+            quantiles, approximate = two.get("quantiles"), count > EXACT_ROWS
             counted = None
             if self._axis is not None and edges:
                 counted = Histogram(tuple(self._axis.back(edges)), tuple(two["counts"]))
             return ColumnProfile(
-                self._name, self._type, one["rows"], one["rows"] - held, one.get("nans") or 0,
+                self._name, self._type, one["rows"], one["rows"] - count, one.get("nans") or 0,
                 two["distinct"], one.get("min"), one.get("max"), one.get("mean"),
                 None if quantiles is None else dict(zip(QUANTILES, quantiles, strict=True)),
                 counted,
-                () if approximate and two["distinct"] > held // 2 else self._top_values(own), approximate,
+                () if approximate and two["distinct"] > count // 2 else self._top_values(own), approximate,
             )  # fmt: skip
 
     # --------------------------------------------------------------- extremes
@@ -153,8 +153,8 @@ class _Profiling:
             low, high = int(low), int(high)
         return self._axis.edges(low, high, BINS)
 
-    def _of_spread(self, edges: Sequence[Number], held: int) -> list[Wanted]:
-        if held > EXACT_ROWS:
+    def _of_spread(self, edges: Sequence[Number], count: int) -> list[Wanted]:
+        if count > EXACT_ROWS:
             distinct = func("approx_count_distinct", self._value)
         else:
             distinct = func("count", exp.Distinct(expressions=[self._value]))
@@ -163,19 +163,19 @@ class _Profiling:
             return wanted
         counts = func("map_values", self._met(self._axis.histogram(edges), finite=True))
         parts = exp.Array(expressions=[exp.Literal.number(part) for part in QUANTILES])
-        quantiles = self._met(func("quantile_disc", self._value, parts), True, self._in_sample(held))
+        quantiles = self._met(func("quantile_disc", self._value, parts), True, self._in_sample(count))
         return [
             *wanted,
             ("counts", counts, pa.list_(pa.int64())),
             ("quantiles", quantiles, pa.list_(self._plain)),
         ]
 
-    def _in_sample(self, held: int) -> exp.Expr | None:
+    def _in_sample(self, count: int) -> exp.Expr | None:
         """Rows spread over all of them, about `EXACT_ROWS`, and always the same ones; None for every row."""
-        if held <= EXACT_ROWS:
+        if count <= EXACT_ROWS:
             return None
         place = func("hash", column(self._scan.order[0].identifier))
-        left = exp.Mod(this=place, expression=number(-(-held // EXACT_ROWS)))
+        left = exp.Mod(this=place, expression=number(-(-count // EXACT_ROWS)))
         return exp.EQ(this=left, expression=number(0))
 
     def _met(self, aggregate: exp.Expr, finite: bool = False, also: exp.Expr | None = None) -> exp.Expr:
@@ -192,23 +192,23 @@ class _Profiling:
             return ()
         value, times = alias(self._value, "value"), alias(func("count", exp.Star()), "n")
         order = [exp.Ordered(this=column("n"), desc=True), exp.Ordered(this=column("value"))]
-        asked = (
+        query = (
             self._rows(own).select(value, times).where(exp.Not(this=_is_null(self._value)))
             .group_by(column("value")).order_by(*order).limit(TOP_VALUES)
         )  # fmt: skip
         kinds = pa.schema([pa.field("value", value_type(self._type)), pa.field("n", pa.int64())])
-        found = from_duckdb(own.sql(asked.sql("duckdb")).to_arrow_table(), kinds)
-        return tuple(zip(*(python_values(values) for values in found.columns), strict=True))
+        table = from_duckdb(own.sql(query.sql("duckdb")).to_arrow_table(), kinds)
+        return tuple(zip(*(python_values(values) for values in table.columns), strict=True))
 
     def _rows(self, own: duckdb.DuckDBPyConnection) -> exp.Select:
         self._job.check()
         return exp.select().from_(self._scan.source(self._needed, QueryContext(own, self._job)))
 
     def _measure(self, own: duckdb.DuckDBPyConnection, wanted: Sequence[Wanted]) -> dict[str, Any]:
-        asked = self._rows(own).select(*(alias(value, name) for name, value, _ in wanted))
-        found = own.sql(asked.sql("duckdb")).to_arrow_table()
-        told = from_duckdb(found, pa.schema([pa.field(name, kind) for name, _, kind in wanted]))
-        return {name: python_value(v[0]) for name, v in zip(told.schema.names, told.columns, strict=True)}
+        query = self._rows(own).select(*(alias(value, name) for name, value, _ in wanted))
+        answer = own.sql(query.sql("duckdb")).to_arrow_table()
+        table = from_duckdb(answer, pa.schema([pa.field(name, kind) for name, _, kind in wanted]))
+        return {name: python_value(v[0]) for name, v in zip(table.schema.names, table.columns, strict=True)}
 
 
 def _is_null(value: exp.Expr) -> exp.Expr:

@@ -144,8 +144,10 @@ def may_meet(snapshot: Snapshot, bound: Filter) -> Callable[[Piece], bool]:
     def may_meet_filter(piece: Piece) -> bool:
         if not isinstance(piece.segment, FileSegment) or _is_changed(snapshot, piece, columns.values()):
             return True
-        told = extents(piece.segment)
-        return any(_might(bound, {n: e[group] for n, e in told.items()}).meet for group in piece.row_groups)
+        by_column = extents(piece.segment)
+        return any(
+            _might(bound, {n: e[group] for n, e in by_column.items()}).meet for group in piece.row_groups
+        )
 
     return may_meet_filter
 
@@ -211,17 +213,17 @@ class StatisticsOperand:
 
     def one_of(self, values: Sequence[Any]) -> Might:
         """Of many values those decide that lie within the extent: they are put in order once."""
-        held = self._extent
-        if not held.values or held.low is None or not values:
-            return Might(held.values and bool(values))
+        extent = self._extent
+        if not extent.values or extent.low is None or not values:
+            return Might(extent.values and bool(values))
         wanted = self._made.get(StatisticsOperand)
         if wanted is None:
             wanted = self._made[StatisticsOperand] = sorted(self._comparable_values(values))
-        if wanted and not isinstance(held.low, type(wanted[0])):
+        if wanted and not isinstance(extent.low, type(wanted[0])):
             return Might()
-        first = bisect_left(wanted, held.low)
-        meets = first < len(wanted) and wanted[first] <= held.high
-        return Might(meets, held.nulls or not (meets and held.low == held.high))
+        first = bisect_left(wanted, extent.low)
+        meets = first < len(wanted) and wanted[first] <= extent.high
+        return Might(meets, extent.nulls or not (meets and extent.low == extent.high))
 
     def _comparable_values(self, values: Sequence[Any]) -> Sequence[Any]:
         """As statistics have them."""
@@ -246,8 +248,8 @@ class StatisticsOperand:
         return self.starts_with(pattern[:place])
 
     def always(self, answer: bool) -> Might:
-        held = self._extent
-        return Might(answer and held.values, held.nulls or (held.values and not answer))
+        extent = self._extent
+        return Might(answer and extent.values, extent.nulls or (extent.values and not answer))
 
     def is_null(self) -> Might:
         return Might(self._extent.nulls, self._extent.values)
@@ -262,13 +264,13 @@ class StatisticsOperand:
         return Might(one.meet or other.meet, one.fail and other.fail)
 
     def _compared(self, how: str, value: Any) -> Might:
-        held = self._extent
-        if not held.values:
+        extent = self._extent
+        if not extent.values:
             return Might(False)
-        if held.low is None or not isinstance(held.low, type(value)):
+        if extent.low is None or not isinstance(extent.low, type(value)):
             return Might()
-        some, every = _COMPARED[how](held.low, held.high, value)
-        return Might(some, held.nulls or not every)
+        some, every = _COMPARED[how](extent.low, extent.high, value)
+        return Might(some, extent.nulls or not every)
 
 
 _COMPARED: dict[str, Callable[[Any, Any, Any], tuple[bool, bool]]] = {

@@ -121,9 +121,9 @@ def read_scan(
 ) -> pa.Table:
     """The rows a query asks for. `within`: of these live positions, ascending, alone."""
     job, columns = job or Job(), project(snapshot, query.columns, flatten)
-    found = find_scan_rows(snapshot, query, job, within)
-    if found is not None:
-        return take_rows(snapshot, found, columns)
+    positions = find_scan_rows(snapshot, query, job, within)
+    if positions is not None:
+        return take_rows(snapshot, positions, columns)
     if query.limit is None and query.offset == 0:
         return read_all(snapshot, columns, job)
     count_rows = snapshot.num_rows if query.limit is None else query.limit
@@ -151,17 +151,19 @@ def stream_scan(
     job, columns = job or Job(), project(snapshot, query.columns, flatten)
     if query.where is None and not query.sort and within is None:
         return stream_columns(snapshot, columns, job)
-    found = find_rows(snapshot, query.where, query.sort, job, within)
-    return pa.RecordBatchReader.from_batches(schema_of(columns), _batches_at(snapshot, found, columns, job))
+    positions = find_rows(snapshot, query.where, query.sort, job, within)
+    return pa.RecordBatchReader.from_batches(
+        schema_of(columns), _batches_at(snapshot, positions, columns, job)
+    )
 
 
 CELLS_A_BATCH = 1 << 22
 
 
 def _batches_at(
-    snapshot: Snapshot, found: np.ndarray, columns: tuple[Column, ...], job: Job
+    snapshot: Snapshot, positions: np.ndarray, columns: tuple[Column, ...], job: Job
 ) -> Iterator[pa.RecordBatch]:
     rows = max(1_000, CELLS_A_BATCH // max(1, len(columns)))
-    for first in range(0, len(found), rows):
-        job.report(first, len(found))
-        yield from take_rows(snapshot, np.asarray(found[first : first + rows]), columns).to_batches()
+    for first in range(0, len(positions), rows):
+        job.report(first, len(positions))
+        yield from take_rows(snapshot, np.asarray(positions[first : first + rows]), columns).to_batches()

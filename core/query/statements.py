@@ -24,7 +24,7 @@ from lamella.core.scan.snapshot import Snapshot
 MOST_KEPT = 64
 LONGEST = 16_384
 
-_kept: WeakKeyDictionary[Snapshot, OrderedDict[Pipeline, Statement]] = WeakKeyDictionary()
+_statements: WeakKeyDictionary[Snapshot, OrderedDict[Pipeline, Statement]] = WeakKeyDictionary()
 _lock = threading.Lock()
 
 
@@ -66,8 +66,8 @@ def _cached_statement(pipeline: Pipeline, snapshot: Snapshot) -> Statement | Non
     if snapshot.indexes is not None and snapshot.indexes.any_sorted and _is_filtered(pipeline):
         return None
     with _lock:
-        kept = _kept.get(snapshot)
-        return None if kept is None else kept.get(pipeline)
+        statements = _statements.get(snapshot)
+        return None if statements is None else statements.get(pipeline)
 
 
 def _is_filtered(pipeline: Pipeline) -> bool:
@@ -76,7 +76,7 @@ def _is_filtered(pipeline: Pipeline) -> bool:
 
 def _keep(pipeline: Pipeline, snapshot: Snapshot, statement: Statement) -> None:
     with _lock:
-        kept = _kept.setdefault(snapshot, OrderedDict())
-        kept[pipeline] = statement
-        if len(kept) > MOST_KEPT:
-            kept.popitem(last=False)
+        statements = _statements.setdefault(snapshot, OrderedDict())
+        statements[pipeline] = statement
+        if len(statements) > MOST_KEPT:
+            statements.popitem(last=False)

@@ -71,9 +71,9 @@ def _joined(
         values = [exp.column(identifier(c), quoted=True) for c in columns]
         rows = stored_relation(snapshot, columns, own)
         query = exp.select(*values).from_(rows).join("wanted", using=[POSITION]).order_by(place)
-        found = own.sql(query.sql("duckdb")).to_arrow_table()
-    stored = found.rename_columns(schema.names).cast(schema).columns
-    changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]
+        table = own.sql(query.sql("duckdb")).to_arrow_table()
+    stored = table.rename_columns(schema.names).cast(schema).columns
+    changed = [patch_scattered(snapshot, c, positions, one) for c, one in zip(columns, stored, strict=True)]
     return pa.Table.from_arrays(changed, schema=schema)
 
 
@@ -84,17 +84,17 @@ class View:
     """
 
     def __init__(self, snapshot: Snapshot, query: ScanQuery | None = None, job: Job | None = None) -> None:
-        asked = query or ScanQuery()
-        where = condition_of(asked.where, f"{snapshot.name}: where", snapshot)
-        self.snapshot, self.query = snapshot, replace(asked, where=where)
+        scan = query or ScanQuery()
+        where = condition_of(scan.where, f"{snapshot.name}: where", snapshot)
+        self.snapshot, self.query = snapshot, replace(scan, where=where)
         self._positions: np.ndarray | None = None
         started = time.perf_counter()
-        found = self._find(job)
+        result = self._find(job)
         seconds = time.perf_counter() - started
         self.explain = (
             Explain(seconds, self.num_rows, strategies=(OWN_ORDER,))
-            if found is None
-            else explain_result(snapshot, self.query, found, self.num_rows, seconds)
+            if result is None
+            else explain_result(snapshot, self.query, result, self.num_rows, seconds)
         )
 
     @property
@@ -141,10 +141,10 @@ class View:
         if query.where is None and not query.sort:
             if query.limit is None and not query.offset:
                 return None
-            rows, found = own_order(self.snapshot, query.offset, query.limit)
+            rows, result = own_order(self.snapshot, query.offset, query.limit)
             self._positions = live_positions(self.snapshot, np.arange(query.offset, query.offset + rows))
-            return found
+            return result
         stop = None if query.limit is None else query.offset + query.limit
-        found = RowSearch(self.snapshot, query.where, query.sort, stop).run(job)
-        self._positions = found.positions[query.offset : stop]
-        return found
+        result = RowSearch(self.snapshot, query.where, query.sort, stop).run(job)
+        self._positions = result.positions[query.offset : stop]
+        return result

@@ -63,8 +63,8 @@ class RelationCheck:
             return self.problems[0]
         notes = [f"rows without a key: {self.unset:,}"] if self.unset else []
         notes += [f"repeated keys in {self.relation.to_table}: {self.repeated:,}"] if self.repeated else []
-        told = f"{self.relation.name}: {self.rows:,} rows of {self.relation.from_table}, all is well"
-        return "; ".join([told, *notes])
+        text = f"{self.relation.name}: {self.rows:,} rows of {self.relation.from_table}, all is well"
+        return "; ".join([text, *notes])
 
 
 def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> RelationCheck:
@@ -106,9 +106,11 @@ def _examples(
     first = KeyCodes([take(column, lost) for column in values]).first
     rows = lost[np.flatnonzero(first == np.arange(len(first)))[: EXAMPLES + len(known)]]
     keys = zip(*(python_values(take(column, rows)) for column in values), strict=True)
-    told = {each.key for each in known}
-    found = [Dangling(int(i), key) for i, key in zip(ids[rows], keys, strict=True) if key not in told]
-    return (*known, *found)[:EXAMPLES]
+    known_keys = {each.key for each in known}
+    examples = [
+        Dangling(int(i), key) for i, key in zip(ids[rows], keys, strict=True) if key not in known_keys
+    ]
+    return (*known, *examples)[:EXAMPLES]
 
 
 def _all_values(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> list[pa.ChunkedArray]:

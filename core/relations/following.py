@@ -51,13 +51,13 @@ class Keys:
         self._columns = tuple(columns)
         met = [meeting_type(v.type, c.type) for v, c in zip(values, columns, strict=True)]
         self._kinds = [kind for kind in met if kind is not None]
-        given = [brought(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
-        rows = np.flatnonzero(valid_in_all(given))
+        arrays = [brought(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
+        rows = np.flatnonzero(valid_in_all(arrays))
         self.first = np.full(len(values[0]), -1, np.int64)
         """For each key the number of the first that is equal to it; -1 for one that holds a null."""
-        self.first[rows] = rows[KeyCodes([_those(value, rows) for value in given]).first]
+        self.first[rows] = rows[KeyCodes([_those(value, rows) for value in arrays]).first]
         self._rows = np.flatnonzero(self.first == np.arange(len(self.first)))
-        self._values = [_those(value, self._rows) for value in given]
+        self._values = [_those(value, self._rows) for value in arrays]
 
     @cached_property
     def _codes(self) -> KeyCodes:
@@ -83,8 +83,8 @@ class Keys:
         """The live rows of `snapshot` that have a key in the columns, and meet `where`."""
         positions, numbers = [EMPTY], [EMPTY]
         for at, rows in self._candidates(snapshot, where, job) if len(self._rows) else ():
-            found, keys = self.match(rows.columns)
-            positions.append(at[found])
+            matches, keys = self.match(rows.columns)
+            positions.append(at[matches])
             numbers.append(keys)
         return Matched(np.concatenate(positions), np.concatenate(numbers))
 
@@ -170,9 +170,9 @@ def related(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRow
 def condition(link: Link, state: IdentifiedRows, row_id: int, other: IdentifiedRows, job: Job) -> Filter:
     """What the rows of `other` meet that are related to this row, and no others. Raises `UnknownRow`."""
     cells = _cells(link, state, row_id)
-    found = of_one_key(cells, other.snapshot.select(link.other_columns))
-    if found is not None:
-        return found
+    condition = of_one_key(cells, other.snapshot.select(link.other_columns))
+    if condition is not None:
+        return condition
     return _condition([_key(cell) for cell in cells], link.other_columns, other, job)
 
 
@@ -193,9 +193,9 @@ def _condition(
     keys = Keys(values, other.snapshot.select(names))
     if keys.first.max(initial=-1) < 0:
         return any_of([])
-    found = keys.condition()
-    if found is not None and (len(names) == 1 or len(values[0]) == 1):
-        return found
+    condition = keys.condition()
+    if condition is not None and (len(names) == 1 or len(values[0]) == 1):
+        return condition
     positions = keys.matching(other.snapshot, None, job).positions
     return Predicate(ID, "in", tuple(ids_at(other, positions).tolist()))
 
@@ -226,8 +226,8 @@ def counts(
     ids = ids_of(state, row_ids)
     refuse_unknown(state, ids)
     keys = Keys(_keys_of(link, state, ids), other.select(link.other_columns))
-    found = np.bincount(keys.matching(other, where, job).keys, minlength=len(ids))
-    each = np.where(keys.first < 0, 0, found[keys.first]) if len(ids) else found
+    counts = np.bincount(keys.matching(other, where, job).keys, minlength=len(ids))
+    each = np.where(keys.first < 0, 0, counts[keys.first]) if len(ids) else counts
     return pa.Table.from_arrays([from_numpy(ids), from_numpy(each.astype(np.int64))], [ID, COUNT])
 
 

@@ -167,7 +167,7 @@ class Edges:
         """
         table = self.table
         edges = table.snapshot()
-        found = [
+        degrees = [
             counts(
                 near.link("in"),
                 self._rows_of(near.to_table),
@@ -178,8 +178,8 @@ class Edges:
             )
             for near, far in self._ways(direction)
         ]
-        total = found[0]
-        for more in found[1:]:
+        total = degrees[0]
+        for more in degrees[1:]:
             added = pc.add(total[COUNT], more[COUNT])
             total = pa.Table.from_arrays([total[ID], added], [ID, COUNT])
         return total
@@ -251,9 +251,9 @@ def edges_of(
     """A table as edges; `source` and `target` name the relations that say where they begin and end."""
     name = store[table].name
     leading = {relation.name: relation for relation in store.relations if relation.from_table == name}
-    for given in (source, target):
-        if given is not None and text_of(given, f"table {name}: the relation") not in leading:
-            raise UnknownRelation(given, f"table {name}", leading)
+    for end in (source, target):
+        if end is not None and text_of(end, f"table {name}: the relation") not in leading:
+            raise UnknownRelation(end, f"table {name}", leading)
     left = [relation for relation in leading.values() if relation.name not in (source, target)]
     wanted = [source, target].count(None)
     if (wanted and len(left) != wanted) or (source is not None and source == target):
@@ -332,13 +332,13 @@ class Nodes:
     def pointed_at(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
         """The node that each edge leads to; None for what is no edge, or left out."""
         values = _columns(rows, end.from_columns)
-        found, places = Keys(_columns(self._rows, end.to_columns), _described(values)).match(values)
+        matches, places = Keys(_columns(self._rows, end.to_columns), _described(values)).match(values)
         labels: list[Hashable | None] = [None] * rows.num_rows
-        for row, place in zip(found.tolist(), places.tolist(), strict=True):
+        for row, place in zip(matches.tolist(), places.tolist(), strict=True):
             labels[row] = self._labels[place]
-        given = valid_in_all(values)
-        given[found] = False
-        lost = np.flatnonzero(given)
+        valid = valid_in_all(values)
+        valid[matches] = False
+        lost = np.flatnonzero(valid)
         if len(lost) and missing != "drop":
             called = self._called([take(column, lost) for column in values])
             if missing == "refuse":
@@ -425,10 +425,10 @@ def _described(values: Sequence[pa.ChunkedArray]) -> list[Column]:
 
 
 def _attributes(rows: pa.Table, without: Sequence[str | None]) -> Iterator[dict[str, Any]]:
-    kept = rows.select([name for name in rows.column_names if name not in without])
-    if not kept.num_columns:
+    attributes = rows.select([name for name in rows.column_names if name not in without])
+    if not attributes.num_columns:
         yield from ({} for _ in range(rows.num_rows))
-    for batch in kept.to_batches() if kept.num_columns else ():
+    for batch in attributes.to_batches() if attributes.num_columns else ():
         for row in python_rows(batch):
             yield {name: whole(value) for name, value in row.items() if value is not None}
 

@@ -45,8 +45,8 @@ class Relation:
     problem: str = ""
 
     def __str__(self) -> str:
-        told = f"{_end(self.from_table, self.from_columns)} → {_end(self.to_table, self.to_columns)}"
-        return f"{self.name}: {told}" + (f" ({self.problem})" if self.problem else "")
+        text = f"{_end(self.from_table, self.from_columns)} → {_end(self.to_table, self.to_columns)}"
+        return f"{self.name}: {text}" + (f" ({self.problem})" if self.problem else "")
 
     @property
     def within_one_table(self) -> bool:
@@ -153,8 +153,8 @@ def _whole(values: pa.Array, kind: pa.DataType) -> pa.Array:
     numbers = to_numpy(values).astype(np.float64)
     low, high = np.iinfo(kind.to_pandas_dtype()).min, np.iinfo(kind.to_pandas_dtype()).max
     with np.errstate(invalid="ignore"):
-        held = (numbers == np.floor(numbers)) & (numbers >= float(low)) & (numbers < float(high) + 1)
-    valid = to_numpy(values.is_valid()) & held
+        fits = (numbers == np.floor(numbers)) & (numbers >= float(low)) & (numbers < float(high) + 1)
+    valid = to_numpy(values.is_valid()) & fits
     exact = np.where(valid, numbers, 0.0).astype(kind.to_pandas_dtype())
     return _array(exact, kind, valid)
 
@@ -181,25 +181,25 @@ class End:
         return tuple(column.name for column in self.columns)
 
 
-def end_of(given: Any, store: str, tables: Mapping[str, Source]) -> End:
+def end_of(value: Any, store: str, tables: Mapping[str, Source]) -> End:
     """Raises `BadData` for what names no columns of one table, `UnknownTable` and `UnknownColumn`."""
-    parts = [given] if isinstance(given, str) else _texts(given)
+    parts = [value] if isinstance(value, str) else _texts(value)
     if not parts:
         raise BadData(
-            f"store {store}: a relation has no end like {shown(given)}",
+            f"store {store}: a relation has no end like {shown(value)}",
             fix="Name a table and its column: 'flights.carrier', or several in a list",
         )
-    found = [_split(part, store, tables) for part in parts]
-    names = {table for table, _ in found}
+    ends = [_split(part, store, tables) for part in parts]
+    names = {table for table, _ in ends}
     if len(names) > 1:
         raise BadData(
             f"store {store}: one end of a relation is in one table, not in {' and '.join(sorted(names))}",
             fix="Give the columns of one table first, those of the other second",
         )
-    columns = tuple(column for _, column in found)
+    columns = tuple(column for _, column in ends)
     if len(set(columns)) < len(columns):
-        raise BadData(f"store {store}: {shown(given)} names a column twice", fix="Name each column once")
-    return End(found[0][0], columns)
+        raise BadData(f"store {store}: {shown(value)} names a column twice", fix="Name each column once")
+    return End(ends[0][0], columns)
 
 
 def refuse_apart(store: str, one: End, other: End) -> None:
@@ -216,11 +216,11 @@ def refuse_apart(store: str, one: End, other: End) -> None:
             f"store {store}: {_column_list(one)} would point at itself", fix="Name two different columns"
         )
     for a, b in zip(one.columns, other.columns, strict=True):
-        told = apart(one.table, a, other.table, b)
-        if told:
+        reason = apart(one.table, a, other.table, b)
+        if reason:
             raise TypeConflict(
                 f"store {store}: {one.table}.{a.name} cannot point at {other.table}.{b.name}",
-                told,
+                reason,
                 _cast_or_not(a.type, b.type),
             )
 
@@ -240,8 +240,8 @@ def _cast_or_not(a: pa.DataType, b: pa.DataType) -> str:
     return "Name a column of single values" if nested else "Cast one of the columns first: table.columns.cast"
 
 
-def _texts(given: Any) -> list[str]:
-    listed = list(given) if isinstance(given, Iterable) and not isinstance(given, (bytes, Mapping)) else []
+def _texts(value: Any) -> list[str]:
+    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)) else []
     return listed if all(isinstance(part, str) for part in listed) else []
 
 
@@ -257,20 +257,20 @@ def _split(text: str, store: str, tables: Mapping[str, Source]) -> tuple[str, Co
             )
         raise UnknownTable(table, f"store {store}", list(tables))
     columns = {name: tables[name].snapshot().columns for name in named}
-    found = [
+    matches = [
         (name, column)
         for name in named
         for column in columns[name]
         if text == f"{name}.{column.name}"
     ]  # fmt: skip
-    if not found:
+    if not matches:
         longest = max(named, key=len)
         known = [column.name for column in columns[longest]]
         raise UnknownColumn(text[len(longest) + 1 :], longest, known)
-    if len(found) > 1:
-        meant = " or ".join(f"column '{column.name}' of table '{name}'" for name, column in found)
+    if len(matches) > 1:
+        meant = " or ".join(f"column '{column.name}' of table '{name}'" for name, column in matches)
         raise BadData(f"store {store}: '{text}' may mean {meant}", fix="Rename one of them")
-    return found[0]
+    return matches[0]
 
 
 def _with_column(text: str, tables: Mapping[str, Source]) -> str:

@@ -124,13 +124,13 @@ def suggestions(
     """The most likely first; none that is declared already, in this direction or the other."""
     looked = [ScannedTable(snapshot, job) for snapshot in snapshots]
     known = {_both_ways(r.from_table, r.from_columns, r.to_table, r.to_columns) for r in declared}
-    found: list[Suggestion] = []
+    candidates: list[Suggestion] = []
     for number, (one, other) in enumerate(_pairs(looked)):
         job.report(number, len(looked) ** 2, f"{one.name} and {other.name}")
         single = _best_by_column(_of_one_column(one, other))
-        found += single or _best_by_column(_of_several(one, other))
+        candidates += single or _best_by_column(_of_several(one, other))
     chosen: dict[frozenset[tuple[str, tuple[str, ...]]], Suggestion] = {}
-    for each in sorted(found, key=lambda s: (-s.score, s.endpoints)):
+    for each in sorted(candidates, key=lambda s: (-s.score, s.endpoints)):
         ends = _both_ways(each.from_table, each.from_columns, each.to_table, each.to_columns)
         if ends not in known:
             chosen.setdefault(ends, each)
@@ -175,8 +175,8 @@ class ScannedTable:
         """How many different keys there are for each row that has one."""
         read = pa.concat_tables(self.rows(columns))
         first = Keys(read.columns, columns).first
-        given = first[first >= 0]
-        return len(np.unique(given)) / len(given) if len(given) else 0.0
+        present = first[first >= 0]
+        return len(np.unique(present)) / len(present) if len(present) else 0.0
 
     def _all_differ(self, column: Column) -> bool:
         sampled = self.sampled([column])
@@ -193,10 +193,10 @@ def _pairs(looked: Sequence[ScannedTable]) -> Iterator[tuple[ScannedTable, Scann
     yield from permutations(filled, 2)
 
 
-def _best_by_column(found: Iterable[Suggestion]) -> list[Suggestion]:
+def _best_by_column(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     """A column points at one column of a table; a key of the user's own is meant rather than `_id`."""
     best: dict[tuple[str, ...], Suggestion] = {}
-    for each in sorted(found, key=lambda s: (-s.score, s.to_columns == (ID,))):
+    for each in sorted(suggestions, key=lambda s: (-s.score, s.to_columns == (ID,))):
         if each.score >= LEAST_SCORE:
             best.setdefault(each.from_columns, each)
     return list(best.values())

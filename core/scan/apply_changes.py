@@ -96,16 +96,16 @@ def _width(kind: pa.DataType) -> int:
 
 def _set_values(data: pa.Buffer, width: int, places: np.ndarray, values: pa.Array) -> None:
     kind = np.dtype(f"u{width}" if width in (1, 2, 4, 8) else f"V{width}")
-    held = np.frombuffer(data, kind, count=data.size // width)
+    old = np.frombuffer(data, kind, count=data.size // width)
     new = np.frombuffer(values.buffers()[1], kind, count=values.offset + len(values))
-    held[places] = new[values.offset :]
+    old[places] = new[values.offset :]
 
 
 def _set_bits(data: pa.Buffer, places: np.ndarray, flags: np.ndarray) -> None:
-    held = np.frombuffer(data, np.uint8)
+    octets = np.frombuffer(data, np.uint8)
     in_byte = np.left_shift(1, places & 7).astype(np.uint8)
-    np.bitwise_or.at(held, places[flags] >> 3, in_byte[flags])
-    np.bitwise_and.at(held, places[~flags] >> 3, ~in_byte[~flags])
+    np.bitwise_or.at(octets, places[flags] >> 3, in_byte[flags])
+    np.bitwise_and.at(octets, places[~flags] >> 3, ~in_byte[~flags])
 
 
 def _all_valid(base: pa.Array) -> pa.Buffer:

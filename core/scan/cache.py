@@ -31,7 +31,7 @@ class LruCache(Generic[K, V]):
     def __init__(self, max_bytes: int = 0) -> None:
         self.max_bytes = max_bytes
         self.held_bytes = 0
-        self._held: OrderedDict[K, V] = OrderedDict()
+        self._entries: OrderedDict[K, V] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, keys: Iterable[K]) -> list[V | None]:
@@ -44,7 +44,7 @@ class LruCache(Generic[K, V]):
             for key, value in entries:
                 self._drop(key)
                 if value.nbytes <= self.max_bytes // 2:
-                    self._held[key] = value
+                    self._entries[key] = value
                     self.held_bytes += value.nbytes
             self._make_room()
 
@@ -54,19 +54,19 @@ class LruCache(Generic[K, V]):
             self._make_room()
 
     def _touch(self, key: K) -> V | None:
-        value = self._held.get(key)
+        value = self._entries.get(key)
         if value is not None:
-            self._held.move_to_end(key)
+            self._entries.move_to_end(key)
         return value
 
     def _drop(self, key: K) -> None:
-        before = self._held.pop(key, None)
+        before = self._entries.pop(key, None)
         if before is not None:
             self.held_bytes -= before.nbytes
 
     def _make_room(self) -> None:
         while self.held_bytes > self.max_bytes:
-            self.held_bytes -= self._held.popitem(last=False)[1].nbytes
+            self.held_bytes -= self._entries.popitem(last=False)[1].nbytes
 
 
 Leaf = tuple[str, ...]

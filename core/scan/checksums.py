@@ -18,10 +18,10 @@ CACHED_BYTES = 1 << 18
 
 def checksum_of_bytes(*parts: bytes) -> str:
     """CRC-32 of the parts laid end to end."""
-    found = 0
+    checksum = 0
     for part in parts:
-        found = zlib.crc32(part, found)
-    return text_of(found)
+        checksum = zlib.crc32(part, checksum)
+    return text_of(checksum)
 
 
 def checksum_of(path: Path) -> str:
@@ -35,11 +35,11 @@ def checksum_of_open(file: FileIO, before: int = 0) -> str:
 
     Memory is used again: fresh memory costs more than reading into it.
     """
-    found, block = before, bytearray(CACHED_BYTES)
+    checksum, block = before, bytearray(CACHED_BYTES)
     whole = memoryview(block)
     while size := file.readinto(block):
-        found = zlib.crc32(whole[:size], found)
-    return text_of(found)
+        checksum = zlib.crc32(whole[:size], checksum)
+    return text_of(checksum)
 
 
 class RunningChecksum:

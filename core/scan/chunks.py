@@ -47,15 +47,15 @@ def run_chunks(
     """
     footer = unchanged(segment)
     leaves = [leaf_of(segment, footer, column) for column in columns]
-    found = _kept_whole(footer, row_groups, leaves, into)
-    missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in found))
+    decoded_columns = _kept_whole(footer, row_groups, leaves, into)
+    missing = list(dict.fromkeys(leaf for leaf in leaves if leaf is not None and leaf not in decoded_columns))
     if missing:
         decoded = zip(missing, decode(footer, row_groups, missing, file), strict=True)
-        found.update(decoded)
+        decoded_columns.update(decoded)
         if into is not None:
-            keep(footer, row_groups, ((leaf, found[leaf]) for leaf in missing), into)
+            keep(footer, row_groups, ((leaf, decoded_columns[leaf]) for leaf in missing), into)
     rows = sum(footer.row_group_sizes[group] for group in row_groups)
-    chunks = [None if leaf is None else found[leaf] for leaf in leaves]
+    chunks = [None if leaf is None else decoded_columns[leaf] for leaf in leaves]
     fitting = [typed(chunk, c, rows, segment) for chunk, c in zip(chunks, columns, strict=True)]
     times, fresh = Counter(leaves), set(missing if into is None else ())
     return fitting, [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
@@ -65,9 +65,9 @@ def are_decoded(
     segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column], into: ChunkCache
 ) -> bool:
     """Whether these columns of these row groups are in a cache, or the file lacks them."""
-    told = unchanged(segment)
-    leaves = {leaf for column in columns if (leaf := leaf_of(segment, told, column)) is not None}
-    return None not in into.get((told, group, leaf) for group in row_groups for leaf in leaves)
+    footer = unchanged(segment)
+    leaves = {leaf for column in columns if (leaf := leaf_of(segment, footer, column)) is not None}
+    return None not in into.get((footer, group, leaf) for group in row_groups for leaf in leaves)
 
 
 def keep(
@@ -114,8 +114,8 @@ def _looked_up(columns: Sequence[pa.ChunkedArray], alone: bool) -> list[pa.Chunk
     if not alone or sum(map(len, columns)) <= TEXTS_AT_ONCE:
         return [column.cast(pa.string()) for column in columns]
     tasks = [part for column in columns for part in _parts(column)]
-    found = iter(each(lambda part, _: part.cast(pa.string()).chunks, tasks))
-    parts = ([chunk for _ in _parts(column) for chunk in next(found)] for column in columns)
+    casts = iter(each(lambda part, _: part.cast(pa.string()).chunks, tasks))
+    parts = ([chunk for _ in _parts(column) for chunk in next(casts)] for column in columns)
     return [pa.chunked_array(chunks, pa.string()) for chunks in parts]
 
 
@@ -172,11 +172,11 @@ class BatchValues(Mapping[int, pa.Array]):
     where each is in the batch, `about` what it is in a message. Raises `StoreProblem` where it is damaged."""
 
     def __init__(
-        self, keys: tuple[int, ...], schema: pa.Schema, held: pa.RecordBatch | bytes, about: str = ""
+        self, keys: tuple[int, ...], schema: pa.Schema, values: pa.RecordBatch | bytes, about: str = ""
     ) -> None:
         self.places, self.schema, self._about = _places(keys), schema, about
-        self.packed = held if isinstance(held, bytes) else None
-        self._batch = None if isinstance(held, bytes) else held
+        self.packed = values if isinstance(values, bytes) else None
+        self._batch = None if isinstance(values, bytes) else values
 
     @property
     def batch(self) -> pa.RecordBatch:
@@ -230,17 +230,17 @@ MOST_BYTES = 32 << 20
 group."""
 
 
-def held(footer: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
+def cached_chunks(footer: Footer, names: Sequence[str]) -> list[pa.ChunkedArray] | None:
     """The columns of these names, as `decode_and_keep` leaves them; None unless all of them are in memory."""
-    found = []
+    columns = []
     for name in names:
         chunks = _cache_of(footer, name).get([(footer, group, (name,)) for group in _groups(footer)])
         there = [chunk for chunk in chunks if chunk is not None]
         if not there or len(there) < len(chunks):
             return None
         arrays = [array for chunk in there for array in chunk.chunks]
-        found.append(pa.chunked_array(arrays, there[0].type))
-    return found
+        columns.append(pa.chunked_array(arrays, there[0].type))
+    return columns
 
 
 def decode_and_keep(footer: Footer, names: Sequence[str], job: Job) -> None:

@@ -115,12 +115,12 @@ class FileCheck:
 class Checks:
     """Checks that are due, and the thread that makes them. Any thread may ask for one.
 
-    `damages` counts the damaged files; `found` has those that were read before it was known, with the reason.
+    `damages` counts the damaged files; `damaged_reads` are those read before it was known, with the reason.
     """
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[Path], None]] = []
-        self.found: list[tuple[Path, str]] = []
+        self.damaged_reads: list[tuple[Path, str]] = []
         self.damages = 0
         self.forked()
         call_after_fork(self)
@@ -192,7 +192,7 @@ class Checks:
         check.run()
         if check.record.damage:
             self.damages += 1
-            self.found.append((check.path, check.record.damage))
+            self.damaged_reads.append((check.path, check.record.damage))
             log.error("%s: %s. What was computed from it does not hold", check.path, check.record.damage)
             for listener in list(self._listeners):
                 listener(check.path)

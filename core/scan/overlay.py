@@ -65,28 +65,28 @@ class Overlay:
         """Be ready to be asked for these columns: what a file holds of them is read in one go."""
         before = {key: self._merged.get(key, _NOTHING) for key in keys}
         behind = {key: seen for key, (seen, _) in before.items() if seen < len(self._parts)}
-        found = {key: [before[key][1]] for key in behind}
+        parts = {key: [before[key][1]] for key in behind}
         for number in range(min(behind.values(), default=0), len(self._parts) if behind else 0):
             part = self._parts[number]
             wanted = [key for key, seen in behind.items() if number >= seen and key in self.types]
             for key, values in part.columns(wanted).items():
-                found[key].append((part.positions, self._typed(key, values)))
+                parts[key].append((part.positions, self._typed(key, values)))
         last = _Last()
-        for key, changes in found.items():
+        for key, changes in parts.items():
             self._merged[key] = (len(self._parts), last.of([c for c in changes if c is not None]))
 
     def of_row(self, position: int) -> dict[int, pa.Scalar]:
         """The changed cells of one row by column key; only what a file holds is put together for it."""
-        found: dict[int, tuple[Part, int]] = {}
+        parts: dict[int, tuple[Part, int]] = {}
         for part in self._parts:
             low, high = part.span
             if not low <= position <= high:
                 continue
             place = int(part.positions.searchsorted(position))
             if part.positions[place] == position:
-                found.update((key, (part, place)) for key in part.values if key in self.types)
-        self.put_together([key for key, (part, _) in found.items() if isinstance(part.values, StoredValues)])
-        return {key: self._cell(key, position, part, place) for key, (part, place) in found.items()}
+                parts.update((key, (part, place)) for key in part.values if key in self.types)
+        self.put_together([key for key, (part, _) in parts.items() if isinstance(part.values, StoredValues)])
+        return {key: self._cell(key, position, part, place) for key, (part, place) in parts.items()}
 
     def followed_by(self, types: Mapping[int, pa.DataType], parts: Iterable[Part]) -> Overlay:
         """With later changes on top, in columns of these types."""

@@ -219,7 +219,7 @@ class Footer:
 
     def has_intervals_or_variants(self, name: str) -> bool:
         """Whether the column, or something inside it, is a calendar interval or a variant."""
-        return any(name == held or held.startswith(f"{name}.") for held in self._intervals_and_variants)
+        return any(name == path or path.startswith(f"{name}.") for path in self._intervals_and_variants)
 
     @cached_property
     def _intervals_and_variants(self) -> set[str]:
@@ -264,14 +264,14 @@ class Footer:
     def _texts(self) -> dict[str, list[int]]:
         """Which leaves hold texts or bytes, and may hold null, by every beginning of their path: the names of
         columns may have points too."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place in range(self.metadata.num_columns):
             leaf = self.metadata.schema.column(place)
             if _is_text(leaf) and leaf.max_definition_level > 0:
                 steps = leaf.path.split(".")
                 for end in range(len(steps)):
-                    found.setdefault(".".join(steps[: end + 1]), []).append(place)
-        return found
+                    places.setdefault(".".join(steps[: end + 1]), []).append(place)
+        return places
 
     def refuse_too_large(self, row_groups: Sequence[int], names: Sequence[str]) -> None:
         """Raise `FileProblem` where Arrow would decode a nested column for long, only to refuse it."""
@@ -289,14 +289,14 @@ class Footer:
         """Row groups and the nested leaves in them whose texts or bytes have no room in one array."""
         metadata = self.metadata
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        found = []
+        sizes = []
         for number, group in enumerate(groups):
             for place in range(group.num_columns if group.total_byte_size > MOST_NESTED_TEXT else 0):
                 chunk, leaf = group.column(place), metadata.schema.column(place)
                 least = chunk.total_uncompressed_size - LENGTH_AND_LEVELS * chunk.num_values
                 if least > MOST_NESTED_TEXT and leaf.path != leaf.name and _is_text(leaf):
-                    found.append((number, leaf.path))
-        return found
+                    sizes.append((number, leaf.path))
+        return sizes
 
     def needs_verifying(self, row_groups: Sequence[int], names: Sequence[str]) -> bool:
         """Whether pages of these columns, or fields inside columns, are to be decoded for the first time."""
@@ -344,8 +344,8 @@ def _is_by_spark(metadata: pq.FileMetaData) -> bool:
 
 
 def _is_by_later_java(metadata: pq.FileMetaData) -> bool:
-    found = re.match(r"parquet-mr version (\d+)\.(\d+)", _writer(metadata))
-    return found is not None and (int(found[1]), int(found[2])) >= (1, 10)
+    match = re.match(r"parquet-mr version (\d+)\.(\d+)", _writer(metadata))
+    return match is not None and (int(match[1]), int(match[2])) >= (1, 10)
 
 
 def _writer(metadata: pq.FileMetaData) -> str:
@@ -583,9 +583,9 @@ class OpenFile:
         """A file that verifies pages stays open where none is to be verified: to open another costs more."""
         same = self._file is not None and self._footer is footer and self._coded.issuperset(coded)
         if self._file is None or not same or (verifying and not self._verifies):
-            held = self._coded if self._footer is footer else set[str]()
+            before = self._coded if self._footer is footer else set[str]()
             self._close()
-            self._footer, self._coded, self._verifies = footer, held.union(coded), verifying
+            self._footer, self._coded, self._verifies = footer, before.union(coded), verifying
             self._file = footer.open(sorted(self._coded), verifying)
         return self._file
 

@@ -133,8 +133,8 @@ def piece_at(snapshot: Snapshot, position: int) -> Piece:
 
 def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
     """The columns of a segment in memory, of the columns' types; null where it lacks one."""
-    held = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
-    arrays = [_of_type(held.get(str(c.key)), c, segment.num_rows) for c in columns]
+    by_name = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))
+    arrays = [_of_type(by_name.get(str(c.key)), c, segment.num_rows) for c in columns]
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
 
 
@@ -267,16 +267,16 @@ def with_changes(
 
 
 def patch_scattered(
-    snapshot: Snapshot, column: Column, positions: np.ndarray, taken: pa.ChunkedArray
+    snapshot: Snapshot, column: Column, positions: np.ndarray, stored: pa.ChunkedArray
 ) -> pa.ChunkedArray:
     """What was taken at these positions, in any order, with pending changes put in."""
     pending = changed_cells(snapshot, column)
     if pending is None:
-        return taken
+        return stored
     changed, values = pending
     at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
     hits = np.flatnonzero(changed[at] == positions)
-    return patched(taken, hits, take(values, at[hits])) if len(hits) else taken
+    return patched(stored, hits, take(values, at[hits])) if len(hits) else stored
 
 
 def gaps_of(snapshot: Snapshot, first: int, stop: int) -> Gaps | None:
@@ -292,7 +292,9 @@ def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: 
         stored = stored_values(segment, places, columns)
     else:
         stored = take_each(in_memory(segment, columns).columns, places)
-    changed = [patch_scattered(snapshot, c, positions, held) for c, held in zip(columns, stored, strict=True)]
+    changed = [
+        patch_scattered(snapshot, c, positions, values) for c, values in zip(columns, stored, strict=True)
+    ]
     return pa.Table.from_arrays(changed, schema=schema_of(columns))
 
 
@@ -355,9 +357,9 @@ def read_all(snapshot: Snapshot, columns: Sequence[Column], job: Job) -> pa.Tabl
     parts = each(read, slabs, lambda slab: job.report(slab.piece.first, snapshot.num_positions), alone=plain)
     chunks: list[list[pa.Array]] = [[] for _ in columns]
     for slab, part in zip(slabs, parts, strict=True):
-        for held, column in zip(chunks[slab.first : slab.stop], part, strict=True):
-            held.extend(column.chunks)
-    whole = [pa.chunked_array(held, column.type) for held, column in zip(chunks, columns, strict=True)]
+        for values, column in zip(chunks[slab.first : slab.stop], part, strict=True):
+            values.extend(column.chunks)
+    whole = [pa.chunked_array(values, column.type) for values, column in zip(chunks, columns, strict=True)]
     return pa.Table.from_arrays(whole, schema=schema_of(columns))
 
 

@@ -52,21 +52,21 @@ class IdRanges:
         low, high = int(segment.min()), int(segment.max())
         if low == high >= 0 and int(ids.max()) <= self.last[low]:
             return self._within(snapshot, low, ids)
-        found = np.full(len(ids), -1, np.int64)
+        positions = np.full(len(ids), -1, np.int64)
         inside = (segment >= 0) & (ids <= self.last[np.maximum(segment, 0)])
         for number in distinct(segment[inside]):
             chosen = np.flatnonzero(inside & (segment == number))
-            found[chosen] = self._within(snapshot, int(number), ids[chosen])
-        return found
+            positions[chosen] = self._within(snapshot, int(number), ids[chosen])
+        return positions
 
     def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
         """The same for one id. A change of a row looks for it again and again: the last one is remembered,
         which holds as long as these ranges."""
         row_id = int(ids[0])
-        found: tuple[int, int] = self.__dict__.get("_last_found", NOTHING_FOUND)
-        if found[0] != row_id:
-            found = self.__dict__["_last_found"] = (row_id, self._position(snapshot, row_id))
-        return np.array(found[1:], np.int64)
+        last: tuple[int, int] = self.__dict__.get("_last_found", NOTHING_FOUND)
+        if last[0] != row_id:
+            last = self.__dict__["_last_found"] = (row_id, self._position(snapshot, row_id))
+        return np.array(last[1:], np.int64)
 
     def _position(self, snapshot: Snapshot, row_id: int) -> int:
         number = int(self.first.searchsorted(row_id, side="right")) - 1
@@ -83,8 +83,8 @@ class IdRanges:
         rows = snapshot.segments[number].num_rows
         if self.last[number] - self.first[number] + 1 == rows:
             return start + row_id - int(self.first[number]) + 1
-        held = ids_between(snapshot, start, start + rows)
-        return start + int(np.searchsorted(held, row_id, side="right"))
+        ids = ids_between(snapshot, start, start + rows)
+        return start + int(np.searchsorted(ids, row_id, side="right"))
 
     def at(self, snapshot: Snapshot, positions: np.ndarray) -> np.ndarray | None:
         """The ids at these positions, in their order; None where a segment with gaps has to be read."""
@@ -101,9 +101,9 @@ class IdRanges:
         if self.last[number] - self.first[number] + 1 == rows:
             dense: np.ndarray = ids - self.first[number] + start
             return dense
-        held = ids_between(snapshot, start, start + rows)
-        at = np.minimum(np.searchsorted(held, ids), len(held) - 1)
-        return np.where(held[at] == ids, at + start, -1)
+        there = ids_between(snapshot, start, start + rows)
+        at = np.minimum(np.searchsorted(there, ids), len(there) - 1)
+        return np.where(there[at] == ids, at + start, -1)
 
 
 def distinct(numbers: np.ndarray) -> np.ndarray:
@@ -126,16 +126,16 @@ def lie_between(under_way: Sequence[tuple[int, int]], before: int, after: int) -
 
 
 def ids_at(state: IdentifiedRows, positions: np.ndarray) -> np.ndarray:
-    found = state.ranges.at(state.snapshot, positions)
-    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0)) if found is None else found
+    ids = state.ranges.at(state.snapshot, positions)
+    return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0)) if ids is None else ids
 
 
 def known_ids(state: IdentifiedRows, ids: Iterable[int]) -> np.ndarray:
     """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
-    given = ids_of(state, list(ids))
-    refuse_unknown(state, given)
-    ascending = np.sort(given)
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(given) else given
+    row_ids = ids_of(state, list(ids))
+    refuse_unknown(state, row_ids)
+    ascending = np.sort(row_ids)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(row_ids) else row_ids
 
 
 def refuse_unknown(state: IdentifiedRows, ids: np.ndarray) -> None:
@@ -147,12 +147,12 @@ def refuse_unknown(state: IdentifiedRows, ids: np.ndarray) -> None:
         )
 
 
-def ids_of(state: IdentifiedRows, given: Sequence[Any]) -> np.ndarray:
+def ids_of(state: IdentifiedRows, values: Sequence[Any]) -> np.ndarray:
     """In the order given; raises `BadData` naming the first that is no whole number of 64 bits."""
-    found = None if bool in set(map(type, given)) else _as_ids(given)
-    if found is not None:
-        return found
-    raise _no_id(state, next(value for value in given if not _is_id(value)))
+    ids = None if bool in set(map(type, values)) else _as_ids(values)
+    if ids is not None:
+        return ids
+    raise _no_id(state, next(value for value in values if not _is_id(value)))
 
 
 def _no_id(state: IdentifiedRows, bad: Any) -> BadData:
@@ -163,9 +163,9 @@ def _no_id(state: IdentifiedRows, bad: Any) -> BadData:
     )
 
 
-def _as_ids(given: Sequence[Any]) -> np.ndarray | None:
+def _as_ids(values: Sequence[Any]) -> np.ndarray | None:
     try:
-        return np.fromiter(map(operator.index, given), np.int64, len(given))
+        return np.fromiter(map(operator.index, values), np.int64, len(values))
     except (TypeError, OverflowError):
         return None
 

@@ -166,10 +166,10 @@ def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = Fal
     A column whose own name holds dots comes before a path. `flatten` puts the fields of a struct in its place
     by their paths. Raises `UnknownColumn`, and `BadData` where two then have one name.
     """
-    found = snapshot.columns if names is None else tuple(named(snapshot, name) for name in names)
+    columns = snapshot.columns if names is None else tuple(named(snapshot, name) for name in names)
     if not flatten:
-        return found
-    flat = tuple(dict.fromkeys(leaf for column in found for leaf in _leaves(column)))
+        return columns
+    flat = tuple(dict.fromkeys(leaf for column in columns for leaf in _leaves(column)))
     _refuse_twice(snapshot, flat)
     return flat
 

@@ -27,8 +27,8 @@ FEW_SHARE = 4
 """Up to one row in so many is few."""
 MOST_REMEMBERED = 1 << 17
 
-_asked: set[ChunkKey] = set()
-_asked_lock = threading.Lock()
+_requests: set[ChunkKey] = set()
+_requests_lock = threading.Lock()
 
 
 def stored_values(
@@ -37,9 +37,9 @@ def stored_values(
     """The values in these ascending rows, as they are stored; null where the file lacks a column."""
     footer = unchanged(segment)
     leaves = [leaf_of(segment, footer, column) for column in columns]
-    found = _leaf_values(footer, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
+    values = _leaf_values(footer, places, [leaf for leaf in dict.fromkeys(leaves) if leaf is not None])
     return [
-        typed(None if leaf is None else found[leaf], column, len(places), segment)
+        typed(None if leaf is None else values[leaf], column, len(places), segment)
         for leaf, column in zip(leaves, columns, strict=True)
     ]
 
@@ -82,14 +82,14 @@ class _Slab:
 
 def _leaf_values(footer: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> dict[Leaf, pa.ChunkedArray]:
     key = (footer, len(places), hash(places.tobytes()))
-    kept = few_rows.get([key])[0]
-    found = dict(kept.columns) if kept is not None and np.array_equal(kept.places, places) else {}
-    missing = [leaf for leaf in leaves if leaf not in found]
+    cached = few_rows.get([key])[0]
+    values = dict(cached.columns) if cached is not None and np.array_equal(cached.places, places) else {}
+    missing = [leaf for leaf in leaves if leaf not in values]
     if missing:
-        found.update(_Taking(footer, missing).take(places))
+        values.update(_Taking(footer, missing).take(places))
         if len(places) * FEW_SHARE <= footer.num_rows:
-            few_rows.put([(key, KeptRows(places, found))])
-    return found
+            few_rows.put([(key, KeptRows(places, values))])
+    return values
 
 
 def _runs(footer: Footer, places: np.ndarray, groups: Iterable[int], most_rows: int) -> Iterator[_Run]:
@@ -125,8 +125,8 @@ class _Taking:
         parts: list[dict[Leaf, list[pa.Array]]] = [self._cached(run) for run in runs]
         slabs = [
             slab
-            for number, (run, held) in enumerate(zip(runs, parts, strict=True))
-            for slab in self._slabs(number, run, [leaf for leaf in self._leaves if leaf not in held], cells)
+            for number, (run, cached) in enumerate(zip(runs, parts, strict=True))
+            for slab in self._slabs(number, run, [leaf for leaf in self._leaves if leaf not in cached], cells)
         ]
         for slab, values in zip(slabs, each(self._decoded, slabs), strict=True):
             chunks = (column.chunks for column in values)
@@ -135,14 +135,14 @@ class _Taking:
 
     def _cached(self, run: _Run) -> dict[Leaf, list[pa.Array]]:
         """The rows of those columns that the cache has for each of the row groups."""
-        held = [cache.get((self._footer, group, leaf) for leaf in self._leaves) for group in run.row_groups]
-        whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in held)]
-        found: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
-        for chunks, wanted in zip(held, run.rows, strict=True) if whole else ():
+        cached = [cache.get((self._footer, group, leaf) for leaf in self._leaves) for group in run.row_groups]
+        whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in cached)]
+        by_leaf: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
+        for chunks, wanted in zip(cached, run.rows, strict=True) if whole else ():
             own = [chunk for chunk in (chunks[i] for i in whole) if chunk is not None]
-            for arrays, column in zip(found.values(), take_each(own, wanted), strict=True):
+            for arrays, column in zip(by_leaf.values(), take_each(own, wanted), strict=True):
                 arrays.extend(column.chunks)
-        return found
+        return by_leaf
 
     def _slabs(self, number: int, run: _Run, missing: list[Leaf], cells: int) -> Iterator[_Slab]:
         width = max(1, cells // sum(self._footer.row_group_sizes[group] for group in run.row_groups))
@@ -171,11 +171,11 @@ class _Taking:
 
 def _requested_before(keys: set[ChunkKey]) -> set[ChunkKey]:
     """Those of the keys that were asked for before; all of them are from now on."""
-    with _asked_lock:
-        again = keys & _asked
-        if len(_asked) + len(keys) > MOST_REMEMBERED:
-            _asked.clear()
-        _asked.update(keys)
+    with _requests_lock:
+        again = keys & _requests
+        if len(_requests) + len(keys) > MOST_REMEMBERED:
+            _requests.clear()
+        _requests.update(keys)
         return again
 
 

@@ -97,22 +97,22 @@ def refuse_other(source: Path, target: Path) -> list[str]:
         )
     if not target.exists() or (target.is_dir() and {p.name for p in target.iterdir()} <= {DRAFT}):
         return []
-    told = _mark(target)
-    if told.get("of") != str(source):
+    mark = _mark(target)
+    if mark.get("of") != str(source):
         raise StoreProblem(
             f"{target}: holds something other than a backup of {source}", fix="Choose a new folder"
         )
     if not (target / CATALOG).exists():
         return []
     refuse_open(target)
-    found = checksum_of(target / CATALOG)
-    if found not in told.get("catalogs", ()):
+    checksum = checksum_of(target / CATALOG)
+    if checksum not in mark.get("catalogs", ()):
         raise StoreProblem(
             f"{target}: the backup was changed since it was made",
             "Making it anew would lose those changes",
             "Choose a new folder",
         )
-    return [found]
+    return [checksum]
 
 
 def refuse_open(target: Path) -> None:
@@ -136,10 +136,10 @@ def refuse_open(target: Path) -> None:
 
 def _mark(target: Path) -> dict[str, Any]:
     try:
-        found = json.loads((target / MARK).read_text("utf-8"))
+        mark = json.loads((target / MARK).read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return mark if isinstance(mark, dict) else {}
 
 
 ATTEMPTS = 5
@@ -160,8 +160,8 @@ class Backup:
 
     def __str__(self) -> str:
         files = "1 file" if self.copied == 1 else f"{self.copied:,} files"
-        told = f"{files} ({self.bytes:,} bytes) copied to {self.path}, {self.kept:,} there already"
-        return "\n".join([told, *(f"{path} is damaged: its checksum differs" for path in self.damaged)])
+        text = f"{files} ({self.bytes:,} bytes) copied to {self.path}, {self.kept:,} there already"
+        return "\n".join([text, *(f"{path} is damaged: its checksum differs" for path in self.damaged)])
 
 
 def back_up(catalog: Catalog, target: Path, link: bool, job: Job) -> Backup:
@@ -190,8 +190,8 @@ def restore(backup: Path, target: Path, link: bool, job: Job) -> Backup:
     Raises `FileProblem` where it is damaged.
     """
     with _disk_problems(target, link):
-        taken = target.exists() and (not target.is_dir() or any(target.iterdir()))
-    if taken:
+        occupied = target.exists() and (not target.is_dir() or any(target.iterdir()))
+    if occupied:
         raise StoreProblem(f"{target}: there is something here already", fix="Choose a new folder")
     StorePaths(backup).refuse_links()
     if not (backup / CATALOG).exists():

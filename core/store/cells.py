@@ -38,9 +38,9 @@ class CellChanges:
     values: Mapping[int, pa.Array]
     made: int = 0
 
-    def only(self, kept: np.ndarray) -> CellChanges:
-        """The rows for which `kept` is True."""
-        keep = np.flatnonzero(kept)
+    def only(self, mask: np.ndarray) -> CellChanges:
+        """The rows for which `mask` is True."""
+        keep = np.flatnonzero(mask)
         values = {key: take(values, keep) for key, values in self.values.items()}
         return CellChanges(self.ids[keep], values, self.made)
 
@@ -79,8 +79,8 @@ class BatchColumns:
         cls, catalog: Path, columns: str, type_of: Callable[[int], tuple[int, pa.DataType]]
     ) -> BatchColumns:
         """`type_of` tells the column id and type of a catalog entry."""
-        found = list(map(type_of, whole_numbers(catalog, "pending entries", "columns", columns)))
-        return cls(tuple(key for key, _ in found), tuple(kind for _, kind in found))
+        types = list(map(type_of, whole_numbers(catalog, "pending entries", "columns", columns)))
+        return cls(tuple(key for key, _ in types), tuple(kind for _, kind in types))
 
 
 def from_batch(columns: BatchColumns, batch: bytes, about: str) -> BatchValues:
@@ -123,10 +123,10 @@ def _tables(
     each changed others a group has few, which are taken one by one."""
     for shape, run in groupby((cells.values for cells in changes), _shape):
         if shape and 2 * len(columns) > len(shape[0]):
-            found = (rows.select([str(c.key) for c in columns]).columns for rows in end_to_end(run))
+            batches = (rows.select([str(c.key) for c in columns]).columns for rows in end_to_end(run))
         else:
-            found = ([values[c.key] for c in columns] for values in run)
-        for arrays in found:
+            batches = ([values[c.key] for c in columns] for values in run)
+        for arrays in batches:
             fitting = [as_type(values, c.type) for values, c in zip(arrays, columns, strict=True)]
             yield pa.Table.from_arrays(fitting, schema=schema)
 

@@ -74,11 +74,11 @@ def update_change(
     refuse_missing_keys(state.snapshot.name, rows, on)
     refuse_odd_keys(state, data.column_names)
     ids, places = _matching_rows(state, data, on)
-    found = whole_values(state, ids, rows.without({*on, ID}).take(places))
-    plan, values = fit_to_columns(state, found.table, take_ids)
+    partial = whole_values(state, ids, rows.without({*on, ID}).take(places))
+    plan, values = fit_to_columns(state, partial.table, take_ids)
     if not plan.columns:
         return Change(message, state.columns)
-    values = complete_values(state, ids, plan, values, found.left_out)
+    values = complete_values(state, ids, plan, values, partial.left_out)
     return Change(message, plan.applied(state.columns), cells=CellChanges(ids, plan.by_key(values)))
 
 
@@ -95,11 +95,11 @@ def assign_change(
     refuse_odd_keys(state, names)
     if not len(ids):
         return Change(message, state.columns)
-    found = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
-    columns = [c for c in state.columns if c.name in found.column_names]
-    held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
-    new = dict(zip(found.column_names, map(in_one, found.columns), strict=True))
-    return replace_change(state, ids, held, new, take_ids, message)
+    values = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
+    columns = [c for c in state.columns if c.name in values.column_names]
+    old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
+    new = dict(zip(values.column_names, map(in_one, values.columns), strict=True))
+    return replace_change(state, ids, old, new, take_ids, message)
 
 
 def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
@@ -109,13 +109,13 @@ def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
 
 
 def operator_change(
-    state: TableVersion, ids: np.ndarray, found: Sequence[Assignment], take_ids: TakeIds, message: str
+    state: TableVersion, ids: np.ndarray, assignments: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
     """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
-    name, wanted = state.snapshot.name, set(columns_read(found))
+    name, wanted = state.snapshot.name, set(columns_read(assignments))
     columns = [c for c in state.columns if c.name in wanted]
-    held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
-    return replace_change(state, ids, held, applied(found, held, len(ids), name), take_ids, message)
+    old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
+    return replace_change(state, ids, old, applied(assignments, old, len(ids), name), take_ids, message)
 
 
 def _stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
@@ -128,18 +128,18 @@ def _stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Colum
 def replace_change(
     state: TableVersion,
     ids: np.ndarray,
-    held: Mapping[str, pa.Array],
+    old: Mapping[str, pa.Array],
     new: Mapping[str, pa.Array],
     take_ids: TakeIds,
     message: str,
 ) -> Change:
-    """`new` values by column for the rows of `ids` (ascending), where they differ from those `held`."""
+    """`new` values by column for the rows of `ids` (ascending), where they differ from those `old`."""
     nothing = Change(message, state.columns)
     if not len(ids) or not new:
         return nothing
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
     arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
-    places = np.flatnonzero(_differ(held, arrays))
+    places = np.flatnonzero(_differ(old, arrays))
     if not len(places):
         return nothing
     cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in arrays.items()}
@@ -156,8 +156,8 @@ def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> Par
     if not parts:
         return rows
     columns = [c for c in state.columns if c.name in parts]
-    held = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
-    return merge_parts(rows, held, types, state.snapshot.name)
+    old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
+    return merge_parts(rows, old, types, state.snapshot.name)
 
 
 def delete_change(state: TableVersion, ids: np.ndarray, message: str) -> Change:
@@ -212,10 +212,10 @@ def complete_values(
         lacks = left_out.get(column.name)
         if lacks is None or not lacks.any() or column.name not in known:
             continue
-        held = take_rows(state.snapshot, state.locate(ids[lacks]), [known[column.name]])
-        pool = pa.concat_arrays([in_one(values.column(place)), in_one(stored_as(held, [column]).column(0))])
+        old = take_rows(state.snapshot, state.locate(ids[lacks]), [known[column.name]])
+        pool = pa.concat_arrays([in_one(values.column(place)), in_one(stored_as(old, [column]).column(0))])
         places = np.arange(len(ids))
-        places[lacks] = len(ids) + np.arange(held.num_rows)
+        places[lacks] = len(ids) + np.arange(old.num_rows)
         values = values.set_column(place, values.schema.field(place), take(pool, places))
     return values
 
@@ -248,17 +248,17 @@ def _differ(current: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> 
 def _matching_rows(state: TableVersion, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
     if list(on) == [ID]:
-        given = row_ids_of(state, data.column(ID))
-        if len(given) == 1:
-            refuse_unknown(state, given)
-            return given, np.zeros(1, np.int64)
-        order = _ascending_order(given)
-        ids = given[order]
+        row_ids = row_ids_of(state, data.column(ID))
+        if len(row_ids) == 1:
+            refuse_unknown(state, row_ids)
+            return row_ids, np.zeros(1, np.int64)
+        order = _ascending_order(row_ids)
+        ids = row_ids[order]
         refuse_duplicates(state.snapshot.name, ids)
         refuse_unknown(state, ids)
         return ids, order
-    found = known_matches(state, data.select(list(on)))
-    return found.ids, found.keys
+    matches = known_matches(state, data.select(list(on)))
+    return matches.ids, matches.keys
 
 
 def _ascending_order(ids: np.ndarray) -> np.ndarray:
@@ -283,35 +283,35 @@ def upsert_change(
     _refuse(state, data, set_on_insert)
     refuse_odd_keys(state, [*data.column_names, *set_on_insert])
     _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
-    found = matches(state, keys)
-    if len(found.unknown):
+    lookup = matches(state, keys)
+    if len(lookup.unknown):
         data = _with_constants(data, set_on_insert)
-    rows, found = _whole_rows(state, PartialRows(data, rows.left_out, rows.documents), found, set_on_insert)
+    rows, lookup = _whole_rows(state, PartialRows(data, rows.left_out, rows.documents), lookup, set_on_insert)
     plan, values = fit_to_columns(state, rows.table, take_ids)
-    cells = _cells(state, plan, PartialRows(values, rows.left_out), found, {*on, *set_on_insert})
+    cells = _cells(state, plan, PartialRows(values, rows.left_out), lookup, {*on, *set_on_insert})
     change = Change(message, plan.applied(state.columns), cells=cells)
-    return _with_rows(change, plan, rows_at(values, found.unknown)) if len(found.unknown) else change
+    return _with_rows(change, plan, rows_at(values, lookup.unknown)) if len(lookup.unknown) else change
 
 
 def _whole_rows(
-    state: TableVersion, rows: PartialRows, found: Matches, set_on_insert: Mapping[str, Any]
+    state: TableVersion, rows: PartialRows, matches: Matches, set_on_insert: Mapping[str, Any]
 ) -> tuple[PartialRows, Matches]:
     """`rows` with columns that are whole, those that are found before those that are new, and where they are
     then. What is given in part is laid over what the rows found hold."""
     types = {c.name: c.type for c in state.columns}
     if not parts_of(rows, types):
-        return rows, found
-    known = whole_values(state, found.ids, rows.take(found.keys).without(set_on_insert))
-    new = rows.take(found.unknown)
+        return rows, matches
+    known = whole_values(state, matches.ids, rows.take(matches.keys).without(set_on_insert))
+    new = rows.take(matches.unknown)
     made = with_paths_inside(new.table, types, state.snapshot.name)
     table = concat_batches([as_block(known.table), as_block(made)])
-    count, more = len(found.ids), len(found.unknown)
+    count, more = len(matches.ids), len(matches.unknown)
     lacks = {n: np.concatenate([left_out, np.zeros(more, bool)]) for n, left_out in known.left_out.items()}
-    return PartialRows(table, lacks), Matches(found.ids, np.arange(count), np.arange(count, count + more))
+    return PartialRows(table, lacks), Matches(matches.ids, np.arange(count), np.arange(count, count + more))
 
 
 def insert_instead_change(
-    state: TableVersion, where: Where, found: Sequence[Assignment], take_ids: TakeIds, message: str
+    state: TableVersion, where: Where, edits: Sequence[Assignment], take_ids: TakeIds, message: str
 ) -> Change:
     """One new row for a condition that none meets: what it asks to be equal, changed by the operators."""
     name = state.snapshot.name
@@ -323,11 +323,11 @@ def insert_instead_change(
     types = {c.name: c.type for c in state.columns}
     equal = list(_equalities(where))
     inside = {path: value for path, value in equal if path not in types}
-    held = {column: _cell(value, types[column]) for column, value in equal if column in types}
-    held |= {column: pa.nulls(1, kind) for column, kind in types.items() if column not in held}
-    given = {column: value for column, value in held.items() if value.null_count == 0}
+    cells = {column: _cell(value, types[column]) for column, value in equal if column in types}
+    cells |= {column: pa.nulls(1, kind) for column, kind in types.items() if column not in cells}
+    present = {column: value for column, value in cells.items() if value.null_count == 0}
     placed = assignments({"$set": inside}, state.columns, name) if inside else []
-    row = given | applied([*placed, *found], held, 1, name, inserted=True)
+    row = present | applied([*placed, *edits], cells, 1, name, inserted=True)
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(row.values()), names=list(row)), take_ids)
     return _with_rows(Change(message, plan.applied(state.columns)), plan, values)
 
@@ -377,16 +377,16 @@ def _with_constants(data: pa.Table, constants: Mapping[str, Any]) -> pa.Table:
 
 
 def _cells(
-    state: TableVersion, plan: ColumnPlan, rows: PartialRows, found: Matches, others: set[str]
+    state: TableVersion, plan: ColumnPlan, rows: PartialRows, matches: Matches, others: set[str]
 ) -> CellChanges | None:
     """What the rows found are given, without the columns that found them and those for new rows."""
-    ids, places = found.ids, found.keys
+    ids, places = matches.ids, matches.keys
     if not len(ids) or others.issuperset(c.name for c in plan.columns):
         return None
     left_out = {n: lacks[places] for n, lacks in rows.left_out.items() if n not in others}
     values = complete_values(state, ids, plan, rows_at(rows.table, places), left_out)
-    kept = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
-    return CellChanges(ids, kept)
+    values_of = {c.key: in_one(values.column(i)) for i, c in enumerate(plan.columns) if c.name not in others}
+    return CellChanges(ids, values_of)
 
 
 def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
@@ -405,9 +405,11 @@ def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job:
     columns = _compare_columns(state, on)
     with cursor(job, snapshot.name) as own:
         rows = relation(snapshot, columns, own, job=job)
-        kept = exp.func(_KEPT[keep], exp.column(POSITION, quoted=True))
+        position = exp.func(_KEPT[keep], exp.column(POSITION, quoted=True))
         query = (
-            exp.select(kept).from_(rows).group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
+            exp.select(position)
+            .from_(rows)
+            .group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
         )
         positions = np.sort(to_numpy(own.sql(query.sql("duckdb")).to_arrow_table().column(0)))
     live = live_positions(snapshot, np.arange(snapshot.num_rows))
@@ -425,13 +427,13 @@ def integer_update_change(state: TableVersion, row: IntegerRow, message: str) ->
     """Like `updated`; None where the row has other columns than ones of such integers, or no `_id`."""
     if ID not in row.keys or len(row.keys) == 1:
         return None
-    row_id, given = row.without(ID)
-    plan = own_columns(state, given.schema)
+    row_id, rest = row.without(ID)
+    plan = own_columns(state, rest.schema)
     if plan is None:
         return None
     ids = np.array([row_id], np.int64)
     refuse_unknown(state, ids)
-    values = BatchValues(plan.keys, given.schema, given.message)
+    values = BatchValues(plan.keys, rest.schema, rest.message)
     return Change(message, state.columns, cells=CellChanges(ids, values))
 
 
@@ -472,9 +474,9 @@ class _TransformResult:
         self._left_out: dict[str, None] = {}
         self._computes = False
 
-    def look(self, given: pa.Table, values: pa.Table) -> None:
+    def look(self, rows: pa.Table, values: pa.Table) -> None:
         """Note the columns that the function was given and left out, and whether it made any array itself."""
-        known = dict(zip(given.column_names, given.columns, strict=True))
+        known = dict(zip(rows.column_names, rows.columns, strict=True))
         self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
         made = zip(values.column_names, values.columns, strict=True)
         computed = (name not in known or not _shared(known[name], column) for name, column in made)
@@ -527,33 +529,33 @@ def _batches(
         yield take_rows(state.snapshot, positions[start : start + ROWS_AT_ONCE], wanted)
 
 
-def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, given: int, function: Function) -> None:
+def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, count: int, function: Function) -> None:
     ids = to_numpy(rows.column(rows.num_columns - 1))
-    chosen = rows.select(range(given))
+    chosen = rows.select(range(count))
     values = _call(state.snapshot.name, function, chosen, ids)
     made.look(chosen, values)
-    held = _cells_before(state, rows, given, values.column_names, ids)
+    cells = _cells_before(state, rows, count, values.column_names, ids)
     differing = {}
     for place, name in enumerate(values.column_names):
         new = values.column(place).combine_chunks()
-        if name not in held:
+        if name not in cells:
             differing[name] = to_numpy(new.is_valid())
             continue
-        fit = exact_cast(new, held[name].type)
-        differing[name] = np.ones(len(ids), bool) if fit is None else differs(held[name], fit)
+        fit = exact_cast(new, cells[name].type)
+        differing[name] = np.ones(len(ids), bool) if fit is None else differs(cells[name], fit)
     if differing:
         made.add(ids, values, differing)
 
 
 def _cells_before(
-    state: TableVersion, rows: pa.Table, given: int, names: list[str], ids: np.ndarray
+    state: TableVersion, rows: pa.Table, count: int, names: list[str], ids: np.ndarray
 ) -> dict[str, pa.Array]:
     """What the columns of these names hold now; the function may make others than it was given."""
-    others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:given]]
+    others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:count]]
     more = take_rows(state.snapshot, state.locate(ids), others) if others else rows.select([])
-    found = {name: rows.column(i) for i, name in enumerate(rows.column_names[:given]) if name in names}
-    found |= dict(zip(more.column_names, more.columns, strict=True))
-    return {name: column.combine_chunks() for name, column in found.items()}
+    cells = {name: rows.column(i) for i, name in enumerate(rows.column_names[:count]) if name in names}
+    cells |= dict(zip(more.column_names, more.columns, strict=True))
+    return {name: column.combine_chunks() for name, column in cells.items()}
 
 
 def _call(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa.Table:

@@ -64,10 +64,10 @@ def added(
 
 def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
     gone = set(columns_named(state, names))
-    kept = tuple(c for c in state.columns if c not in gone)
+    columns = tuple(c for c in state.columns if c not in gone)
     keys = {c.key for c in gone}
     metadata = {key: value for key, value in state.metadata.items() if key[0] not in keys}
-    return Change(message, kept, metadata=metadata)
+    return Change(message, columns, metadata=metadata)
 
 
 def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
@@ -116,20 +116,20 @@ def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
     return [by_name[name] for name in names]
 
 
-def refuse_names(table: str, taken: Iterable[str], wanted: Sequence[str]) -> None:
+def refuse_names(table: str, existing: Iterable[str], wanted: Sequence[str]) -> None:
     """Raise `BadData` for a new name that is empty, taken, given twice, not Unicode, or the table's own."""
-    held = set(taken)
+    names = set(existing)
     for name in wanted:
         text_of(name, f"{table}: the column name")
         if not name:
             raise BadData(f"{table}: a column needs a name", fix="Give it one")
         if name == ID:
             raise BadData(f"{table}: {ID} is what the table calls its row ids", fix="Choose another name")
-        if name in held:
+        if name in names:
             raise BadData(
                 f"{table} has a column '{name}' already", fix="Choose another name, or rename that one too"
             )
-        held.add(name)
+        names.add(name)
 
 
 def _replaced(state: TableVersion, column: Column, by: Column) -> tuple[Column, ...]:
@@ -211,8 +211,8 @@ def with_nulls_noted(change: Change, metadata: Metadata) -> Change:
     gained = {key for key in required if _gets_null(change, key)}
     if not gained:
         return change
-    kept = {about: value for about, value in noted.items() if about[1] != REQUIRED or about[0] not in gained}
-    return replace(change, metadata=kept)
+    notes = {about: value for about, value in noted.items() if about[1] != REQUIRED or about[0] not in gained}
+    return replace(change, metadata=notes)
 
 
 def _gets_null(change: Change, key: int) -> bool:
@@ -288,14 +288,14 @@ def _text(stored: bytes) -> str:
     return stored.decode(errors="surrogateescape")
 
 
-def _bytes(given: str | bytes) -> bytes:
+def _bytes(value: str | bytes) -> bytes:
     """Raises `BadData` for halves of characters that stand for no byte."""
-    if isinstance(given, bytes):
-        return given
+    if isinstance(value, bytes):
+        return value
     try:
-        return given.encode(errors="surrogateescape")
+        return value.encode(errors="surrogateescape")
     except UnicodeEncodeError:
-        return text_of(given, "the metadata").encode()
+        return text_of(value, "the metadata").encode()
 
 
 LARGEST_DOUBLE_INTEGER = 2**53
@@ -330,9 +330,9 @@ def refuse_misfits(files: Iterable[WrittenFile], columns: Iterable[Column]) -> N
 def _refuse_misfit(segment: Segment, column: Column) -> None:
     if isinstance(segment, MemorySegment):
         name = str(column.key)
-        held = segment.rows.column(name) if name in segment.rows.column_names else None
-        if held is not None and exact_cast(held, column.type) is None:
-            raise inexact(column.name, held.type, column.type)
+        cells = segment.rows.column(name) if name in segment.rows.column_names else None
+        if cells is not None and exact_cast(cells, column.type) is None:
+            raise inexact(column.name, cells.type, column.type)
     elif column.key in segment.names:
         footer = unchanged(segment)
         kind = footer.schema.field(segment.names[column.key]).type

@@ -256,8 +256,8 @@ def version_holding(
         raise Overtaken(state.row.name)
 
     def made_now(kind: str, column: str = "entry") -> dict[tuple[str, int], int]:
-        found = catalog.valid(kind, state.row.table_id, now[0], ("entry", column))
-        return {(kind, entry): value for entry, value in found}
+        rows = catalog.valid(kind, state.row.table_id, now[0], ("entry", column))
+        return {(kind, entry): value for entry, value in rows}
 
     cells = made_now("pending_cells", "made") | made_now("change_files", "made")
     others = made_now("data_files") | made_now("pending_rows") | made_now("deletions")

@@ -188,15 +188,15 @@ def _read(catalog: Catalog, table_id: int, rows: int) -> Original:
             raise UnknownTable(str(table_id), f"store {catalog.path.parent.name}", [])
         entries = {
             kind: [
-                dict(zip(columns, found, strict=True))
-                for found in catalog.valid(kind, table_id, row.version, columns)
+                dict(zip(columns, fields, strict=True))
+                for fields in catalog.valid(kind, table_id, row.version, columns)
             ]
             for kind, columns in VERSIONED.items()
         }
         wanted = ("entry", *VERSIONED["columns"])
         columns = {
-            found[0]: dict(zip(wanted[1:], found[1:], strict=True))
-            for found in catalog.every("columns", table_id, wanted)
+            fields[0]: dict(zip(wanted[1:], fields[1:], strict=True))
+            for fields in catalog.every("columns", table_id, wanted)
         }
         valid = catalog.valid("columns", table_id, row.version, ("entry",))
         indexes = tuple(catalog.indexes(table_id))

@@ -56,12 +56,12 @@ def leaves_of(rows: pa.Table) -> dict[str, list[pa.ChunkedArray]]:
     """A sample of the values of each leaf, by its path in the file: that of a column "a.b" and of a field b
     in a struct "a" is the same."""
     head = rows.slice(0, SAMPLE_ROWS)
-    found: dict[str, list[pa.ChunkedArray]] = {}
+    leaves: dict[str, list[pa.ChunkedArray]] = {}
     for field, column in zip(head.schema, head.columns, strict=True):
         paths = _leaf_paths(field) if _has_leaves(field.type) else [field.name]
         for path, values in zip(paths, _leaves(column), strict=True):
-            found.setdefault(path, []).append(values)
-    return found
+            leaves.setdefault(path, []).append(values)
+    return leaves
 
 
 def choose_for_all(samples: Sequence[pa.ChunkedArray]) -> Encoding:
@@ -103,8 +103,8 @@ def _leaves(values: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
 
 
 def _has_leaves(kind: pa.DataType) -> bool:
-    held = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
-    return bool(is_.is_nested(held))
+    storage = kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+    return bool(is_.is_nested(storage))
 
 
 def _leaf_paths(field: pa.Field) -> list[str]:
@@ -181,8 +181,8 @@ class DataFile:
             self._writer.close()
             size = self._checksum.extend()
         names = json.dumps({c.key: c.name for c in self.columns})
-        told = self._checksum.text
-        return WrittenFile(self._path, self.rows, self._first_id, self.last_id, size, names, told)
+        checksum = self._checksum.text
+        return WrittenFile(self._path, self.rows, self._first_id, self.last_id, size, names, checksum)
 
     def abandon(self) -> None:
         """Let go of a file that nobody will name."""
@@ -341,7 +341,7 @@ class FileSeries:
     ) -> None:
         self._staging, self._end_at_gaps, self._suffix = staging, end_at_gaps, suffix
         self._shape = shape
-        self._held: list[pa.Table] = []
+        self._buffer: list[pa.Table] = []
         self._columns: Columns = ()
         self._file: DataFile | None = None
         self._written: list[WrittenFile] = []
@@ -352,14 +352,14 @@ class FileSeries:
             return
         if columns != self._columns:
             self._change_columns(columns)
-        if self._held and not self._follows(rows, self._held[-1]):
+        if self._buffer and not self._follows(rows, self._buffer[-1]):
             self._write_buffered()
-        self._held.append(rows)
+        self._buffer.append(rows)
         size = self._shape.rows_a_group if self._shape else rows_a_group(len(columns))
-        while sum(map(len, self._held)) >= size:
-            whole = pa.concat_tables(self._held)
+        while sum(map(len, self._buffer)) >= size:
+            whole = pa.concat_tables(self._buffer)
             self._write(whole.slice(0, size))
-            self._held = [rest] if len(rest := whole.slice(size)) else []
+            self._buffer = [rest] if len(rest := whole.slice(size)) else []
 
     def finish(self) -> list[WrittenFile]:
         """What was written; the series is over then."""
@@ -374,14 +374,14 @@ class FileSeries:
     def _change_columns(self, columns: Columns) -> None:
         """Rows that wait for their row group go along where they can, so that rare columns make few files."""
         try:
-            self._held = [stored_as(rows, columns) for rows in self._held]
+            self._buffer = [stored_as(rows, columns) for rows in self._buffer]
         except BadData:
             self._write_buffered()
         self._columns = columns
 
     def _write_buffered(self) -> None:
-        if self._held:
-            whole, self._held = pa.concat_tables(self._held), []
+        if self._buffer:
+            whole, self._buffer = pa.concat_tables(self._buffer), []
             self._write(whole)
 
     def _write(self, group: pa.Table) -> None:

@@ -83,9 +83,9 @@ def _ranges(before: TableVersion, after: TableVersion) -> list[tuple[int, int]]:
     return merged
 
 
-def _identity(held: SegmentEntry) -> object:
+def _identity(entry: SegmentEntry) -> object:
     """Entries are made again by an undo, files are not. Rows in the catalog are few: those are compared."""
-    return held.segment.path if isinstance(held.segment, FileSegment) else (held.kind, held.entry)
+    return entry.segment.path if isinstance(entry.segment, FileSegment) else (entry.kind, entry.entry)
 
 
 def _touched(before: TableVersion, after: TableVersion) -> tuple[np.ndarray, frozenset[int]]:
@@ -272,8 +272,8 @@ class Diff:
         pair = next((p for p in self._pairs if p[1].name == column), None)
         if pair is None:
             raise UnknownColumn(column, self._after.snapshot.name, [c.name for c in self._after.columns])
-        found = (c.cells for c in self.changed_cells(job, frozenset([pair[1].key])))
-        return _first(limit, found, _cells_schema(*pair))
+        batches = (c.cells for c in self.changed_cells(job, frozenset([pair[1].key])))
+        return _first(limit, batches, _cells_schema(*pair))
 
     def added_batches(self, job: Job | None = None) -> Iterator[pa.Table]:
         return self._rows(self._after.snapshot, (b.added for b in self._blocks(job)))
@@ -321,13 +321,13 @@ class Diff:
 
 def _column_changes(before: Sequence[Column], pairs: Sequence[tuple[Column | None, Column]]) -> ColumnChanges:
     both = [(was, column) for was, column in pairs if was is not None]
-    kept = [was.key for was, _ in both]
+    common = [was.key for was, _ in both]
     return ColumnChanges(
         added=tuple(column.name for was, column in pairs if was is None),
-        removed=tuple(c.name for c in before if c.key not in kept),
+        removed=tuple(c.name for c in before if c.key not in common),
         renamed=tuple((was.name, column.name) for was, column in both if was.name != column.name),
         retyped=tuple((c.name, was.type, c.type) for was, c in both if not was.type.equals(c.type)),
-        reordered=[c.key for c in before if c.key in kept] != kept,
+        reordered=[c.key for c in before if c.key in common] != common,
     )
 
 
@@ -354,10 +354,10 @@ def _cells_schema(was: Column | None, column: Column) -> pa.Schema:
 
 
 def _first(limit: int | None, tables: Iterator[pa.Table], schema: pa.Schema) -> pa.Table:
-    found, rows = [pa.Table.from_batches([], schema)], 0
+    batches, rows = [pa.Table.from_batches([], schema)], 0
     for table in tables:
-        found.append(table if limit is None else table.slice(0, limit - rows))
-        rows += found[-1].num_rows
+        batches.append(table if limit is None else table.slice(0, limit - rows))
+        rows += batches[-1].num_rows
         if limit is not None and rows >= limit:
             break
-    return pa.concat_tables(found)
+    return pa.concat_tables(batches)

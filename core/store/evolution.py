@@ -116,8 +116,8 @@ def stored_as(rows: pa.Table, columns: Sequence[Column]) -> pa.Table:
     """
     if [(f.name, f.type) for f in rows.schema] == [(c.name, c.type) for c in columns]:
         return rows
-    given = dict(zip(rows.column_names, rows.columns, strict=True))
-    arrays = [_column_values(given.get(c.name), c, rows.num_rows) for c in columns]
+    by_name = dict(zip(rows.column_names, rows.columns, strict=True))
+    arrays = [_column_values(by_name.get(c.name), c, rows.num_rows) for c in columns]
     return pa.Table.from_arrays(arrays, schema=pa.schema([pa.field(c.name, c.type) for c in columns]))
 
 

@@ -339,17 +339,17 @@ class Readers:
     def readings(self) -> list[Reading]:
         """Every version in use, in whatever process; files that dead processes left are removed, and what is
         none of these files is left alone."""
-        found: list[Reading] = []
+        readings: list[Reading] = []
         for path in filter(_is_slots, entries(self._folder)):
             lock = FileLock(path)
             try:
                 if lock.acquire():
                     _remove_dead(path, lock)
                 else:
-                    found += _readings_of(path)
+                    readings += _readings_of(path)
             except FileNotFoundError:
                 continue  # its process closed the store in this moment
-        return found
+        return readings
 
     def sweep(self) -> None:
         """Remove the files of the dead."""

@@ -38,14 +38,14 @@ def version_of(table: str, newest: int, versions: CatalogVersions, when: When) -
 
 
 def _at(table: str, newest: int, versions: CatalogVersions, when: dt.datetime) -> int:
-    found = versions.at(seconds_of(when))
-    if found is None and versions.exists(1):
+    version = versions.at(seconds_of(when))
+    if version is None and versions.exists(1):
         raise StoreProblem(
             f"{table}: there was no version yet at {when}", "the table was made later", "Name a later time"
         )
-    if found is None or not (found == newest or versions.exists(found + 1)):
+    if version is None or not (version == newest or versions.exists(version + 1)):
         raise _expired(table, f"the version of {when}")
-    return found
+    return version
 
 
 def seconds_of(when: dt.datetime) -> float:
@@ -233,9 +233,9 @@ class History:
         wanted = self._state_at(when)
 
         def target(state: TableVersion) -> Restored:
-            found = Diff(state, wanted).summary(job)
+            summary = Diff(state, wanted).summary(job)
             return Restored(
-                wanted.version, f"version {wanted.version}", (found.added, found.changed, found.removed)
+                wanted.version, f"version {wanted.version}", (summary.added, summary.changed, summary.removed)
             )
 
         newest = self._reader.current()
@@ -249,10 +249,10 @@ class History:
             raise StoreProblem(f"{self._name}: a version needs a name", fix="Give it one")
         with self._catalog.transaction() as transaction:
             number = self._version_of(self._reader.current().version if version is None else version)
-            taken, called = self._versions.named(name), self._versions.name_of(number)
-            if taken is not None:
+            existing, called = self._versions.named(name), self._versions.name_of(number)
+            if existing is not None:
                 raise StoreProblem(
-                    f"{self._name}: version {taken} is called '{name}' already", fix="Choose another name"
+                    f"{self._name}: version {existing} is called '{name}' already", fix="Choose another name"
                 )
             if called:
                 raise StoreProblem(
@@ -293,16 +293,16 @@ class History:
     def _next_step(self, kind: str) -> Restored:
         commits = self.commits()
         find, restored = _STEPS[kind]
-        found = find(commits)
-        if found is None:
+        step = find(commits)
+        if step is None:
             raise StoreProblem(f"{self._name}: there is nothing to {kind}")
         group = self._catalog.open_group
-        if found.transaction_id is not None and group is None:
+        if step.transaction_id is not None and group is None:
             raise StoreProblem(
                 f"{self._name}: it was changed together with other tables in this moment",
                 fix=f"See its history, and {kind} again",
             )
-        return restored(commits, found)
+        return restored(commits, step)
 
 
 _STEPS: dict[
@@ -310,16 +310,16 @@ _STEPS: dict[
 ] = {"undo": (undo_target, undo_of), "redo": (redo_target, brought_back)}
 
 
-def step_group(kind: str, histories: Mapping[int, History], asked: History, number: int) -> Commit:
+def step_group(kind: str, histories: Mapping[int, History], chosen: History, number: int) -> Commit:
     """Undo or redo a transaction on all of its tables, inside one; the commit of the table that was asked.
 
     `histories` are those of the tables, by their ids. Raises `StoreProblem` naming the table that does not
     let it happen, and nothing changes.
     """
-    own = asked._reader.table_id
+    own = chosen._reader.table_id
     if own not in histories:
         raise StoreProblem(
-            f"{asked._name}: its change was made together with other tables, and is {_DONE[kind]} with them",
+            f"{chosen._name}: its change was made together with other tables, and is {_DONE[kind]} with them",
             "one of those tables was dropped, or its versions have expired",
             "Restore a version of this table instead",
         )

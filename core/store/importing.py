@@ -70,9 +70,9 @@ def import_dataset(dataset: Dataset, store: Store, name: str | None = None, job:
             continue
 
 
-def free_name(wanted: str, taken: list[str]) -> str:
+def free_name(wanted: str, names: list[str]) -> str:
     """`wanted`, with a number behind when a table of that name is there."""
-    known = {name.casefold() for name in taken}
+    known = {name.casefold() for name in names}
     name, number = wanted, 1
     while name.casefold() in known:
         number += 1

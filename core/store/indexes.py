@@ -26,13 +26,13 @@ class TableIndex:
     options: Options = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
-        told = [f"{name}={value!r}" for name, value in self.options.items() if value is not None]
-        return ", ".join([f"{self.kind} index on {', '.join(self.columns)}", *told])
+        options = [f"{name}={value!r}" for name, value in self.options.items() if value is not None]
+        return ", ".join([f"{self.kind} index on {', '.join(self.columns)}", *options])
 
 
 def entered(catalog: Catalog, table_id: int) -> list[Index]:
     """Every index of a table, the first made first."""
-    return [index_of(catalog.path, *told) for told in catalog.indexes(table_id)]
+    return [index_of(catalog.path, *row) for row in catalog.indexes(table_id)]
 
 
 def indexes_of_table(catalog: Catalog, state: TableVersion) -> list[Index]:
@@ -51,8 +51,8 @@ def follow(catalog: Catalog, before: TableVersion, after: TableVersion) -> bool:
     can have such an index; whether there were any."""
     keys = {column.name: column.key for column in after.columns}
     moved = {column.key: keys.get(column.name, column.key) for column in before.columns}
-    found = [_following(index, moved, after) for index in indexes_of_table(catalog, before)]
-    following = [index for index in found if index is not None]
+    indexes = [_following(index, moved, after) for index in indexes_of_table(catalog, before)]
+    following = [index for index in indexes if index is not None]
     if following:
         with catalog.transaction() as transaction:
             for index in following:

@@ -114,8 +114,8 @@ class Tidier:
                 catalog_entries.deletions(union(*(state.deletions[entry] for entry in gone)))
             for merged in (_merged(state, run) for run in tails if len(run) > 1):
                 catalog_entries.end(merged.entries)
-                for held in merged.cells:
-                    catalog_entries.cells(held, state.column_entries)
+                for cells in merged.cells:
+                    catalog_entries.cells(cells, state.column_entries)
             for run in (run for run in loose if len(run) > 1):
                 catalog_entries.end((h.kind, h.entry) for h in run)
                 count, values = sum(h.segment.num_rows for h in run), _joined(run, state.columns)
@@ -187,9 +187,9 @@ def _runs(state: TableVersion) -> list[list[tuple[str, int]]]:
 def _merged(state: TableVersion, run: Sequence[tuple[str, int]], besides: np.ndarray = NO_IDS) -> Merged:
     """The cells of a run that count still, except those of the segments numbered `besides`."""
     segments = [state.segment_entries[i] for i in besides]
-    held = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
+    pieces = [_outside(cells, segments) for cells in state.live([state.cells[key] for key in run])]
     made = max(state.cells[key].made for key in run)
-    cells = latest([c for c in held if len(c.ids)], state.columns)
+    cells = latest([c for c in pieces if len(c.ids)], state.columns)
     return Merged(tuple(run), tuple(replace(c, made=made) for c in cells))
 
 
@@ -197,19 +197,19 @@ def _outside(cells: CellChanges, segments: Sequence[SegmentEntry]) -> CellChange
     if not segments:
         return cells
     inside = np.zeros(len(cells.ids), bool)
-    for held in segments:
-        inside |= (cells.ids >= held.first_id) & (cells.ids <= held.last_id)
+    for segment in segments:
+        inside |= (cells.ids >= segment.first_id) & (cells.ids <= segment.last_id)
     return cells.only(~inside) if inside.any() else cells
 
 
 def _adjoining(loose: Sequence[SegmentEntry]) -> list[list[SegmentEntry]]:
     """Pending rows whose ids follow each other."""
     runs: list[list[SegmentEntry]] = []
-    for held in loose:
-        if runs and runs[-1][-1].last_id + 1 == held.first_id:
-            runs[-1].append(held)
+    for entry in loose:
+        if runs and runs[-1][-1].last_id + 1 == entry.first_id:
+            runs[-1].append(entry)
         else:
-            runs.append([held])
+            runs.append([entry])
     return runs
 
 
@@ -359,16 +359,16 @@ class Compactor:
         """These data files were just made, so they are in order."""
         self._in_order.update(entries)
 
-    def _needs(self, state: TableVersion, held: SegmentEntry, pending: bool) -> bool:
+    def _needs(self, state: TableVersion, entry: SegmentEntry, pending: bool) -> bool:
         """Whether a segment is not what a compaction would leave of it."""
-        segment = held.segment
+        segment = entry.segment
         if not isinstance(segment, FileSegment):
             return True
-        if held.entry in self._in_order:
+        if entry.entry in self._in_order:
             return False
         if pending or not _well_cut(segment, self.shape) or not _as_the_table(state, segment):
             return True
-        self._in_order.add(held.entry)
+        self._in_order.add(entry.entry)
         return False
 
 
@@ -376,8 +376,8 @@ def nullable_after(state: TableVersion, segments: np.ndarray) -> frozenset[int]:
     """Keys of the columns that may hold a null in what is left of these segments."""
     read = segments[_live_rows(state)[segments] > 0]
     nullable = {c.key for c in state.columns if _may_gain_null(state, read, c.key)}
-    for held in (state.segment_entries[number] for number in read):
-        nullable.update(_with_nulls(held.segment, {c.key for c in state.columns} - nullable))
+    for entry in (state.segment_entries[number] for number in read):
+        nullable.update(_with_nulls(entry.segment, {c.key for c in state.columns} - nullable))
     return frozenset(nullable)
 
 
@@ -386,8 +386,8 @@ def _packs(state: TableVersion, most: int, before: int, under_way: IdsUnderWay) 
     live = _live_rows(state)
     pack: list[int] = []
     rows = 0
-    for number, held in enumerate(state.segment_entries):
-        if held.first_id >= before:
+    for number, entry in enumerate(state.segment_entries):
+        if entry.first_id >= before:
             break
         if pack and (rows + live[number] > most or apart(state, number, under_way)):
             yield pack
@@ -516,10 +516,10 @@ class Maintenance:
         files.
         """
         policy = Policy(older_than, keep_versions, max_bytes).checked(self._reader.current().row.name)
-        found = expire(self._catalog, self._reader.table_id, policy, dry_run)
+        expiry = expire(self._catalog, self._reader.table_id, policy, dry_run)
         if not dry_run:
             self._reader.forget_old()
-        return found
+        return expiry
 
     def verify(self, quick: bool = False, job: Job | None = None) -> Report:
         """Whether every file of every version is as it was written, and the newest version fits together.
@@ -535,5 +535,5 @@ class Maintenance:
     def _file_sizes(self) -> list[int]:
         """Of the newest version's files."""
         table_id, version = self._reader.table_id, self._reader.current().version
-        found = [self._catalog.valid(kind, table_id, version, ("bytes",)) for kind in FILE_KINDS]
-        return [size for kind in found for (size,) in kind]
+        sizes = [self._catalog.valid(kind, table_id, version, ("bytes",)) for kind in FILE_KINDS]
+        return [size for kind in sizes for (size,) in kind]

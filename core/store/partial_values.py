@@ -73,13 +73,13 @@ def refuse_overlaps(table: str, names: Sequence[str], others: Sequence[str], typ
             raise _twice_problem(table, *paths)
 
 
-def merge_parts(rows: PartialRows, held: Mapping[str, pa.Array], types: Types, table: str) -> PartialRows:
-    """`rows` with columns that are whole: what is given in part goes over the values `held`.
+def merge_parts(rows: PartialRows, old: Mapping[str, pa.Array], types: Types, table: str) -> PartialRows:
+    """`rows` with columns that are whole: what is given in part goes over the values `old`.
 
-    `held` are the values of the columns of `parts_of`, row by row; `types` those of the table's columns.
+    `old` are the values of the columns of `parts_of`, row by row; `types` those of the table's columns.
     Raises `BadData` naming the column for what cannot be there.
     """
-    merging = _Merge(rows, held, types, table)
+    merging = _Merge(rows, old, types, table)
     for name in rows.table.column_names:
         merging.add(name)
     return merging.result()
@@ -87,9 +87,9 @@ def merge_parts(rows: PartialRows, held: Mapping[str, pa.Array], types: Types, t
 
 def parts_of(rows: PartialRows, types: Types) -> list[str]:
     """The columns that rows give in part."""
-    found = [name for name in rows.documents if name in types and pa.types.is_struct(types[name])]
+    names = [name for name in rows.documents if name in types and pa.types.is_struct(types[name])]
     inside = (path_inside(name, types) for name in rows.table.column_names if "." in name)
-    return list(dict.fromkeys([*found, *(path.column for path in inside if path is not None)]))
+    return list(dict.fromkeys([*names, *(path.column for path in inside if path is not None)]))
 
 
 def with_paths_inside(rows: pa.Table, types: Types, table: str) -> pa.Table:
@@ -97,9 +97,9 @@ def with_paths_inside(rows: pa.Table, types: Types, table: str) -> pa.Table:
     if not names_inside(rows.column_names, types):
         return rows
     left_out = {name: to_numpy(rows.column(name).is_null()) for name in rows.column_names}
-    given = PartialRows(rows, left_out)
-    held = {name: pa.nulls(rows.num_rows, types[name]) for name in parts_of(given, types)}
-    return merge_parts(given, held, types, table).table
+    partial = PartialRows(rows, left_out)
+    nulls = {name: pa.nulls(rows.num_rows, types[name]) for name in parts_of(partial, types)}
+    return merge_parts(partial, nulls, types, table).table
 
 
 @dataclass(frozen=True)
@@ -111,12 +111,12 @@ class _Part:
     gives: np.ndarray
     documents: Sequence[Any] | None
 
-    def over(self, held: pa.Array) -> pa.Array:
+    def over(self, old: pa.Array) -> pa.Array:
         if not self.path.steps:
             merged = self.values
             if self.documents is not None:
-                merged = merged_structs(held, self.values, self.documents)
-            return choose(self.gives, merged, held)
+                merged = merged_structs(old, self.values, self.documents)
+            return choose(self.gives, merged, old)
         rows = np.flatnonzero(self.gives)
 
         def compute(before: pa.Array, some: np.ndarray) -> pa.Array:
@@ -125,13 +125,13 @@ class _Part:
                 return values
             return merged_structs(before, values, [self.documents[row] for row in rows[some].tolist()])
 
-        changed = changed_at(take(held, rows), self.path.steps, compute, np.arange(len(rows)))
-        return _spread(self.gives, changed, held)
+        changed = changed_at(take(old, rows), self.path.steps, compute, np.arange(len(rows)))
+        return _spread(self.gives, changed, old)
 
 
 class _Merge:
-    def __init__(self, rows: PartialRows, held: Mapping[str, pa.Array], types: Types, table: str) -> None:
-        self._rows, self._held, self._types, self._table = rows, held, types, table
+    def __init__(self, rows: PartialRows, old: Mapping[str, pa.Array], types: Types, table: str) -> None:
+        self._rows, self._old, self._types, self._table = rows, old, types, table
         self._columns: dict[str, pa.ChunkedArray] = {}
         self._left_out: dict[str, np.ndarray] = {}
         self._parts: list[_Part] = []
@@ -139,7 +139,7 @@ class _Merge:
     def add(self, name: str) -> None:
         values, path = self._rows.table.column(name), path_inside(name, self._types)
         lacks = self._rows.left_out.get(name)
-        if path is None and name not in self._held:
+        if path is None and name not in self._old:
             self._columns[name] = values
             if lacks is not None:
                 self._left_out[name] = lacks
@@ -163,7 +163,7 @@ class _Merge:
         for part in sorted(self._parts, key=lambda part: len(part.path.steps)):
             name = part.path.column
             try:
-                merged[name] = part.over(merged.get(name, self._held[name]))
+                merged[name] = part.over(merged.get(name, self._old[name]))
             except Refusal as refusal:
                 what = f"{self._table}: column '{part.path.text}': {refusal.reason}"
                 raise BadData(what, fix=refusal.fix) from refusal
@@ -171,20 +171,20 @@ class _Merge:
         return PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), self._left_out)
 
 
-def merged_structs(held: pa.Array, values: pa.Array, documents: Sequence[Any]) -> pa.Array:
-    """`values` with the fields that their `documents`, the dicts they were made of, lack as they are `held`.
+def merged_structs(old: pa.Array, values: pa.Array, documents: Sequence[Any]) -> pa.Array:
+    """`values` with the fields that their `documents`, the dicts they were made of, lack as they are `old`.
 
     A null value is null, and what is no struct stands for itself.
     """
-    if not pa.types.is_struct(held.type) or not pa.types.is_struct(values.type):
+    if not pa.types.is_struct(old.type) or not pa.types.is_struct(values.type):
         return values
-    together = wider_type(held.type, values.type)
+    together = wider_type(old.type, values.type)
     if together is None or REST in together.names:
-        return _merged_documents(held, values, documents)
+        return _merged_documents(old, values, documents)
     there = to_numpy(values.is_valid())
     fields: dict[str, pa.Array] = {}
-    for name in dict.fromkeys([*held.type.names, *values.type.names]):
-        before, new = _field(held, name), _field(values, name)
+    for name in dict.fromkeys([*old.type.names, *values.type.names]):
+        before, new = _field(old, name), _field(values, name)
         gives = there & np.fromiter((_gives(one, name) for one in documents), bool, len(documents))
         if pa.types.is_struct(new.type):
             new = merged_structs(before, new, [_inside(one, name) for one in documents])
@@ -192,57 +192,57 @@ def merged_structs(held: pa.Array, values: pa.Array, documents: Sequence[Any]) -
     return _struct(fields, there)
 
 
-def _merged_documents(held: pa.StructArray, values: pa.StructArray, documents: Sequence[Any]) -> pa.Array:
+def _merged_documents(old: pa.StructArray, values: pa.StructArray, documents: Sequence[Any]) -> pa.Array:
     """Key by key, as a key may be in the rest of some rows and a field of others."""
-    if REST not in held.type.names:
-        fields = {field.name: _field(held, field.name) for field in held.type}
-        fields[REST] = pa.nulls(len(held), REST_FIELD.type)
-        held = _struct(fields, to_numpy(held.is_valid()))
+    if REST not in old.type.names:
+        fields = {field.name: _field(old, field.name) for field in old.type}
+        fields[REST] = pa.nulls(len(old), REST_FIELD.type)
+        old = _struct(fields, to_numpy(old.is_valid()))
     there = to_numpy(values.is_valid())
     keys = dict.fromkeys(key for one in documents if isinstance(one, Mapping) for key in one)
-    merged: pa.Array = held
+    merged: pa.Array = old
     for key in keys:
         gives = np.fromiter((isinstance(one, Mapping) and key in one for one in documents), bool, len(there))
         merged = _with_key(merged, key, documents, np.flatnonzero(gives))
     return _struct({name: _field(merged, name) for name in merged.type.names}, there)
 
 
-def _with_key(held: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarray) -> pa.Array:
+def _with_key(old: pa.Array, key: str, documents: Sequence[Any], rows: np.ndarray) -> pa.Array:
     """All rows at once, or where their values have no type in common one by one."""
 
     def compute(before: pa.Array, some: np.ndarray) -> pa.Array:
-        given = [documents[row][key] for row in rows[some].tolist()]
+        arriving = [documents[row][key] for row in rows[some].tolist()]
         if pa.types.is_struct(before.type):
-            return merged_structs(before, array_of(given), given)
+            return merged_structs(before, array_of(arriving), arriving)
         known = [whole(python_value(value)) for value in before]
-        return array_of([_merged(*pair) for pair in zip(known, given, strict=True)])
+        return array_of([_merged(*pair) for pair in zip(known, arriving, strict=True)])
 
-    gives = np.zeros(len(held), bool)
+    gives = np.zeros(len(old), bool)
     gives[rows] = True
     try:
-        changed = changed_at(take(held, rows), (key,), compute, np.arange(len(rows)))
+        changed = changed_at(take(old, rows), (key,), compute, np.arange(len(rows)))
     except Refusal:
         if len(rows) == 1:
             raise
         for row in rows:
-            held = _with_key(held, key, documents, np.array([row]))
-        return held
-    return _spread(gives, changed, held)
+            old = _with_key(old, key, documents, np.array([row]))
+        return old
+    return _spread(gives, changed, old)
 
 
-def _merged(held: Any, given: Any) -> Any:
-    if not isinstance(held, dict) or not isinstance(given, Mapping):
-        return given
-    return held | {key: _merged(held.get(key), value) for key, value in given.items()}
+def _merged(old: Any, new: Any) -> Any:
+    if not isinstance(old, dict) or not isinstance(new, Mapping):
+        return new
+    return old | {key: _merged(old.get(key), value) for key, value in new.items()}
 
 
-def _spread(gives: np.ndarray, values: pa.Array, held: pa.Array, whole: bool = False) -> pa.Array:
-    """Where `gives`, the next of `values`, or with `whole` the one of the same row; elsewhere as `held`."""
+def _spread(gives: np.ndarray, values: pa.Array, old: pa.Array, whole: bool = False) -> pa.Array:
+    """Where `gives`, the next of `values`, or with `whole` the one of the same row; elsewhere as `old`."""
     if whole or gives.all():
-        return choose(gives, values, held)
-    places = np.zeros(len(held), np.int64)
+        return choose(gives, values, old)
+    places = np.zeros(len(old), np.int64)
     places[gives] = np.arange(len(values))
-    return choose(gives, take(values, places), held) if gives.any() else held
+    return choose(gives, take(values, places), old) if gives.any() else old
 
 
 def _field(values: pa.StructArray, name: str) -> pa.Array:

@@ -98,7 +98,7 @@ class StoreRelations(Sequence[Relation]):
         """
         tables = {row.name: row.table_id for row in self._catalog.tables()}
         known = {table: self._table_of(number) for table, number in tables.items()}
-        start, target = (end_of(given, self._place, known) for given in (one, other))
+        start, target = (end_of(side, self._place, known) for side in (one, other))
         refuse_apart(self._place, start, target)
         if name is not None and not text_of(name, f"store {self._place}: the relation's name").strip():
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one, or leave it out")
@@ -106,10 +106,10 @@ class StoreRelations(Sequence[Relation]):
             for end in (start, target):
                 self._refuse_dropped(end.table, tables[end.table])
             self._refuse_again(start, target)
-            taken = [row.name for row in transaction.relations.all()]
-            if name in taken:
+            names = [row.name for row in transaction.relations.all()]
+            if name in names:
                 raise self._name_problem(name)
-            called = name or _free_name(start, target, taken)
+            called = name or _free_name(start, target, names)
             row = RelationRow(called, tables[start.table], _ids(start), tables[target.table], _ids(target))
             transaction.relations.add(row)
         return Relation(called, start.table, start.names, target.table, target.names)
@@ -149,13 +149,13 @@ class StoreRelations(Sequence[Relation]):
                 fix=f"Declare one: store.relations.declare('{table}.…', '{other}.…'); "
                 "store.relations.suggest() looks for candidates",
             )
-        found = [link for link in links if through in (None, link.relation.name)]
-        if not found:
+        usable = [link for link in links if through in (None, link.relation.name)]
+        if not usable:
             known = dict.fromkeys(link.relation.name for link in links)
             raise UnknownRelation(str(through), f"{table} to {other}", known)
-        meant = [link for link in found if direction in (None, link.direction)]
+        meant = [link for link in usable if direction in (None, link.direction)]
         if len(meant) != 1:
-            raise _ambiguous(table, other, found, direction)
+            raise _ambiguous(table, other, usable, direction)
         meant[0].relation.usable()
         return meant[0]
 
@@ -243,7 +243,7 @@ class StoreRelations(Sequence[Relation]):
         problems += [f"{column} of {target} was dropped" for column in lost_too]
         if not problems:
             pairs = zip(froms, tos, strict=True)
-            problems = [told for a, b in pairs if (told := apart(start, a, target, b))]
+            problems = [reason for a, b in pairs if (reason := apart(start, a, target, b))]
         return Relation(row.name, start, _names(froms), target, _names(tos), "; ".join(problems))
 
     def _columns(self, table_id: int, ids: ColumnIds) -> tuple[list[Column], list[str]]:
@@ -252,15 +252,15 @@ class StoreRelations(Sequence[Relation]):
         if all(column_id in columns for column_id in ids):
             return [columns[column_id] for column_id in ids], []
         entries = self._catalog.relations.columns(table_id)
-        found, lost = [], []
+        present, lost = [], []
         for column_id in ids:
             now = columns.get(column_now(entries, column_id) or ID_COLUMN.key, ID_COLUMN)
             if column_id != ID_COLUMN.key and now is ID_COLUMN:
                 name = last_name(entries, column_id)
                 lost.append("a column" if name is None else f"column '{name}'")
                 now = Column(name or "?", ID_COLUMN.type, column_id)
-            found.append(now)
-        return found, lost
+            present.append(now)
+        return present, lost
 
     def _refuse_dropped(self, table: str, table_id: int) -> None:
         """Somebody else may have dropped it since it was looked at."""
@@ -269,11 +269,11 @@ class StoreRelations(Sequence[Relation]):
 
     def _refuse_again(self, start: End, target: End) -> None:
         wanted = Relation("", start.table, start.names, target.table, target.names)
-        for held in self:
-            if _pairs(held) == _pairs(wanted):
+        for relation in self:
+            if _pairs(relation) == _pairs(wanted):
                 raise StoreProblem(
-                    f"store {self._place} has this relation already: {held}",
-                    fix=f"Use it, or give it up first: store.relations.drop({held.name!r})",
+                    f"store {self._place} has this relation already: {relation}",
+                    fix=f"Use it, or give it up first: store.relations.drop({relation.name!r})",
                 )
 
     def _name_problem(self, name: str) -> StoreProblem:
@@ -389,8 +389,8 @@ def _links(relation: Relation, table: str, other: str) -> list[Link]:
 def _ambiguous(table: str, other: str, links: Sequence[Link], direction: Direction | None) -> StoreProblem:
     names = list(dict.fromkeys(link.relation.name for link in links))
     if len(names) > 1:
-        told = dict.fromkeys(str(link.relation) for link in links)
-        why, fix = "; ".join(told), f"Say which: through='{names[0]}'"
+        relations = dict.fromkeys(str(link.relation) for link in links)
+        why, fix = "; ".join(relations), f"Say which: through='{names[0]}'"
     elif direction is None:
         why = f"'{names[0]}' leads from rows of {table} to rows of {table}"
         fix = "Say direction='out' for the rows that a row points at, 'in' for those that point at it"
@@ -405,14 +405,14 @@ def _pairs(relation: Relation) -> tuple[str, str, frozenset[tuple[str, str]]]:
     return relation.from_table, relation.to_table, frozenset(pairs)
 
 
-def _free_name(start: End, target: End, taken: Sequence[str]) -> str:
+def _free_name(start: End, target: End, names: Sequence[str]) -> str:
     """`flights_carrier`, and more where that is taken."""
     name = "_".join((start.table, *start.names))
     for candidate in (name, f"{name}_{target.table}"):
-        if candidate not in taken:
+        if candidate not in names:
             return candidate
     number = 2
-    while f"{name}_{number}" in taken:
+    while f"{name}_{number}" in names:
         number += 1
     return f"{name}_{number}"
 

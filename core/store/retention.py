@@ -49,15 +49,15 @@ def sweep(catalog: Catalog) -> list[int]:
         return []
     known = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
-    for folder, found in there.items():
+    for folder, files in there.items():
         if folder.name not in tables:
-            for entry in found:
+            for entry in files:
                 sizes += _removed(entry)
             remove_empty(folder)
             continue
-        indexes = [index_of(catalog.path, *told) for told in catalog.indexes(tables[folder.name])]
+        indexes = [index_of(catalog.path, *entry_row) for entry_row in catalog.indexes(tables[folder.name])]
         names = {path.name for path in known if path.parent.name == folder.name}
-        for entry in found:
+        for entry in files:
             needed = any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes)
             if not needed and not (entry.suffix == DRAFT and _is_new(entry)):
                 sizes += _removed(entry)
@@ -157,8 +157,8 @@ class Vacuum:
         gone: list[int] = []
         freed: list[int] = []
         for file in removed:
-            kept = READ if file.number in in_use else NAMED if file.path in named else ""
-            why = kept or self._unlink(file, freed)
+            reason = READ if file.number in in_use else NAMED if file.path in named else ""
+            why = reason or self._unlink(file, freed)
             if why:
                 waiting.append(WaitingFile(file.path, file.bytes, why))
             else:
@@ -275,10 +275,10 @@ def report(
     stamps: Sequence[Stamp], named: Sequence[int], files: Sequence[FileSpan], oldest: int
 ) -> ExpireReport:
     gone = tuple(version for version, _ in stamps if version < oldest and version not in named)
-    held = _paths(files, named, oldest)
-    removed = {f.path: f.bytes for f in files if f.path not in held}
-    kept = tuple(version for version in named if version < oldest)
-    return ExpireReport(gone, oldest, kept, len(removed), sum(removed.values()))
+    paths = _paths(files, named, oldest)
+    removed = {f.path: f.bytes for f in files if f.path not in paths}
+    versions = tuple(version for version in named if version < oldest)
+    return ExpireReport(gone, oldest, versions, len(removed), sum(removed.values()))
 
 
 def _seconds(limit: dt.timedelta | dt.datetime) -> float:

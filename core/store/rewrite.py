@@ -86,14 +86,14 @@ def segments_with_pending(state: TableVersion) -> np.ndarray:
     """Numbers of the segments with pending changes of their rows, and of those of pending rows."""
     touched = [c.ids[state.lie_over(c)] for c in state.cells.values()] + list(state.deletions.values())
     changed = segments_of(state, union(*touched))
-    loose = [i for i, held in enumerate(state.segment_entries) if held.kind == "pending_rows"]
+    loose = [i for i, entry in enumerate(state.segment_entries) if entry.kind == "pending_rows"]
     return union(changed, np.array(loose, np.int64))
 
 
 def _after(state: TableVersion, change: Applied) -> Snapshot:
     gone = union(state.snapshot.deleted, state.ranges.locate(state.snapshot, change.deleted))
     cells = [] if change.cells is None else [change.cells]
-    changes = [(held, state.ranges.locate(state.snapshot, held.ids)) for held in cells]
+    changes = [(piece, state.ranges.locate(state.snapshot, piece.ids)) for piece in cells]
     overlay = overlaid(state.snapshot.overlay, change.columns, changes)
     return replace(state.snapshot, columns=change.columns, deleted=gone, overlay=overlay)
 
@@ -127,8 +127,8 @@ def contained(state: TableVersion, replaced: tuple[SegmentEntry, ...]) -> Entrie
 
 def _inside(ids: np.ndarray, replaced: tuple[SegmentEntry, ...]) -> bool:
     reached = np.zeros(len(ids), bool)
-    for held in replaced:
-        reached |= (ids >= held.first_id) & (ids <= held.last_id)
+    for entry in replaced:
+        reached |= (ids >= entry.first_id) & (ids <= entry.last_id)
     return bool(reached.all())
 
 
@@ -179,9 +179,9 @@ def _rows_of(state: TableVersion, segments: np.ndarray) -> int:
 
 def _may_lie_over(state: TableVersion, rows: int, cells: int) -> bool:
     """What lies over the segments is kept in memory while it is read, so it is bounded."""
-    held = [c for (kind, _), c in state.cells.items() if kind == "change_files"]
-    all_rows = rows + sum(len(c.ids) for c in held)
-    all_cells = cells + sum(len(c.ids) * len(c.values) for c in held)
+    changes = [c for (kind, _), c in state.cells.items() if kind == "change_files"]
+    all_rows = rows + sum(len(c.ids) for c in changes)
+    all_cells = cells + sum(len(c.ids) * len(c.values) for c in changes)
     return all_rows <= MOST_CHANGED_ROWS and all_cells <= MOST_CHANGED_CELLS
 
 
@@ -227,14 +227,14 @@ def stage_replacement(
             return None
         files = tuple(encoder.finish())
     ids = cover.ids
-    held = tuple(state.segment_entries[i] for i in segments_of(state, ids))
-    return Replacement(ids, Rewrite(held, files, contained(state, held)))
+    entries = tuple(state.segment_entries[i] for i in segments_of(state, ids))
+    return Replacement(ids, Rewrite(entries, files, contained(state, entries)))
 
 
 def _first(cover: _ById | _ByKey, rows: pa.Table) -> int:
     """The number of the first of the rows that were taken last."""
-    taken: int = rows.num_rows
-    return (cover.next_row or 0) - taken
+    count: int = rows.num_rows
+    return (cover.next_row or 0) - count
 
 
 def _cover(state: TableVersion, on: str) -> _ById | _ByKey | None:
@@ -252,16 +252,16 @@ def _unchanged(rows: pa.Table) -> pa.Table:
 def _batch_table(block: RowBatch, columns: tuple[Column, ...], by_key: bool) -> pa.Table | None:
     """What the block gives of the columns, in their types; the first of them has to be there."""
     names = set(block.schema.names)
-    given = tuple(column for column in columns if column.name in names)
-    most = len(given) > LARGE_SHARE * len(columns) and columns[0] in given
-    if not most or len(given) != len(block.schema.names):
+    present = tuple(column for column in columns if column.name in names)
+    most = len(present) > LARGE_SHARE * len(columns) and columns[0] in present
+    if not most or len(present) != len(block.schema.names):
         return None
-    rows = block.table().select([c.name for c in given])
-    if by_key and not all(_is_whole(rows.column(c.name), c.type) for c in given):
+    rows = block.table().select([c.name for c in present])
+    if by_key and not all(_is_whole(rows.column(c.name), c.type) for c in present):
         return None
-    if any(f.type != c.type for f, c in zip(rows.schema, given, strict=True)):
-        rows = narrowed(rows, given)
-    alike = all(f.type == c.type for f, c in zip(rows.schema, given, strict=True))
+    if any(f.type != c.type for f, c in zip(rows.schema, present, strict=True)):
+        rows = narrowed(rows, present)
+    alike = all(f.type == c.type for f, c in zip(rows.schema, present, strict=True))
     return rows if alike and not any(values.null_count for values in rows.columns) else None
 
 
@@ -278,12 +278,12 @@ def _is_whole(values: pa.ChunkedArray, kind: pa.DataType) -> bool:
 def _whole(state: TableVersion, rows: pa.Table, first: int) -> pa.Table:
     """With the columns that are left out as they are held, of the live rows from number `first` on."""
     columns = (ID_COLUMN, *state.columns)
-    given = dict(zip(rows.column_names, rows.columns, strict=True))
-    left_out = [column for column in columns if column.name not in given]
+    by_name = dict(zip(rows.column_names, rows.columns, strict=True))
+    left_out = [column for column in columns if column.name not in by_name]
     if left_out:
-        held = read_rows(state.snapshot, first, rows.num_rows, left_out)
-        given |= dict(zip(held.column_names, held.columns, strict=True))
-    return pa.Table.from_arrays([given[c.name] for c in columns], schema=schema_of(columns))
+        old = read_rows(state.snapshot, first, rows.num_rows, left_out)
+        by_name |= dict(zip(old.column_names, old.columns, strict=True))
+    return pa.Table.from_arrays([by_name[c.name] for c in columns], schema=schema_of(columns))
 
 
 class _ById:
@@ -336,14 +336,14 @@ class _ByKey:
 
     def with_ids(self, rows: pa.Table) -> pa.Table | None:
         """The rows with the `_id`s that they have, if they are the next ones."""
-        held = read_rows(self._state.snapshot, self.num_rows, rows.num_rows, [ID_COLUMN, self._key])
-        given = rows.column(self._key.name)
-        if held.num_rows < rows.num_rows or not held.column(1).equals(given):
+        old = read_rows(self._state.snapshot, self.num_rows, rows.num_rows, [ID_COLUMN, self._key])
+        keys = rows.column(self._key.name)
+        if old.num_rows < rows.num_rows or not old.column(1).equals(keys):
             return None
         self.num_rows += rows.num_rows
-        self._ids.append(to_numpy(held.column(0)))
-        self._keys.append(given)
-        return rows.add_column(0, pa.field(ID, pa.int64()), held.column(0))
+        self._ids.append(to_numpy(old.column(0)))
+        self._keys.append(keys)
+        return rows.add_column(0, pa.field(ID, pa.int64()), old.column(0))
 
     @property
     def next_row(self) -> int:

@@ -47,10 +47,10 @@ def refuse_duplicates(name: str, ids: np.ndarray) -> None:
 
 def row_ids_of(state: TableVersion, column: pa.ChunkedArray) -> np.ndarray:
     """The `_id`s that rows brought along; raises `BadData` where one is no whole number."""
-    given = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
-    if given is None or given.null_count:
+    integers = exact_cast(column, pa.int64()) if pa.types.is_integer(column.type) else None
+    if integers is None or integers.null_count:
         raise _no_id(state, next((value for value in column.to_pylist() if not _is_id(value)), None))
-    return to_numpy(given)
+    return to_numpy(integers)
 
 
 def _positions(state: TableVersion, where: Filter | None) -> np.ndarray:
@@ -77,14 +77,14 @@ class Matches:
 def known_matches(state: TableVersion, keys: pa.Table) -> Matches:
     """Like `matches`; raises `UnknownRow` naming the first key that no row has."""
     columns = [state.snapshot.column(name) for name in keys.column_names]
-    given = as_keys(state.snapshot.name, keys, columns)
-    found = matches(state, given)
-    if len(found.unknown):
+    key_table = as_keys(state.snapshot.name, keys, columns)
+    lookup = matches(state, key_table)
+    if len(lookup.unknown):
         raise UnknownRow(
-            f"{state.snapshot.name} has no row with {_key_text(given, int(found.unknown[0]))}",
+            f"{state.snapshot.name} has no row with {_key_text(key_table, int(lookup.unknown[0]))}",
             fix="Insert it, or leave it out of the update",
         )
-    return found
+    return lookup
 
 
 def matches(state: TableVersion, keys: pa.Table) -> Matches:
@@ -94,15 +94,15 @@ def matches(state: TableVersion, keys: pa.Table) -> Matches:
     is given twice or nested, `UnknownColumn`.
     """
     codes = _codes(state.snapshot.name, keys)
-    ids, found = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    ids, places = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     columns = state.snapshot.select(keys.column_names)
     indexed = _rows_by_index(state, columns, keys)
     for table in _live_rows(state, columns) if indexed is None else [indexed]:
         values = [c.cast(k) for c, k in zip(table.columns, keys.schema.types, strict=False)]
         rows, numbers = codes.match(values)
         ids.append(to_numpy(table.columns[-1])[rows])
-        found.append(numbers)
-    matched = np.concatenate(found)
+        places.append(numbers)
+    matched = np.concatenate(places)
     known = np.zeros(keys.num_rows, bool)
     known[matched] = True
     return Matches(np.concatenate(ids), matched, np.flatnonzero(~known))
@@ -117,10 +117,10 @@ def _rows_by_index(state: TableVersion, columns: Sequence[Column], keys: pa.Tabl
     if keys.num_rows * ROWS_A_KEY > snapshot.num_positions:
         return None
     served = [c for c in columns if snapshot.indexes.is_sorted(c) and kind_of(c.type) not in COUNTED]
-    found = (
+    result = (
         find_by_index(snapshot, all_of(_holds(c, keys.column(c.name)) for c in served)) if served else None
     )
-    return None if found is None else take_rows(snapshot, found.positions, [*columns, ID_COLUMN])
+    return None if result is None else take_rows(snapshot, result.positions, [*columns, ID_COLUMN])
 
 
 def _holds(column: Column, values: pa.ChunkedArray) -> Filter:

@@ -64,13 +64,13 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
     named = None if columns is None else names_of(columns, f"{name}: columns")
     wanted = [c for c in project(snapshot, named) if c.key != ID_COLUMN.key]
     able = _fulltext(indexes, snapshot, on, earlier)
-    asked = _parse_search(snapshot, text_of(text, f"{name}: the search text"), able)
-    how = _highlight(asked, highlight)
+    text_query = _parse_search(snapshot, text_of(text, f"{name}: the search text"), able)
+    how = _highlight(text_query, highlight)
     condition = condition_of(where, f"{name}: where", snapshot)
     within = None if condition is None else np.sort(find_rows(snapshot, condition, (), job))
     last = min(first + count, snapshot.num_rows)
-    hits = search(snapshot, asked.index, indexes.fulltext, asked.node, last, within, job)
-    return _answer(state, asked, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
+    hits = search(snapshot, text_query.index, indexes.fulltext, text_query.node, last, within, job)
+    return _answer(state, text_query, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
 
 
 def _fulltext(
@@ -80,14 +80,14 @@ def _fulltext(
     present = {column.key for column in snapshot.columns}
     enough = present.intersection if earlier else present.issuperset
     listed = indexes.listed
-    found = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
+    usable = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
     if on is None:
-        if not found:
+        if not usable:
             raise _no_index(snapshot, lost=any(index.kind == FULLTEXT for index in listed))
-        return found
+        return usable
     names = names_of(on, f"{snapshot.name}: on")
     keys = {snapshot.column(name).key for name in names}
-    named = [index for index in found if set(index.keys) == keys]
+    named = [index for index in usable if set(index.keys) == keys]
     if not named:
         raise _no_index(snapshot, names)
     return named
@@ -106,41 +106,46 @@ def _parse_search(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _S
 
 
 def _answer(
-    state: TableVersion, asked: _Search, hits: Hits, wanted: Sequence[Column], how: Highlight | None, job: Job
+    state: TableVersion,
+    search: _Search,
+    hits: Hits,
+    wanted: Sequence[Column],
+    how: Highlight | None,
+    job: Job,
 ) -> pa.Table:
     snapshot = state.snapshot
-    shown = [] if how is None else [c for c in asked.columns if c.name in (how.columns or ())]
+    shown = [] if how is None else [c for c in search.columns if c.name in (how.columns or ())]
     needed = list(dict.fromkeys([*wanted, *shown]))
     rows = take_rows(snapshot, hits.positions, needed).columns if needed else []
     by_column, ids = dict(zip(needed, rows, strict=True)), ids_at(state, hits.positions)
     fields = [ROW_ID, SCORE, *(pa.field(c.name, c.type) for c in wanted)]
     values: list[Any] = [from_numpy(ids), from_numpy(hits.scores), *(by_column[c] for c in wanted)]
-    sought = leaves(asked.node)
+    sought = leaves(search.node)
     for column in shown if how is not None else ():
         cells = by_column[column].to_pylist()
         here = [leaf for leaf in sought if leaf.column in (None, column.name)]
-        language, drawn = language_of(asked.index), how or Highlight()
+        language, drawn = language_of(search.index), how or Highlight()
         values.append(from_values([snippet(c, here, language, drawn, job) for c in cells], pa.string()))
         fields.append(pa.field(f"{SNIPPET}{column.name}", pa.string()))
     _refuse_twice(snapshot, [field.name for field in fields])
     return pa.Table.from_arrays(values, schema=pa.schema(fields))
 
 
-def _highlight(asked: _Search, given: bool | str | Sequence[str] | Highlight) -> Highlight | None:
+def _highlight(search: _Search, highlight: bool | str | Sequence[str] | Highlight) -> Highlight | None:
     """With the columns that are meant; None for no snippets."""
-    if given is False:
+    if highlight is False:
         return None
-    if not isinstance(given, (bool, Highlight)):
-        given = Highlight(tuple(names_of(given, f"{asked.snapshot.name}: highlight")))
-    how, place = Highlight() if given is True else given, f"{asked.snapshot.name}: highlight"
+    if not isinstance(highlight, (bool, Highlight)):
+        highlight = Highlight(tuple(names_of(highlight, f"{search.snapshot.name}: highlight")))
+    how, place = Highlight() if highlight is True else highlight, f"{search.snapshot.name}: highlight"
     count_of(how.length, f"{place}: length")
     for mark in (how.before, how.after):
         text_of(mark, f"{place}: before and after")
-    known = [column.name for column in asked.columns]
+    known = [column.name for column in search.columns]
     named = how.columns if how.columns is None else names_of(how.columns, place)
     for name in named or ():
         if name not in known:
-            raise UnknownColumn(name, f"The full-text index of {asked.snapshot.name}", known)
+            raise UnknownColumn(name, f"The full-text index of {search.snapshot.name}", known)
     return replace(how, columns=tuple(known if named is None else named))
 
 

@@ -18,18 +18,18 @@ from lamella.core.store.table import Table, TableStore
 Answer = Callable[[str], pa.Table]
 
 
-def change(store: TableStore, asked: ChangeStatement, answer: Answer, message: str, job: Job) -> pa.Table:
+def change(store: TableStore, statement: ChangeStatement, answer: Answer, message: str, job: Job) -> pa.Table:
     """Make the change, and tell as one row what it was: table, version, inserted, updated, deleted.
 
     `answer` gives the rows of a question. What is read for a change and the change are one step: others who
     write have to wait meanwhile.
     """
-    if asked.kind == "create":
-        made = store.create_table(asked.table, answer(asked.question), message, job)
+    if statement.kind == "create":
+        made = store.create_table(statement.table, answer(statement.question), message, job)
         return _commit_row(made.history.commits()[-1])
     with store.transaction():
-        table = _table(store, asked.table)
-        return _commit_row(_MADE[asked.kind](table, asked, answer(asked.question), message, job))
+        table = _table(store, statement.table)
+        return _commit_row(_MADE[statement.kind](table, statement, answer(statement.question), message, job))
 
 
 def _table(store: TableStore, name: str) -> Table:
@@ -38,9 +38,9 @@ def _table(store: TableStore, name: str) -> Table:
     return store[alike[0] if len(alike) == 1 and name not in store.tables else name]
 
 
-def _insert(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
+def _insert(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
     own = [name for name in table.schema.names if name != ID]
-    names = rows.column_names if asked.by_name else list(asked.columns or own)
+    names = rows.column_names if statement.by_name else list(statement.columns or own)
     if len(names) != rows.num_columns:
         raise BadSql(
             f"{table.name}: {rows.num_columns} values were given for {len(names)} columns",
@@ -50,14 +50,14 @@ def _insert(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, 
     return table.insert(_named(table, rows, _known_columns(table, names)), message, job)
 
 
-def _update(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
+def _update(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
     _refuse_twice(table, rows)
     return table.update(
-        _named(table, rows, [ID, *_known_columns(table, asked.columns or ())]), ID, message, job
+        _named(table, rows, [ID, *_known_columns(table, statement.columns or ())]), ID, message, job
     )
 
 
-def _delete(table: Table, asked: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
+def _delete(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
     return table.delete(ids=np.sort(to_numpy(rows.column(0))).tolist(), message=message, job=job)
 
 
@@ -68,14 +68,14 @@ def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
     """As the table calls them. Raises `UnknownColumn`, `BadSql` for one that is set twice, and for `_id`."""
     own = table.schema.names
     lower = {name.lower(): name for name in own}
-    found = [name if name in own else lower.get(name.lower(), name) for name in names]
-    for name in found:
+    columns = [name if name in own else lower.get(name.lower(), name) for name in names]
+    for name in columns:
         if name not in own:
             raise UnknownColumn(name, table.name, own)
-        if name == ID or found.count(name) > 1:
+        if name == ID or columns.count(name) > 1:
             what = "cannot be set" if name == ID else "is named twice"
             raise BadSql(f"{table.name}: column '{name}' {what}", fix="Leave it out")
-    return found
+    return columns
 
 
 def _named(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -99,10 +99,10 @@ def _refuse_twice(table: Table, rows: pa.Table) -> None:
 
 
 def _commit_row(commit: Commit) -> pa.Table:
-    told = {
+    row = {
         "table": commit.table, "version": commit.version, "inserted": commit.inserted,
         "updated": commit.updated, "deleted": commit.deleted,
     }  # fmt: skip
     kinds = [pa.string(), *[pa.int64()] * 4]
-    columns = [from_values([value], kind) for value, kind in zip(told.values(), kinds, strict=True)]
-    return pa.Table.from_arrays(columns, list(told))
+    columns = [from_values([value], kind) for value, kind in zip(row.values(), kinds, strict=True)]
+    return pa.Table.from_arrays(columns, list(row))

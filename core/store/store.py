@@ -291,10 +291,10 @@ class Store:
         text = text_of(text, f"store {self.name}: the statement")
         folders = (f"{self._layout.data}{os.sep}",)
         sources = Sources(f"store {self.name}", self.tables, self._at, folders, open_dataset)
-        asked = SqlRequest(parameters, as_of, seconds, memory, files)
+        request = SqlRequest(parameters, as_of, seconds, memory, files)
         wanted = change_statement(text) if write else None
         if wanted is None:
-            return run_sql(text, sources, asked, job)
+            return run_sql(text, sources, request, job)
         if self.read_only:
             raise self._read_only()
         if as_of is not None:
@@ -302,7 +302,7 @@ class Store:
                 "a change is made to what is there now", fix="Leave as_of= out, or say AT (…) in it"
             )
         return change(
-            self, wanted, lambda question: run_sql(question, sources, asked, job), text, job or Job()
+            self, wanted, lambda question: run_sql(question, sources, request, job), text, job or Job()
         )
 
     def _at(self, name: str, when: When | None) -> RowsById:
@@ -314,7 +314,7 @@ class Store:
     def _step_group(self, table_id: int, kind: str, transaction_id: int) -> Commit:
         """Undo or redo a transaction on all of its tables; the commit of the one that was asked."""
         with self.transaction():
-            group, asked = self._catalog.open_group, self._table(table_id).history
+            group, history = self._catalog.open_group, self._table(table_id).history
             if group is not None and group.number == transaction_id:
                 raise StoreProblem(
                     f"{self._table(table_id).name}: a transaction cannot {kind} what it did itself",
@@ -322,7 +322,7 @@ class Store:
                 )
             numbers = self._catalog.transaction_tables(transaction_id)
             histories = {number: self._table(number).history for number in numbers}
-            return step_group(kind, histories, asked, transaction_id)
+            return step_group(kind, histories, history, transaction_id)
 
     def _after(self, group: CommitGroup) -> None:
         """What commits and drops do once they are done."""

@@ -66,11 +66,11 @@ def _facts(catalog: Catalog, state: TableVersion) -> Iterator[str]:
 def _files(catalog: Catalog, state: TableVersion, every: str | None) -> dict[str, int]:
     """Bytes by path."""
     wanted, table = ("path", "bytes"), state.row.table_id
-    found = [
+    footers = [
         catalog.every(kind, table, wanted) if every else catalog.valid(kind, table, state.version, wanted)
         for kind in ("data_files", "change_files")
     ]
-    return {path: size for kind in found for path, size in kind}
+    return {path: size for kind in footers for path, size in kind}
 
 
 def _segments(state: TableVersion) -> list[FileSegment]:
@@ -92,11 +92,11 @@ def _columns(state: TableVersion) -> Iterator[str]:
         yield f"… and {len(state.snapshot.columns) - len(shown):,} more columns"
 
 
-def _add(segment: FileSegment, told: pq.FileMetaData, stored: dict[int, StoredSizes]) -> None:
+def _add(segment: FileSegment, metadata: pq.FileMetaData, stored: dict[int, StoredSizes]) -> None:
     keys = {name: key for key, name in segment.names.items()}
     tops = unchanged(segment).schema.names
-    for number in range(told.num_row_groups):
-        group = told.row_group(number)
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
         for place in range(group.num_columns):
             chunk = group.column(place)
             top = chunk.path_in_schema if chunk.path_in_schema in keys else _top(chunk.path_in_schema, tops)

@@ -77,8 +77,8 @@ class RowsById(Dataset):
         position = int(state.locate(ids_of(state, [row_id]))[0])
         if position < 0:
             return None
-        found = row_at(state.snapshot, position, state.snapshot.columns)
-        return {name: whole(value) for name, value in found.items()}
+        row = row_at(state.snapshot, position, state.snapshot.columns)
+        return {name: whole(value) for name, value in row.items()}
 
     def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
         """How many rows meet `where`."""
@@ -107,9 +107,9 @@ class RowsById(Dataset):
         query = scan_query.scan_query_of(state.snapshot, columns, where, sort, limit, offset)
         within = _positions(state, ids)
         if query.columns == (ID,):
-            found = scan_query.find_scan_rows(state.snapshot, query, job or Job(), within)
-            if found is not None:
-                return _ids_alone(state, found)
+            rows = scan_query.find_scan_rows(state.snapshot, query, job or Job(), within)
+            if rows is not None:
+                return _ids_alone(state, rows)
         return scan_query.read_scan(state.snapshot, query, job, flatten, within)
 
     def batches(
@@ -171,7 +171,7 @@ class OldVersion(RowsById):
     """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
 
     def __init__(self, state: TableVersion) -> None:
-        self._held = state
+        self._table_version = state
         self.name = state.row.name
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ class OldVersion(RowsById):
 
     @property
     def version(self) -> int:
-        return self._held.version
+        return self._table_version.version
 
     @property
     def pinned_version(self) -> int:
@@ -191,7 +191,7 @@ class OldVersion(RowsById):
             raise BadData(
                 f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
             )
-        return self._held
+        return self._table_version
 
 
 class TableStore(Protocol):
@@ -390,16 +390,16 @@ class Table(RowsById):
         if where is not None:
             return self._update_chosen(data, on, where, message, job or Job(), expected_version)
         keys, own, said = self._names(on), job or Job(), message or "update"
-        found = repeatable(data)
-        coming = KeptBlocks(blocks(found))
-        by_key = is_given_by_key(found)
+        source = repeatable(data)
+        coming = KeptBlocks(blocks(source))
+        by_key = is_given_by_key(source)
         if len(keys) == 1:  # rows that fit in the catalog are passed over at once, without being read
             done = self._writer.replace_rows(coming, keys[0], by_key, said, own, expected_version)
             if done is not None:
                 return done
         all_blocks = coming.all()
         one = all_blocks[0].integers if len(all_blocks) == 1 and keys == [ID] else None
-        rows = cache(lambda: partial_rows_of(all_blocks, found))
+        rows = cache(lambda: partial_rows_of(all_blocks, source))
 
         def build(state: TableVersion) -> Change:
             change = None if one is None else integer_update_change(state, one, said)
@@ -486,12 +486,12 @@ class Table(RowsById):
         chosen = rows_chosen(where, f"{self._reader.last_name}: update_where", self)
 
         def build(state: TableVersion) -> Change:
-            found = assignments(operators, state.columns, state.snapshot.name)
+            edits = assignments(operators, state.columns, state.snapshot.name)
             ids = chosen_ids(state, chosen)
             said, take_ids = message or operators_text(operators), self._writer.take_column_ids
             if upsert and not len(ids):
-                return insert_instead_change(state, chosen, found, take_ids, said)
-            return changes.operator_change(state, ids, found, take_ids, said)
+                return insert_instead_change(state, chosen, edits, take_ids, said)
+            return changes.operator_change(state, ids, edits, take_ids, said)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 

@@ -121,10 +121,10 @@ class TableVersion:
         return self._next(snapshot, segment_entries=(*self.segment_entries, added))
 
     def _overlaid(self, cells: CellChanges, positions: np.ndarray) -> Overlay | None:
-        held, changes = self.snapshot.overlay, [(cells, positions)]
-        if held is None:
+        overlay, changes = self.snapshot.overlay, [(cells, positions)]
+        if overlay is None:
             return overlaid(None, self.columns, changes)
-        return held.followed_by(held.types, _parts(changes))
+        return overlay.followed_by(overlay.types, _parts(changes))
 
     def _snapshot(self, version: int, **changed: Any) -> Snapshot:
         return replace(self.snapshot, token=_token(self.row, version), **changed)
@@ -155,24 +155,24 @@ def state_of(
     columns: tuple[Column, ...],
     column_entries: dict[int, int],
     metadata: dict[tuple[int, bytes], tuple[int, bytes]],
-    held: tuple[SegmentEntry, ...],
+    segment_entries: tuple[SegmentEntry, ...],
     cells: Mapping[tuple[str, int], CellChanges],
     deletions: Mapping[int, np.ndarray],
 ) -> TableVersion:
-    """`metadata` gives (entry, value); `held` is in `_id` order and `cells` in the order they were made."""
-    ranges = _ranges(held)
-    segments, token = tuple(h.segment for h in held), _token(row, version)
+    """`metadata` gives (entry, value); `segment_entries` are in `_id` order, `cells` as they were made."""
+    ranges = _ranges(segment_entries)
+    segments, token = tuple(h.segment for h in segment_entries), _token(row, version)
     values = {key: value for key, (_, value) in metadata.items()}
     notes = {key: value.decode(errors="replace") for (key, name), value in values.items() if name == NOTE}
     noted = (replace(c, note=notes[c.key]) if c.key in notes else c for c in columns)
     bare = Snapshot(row.name, (ID_COLUMN, *noted), segments, token, ids=ID_COLUMN)
     gone = ranges.locate(bare, union(*deletions.values()))
     changes = tuple(cells.values())
-    places = zip(changes, _over(held, ranges, bare, changes), strict=True)
+    places = zip(changes, _over(segment_entries, ranges, bare, changes), strict=True)
     snapshot = replace(bare, deleted=gone[gone >= 0], overlay=overlaid(None, columns, places))
     entries = {key: entry for key, (entry, _) in metadata.items()}
     return TableVersion(
-        row, version, columns, column_entries, values, entries, held, cells, deletions, snapshot
+        row, version, columns, column_entries, values, entries, segment_entries, cells, deletions, snapshot
     )  # fmt: skip
 
 
@@ -219,7 +219,7 @@ def _part(cells: CellChanges, positions: np.ndarray) -> Part:
 
 
 def _over(
-    held: tuple[SegmentEntry, ...], ranges: IdRanges, snapshot: Snapshot, changes: Sequence[CellChanges]
+    entries: tuple[SegmentEntry, ...], ranges: IdRanges, snapshot: Snapshot, changes: Sequence[CellChanges]
 ) -> list[np.ndarray]:
     """For each of the changes the positions of its rows, -1 where one is gone or its segment holds them. All
     are looked up together: many are of a single row."""
@@ -227,16 +227,16 @@ def _over(
         return []
     sizes = [len(cells.ids) for cells in changes]
     positions = ranges.locate(snapshot, np.concatenate([cells.ids for cells in changes]))
-    made = np.array([h.made for h in held], np.int64)
+    made = np.array([h.made for h in entries], np.int64)
     if len(made) and int(made.max()) >= min(cells.made for cells in changes):
         segments = np.searchsorted(snapshot.segment_starts, positions, side="right") - 1
         positions[made[segments] >= np.repeat([cells.made for cells in changes], sizes)] = -1
     return np.split(positions, np.cumsum(sizes[:-1]))
 
 
-def _ranges(held: tuple[SegmentEntry, ...]) -> IdRanges:
+def _ranges(entries: tuple[SegmentEntry, ...]) -> IdRanges:
     return IdRanges(
-        np.array([h.first_id for h in held], np.int64), np.array([h.last_id for h in held], np.int64)
+        np.array([h.first_id for h in entries], np.int64), np.array([h.last_id for h in entries], np.int64)
     )
 
 
@@ -244,8 +244,8 @@ def _token(row: TableRow, version: int) -> tuple[object, ...]:
     return (row.folder, version, row.generation, row.draft, row.opening)
 
 
-def _inserted(held: np.ndarray, more: np.ndarray) -> np.ndarray:
-    merged: np.ndarray = np.insert(held, np.searchsorted(held, more), more)
+def _inserted(ids: np.ndarray, more: np.ndarray) -> np.ndarray:
+    merged: np.ndarray = np.insert(ids, np.searchsorted(ids, more), more)
     return merged
 
 
@@ -298,27 +298,27 @@ class Reader:
     def current(self) -> TableVersion:
         row = self._row()
         with self._lock:
-            held = self._cached_version(row)
-            if held is None:
-                held = self._loaded(None)
-                self._forget_all_but(held)
-            elif (held.row.name, held.row.draft) != (row.name, row.draft):
-                held = held.of_row(row)
-            self._keep(held)
-            return held
+            state = self._cached_version(row)
+            if state is None:
+                state = self._loaded(None)
+                self._forget_all_but(state)
+            elif (state.row.name, state.row.draft) != (row.name, row.draft):
+                state = state.of_row(row)
+            self._keep(state)
+            return state
 
     def version_at(self, version: int | None) -> TableVersion | None:
         """What is in memory, if it is the table at `version`: no look at the catalog tells whether there is a
         newer one."""
-        held = self._current
-        return held if held is not None and held.version == version else None
+        state = self._current
+        return state if state is not None and state.version == version else None
 
     def _cached_version(self, row: TableRow) -> TableVersion | None:
         """The state in memory that is where the table is. A transaction begins with the committed one."""
         drafts = [self._draft] if row.draft and self._draft and self._draft.row.draft == row.draft else []
-        for held in (*drafts, self._current):
-            if held and (held.row.version, held.row.generation) == (row.version, row.generation):
-                return held
+        for state in (*drafts, self._current):
+            if state and (state.row.version, state.row.generation) == (row.version, row.generation):
+                return state
         return None
 
     def settle(self, draft: int) -> None:
@@ -398,7 +398,7 @@ class Reader:
 
     def _load(self, version: int, row: TableRow) -> TableVersion:
         path = self._catalog.path
-        self.indexes.now(index_of(path, *told) for told in self._catalog.indexes(self._table_id))
+        self.indexes.now(index_of(path, *fields) for fields in self._catalog.indexes(self._table_id))
         entries = self._column_entries(version)
         types = {entry: (key, column_type(path, kind)) for entry, key, _, kind in entries}
         self._parsed |= {("columns", entry): known for entry, known in types.items()}
@@ -406,24 +406,26 @@ class Reader:
         _refuse_doubles(row.name, columns)
         by_key = {key: entry for entry, key, _, _ in entries}
         deletions = {e: self._deleted(e) for (e,) in self._valid("deletions", version, ("entry",))}
-        held, cells = self._segments(row, version), self._all_cells(version)
-        return state_of(row, version, columns, by_key, self._metadata(version), held, cells, deletions)
+        segment_entries, cells = self._segments(row, version), self._all_cells(version)
+        return state_of(
+            row, version, columns, by_key, self._metadata(version), segment_entries, cells, deletions
+        )
 
     def _metadata(self, version: int) -> dict[tuple[int, bytes], tuple[int, bytes]]:
-        found = self._valid("metadata", version, ("entry", "column_id", "key", "value"))
-        return {(column, key): (entry, value) for entry, column, key, value in found}
+        rows = self._valid("metadata", version, ("entry", "column_id", "key", "value"))
+        return {(column, key): (entry, value) for entry, column, key, value in rows}
 
     def _all_cells(self, version: int) -> dict[tuple[str, int], CellChanges]:
         """In the order they were made."""
         loose = self._valid("pending_cells", version, ("made", "entry"))
         files = self._valid("change_files", version, ("made", "entry", "path", "rows", "names", "checksum"))
-        found = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
+        entries = [(made, "pending_cells", entry, self._cells(entry)) for made, entry in loose]
         for made, entry, path, rows, names, checksum in files:
             segment = self._segment("change_files", path, rows, names, checksum)
             cells = self._parse_once("change_files", entry, partial(read_cells, segment, made))
-            found.append((made, "change_files", entry, cells))
-        found.sort(key=lambda f: f[:3])
-        return {(kind, entry): cells for _, kind, entry, cells in found}
+            entries.append((made, "change_files", entry, cells))
+        entries.sort(key=lambda f: f[:3])
+        return {(kind, entry): cells for _, kind, entry, cells in entries}
 
     def _forget_all_but(self, state: TableVersion) -> None:
         """Keep in memory only what the newest state is made of."""
@@ -443,15 +445,15 @@ class Reader:
         return self._catalog.valid(kind, self._table_id, version, columns)
 
     def _column_entries(self, version: int) -> list[tuple[int, int, str, bytes]]:
-        found = self._valid("columns", version, ("entry", "column_id", "name", "type", "place"))
-        return [entry[:4] for entry in sorted(found, key=lambda e: (e[4], e[0]))]
+        rows = self._valid("columns", version, ("entry", "column_id", "name", "type", "place"))
+        return [entry[:4] for entry in sorted(rows, key=lambda e: (e[4], e[0]))]
 
     def _segments(self, row: TableRow, version: int) -> tuple[SegmentEntry, ...]:
         wanted = ("entry", "path", "rows", "first_id", "last_id", "names", "checksum", "made")
         files = self._valid("data_files", version, wanted)
         loose = self._valid("pending_rows", version, ("entry", "first_id", "rows"))
         self._refuse_doubled(row, [path for _, path, *_ in files])
-        held = [
+        entries = [
             SegmentEntry(
                 "data_files",
                 entry,
@@ -462,13 +464,13 @@ class Reader:
             )
             for entry, path, rows, first, last, names, checksum, made in files
         ]
-        held += [
+        entries += [
             SegmentEntry("pending_rows", entry, first, first + rows - 1, 0, self._rows(entry, first, rows))
             for entry, first, rows in loose
         ]
-        held.sort(key=lambda h: h.first_id)
-        self._refuse_impossible(row, held)
-        return tuple(held)
+        entries.sort(key=lambda h: h.first_id)
+        self._refuse_impossible(row, entries)
+        return tuple(entries)
 
     def _refuse_doubled(self, row: TableRow, paths: Sequence[str]) -> None:
         """Raises `DamagedStore` for a file that would show its rows twice, under whichever ids."""
@@ -477,11 +479,11 @@ class Reader:
             what = f"{row.name}: the data file {path} is part of it {times} times"
             raise DamagedStore(what, f"{self._catalog.path} says so", REMEDY)
 
-    def _refuse_impossible(self, row: TableRow, held: Sequence[SegmentEntry]) -> None:
+    def _refuse_impossible(self, row: TableRow, entries: Sequence[SegmentEntry]) -> None:
         """Raises `DamagedStore` where segments cannot have the rows that the catalog says: arrays of rows and
         ids are made of these numbers, and a file that is named twice would show its rows twice."""
         behind = 0
-        for each in held:
+        for each in entries:
             rows, what = each.segment.num_rows, ""
             if each.first_id < behind:
                 what = f"two parts of it hold the {ID}s from {each.first_id} to {behind - 1}"
@@ -525,15 +527,15 @@ class Reader:
     def _pending(self, kind: str, entry: int, columns: tuple[str, ...]) -> tuple[Any, ...]:
         """Raises `StoreProblem` where the entry is not the one that was written."""
         checked = CHECKED[kind]
-        *found, checksum = self._catalog.entry(kind, entry, (*columns, "checksum"))
+        *values, checksum = self._catalog.entry(kind, entry, (*columns, "checksum"))
         is_checked = self._checks and checksum
-        if is_checked and checksum_of_bytes(*(found[columns.index(name)] for name in checked)) != checksum:
+        if is_checked and checksum_of_bytes(*(values[columns.index(name)] for name in checked)) != checksum:
             raise StoreProblem(
                 f"{self._name}: {kind} {entry} in the catalog is damaged",
                 "It holds other bytes than were written: its checksum differs",
                 REMEDY,
             )
-        return tuple(found)
+        return tuple(values)
 
     def _batch_columns(self, columns: str) -> BatchColumns:
         """Of the entries listed, which most batches of a table have alike."""
@@ -552,8 +554,8 @@ class Reader:
         """Entries never change, so each is read once."""
         if (kind, entry) not in self._parsed:
             self._parsed[kind, entry] = parse()
-        found: T = self._parsed[kind, entry]
-        return found
+        value: T = self._parsed[kind, entry]
+        return value
 
 
 def _refuse_doubles(table: str, columns: Sequence[Column]) -> None:

@@ -34,12 +34,12 @@ from lamella.core.store.table_version import UNREADABLE, Reader, SegmentEntry, T
 def problems(state: TableVersion, damaged: Collection[Path]) -> Iterator[str]:
     """Sentences; none when all is well. Values in files that are `damaged` are not looked at."""
     for (kind, entry), cells in state.cells.items():
-        told = (*_cell_problems(state, cells), *_number_problems(state, cells.ids))
-        yield from (f"{kind} {entry} {each}" for each in told)
+        in_cells = (*_cell_problems(state, cells), *_number_problems(state, cells.ids))
+        yield from (f"{kind} {entry} {each}" for each in in_cells)
     for entry, ids in state.deletions.items():
-        yield from (f"deletions {entry} {told}" for told in _number_problems(state, ids))
-    for held in state.segment_entries:
-        yield from _misfits(state, held, damaged)
+        yield from (f"deletions {entry} {problem}" for problem in _number_problems(state, ids))
+    for segment_entry in state.segment_entries:
+        yield from _misfits(state, segment_entry, damaged)
 
 
 def _number_problems(state: TableVersion, ids: np.ndarray) -> Iterator[str]:
@@ -59,14 +59,16 @@ def _cell_problems(state: TableVersion, cells: CellChanges) -> Iterator[str]:
             yield from _misfit(take(values, np.flatnonzero(state.lie_over(cells))), types[key])
 
 
-def _misfits(state: TableVersion, held: SegmentEntry, damaged: Collection[Path]) -> Iterator[str]:
+def _misfits(state: TableVersion, entry: SegmentEntry, damaged: Collection[Path]) -> Iterator[str]:
     """Values of a segment that cannot be read as their columns' types."""
-    segment = held.segment
+    segment = entry.segment
     for column in state.columns:
         if not isinstance(segment, FileSegment):
-            yield from (f"{held.kind} {held.entry} {told}" for told in _memory_misfit(segment, column))
+            yield from (
+                f"{entry.kind} {entry.entry} {problem}" for problem in _memory_misfit(segment, column)
+            )
         elif segment.path not in damaged:
-            yield from (f"data file {segment.path} {told}" for told in _file_misfit(segment, column))
+            yield from (f"data file {segment.path} {problem}" for problem in _file_misfit(segment, column))
 
 
 def _memory_misfit(segment: MemorySegment, column: Column) -> Iterator[str]:
@@ -77,13 +79,15 @@ def _memory_misfit(segment: MemorySegment, column: Column) -> Iterator[str]:
 
 def _file_misfit(segment: FileSegment, column: Column) -> Iterator[str]:
     """A row group at a time; only a column of another type is read."""
-    name, told = segment.names.get(column.key), footer_of(segment.path)
-    kind = column.type if name is None else told.schema.field(name).type
-    groups = range(told.metadata.num_row_groups if _may_differ(kind, column) else 0)
+    name, footer = segment.names.get(column.key), footer_of(segment.path)
+    kind = column.type if name is None else footer.schema.field(name).type
+    groups = range(footer.metadata.num_row_groups if _may_differ(kind, column) else 0)
     for group in groups:
-        found = [*_misfit(column_chunks(segment, group, [replace(column, type=kind)], into=None)[0], column)]
-        if found:
-            yield from found
+        misfits = [
+            *_misfit(column_chunks(segment, group, [replace(column, type=kind)], into=None)[0], column)
+        ]
+        if misfits:
+            yield from misfits
             return
 
 
@@ -119,12 +123,12 @@ class Report:
         if self.bytes:
             parts.append(f"{self.bytes:,} bytes {'with' if self.checksums else 'without'} checksums")
         looked = ", ".join(parts)
-        found = [
+        counts = [
             f"{_counted(len(self.problems), 'problem')} in {looked}"
             if self.problems
             else f"{looked}: all is well"
         ]
-        return "\n".join([*found, *self.problems, *self.not_checked])
+        return "\n".join([*counts, *self.problems, *self.not_checked])
 
 
 @dataclass(frozen=True)
@@ -148,30 +152,35 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
     """
     catalog.refuse_replaced()
     layout = Layout(catalog.path.parent)
-    found = Verification(catalog, layout.paths, quick, job)
+    verification = Verification(catalog, layout.paths, quick, job)
     not_checked: list[str] = []
     if tables is None:
-        found.problems += [told for told in [log_damage(catalog.path)] if told]
-        found.problems += [f"{catalog.path}: {told}" for told in catalog.integrity()]
-        found.problems += _used_up(catalog)
-        found.problems += [
+        verification.problems += [problem for problem in [log_damage(catalog.path)] if problem]
+        verification.problems += [f"{catalog.path}: {problem}" for problem in catalog.integrity()]
+        verification.problems += _used_up(catalog)
+        verification.problems += [
             f"{catalog.path}: holds a {kind} '{name:.60}', which Lamella never makes"
             for kind, name in foreign_objects(catalog)
         ]
-        not_checked = found.stray_files(layout)
-    rows = [row for row in _tables(found) if tables is None or row.table_id in tables]
+        not_checked = verification.stray_files(layout)
+    rows = [row for row in _tables(verification) if tables is None or row.table_id in tables]
     for row in rows:
-        found.table(row)
+        verification.table(row)
     return Report(
-        tuple(found.problems), len(rows), len(found.files), found.bytes, not quick, tuple(not_checked)
+        tuple(verification.problems),
+        len(rows),
+        len(verification.files),
+        verification.bytes,
+        not quick,
+        tuple(not_checked),
     )
 
 
-def _tables(found: Verification) -> list[TableRow]:
+def _tables(verification: Verification) -> list[TableRow]:
     try:
-        return found.catalog.tables()
+        return verification.catalog.tables()
     except (LamellaError, *UNREADABLE) as error:
-        found.problems.append(f"{found.catalog.path}: {_error_text(error)}")
+        verification.problems.append(f"{verification.catalog.path}: {_error_text(error)}")
         return []
 
 
@@ -215,24 +224,24 @@ class Verification:
     def stray_files(self, layout: Layout) -> list[str]:
         """Note files that no table names; answers what could not be looked at."""
         try:
-            found = layout.strays(self.catalog.paths_on_disk)
+            strays = layout.strays(self.catalog.paths_on_disk)
         except DamagedStore as problem:
             self.problems.append(str(problem))
             return ["Stray files were not looked for, because the catalog does not say which files it has."]
         except OSError as error:
             return [f"Stray files were not looked for: {error}"]
-        if found is None:
+        if strays is None:
             return ["Stray files were not looked for, because somebody is writing to the store."]
         goes, stays = "no table names this file; vacuum removes it", "is none of the store's files, and stays"
-        self.problems += [f"{path}: {goes if self.paths.may_sweep(path) else stays}" for path in found]
+        self.problems += [f"{path}: {goes if self.paths.may_sweep(path) else stays}" for path in strays]
         return []
 
     def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:
         """Whether there was something to note."""
         before = len(self.problems)
         try:
-            for told in look():
-                self.problems.append(f"table {row.name}: {told}")
+            for problem in look():
+                self.problems.append(f"table {row.name}: {problem}")
         except (LamellaError, *UNREADABLE) as error:
             self.problems.append(f"table {row.name}: {_error_text(error)}")
         return len(self.problems) > before
@@ -244,8 +253,8 @@ class Verification:
     def _named(self, row: TableRow) -> Iterator[NamedFile]:
         wanted = ("path", "rows", "first_id", "last_id", "bytes", "names", "checksum")
         for kind in LABELS:
-            found = self.catalog.every(kind, row.table_id, wanted)
-            for path, rows, first, last, size, names, checksum in found:
+            files = self.catalog.every(kind, row.table_id, wanted)
+            for path, rows, first, last, size, names, checksum in files:
                 by_key = names_by_key(self.catalog.path, kind, names)
                 yield NamedFile(kind, path, rows, first, last, size, by_key, checksum)
 
@@ -262,12 +271,12 @@ class Verification:
         elif not self.quick and file.checksum and checksum_of(path) != file.checksum:
             yield f"{label} {path} holds other bytes than were written: its checksum differs"
         else:
-            yield from (f"{label} {path} {told}" for told in _content(file, path))
+            yield from (f"{label} {path} {problem}" for problem in _content(file, path))
 
     def _pending(self, row: TableRow, kind: str) -> Iterator[str]:
-        for entry, checksum, *held in self.catalog.checked(kind, row.table_id):
+        for entry, checksum, *values in self.catalog.checked(kind, row.table_id):
             self.job.check()
-            if checksum and checksum_of_bytes(*held) != checksum:
+            if checksum and checksum_of_bytes(*values) != checksum:
                 yield f"{kind} {entry} holds other bytes than were written: its checksum differs"
 
     def _newest(self, row: TableRow) -> Iterator[str]:
@@ -287,11 +296,11 @@ class Verification:
 
 
 def _content(file: NamedFile, path: Path) -> Iterator[str]:
-    told = footer_of(path)
-    if told.metadata.num_rows != file.rows:
-        yield f"holds {told.metadata.num_rows:,} rows instead of {file.rows:,}"
+    footer = footer_of(path)
+    if footer.metadata.num_rows != file.rows:
+        yield f"holds {footer.metadata.num_rows:,} rows instead of {file.rows:,}"
         return
-    missing = [name for name in file.names.values() if name not in told.schema.names]
+    missing = [name for name in file.names.values() if name not in footer.schema.names]
     if missing:
         yield f"has no column '{missing[0]}'"
         return
@@ -350,14 +359,14 @@ def log_damage(catalog: Path) -> str | None:
     log, before = Path(f"{catalog}-wal"), None
     for _ in range(TRIES):
         try:
-            found = _damage(log, catalog)
+            damage = _damage(log, catalog)
         except OSError as error:
             if error.errno in _NOWHERE:
                 return None
             return f"{log}: the log cannot be read: {error.strerror}"
-        if found is None or found == before:
-            return found
-        before = found
+        if damage is None or damage == before:
+            return damage
+        before = damage
     return None
 
 
@@ -394,10 +403,10 @@ def _header(content: bytes) -> LogHeader | None:
         return None
     order = ">" if int(words[0]) & 1 else "<"
     summed = np.frombuffer(content[:24], f"{order}u4").reshape(1, -1).astype(np.uint32)
-    told = (int(words[6]), int(words[7]))
-    if tuple(_sums(summed)[0].tolist()) != told:
+    salts = (int(words[6]), int(words[7]))
+    if tuple(_sums(summed)[0].tolist()) != salts:
         return None
-    return LogHeader(page_size, order, (int(words[4]), int(words[5])), told)
+    return LogHeader(page_size, order, (int(words[4]), int(words[5])), salts)
 
 
 def _guesses(frames: bytes, catalog: Path) -> Iterator[LogHeader]:
@@ -441,15 +450,15 @@ def _frames(
 ) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     """For each frame: whether it follows from the one before, and whether it ends a commit. And the last
     one's checksum."""
-    told = np.ascontiguousarray(frames[:, :FRAME_HEADER_BYTES]).view(">u4").astype(np.uint32)
+    headers = np.ascontiguousarray(frames[:, :FRAME_HEADER_BYTES]).view(">u4").astype(np.uint32)
     summed = np.concatenate([frames[:, :8], frames[:, FRAME_HEADER_BYTES:]], axis=1)
     words = summed.view(f"{header.order}u4").astype(np.uint32)
-    checksums = told[:, 4:6]
+    checksums = headers[:, 4:6]
     earlier = np.concatenate([np.array([before], np.uint32), checksums[:-1]])
-    own = (told[:, 2] == header.salts[0]) & (told[:, 3] == header.salts[1]) & (told[:, 0] != 0)
+    own = (headers[:, 2] == header.salts[0]) & (headers[:, 3] == header.salts[1]) & (headers[:, 0] != 0)
     follows = own & (_sums(words, earlier) == checksums).all(axis=1)
     last = checksums[-1].tolist()
-    return follows, told[:, 1] != 0, (last[0], last[1])
+    return follows, headers[:, 1] != 0, (last[0], last[1])
 
 
 def _sums(words: Words, earlier: Words | None = None) -> Words:

@@ -389,8 +389,8 @@ class Intake:
         plan = plan_columns(self._table, self.columns, block, self._take_column_ids)
         self.columns = plan.applied(self.columns)
         self._widened |= {c.key: c for c in plan.widened}
-        given = {c.key for c in (*self._file_columns, *plan.columns)}
-        self._file_columns = tuple(c for c in self.columns if c.key in given)
+        keys = {c.key for c in (*self._file_columns, *plan.columns)}
+        self._file_columns = tuple(c for c in self.columns if c.key in keys)
         return block
 
     def _next_ids(self, most: int) -> range:
@@ -398,8 +398,8 @@ class Intake:
         if not self._ids:
             first = self._take_ids(ROWS_A_GROUP)
             self._ids = range(first, first + ROWS_A_GROUP)
-        taken, self._ids = self._ids[:most], self._ids[most:]
-        return taken
+        ids, self._ids = self._ids[:most], self._ids[most:]
+        return ids
 
 
 def refuse_ids(table: str, schema: pa.Schema) -> None:

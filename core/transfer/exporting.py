@@ -48,7 +48,7 @@ class PartitionedFolder:
             raise BadData("no column is left for the files", fix="Partition by fewer columns")
         note = types_note([schema.field(name) for name in by])
         self._schema = pa.schema(others, (schema.metadata or {}) | note)
-        self._held: dict[str, list[pa.Table]] = {}
+        self._buffers: dict[str, list[pa.Table]] = {}
         self._rows: Counter[str] = Counter()
         self._parts: Counter[str] = Counter()
         self._open: OrderedDict[str, ParquetFile] = OrderedDict()
@@ -57,15 +57,15 @@ class PartitionedFolder:
     def write(self, rows: pa.Table) -> None:
         values = rows.select(self._schema.names)
         for folder, places in self._folders(rows):
-            self._held.setdefault(folder, []).append(take(values, places))
+            self._buffers.setdefault(folder, []).append(take(values, places))
             self._rows[folder] += len(places)
-        if len(self._held.keys() | self._parts.keys()) > MOST_FOLDERS:
+        if len(self._buffers.keys() | self._parts.keys()) > MOST_FOLDERS:
             raise self._too_many()
         while self._rows.total() > MOST_HELD_ROWS:
             self._flush(self._rows.most_common(1)[0][0])
 
     def finish(self) -> None:
-        for folder in sorted(self._held):
+        for folder in sorted(self._buffers):
             self._flush(folder)
         if not self._parts:
             self._file("")
@@ -82,14 +82,14 @@ class PartitionedFolder:
             own = [folder_name(column, value) for value in [*_values(column, encoded.dictionary), None]]
             valid = to_numpy(encoded.indices.is_valid())
             index = np.where(valid, to_numpy(encoded.indices), len(own) - 1)
-            found, codes = np.unique(codes * len(own) + index, return_inverse=True)
-            names = [str(Path(names[code // len(own)], own[code % len(own)])) for code in found.tolist()]
+            folders, codes = np.unique(codes * len(own) + index, return_inverse=True)
+            names = [str(Path(names[code // len(own)], own[code % len(own)])) for code in folders.tolist()]
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=len(names)))
         yield from zip(names, np.split(order, ends[:-1]), strict=True)
 
     def _flush(self, folder: str) -> None:
-        rows = pa.concat_tables(self._held.pop(folder))
+        rows = pa.concat_tables(self._buffers.pop(folder))
         del self._rows[folder]
         file = self._file(folder)
         file.write(rows)
@@ -116,7 +116,7 @@ class PartitionedFolder:
 def _values(column: str, values: pa.Array) -> list[Any]:
     """For the names of folders."""
     try:
-        found: list[Any] = values.to_pylist()
+        items: list[Any] = values.to_pylist()
     except UnicodeDecodeError as error:
         raise no_text(f"Text of column '{column}'", error) from error
     except OverflowError as error:
@@ -125,7 +125,7 @@ def _values(column: str, values: pa.Array) -> list[Any]:
             f"They are not between the years 1 and 9999: {error}",
             "Leave these rows out, or partition by another column",
         ) from error
-    return found
+    return items
 
 
 def _refuse_type(field: pa.Field) -> None:
@@ -219,19 +219,19 @@ class UnknownOption(UnknownName):
     kind = "option"
 
 
-def options_of(given: Mapping[str, Any]) -> ExportOptions:
+def options_of(options: Mapping[str, Any]) -> ExportOptions:
     """Raises `UnknownOption`, and `BadData` or `BadFilter` for values that do not fit theirs."""
     known = [field.name for field in fields(ExportOptions)]
-    for name in given:
+    for name in options:
         if name not in known:
             raise UnknownOption(name, "Export", known)
-    condition_of(given.get("where"), "export: where")
+    condition_of(options.get("where"), "export: where")
     names = {
-        name: names_of(given[name], f"export: {name}")
+        name: names_of(options[name], f"export: {name}")
         for name in ("columns", "partition_by")
-        if given.get(name) is not None
+        if options.get(name) is not None
     }
-    return ExportOptions(**{**given, **names})
+    return ExportOptions(**{**options, **names})
 
 
 def export(
@@ -266,17 +266,17 @@ def _format(target: Path, named: str | None, partition_by: Sequence[str]) -> For
     if named is not None and named not in by_id:
         raise UnknownFormat(named, "Export", by_id)
     suffix = target.suffix.casefold()
-    found = by_id[named] if named else next((f for f in FORMATS if suffix in f.suffixes), None)
+    export_format = by_id[named] if named else next((f for f in FORMATS if suffix in f.suffixes), None)
     if partition_by:
         if named not in (None, "parquet"):
             raise BadData(f"{target}: only Parquet can be partitioned", fix="Leave the format out")
         return by_id["parquet"]
-    if found is None:
+    if export_format is None:
         known = ", ".join(f.suffixes[0] for f in FORMATS)
         raise FileProblem(
             target, "names no format", fix=f"End the name with one of {known}, or give a format"
         )
-    return found
+    return export_format
 
 
 def _refuse_target(target: Path, overwrite: bool) -> None:
@@ -328,8 +328,8 @@ def _writer(kind: Format, draft: Path, schema: pa.Schema, partition_by: Sequence
 
 def _write_all(snapshot: Snapshot, names: list[str], where: Filter | None, writer: Writer, job: Job) -> int:
     done = 0
-    total, found = _rows(snapshot, names, where, job)
-    for table in found:
+    total, tables = _rows(snapshot, names, where, job)
+    for table in tables:
         job.report(done, total, f"{done:,} of {total:,} rows")
         writer.write(table)
         done += len(table)
@@ -344,6 +344,6 @@ def _rows(
     columns = project(snapshot, names)
     if where is None:
         return snapshot.num_rows, tables(snapshot, columns, Unreported(job))
-    found = find_rows(snapshot, where, job=job)
-    steps = range(0, len(found), ROWS_A_STEP)
-    return len(found), (take_rows(snapshot, found[at : at + ROWS_A_STEP], columns) for at in steps)
+    positions = find_rows(snapshot, where, job=job)
+    steps = range(0, len(positions), ROWS_A_STEP)
+    return len(positions), (take_rows(snapshot, positions[at : at + ROWS_A_STEP], columns) for at in steps)

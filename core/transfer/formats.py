@@ -42,20 +42,20 @@ class ParquetFile:
         floats = [f.name for f in schema if pa.types.is_floating(f.type)]
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
         others = [f.name for f in schema if f.name not in floats] if floats else True
-        self._schema, self._held = schema, list[pa.Table]()
+        self._schema, self._buffer = schema, list[pa.Table]()
         self._writer = pq.ParquetWriter(path, schema, compression="zstd", write_statistics=others)
 
     def write(self, rows: pa.Table) -> None:
-        self._held.append(rows)
-        while sum(map(len, self._held)) >= ROWS_A_GROUP:
-            whole = pa.concat_tables(self._held)
+        self._buffer.append(rows)
+        while sum(map(len, self._buffer)) >= ROWS_A_GROUP:
+            whole = pa.concat_tables(self._buffer)
             self._write(whole.slice(0, ROWS_A_GROUP))
-            self._held = [whole.slice(ROWS_A_GROUP)]
+            self._buffer = [whole.slice(ROWS_A_GROUP)]
 
     def finish(self) -> None:
-        if any(map(len, self._held)):
-            self._write(pa.concat_tables(self._held))
-            self._held.clear()
+        if any(map(len, self._buffer)):
+            self._write(pa.concat_tables(self._buffer))
+            self._buffer.clear()
 
     def close(self) -> None:
         self._writer.close()

@@ -26,7 +26,7 @@ EXCEPTIONS = {
     "core/query/test_decoded.py": {"_keep"},
     "core/query/test_number_sort.py": {"_orders"},
     "core/query/test_sql.py": {"_numbers"},
-    "core/query/test_statements.py": {"_kept"},
+    "core/query/test_statements.py": {"_statements"},
     "ui/bench/test_results_view.py": {"_lines", "_redraw", "_take"},
     "ui/grid/test_pages.py": {"_pages"},
     # What the catalog names, and how rows are laid out, which no public call says.

@@ -40,8 +40,8 @@ class Part:
     words: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        asked = self.workload
-        own = {"workload": asked.id, "table_rows": asked.table_rows, "options": dict(asked.options)}
+        workload = self.workload
+        own = {"workload": workload.id, "table_rows": workload.table_rows, "options": dict(workload.options)}
         return own | {name: getattr(self, name) for name in ("rows", "systems", "repeats", "words")}
 
     @classmethod
@@ -121,15 +121,15 @@ class Choice:
         return [_words(list(parts)) for _, parts in groupby(self.parts, key=_alike)]
 
     def _conditions(self) -> list[str]:
-        given = {
+        options = {
             "--limit": None if self.limit_seconds is None else f"{self.limit_seconds:g}",
             "--limit-memory": None if self.limit_bytes is None else str(self.limit_bytes),
             "--folder": self.folder,
             "--interpreter": self.interpreter,
             "--seed": self.seed,
         }
-        told = [str(word) for name, value in given.items() if value is not None for word in (name, value)]
-        return [*(["--fresh"] if self.fresh else []), *told]
+        words = [str(word) for name, value in options.items() if value is not None for word in (name, value)]
+        return [*(["--fresh"] if self.fresh else []), *words]
 
 
 FEW = 4
@@ -149,8 +149,8 @@ def part_of(
     """
     sizes = _rows_at(workload, scale) if rows is None else tuple(rows)
     own = workload.small_repeats if scale == SMALL_SCALE else workload.default_repeats
-    asked = workload.at_small_scale() if scale == SMALL_SCALE and not rows else workload
-    return Part(asked, sizes, tuple(systems), own if repeats is None else repeats)
+    scaled = workload.at_small_scale() if scale == SMALL_SCALE and not rows else workload
+    return Part(scaled, sizes, tuple(systems), own if repeats is None else repeats)
 
 
 def ready_systems(workload: Workload, unready: Collection[str] = ()) -> list[Entry]:

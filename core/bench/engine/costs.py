@@ -73,11 +73,11 @@ ANY_FAMILY = Point(1, 20e-6, 4_000, 1_000)
 class Costs:
     def __init__(self, ended: Iterable[Ended]) -> None:
         """Where one size of a workload and system was measured more than once, the last one counts."""
-        found: dict[tuple[str, str], dict[int, Point]] = {}
+        by_system: dict[tuple[str, str], dict[int, Point]] = {}
         for one in ended:
             point = Point.of(one)
-            found.setdefault((one.workload, one.system), {})[point.size] = point
-        self._points = {key: [points[size] for size in sorted(points)] for key, points in found.items()}
+            by_system.setdefault((one.workload, one.system), {})[point.size] = point
+        self._points = {key: [points[size] for size in sorted(points)] for key, points in by_system.items()}
 
     def seconds(self, trial: Trial) -> float:
         """Of a whole child, its start included."""
@@ -123,8 +123,8 @@ def _size(rows: int, table_rows: int) -> int:
 
 
 def _row(trial: Trial) -> Point:
-    told = trial.workload.options.get("costs", {}).get(trial.system)
-    return Point(1, *told) if told else FAMILIES.get(trial.workload.family, ANY_FAMILY)
+    costs = trial.workload.options.get("costs", {}).get(trial.system)
+    return Point(1, *costs) if costs else FAMILIES.get(trial.workload.family, ANY_FAMILY)
 
 
 Line = list[tuple[int, float]]
@@ -181,27 +181,27 @@ def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
     ]
     problems = {trial_key(trial): problem(trial, choice.folder, known) for trial in trials}
     named = [(_titled(trial), problems[trial_key(trial)]) for trial in trials]
-    lost = {rows for (_, _, rows), found in problems.items() if found}
+    lost = {rows for (_, _, rows), reasons in problems.items() if reasons}
     return Estimate(
         seconds=sum(known.seconds(trial) for trial in trials),
         memory_bytes=max(map(known.memory_bytes, trials), default=0),
         disk_bytes=max(map(known.disk_bytes, trials), default=0),
-        problems=tuple(dict.fromkeys(f"{title}: {found}" for title, found in named if found)),
+        problems=tuple(dict.fromkeys(f"{title}: {reasons}" for title, reasons in named if reasons)),
         fitting_rows=tuple(rows for rows in choice.rows if rows not in lost),
     )
 
 
 def refuse_what_does_not_fit(choice: Choice, costs: Costs | None = None) -> Estimate:
     """The estimate. Raises LamellaError, with it, where memory or disk are too small for something."""
-    found = estimate(choice, costs)
-    if not found.problems:
-        return found
-    fitting = ", ".join(f"{rows:,}" for rows in found.fitting_rows)
-    more = len(found.problems) - SHOWN_PROBLEMS
-    told = [*found.problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
+    forecast = estimate(choice, costs)
+    if not forecast.problems:
+        return forecast
+    fitting = ", ".join(f"{rows:,}" for rows in forecast.fitting_rows)
+    more = len(forecast.problems) - SHOWN_PROBLEMS
+    lines = [*forecast.problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
     raise LamellaError(
         "This benchmark does not fit on this computer",
-        "; ".join(told),
+        "; ".join(lines),
         f"Leave those sizes or systems out: {fitting} rows fit" if fitting else "Measure fewer rows",
     )
 
@@ -263,7 +263,7 @@ def _titled(trial: Trial) -> str:
 
 
 class Clock:
-    """Tells a job, in milliseconds as estimated. The trials must begin in the order they are given in."""
+    """Tells a job, in milliseconds as forecast. The trials must begin in the order they are given in."""
 
     def __init__(self, job: Job, trials: Sequence[Trial], seconds: Sequence[float]) -> None:
         self._job, self._seconds = job, list(zip(trials, seconds, strict=True))

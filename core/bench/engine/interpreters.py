@@ -100,11 +100,11 @@ class Interpreter:
         return self.name if same else f"{self.name} (Python {_dotted(self.language)})"
 
 
-def examine(given: str | None) -> Interpreter | None:
+def examine(name: str | None) -> Interpreter | None:
     """None for no interpreter and for our own. Blocks up to seconds. Raises BadInterpreter."""
-    if given is None:
+    if name is None:
         return None
-    path = _executable(given)
+    path = _executable(name)
     if _is_ours(path):
         return None
     try:
@@ -142,10 +142,10 @@ def environment_of_other() -> dict[str, str]:
     return ours | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
-def _executable(given: str) -> Path:
-    path = shutil.which(Path(given).expanduser())
+def _executable(name: str) -> Path:
+    path = shutil.which(Path(name).expanduser())
     if path is None:
-        raise BadInterpreter(f"There is no interpreter {given}", fix="Give its path, or its name on the PATH")
+        raise BadInterpreter(f"There is no interpreter {name}", fix="Give its path, or its name on the PATH")
     return Path(path).absolute()
 
 
@@ -167,8 +167,8 @@ def _probe(path: Path) -> dict[str, Any]:
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         raise _no_python(path, ": ".join([f"It ended with status {done.returncode}", *said[-1:]]))
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def _no_python(path: Path, why: str) -> BadInterpreter:
@@ -194,10 +194,10 @@ def objection(other: Interpreter, system: str, workload: Workload) -> str:
 
 
 def version(other: Interpreter, system: str) -> str:
-    held = other.libraries
+    libraries = other.libraries
     if system.startswith("sqlalchemy"):
-        return f"{held['sqlalchemy']} on SQLite {held['sqlite']}, {other.name}"
-    return f"{held['sqlite']}, {other.name}" if system.startswith("sqlite") else other.name
+        return f"{libraries['sqlalchemy']} on SQLite {libraries['sqlite']}, {other.name}"
+    return f"{libraries['sqlite']}, {other.name}" if system.startswith("sqlite") else other.name
 
 
 def worker_spec(other: Interpreter, workload: Workload, spec: Spec) -> Spec:
@@ -218,14 +218,14 @@ def prepare_worker(other: Interpreter, workload: Workload, spec: Spec) -> Iterat
 
 
 def _surroundings(other: Interpreter, workload: Workload, spec: Spec) -> Surroundings:
-    found = environment(spec.folder) | {
+    values = environment(spec.folder) | {
         "python": other.sentence,
         "libraries": {name: version for name, version in other.libraries.items() if version},
         "clock_resolution_seconds": other.clock,
         "cpu_clock_resolution_seconds": other.cpu_clock,
     }
     name = spec.system
-    return Surroundings(name, version(other, name), DESCRIPTIONS[name], found, workload.id)
+    return Surroundings(name, version(other, name), DESCRIPTIONS[name], values, workload.id)
 
 
 def _write_data(workload: Workload, rows: int, folder: Path) -> None:
@@ -241,9 +241,9 @@ def _numpy(other: Interpreter) -> str:
 
 
 def _lack_of_sqlalchemy(other: Interpreter) -> str:
-    found = other.libraries["sqlalchemy"]
-    if found and int(found.partition(".")[0]) >= OLDEST_SQLALCHEMY:
+    version_text = other.libraries["sqlalchemy"]
+    if version_text and int(version_text.partition(".")[0]) >= OLDEST_SQLALCHEMY:
         return ""
-    lack = f"SQLAlchemy {found} is too old" if found else "SQLAlchemy is not there"
+    lack = f"SQLAlchemy {version_text} is too old" if version_text else "SQLAlchemy is not there"
     wanted = f"'SQLAlchemy>={OLDEST_SQLALCHEMY}'"
     return f"{lack} under {other.name}. Run: {other.path} -m pip install {wanted}"

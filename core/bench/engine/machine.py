@@ -34,7 +34,7 @@ def environment(folder: Path) -> dict[str, Any]:
     }
 
 
-def sentence(found: dict[str, Any]) -> str:
+def sentence(values: dict[str, Any]) -> str:
     """One line for a report: "AMD …, 2 cores, 24 GB, ext4, Linux …, CPython 3.11.2", of what is known."""
     shown: dict[str, Callable[[Any], str]] = {
         "processor": str,
@@ -44,7 +44,7 @@ def sentence(found: dict[str, Any]) -> str:
         "system": str,
         "python": str,
     }
-    return ", ".join(show(found[name]) for name, show in shown.items() if name in found)
+    return ", ".join(show(values[name]) for name, show in shown.items() if name in values)
 
 
 def machine_of(found: Mapping[str, Any]) -> str:

@@ -89,7 +89,7 @@ def check_choice(choice: Choice) -> None:
 
 
 def _check_part(part: Part) -> None:
-    rows, names, asked = part.rows, part.systems, part.workload
+    rows, names, workload = part.rows, part.systems, part.workload
     for name in names:
         if registry.entry_named(name).variant:
             raise registry.UnknownSystem(name, "The benchmark", registry.ENTRIES)
@@ -100,9 +100,9 @@ def _check_part(part: Part) -> None:
         raise LamellaError("A benchmark needs at least one system", fix=f"There are: {known}")
     if part.repeats < 1:
         raise LamellaError("A benchmark needs at least one repeat", f"It was given {part.repeats}")
-    if asked.table_rows and max(rows) > asked.table_rows:
+    if workload.table_rows and max(rows) > workload.table_rows:
         raise LamellaError(
-            f"{asked.title}: {max(rows):,} rows cannot change in a table of {asked.table_rows:,}",
+            f"{workload.title}: {max(rows):,} rows cannot change in a table of {workload.table_rows:,}",
             fix="Ask for fewer rows, or for a larger table",
         )
 
@@ -137,9 +137,9 @@ def run_workload(  # noqa: PLR0913, PLR0917 -- all that can be asked of a benchm
     Raises BadInterpreter, UnknownWorkload, UnknownSystem, FileProblem, and Cancelled when the job is told
     to stop, which ends the child process at once.
     """
-    asked = workload_named(workload) if isinstance(workload, str) else workload
+    resolved = workload_named(workload) if isinstance(workload, str) else workload
     choice = Choice(
-        parts=(part_of(asked, systems, rows, repeats),),
+        parts=(part_of(resolved, systems, rows, repeats),),
         fresh=fresh,
         seed=new_seed() if seed is None else seed,
         folder=folder,

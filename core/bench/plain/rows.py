@@ -38,10 +38,10 @@ def checksum(rows: Iterable[Sequence[float]]) -> str:
 
 
 def _sum_of_row(row: Sequence[float]) -> int:
-    found = 0
+    total = 0
     for place, bits in enumerate(_bits(row), start=1):
-        found += _mixed((bits + place * STEP) & WORD)
-    return found & WORD
+        total += _mixed((bits + place * STEP) & WORD)
+    return total & WORD
 
 
 def _bits(row: Sequence[float]) -> array[int]:

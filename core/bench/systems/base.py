@@ -131,8 +131,8 @@ class TableSystem(System):
 
     def row_ids(self, numbers: Numbers) -> Sequence[int]:
         """What the system itself calls the rows that were put in at these places, counted from 0."""
-        found: list[int] = numbers.tolist()
-        return found
+        ids: list[int] = numbers.tolist()
+        return ids
 
     @abstractmethod
     def get(self, row_id: int) -> Any:

@@ -103,14 +103,14 @@ class DuckDB(DuckDBFile, ArrowTable):
 
     def row_ids(self, numbers: Numbers) -> list[int]:
         ordered = f"SELECT {self._key} FROM benchmark ORDER BY {self._key}"
-        found: list[int] = self._connection.execute(ordered).fetchnumpy()[self._key][numbers].tolist()
-        return found
+        ids: list[int] = self._connection.execute(ordered).fetchnumpy()[self._key][numbers].tolist()
+        return ids
 
     def get(self, row_id: int) -> tuple[Any, ...]:
-        asked = f"SELECT {self._all} FROM benchmark WHERE {self._key} = ?"
-        found = self._connection.execute(asked, [row_id]).fetchone()
-        assert found is not None
-        return found
+        sql = f"SELECT {self._all} FROM benchmark WHERE {self._key} = ?"
+        row = self._connection.execute(sql, [row_id]).fetchone()
+        assert row is not None
+        return row
 
     def as_row(self, answer: tuple[Any, ...]) -> Row:
         return dict(zip(self._names, answer, strict=True))
@@ -218,9 +218,9 @@ class DuckDBEntities(DuckDBFile, SQLEntities):
         return [row[0] for row in self._connection.execute("SELECT id FROM entities ORDER BY id").fetchall()]
 
     def get(self, row_id: int) -> tuple[Any, ...] | None:
-        asked = f"SELECT {ENTITY_NAMES} FROM entities WHERE id = ?"
-        found: tuple[Any, ...] | None = self._connection.execute(asked, [row_id]).fetchone()
-        return found
+        sql = f"SELECT {ENTITY_NAMES} FROM entities WHERE id = ?"
+        row: tuple[Any, ...] | None = self._connection.execute(sql, [row_id]).fetchone()
+        return row
 
     def as_entity(self, answer: tuple[Any, ...]) -> Entity:
         return dict(zip(FIELDS, answer, strict=True))
@@ -298,8 +298,8 @@ class DuckDBEntityQueries(DuckDBQuestions, SQLEntityQueries):
         self.close()
 
     def one(self, sql: str) -> tuple[Any, ...]:
-        (found,) = self._connection.execute(sql).fetchall()
-        return tuple(found)
+        (row,) = self._connection.execute(sql).fetchall()
+        return tuple(row)
 
     def index_views(self) -> None:
         raise AssertionError(self.cannot["sort_indexed"])
@@ -376,12 +376,12 @@ class DuckDBTable(DuckDBQuestions):
 
     def questions(self) -> Questions:
         ((rows,),) = self.fetch("SELECT count(*) FROM trips")
-        asked = statements(rows, rowid="rowid + 1")
+        texts = statements(rows, rowid="rowid + 1")
         return {
             name: Question(
                 partial(self.fetch, text), comparable=means_to_sums if name == GROUP else _as_in_sqlite
             )
-            for name, text in asked
+            for name, text in texts
         }
 
 
@@ -403,10 +403,10 @@ class DuckDBTrips(DuckDBFile, TaxiSystem):
         return self._connection.sql(DUCKDB_QUERIES[query]).to_arrow_table()
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
-        asked = (
+        sql = (
             f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM trips WHERE trip_id IN (SELECT unnest(?::BIGINT[]))"
         )
-        return self._connection.sql(asked, params=[list(ids)]).to_arrow_table()
+        return self._connection.sql(sql, params=[list(ids)]).to_arrow_table()
 
     def _csv_source(self, rows: int) -> str:
         """The CSV files, for a FROM."""

@@ -89,8 +89,8 @@ class H5py(TableSystem):
 
     def find(self) -> Table:
         column = self._table[:, self.names.index("col0")]
-        found: Table = column[column == -1][:, np.newaxis]
-        return found
+        rows: Table = column[column == -1][:, np.newaxis]
+        return rows
 
     def get(self, row_id: int) -> Values:
         row: Values = self._table[row_id]
@@ -117,8 +117,8 @@ class H5py(TableSystem):
         self._change(prepared)
 
     def blocks(self, answer: Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        held = self.names if answer.shape[1] == self.columns else names
-        return rows.array_blocks(answer, held, names)
+        columns = self.names if answer.shape[1] == self.columns else names
+        return rows.array_blocks(answer, columns, names)
 
     def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
         for part in _slices(len(self._table)):

@@ -68,8 +68,8 @@ class LamellaStore(System):
     def ids_at(self, numbers: Numbers) -> list[int]:
         """Rows come in the order of their ids."""
         ids = self._store[NAME].read(columns=["_id"])["_id"].combine_chunks()
-        found: list[int] = np.asarray(ids)[numbers].tolist()
-        return found
+        row_ids: list[int] = np.asarray(ids)[numbers].tolist()
+        return row_ids
 
 
 def forget() -> None:
@@ -135,8 +135,8 @@ class LamellaEntities(LamellaStore, OperatorEntities):
         self._store.create_table(NAME, made)
 
     def ids(self) -> list[int]:
-        found: list[int] = self._store[NAME].read(columns=["_id"])["_id"].to_pylist()
-        return found
+        row_ids: list[int] = self._store[NAME].read(columns=["_id"])["_id"].to_pylist()
+        return row_ids
 
     def get(self, row_id: int) -> dict[str, Any] | None:
         return self._store[NAME].get(row_id)
@@ -291,8 +291,8 @@ class LamellaTaxi(LamellaStore, TaxiSystem):
         return self._store.sql(DUCKDB_QUERIES[query])
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
-        found = self._store[TRIPS].read(TRIP_SCHEMA.names, where=col("trip_id").is_in(list(ids)))
-        return pa.table([_as_written(found[field.name], field.type) for field in TRIP_SCHEMA], TRIP_SCHEMA)
+        trips = self._store[TRIPS].read(TRIP_SCHEMA.names, where=col("trip_id").is_in(list(ids)))
+        return pa.table([_as_written(trips[field.name], field.type) for field in TRIP_SCHEMA], TRIP_SCHEMA)
 
 
 def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:

@@ -107,8 +107,8 @@ class LamellaText(LamellaStore, entity_text.TextSystem):
         return self.ids(self._table(asks).search(text, [], self._where(asks), limit=None))
 
     def ids(self, answer: pa.Table) -> list[int]:
-        found: list[int] = answer["_id"].to_pylist()
-        return found
+        row_ids: list[int] = answer["_id"].to_pylist()
+        return row_ids
 
     def build(self, tokenizer: str | None) -> None:
         self._docs.indexes.create("text", kind="fulltext", language=tokenizer)
@@ -163,24 +163,24 @@ class LamellaRelations(LamellaStore, QuestionSystem):
 
 def _films(store: Store, titles: int) -> Questions:
     people, cast = store["people"], store["cast"]
-    entries, asked = partial(people.relations.rows, to="cast"), entity_relations.some_people(titles)
-    first = Question(partial(entries, limit=entity_relations.RELATED_PAGE), asked)
+    entries, ids = partial(people.relations.rows, to="cast"), entity_relations.some_people(titles)
+    first = Question(partial(entries, limit=entity_relations.RELATED_PAGE), ids)
     return {
         entity_relations.UNINDEXED: first,
         entity_relations.INDEX: Question(
             partial(_index_relations, store),
             before=partial(_drop_indexes, store),
-            comparable=lambda _: entries(asked[0], limit=entity_relations.RELATED_PAGE),
+            comparable=lambda _: entries(ids[0], limit=entity_relations.RELATED_PAGE),
         ),
         "entries": first,
         "entries_sorted": Question(
-            partial(entries, sort=["billing"], limit=entity_relations.RELATED_PAGE), asked
+            partial(entries, sort=["billing"], limit=entity_relations.RELATED_PAGE), ids
         ),
         "entries_filtered": Question(
-            partial(entries, where=col("billing") < entity_relations.BILLED_BEFORE), asked
+            partial(entries, where=col("billing") < entity_relations.BILLED_BEFORE), ids
         ),
-        "entries_page": Question(partial(_page, people), asked),
-        "entries_next_page": _next_page(people, asked),
+        "entries_page": Question(partial(_page, people), ids),
+        "entries_next_page": _next_page(people, ids),
         "title_entries": Question(
             partial(store["titles"].relations.rows, to="cast"), entity_relations.some_titles(titles)
         ),
@@ -204,20 +204,20 @@ def _page(people: Table, number: int, after: str | None = None) -> pa.Table:
     return people.relations.page(number, "cast", entity_relations.RELATED_PAGE, after).rows
 
 
-def _next_page(people: Table, asked: list[int]) -> Question:
+def _next_page(people: Table, ids: list[int]) -> Question:
     """Where the first pages end is found out before the clock runs."""
 
     @cache
     def page_ends() -> Mapping[int, str | None]:
         return {
             number: people.relations.page(number, "cast", entity_relations.RELATED_PAGE, columns=["_id"]).next
-            for number in asked
+            for number in ids
         }
 
     def ask(number: int) -> Any:
         return _page(people, number, page_ends()[number]) if page_ends()[number] else []
 
-    return Question(ask, asked, before=page_ends)
+    return Question(ask, ids, before=page_ends)
 
 
 def _occupations(store: Store, titles: int) -> Questions:
@@ -252,11 +252,11 @@ def _products(products: Table, titles: int) -> Questions:
 
 
 def _ancestors(above: Callable[..., pa.Table], number: int) -> list[tuple[int, str]]:
-    found: list[tuple[int, str]] = []
+    ancestors: list[tuple[int, str]] = []
     while (rows := above(number, columns=["_id", "code"])).num_rows:
         number, code = (column[0].as_py() for column in rows.columns)
-        found.append((number, code))
-    return found
+        ancestors.append((number, code))
+    return ancestors
 
 
 def _grandchildren(products: Table, below: Callable[..., pa.Table], number: int) -> pa.Table:

@@ -69,7 +69,7 @@ def server() -> str:
     Raises NoServer within seconds."""
     with _connected() as client:
         try:
-            told = client.admin.command("buildInfo")
+            info = client.admin.command("buildInfo")
         except ConnectionFailure as error:
             if program := mongod():
                 return f"{_version_of(program)}, started for the benchmark, with pymongo {pymongo.version}"
@@ -77,7 +77,7 @@ def server() -> str:
         except PyMongoError as error:
             why = _first_line(error)
             raise NoServer(f"The server at {_places()} cannot be used", why, _WAY_OUT) from error
-        return f"{_name(client, told)} with pymongo {pymongo.version}"
+        return f"{_name(client, info)} with pymongo {pymongo.version}"
 
 
 def mongod() -> str | None:
@@ -209,8 +209,10 @@ def stored_bytes(name: str) -> int:
         except OperationFailure as error:
             if error.code != _NO_SUCH_COMMAND:
                 log.info("The server does not flush its files for us: %s", error)
-        told = client[name].command("dbStats")
-    return int(told.get("totalSize") or told.get("storageSize", 0) + told.get("indexSize", 0))
+        statistics = client[name].command("dbStats")
+    return int(
+        statistics.get("totalSize") or statistics.get("storageSize", 0) + statistics.get("indexSize", 0)
+    )
 
 
 def compact(client: Client, name: str, collection: str) -> bool:
@@ -393,13 +395,13 @@ class MongoTable(MongoDatabase, TableSystem):
         return dict_blocks(answer, ["_id" if name == key else name for name in names])
 
     def contents(self, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        held: list[Document] = []
+        rows: list[Document] = []
         for document in self._documents.find():
-            held.append(document)
-            if len(held) == BLOCK_ROWS:
-                yield from self.blocks(held, names)
-                held = []
-        yield from self.blocks(held, names)
+            rows.append(document)
+            if len(rows) == BLOCK_ROWS:
+                yield from self.blocks(rows, names)
+                rows = []
+        yield from self.blocks(rows, names)
 
     def _numbered(self, rows: Rows, start: int) -> list[Document]:
         key = self.workload.key

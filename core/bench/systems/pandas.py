@@ -196,8 +196,8 @@ class PandasMemory(PandasSystem, FrameMemory):
         return pd.read_parquet(self.file(table))
 
     def numbers(self, answer: pd.DataFrame) -> list[int]:
-        found: list[int] = answer["number"].tolist()
-        return found
+        numbers: list[int] = answer["number"].tolist()
+        return numbers
 
 
 ITEM_CONDITIONS: dict[str, Callable[[Any, int], Any]] = {
@@ -280,10 +280,10 @@ class PandasTaxi(PandasSystem, TaxiSystem):
         return counted.sort_values(["pickup_datetime", "trips"], ascending=[True, False])
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
-        found = pd.read_parquet(
+        trips = pd.read_parquet(
             self._parquet, columns=TRIP_SCHEMA.names, filters=[("trip_id", "in", list(ids))]
         )
-        return pa.Table.from_pandas(found, preserve_index=False)
+        return pa.Table.from_pandas(trips, preserve_index=False)
 
     def rows_of(self, answer: pd.DataFrame) -> Iterable[Sequence[Any]]:
         return list(answer.itertuples(index=False, name=None))

@@ -115,5 +115,5 @@ class ParquetDBTaxi(ParquetDBFolder, TaxiSystem):
         return answer_trips(query, read)
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
-        found: pa.Table = self._db.read(columns=TRIP_SCHEMA.names, filters=[pc.field("trip_id").isin(ids)])
-        return found.select(TRIP_SCHEMA.names)
+        trips: pa.Table = self._db.read(columns=TRIP_SCHEMA.names, filters=[pc.field("trip_id").isin(ids)])
+        return trips.select(TRIP_SCHEMA.names)

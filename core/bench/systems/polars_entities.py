@@ -100,8 +100,8 @@ class PolarsMemory(PolarsSystem, FrameMemory):
     description = "a DataFrame in memory, read from a Parquet file; not durable (no sync)"
 
     def result(self, table: str) -> pl.DataFrame:
-        found: pl.DataFrame = self._frame.filter(pl.col("grp") == 1)
-        return found
+        rows: pl.DataFrame = self._frame.filter(pl.col("grp") == 1)
+        return rows
 
     def hold(self, table: str) -> pl.DataFrame:
         return pl.read_parquet(self.file(table))
@@ -126,8 +126,8 @@ class PolarsScans(PolarsSystem, entity_indexes.FrameScans):
         self._items = pl.scan_parquet(self.file)
 
     def find(self, name: str, what: str, owner: int) -> pl.DataFrame:
-        found = self._items.filter(ITEM_CONDITIONS[name](owner))
-        return (found.select("_id") if what == entity_indexes.KEYS else found).collect()
+        rows = self._items.filter(ITEM_CONDITIONS[name](owner))
+        return (rows.select("_id") if what == entity_indexes.KEYS else rows).collect()
 
     def comparable(self, answer: pl.DataFrame, owner: int) -> pa.Table:
         return answer.to_arrow()
@@ -170,8 +170,8 @@ class PolarsTaxi(PolarsSystem, TaxiSystem):
         return _query(query, self._trips).collect()
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
-        found = self._trips.filter(pl.col("trip_id").is_in(list(ids))).select(TRIP_SCHEMA.names)
-        return found.collect().to_arrow()
+        trips = self._trips.filter(pl.col("trip_id").is_in(list(ids))).select(TRIP_SCHEMA.names)
+        return trips.collect().to_arrow()
 
     def rows_of(self, answer: pl.DataFrame) -> Iterable[Sequence[Any]]:
         return answer.rows()

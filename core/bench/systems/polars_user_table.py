@@ -43,10 +43,10 @@ class PolarsUserTable(PolarsSystem, UserTableFile):
     def condition(self) -> pl.Expr:
         if self.copied.where is None:
             return pl.lit(True)
-        asked: pl.Expr = compile_condition(
+        expression: pl.Expr = compile_condition(
             self.copied.where, PolarsOperand, PolarsOperand.logic, self.copied.nan
         )
-        return asked
+        return expression
 
 
 class PolarsOperand(ExpressionOperand):

@@ -169,22 +169,22 @@ def with_ids(table: pa.Table) -> pa.Table:
 
 def _filtered(file: pq.ParquetFile, group: int, hits: Any) -> pa.Table:
     """The other columns are only decoded where a row of the group is a hit."""
-    found = hits(file.read_row_group(group, columns=["col1", "col97"]))
-    if not pc.any(found).as_py():
+    mask = hits(file.read_row_group(group, columns=["col1", "col97"]))
+    if not pc.any(mask).as_py():
         return file.schema_arrow.empty_table()
-    return file.read_row_group(group).filter(found)
+    return file.read_row_group(group).filter(mask)
 
 
 def _groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
     """Whole row groups, and what is left."""
-    held: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = []
     for batch in reader:
-        held.append(batch)
-        if sum(b.num_rows for b in held) == ROWS_A_GROUP:
-            yield pa.Table.from_batches(held)
-            held = []
-    if held:
-        yield pa.Table.from_batches(held)
+        batches.append(batch)
+        if sum(b.num_rows for b in batches) == ROWS_A_GROUP:
+            yield pa.Table.from_batches(batches)
+            batches = []
+    if batches:
+        yield pa.Table.from_batches(batches)
 
 
 @cache
@@ -245,8 +245,8 @@ class PyArrowTaxi(PyArrow, TaxiSystem):
 
     def fill(self, rows: int) -> None:
         text = self._ds.CsvFileFormat(convert_options=trip_options())
-        given = self._ds.dataset([str(file) for file in self.files(rows)], schema=TRIP_SCHEMA, format=text)
-        self._ds.write_dataset(given, self._parquet, format="parquet", min_rows_per_group=LEAST_ROWS_A_GROUP)
+        source = self._ds.dataset([str(file) for file in self.files(rows)], schema=TRIP_SCHEMA, format=text)
+        self._ds.write_dataset(source, self._parquet, format="parquet", min_rows_per_group=LEAST_ROWS_A_GROUP)
 
     def open(self, writing: bool) -> None:
         self._dataset = self._ds.dataset(self._parquet, format="parquet")

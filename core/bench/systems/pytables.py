@@ -85,12 +85,12 @@ class PyTables(TableSystem):
         return table
 
     def query(self) -> Table:
-        found: Table = self._table.read_where("(col1 > 100) & (col97 < 1000)")
-        return found
+        rows: Table = self._table.read_where("(col1 > 100) & (col97 < 1000)")
+        return rows
 
     def find(self) -> Table:
-        found: Table = self._table.read_where("col0 == -1", field="col0")
-        return found
+        rows: Table = self._table.read_where("col0 == -1", field="col0")
+        return rows
 
     def get(self, row_id: int) -> Any:
         return self._table[row_id]

@@ -156,13 +156,13 @@ class CSVNumPy(WholeFile):
 
     def query(self) -> Table:
         table = self._load()
-        found: Table = table[query_mask(table, self.names)]
-        return found
+        rows: Table = table[query_mask(table, self.names)]
+        return rows
 
     def find(self) -> Table:
         column = self._load([self.names.index("col0")])
-        found: Table = column[column[:, 0] == -1]
-        return found
+        rows: Table = column[column[:, 0] == -1]
+        return rows
 
     def prepare_update(self, rows: Rows) -> Table:
         return rows_to_array(rows, self.workload)
@@ -173,8 +173,8 @@ class CSVNumPy(WholeFile):
         self.rewrite(lambda path: self._save(path, [table]))
 
     def blocks(self, answer: Table, names: Sequence[str]) -> Iterator[Sequence[Values]]:
-        held = self.names if answer.shape[1] == self.columns else names
-        return rows.array_blocks(answer, held, names)
+        columns = self.names if answer.shape[1] == self.columns else names
+        return rows.array_blocks(answer, columns, names)
 
     def _save(self, path: Path, tables: Iterable[Table]) -> None:
         header = ",".join(self.names)

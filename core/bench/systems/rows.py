@@ -39,12 +39,12 @@ def tuples_of(rows: Rows) -> Tuples:
 
 
 def tuple_blocks(
-    answer: Sequence[Sequence[Any]], held: Sequence[str], names: Sequence[str]
+    answer: Sequence[Sequence[Any]], table_columns: Sequence[str], names: Sequence[str]
 ) -> Iterator[Sequence[Values]]:
-    """`held` are the columns of the table; an answer of fewer holds just those asked for."""
+    """`table_columns` are the columns of the table; an answer of fewer holds just those asked for."""
     for part in _parts(answer):
         columns = list(zip(*part, strict=True))
-        here = held if len(columns) == len(held) else names
+        here = table_columns if len(columns) == len(table_columns) else names
         yield [np.array(columns[here.index(name)]) for name in names]
 
 
@@ -76,10 +76,10 @@ def blocks_to_arrays(made: Iterable[Columns], workload: Workload) -> Iterator[Ta
 
 
 def query_mask(table: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = (table[:, names.index("col1")] > 100) & (
+    mask: npt.NDArray[np.bool_] = (table[:, names.index("col1")] > 100) & (
         table[:, names.index("col97")] < 1000
     )
-    return found
+    return mask
 
 
 def places_of(keys: Values, wanted: Values) -> npt.NDArray[np.intp]:
@@ -88,11 +88,13 @@ def places_of(keys: Values, wanted: Values) -> npt.NDArray[np.intp]:
     return order[np.searchsorted(keys, wanted, sorter=order)]
 
 
-def array_blocks(answer: Table, held: Sequence[str], names: Sequence[str]) -> Iterator[Sequence[Values]]:
-    """`held` are the names of the answer's columns."""
+def array_blocks(
+    answer: Table, table_columns: Sequence[str], names: Sequence[str]
+) -> Iterator[Sequence[Values]]:
+    """`table_columns` are the names of the answer's columns."""
     for start in range(0, len(answer), BLOCK_ROWS):
         part = answer[start : start + BLOCK_ROWS]
-        yield [part[:, held.index(name)] for name in names]
+        yield [part[:, table_columns.index(name)] for name in names]
 
 
 def to_batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
@@ -125,22 +127,22 @@ class SQLiteReads(TableSystem):
     _names: Sequence[str]
 
     def read(self) -> Tuples:
-        found: Tuples = self._connection.execute("SELECT * FROM benchmark").fetchall()
-        return found
+        rows: Tuples = self._connection.execute("SELECT * FROM benchmark").fetchall()
+        return rows
 
     def query(self) -> Tuples:
-        found: Tuples = self._connection.execute(
+        rows: Tuples = self._connection.execute(
             "SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000"
         ).fetchall()
-        return found
+        return rows
 
     def find(self) -> Tuples:
-        found: Tuples = self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
-        return found
+        rows: Tuples = self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1").fetchall()
+        return rows
 
     def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
-        return found
+        ids: list[int] = (numbers + 1).tolist()  # a new table numbers its rows from 1 as they come
+        return ids
 
     def as_row(self, answer: tuple[Any, ...]) -> Row:
         return dict(zip(self._names, answer, strict=True))

@@ -107,8 +107,8 @@ class SQLEntityQueries(EntityQueries):
 
 
 def order_by(keys: Sequence[str]) -> str:
-    told = (f"{key[1:]} DESC" if key.startswith("-") else key for key in keys)
-    return f"ORDER BY {', '.join([*told, '_id'])}"
+    terms = (f"{key[1:]} DESC" if key.startswith("-") else key for key in keys)
+    return f"ORDER BY {', '.join([*terms, '_id'])}"
 
 
 Ask = Callable[..., Any]
@@ -269,8 +269,8 @@ class Related:
         )
 
     def _built(self, person: int) -> Question:
-        found = partial(self.ask, f"{ENTRIES} {IN_ORDER}", person)
-        return Question(self._index, before=self._drop, comparable=lambda _: found())
+        question = partial(self.ask, f"{ENTRIES} {IN_ORDER}", person)
+        return Question(self._index, before=self._drop, comparable=lambda _: question())
 
     def _index(self) -> None:
         for table, column in entity_relations.INDEXED:

@@ -122,15 +122,15 @@ class SQLAlchemyCore(SQLAlchemyTable):
         return self._all(select(self._table))
 
     def query(self) -> Answer:
-        held = self._table.c
-        return self._all(select(self._table).where(held.col1 > 100, held.col97 < 1000))
+        columns = self._table.c
+        return self._all(select(self._table).where(columns.col1 > 100, columns.col97 < 1000))
 
     def find(self) -> Answer:
         return self._all(select(self._table.c.col0).where(self._table.c.col0 == -1))
 
     def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = (numbers + 1).tolist()
-        return found
+        ids: list[int] = (numbers + 1).tolist()
+        return ids
 
     def get(self, row_id: int) -> Found[Any]:
         return self._connection.execute(select(self._table).where(self._row_id == row_id)).one()
@@ -176,8 +176,8 @@ class SQLAlchemyCore(SQLAlchemyTable):
         for rows in self._connection.execute(select(self._table)).partitions(BLOCK_ROWS):
             yield from self.blocks(rows, names)
 
-    def _all(self, asked: Select[Any]) -> Answer:
-        return self._connection.execute(asked).all()
+    def _all(self, query: Select[Any]) -> Answer:
+        return self._connection.execute(query).all()
 
 
 Objects = Sequence[Any]
@@ -225,17 +225,17 @@ class SQLAlchemyORM(SQLAlchemyTable):
         return self._all(select(self._record))
 
     def query(self) -> Objects:
-        held = self._record
-        return self._all(select(held).where(held.col1 > 100, held.col97 < 1000))
+        record = self._record
+        return self._all(select(record).where(record.col1 > 100, record.col97 < 1000))
 
     def find(self) -> Objects:
         """A column alone comes as named tuples."""
-        held = self._record
-        return self._session.execute(select(held.col0).where(held.col0 == -1)).all()
+        record = self._record
+        return self._session.execute(select(record.col0).where(record.col0 == -1)).all()
 
     def row_ids(self, numbers: Numbers) -> list[int]:
-        found: list[int] = (numbers + (self.workload.key is None)).tolist()
-        return found
+        ids: list[int] = (numbers + (self.workload.key is None)).tolist()
+        return ids
 
     def get(self, row_id: int) -> Any:
         return self._session.get_one(self._record, row_id)
@@ -280,8 +280,8 @@ class SQLAlchemyORM(SQLAlchemyTable):
         for objects in self._session.scalars(select(self._record)).partitions(BLOCK_ROWS):
             yield from self.blocks(objects, names)
 
-    def _all(self, asked: Select[Any]) -> Objects:
-        return self._session.scalars(asked).all()
+    def _all(self, query: Select[Any]) -> Objects:
+        return self._session.scalars(query).all()
 
 
 def _mapped_class(kinds: Mapping[str, TypeEngine[Any]], key: str) -> Any:

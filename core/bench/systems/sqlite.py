@@ -89,10 +89,10 @@ class SQLiteTable(SQLiteFile, SQLiteReads):
         self.create(row for columns in lists for row in zip(*columns, strict=True))
 
     def get(self, row_id: int) -> tuple[Any, ...]:
-        found: tuple[Any, ...] = self._connection.execute(
+        row: tuple[Any, ...] = self._connection.execute(
             "SELECT * FROM benchmark WHERE rowid = ?", (row_id,)
         ).fetchone()
-        return found
+        return row
 
     def index(self, column: str) -> bool:
         self._connection.execute(f"CREATE INDEX benchmark_{column} ON benchmark ({column})")
@@ -148,7 +148,7 @@ class SQLiteObjects(AsPublished, SQLiteTable):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         self._record = make_dataclass("Record", self._names, slots=True)
-        self._found = make_dataclass("Found", ["col0"], slots=True)
+        self._key_record = make_dataclass("KeyRecord", ["col0"], slots=True)
 
     @classmethod
     def describe(cls) -> str:
@@ -164,8 +164,8 @@ class SQLiteObjects(AsPublished, SQLiteTable):
         return self._objects("SELECT * FROM benchmark WHERE col1 > 100 AND col97 < 1000")
 
     def find(self) -> Objects:
-        found = self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1")
-        return list(starmap(self._found, found))
+        rows = self._connection.execute("SELECT col0 FROM benchmark WHERE col0 = -1")
+        return list(starmap(self._key_record, rows))
 
     def get(self, row_id: int) -> Any:
         return self._record(*super().get(row_id))

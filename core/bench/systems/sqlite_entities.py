@@ -118,10 +118,10 @@ class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogSystem):
         super().fill(made)
 
     def tables(self) -> Mapping[str, Sequence[str]]:
-        found = defaultdict[str, list[str]](list)
+        columns = defaultdict[str, list[str]](list)
         for table, column in self._connection.execute(_CATALOG_COLUMNS):
-            found[table].append(column)
-        return found
+            columns[table].append(column)
+        return columns
 
     def create_one(self, entity: Entity) -> int:
         cursor = self._connection.execute(INSERT_ENTITY, as_row(entity))
@@ -130,26 +130,26 @@ class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogSystem):
         return cursor.lastrowid
 
     def names_rated(self, rating: float, limit: int) -> Sequence[str]:
-        asked = "SELECT name FROM entities WHERE rating = ? ORDER BY id LIMIT ?"
-        return [name for (name,) in self._connection.execute(asked, (rating, limit))]
+        sql = "SELECT name FROM entities WHERE rating = ? ORDER BY id LIMIT ?"
+        return [name for (name,) in self._connection.execute(sql, (rating, limit))]
 
     def put_object(self, key: str, body: bytes) -> None:
         self._connection.execute("INSERT OR REPLACE INTO objects VALUES (?, ?)", (key, body))
         self._connection.commit()
 
     def get_object(self, key: str) -> bytes:
-        asked = "SELECT body FROM objects WHERE key = ?"
-        body: bytes = self._connection.execute(asked, (key,)).fetchone()[0]
+        sql = "SELECT body FROM objects WHERE key = ?"
+        body: bytes = self._connection.execute(sql, (key,)).fetchone()[0]
         return body
 
     def head_object(self, key: str) -> int:
-        asked = "SELECT length(body) FROM objects WHERE key = ?"
-        size: int = self._connection.execute(asked, (key,)).fetchone()[0]
+        sql = "SELECT length(body) FROM objects WHERE key = ?"
+        size: int = self._connection.execute(sql, (key,)).fetchone()[0]
         return size
 
     def list_objects(self, prefix: str) -> Sequence[str]:
-        asked = "SELECT key FROM objects WHERE key > ? AND key < ? ORDER BY key"
-        return [key for (key,) in self._connection.execute(asked, (f"{prefix}/", f"{prefix}0"))]
+        sql = "SELECT key FROM objects WHERE key > ? AND key < ? ORDER BY key"
+        return [key for (key,) in self._connection.execute(sql, (f"{prefix}/", f"{prefix}0"))]
 
 
 class SQLiteCatalog(AsPublished, SQLiteCatalogFile): ...
@@ -202,8 +202,8 @@ class SQLiteEntityQueries(SQLiteQuestions, SQLEntityQueries):
         self.close()
 
     def one(self, sql: str) -> tuple[Any, ...]:
-        (found,) = self.ask(sql)
-        return tuple(found)
+        (row,) = self.ask(sql)
+        return tuple(row)
 
     def index_views(self) -> None:
         self._connection.execute("CREATE INDEX IF NOT EXISTS by_views ON entities (views)")
@@ -211,8 +211,8 @@ class SQLiteEntityQueries(SQLiteQuestions, SQLEntityQueries):
 
     def as_table(self, answer: list[tuple[Any, ...]], names: Sequence[str]) -> pa.Table:
         columns = list(zip(*answer, strict=True)) or [()] * len(names)
-        found = dict(zip(names, columns, strict=True))
-        return pa.table({name: _read(name, found[name]) for name in names if name in SCHEMA.names})
+        by_name = dict(zip(names, columns, strict=True))
+        return pa.table({name: _read(name, by_name[name]) for name in names if name in SCHEMA.names})
 
 
 def _matches(pattern: str, text: str) -> bool:
@@ -399,10 +399,10 @@ class SQLiteTaxi(AsPublished, TaxiSystem):
     def whole_trips(self, ids: Sequence[int]) -> list[Sequence[Any]]:
         """What is absent is an empty text there, and a time is a text."""
         marks = ", ".join("?" * len(ids))
-        asked = f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM trips WHERE trip_id IN ({marks})"
+        sql = f"SELECT {', '.join(TRIP_SCHEMA.names)} FROM trips WHERE trip_id IN ({marks})"
         return [
             [None if cell == "" else read(cell) for read, cell in zip(_READ_TRIP, row, strict=True)]
-            for row in self._connection.execute(asked, list(ids))
+            for row in self._connection.execute(sql, list(ids))
         ]
 
     def rows_of(self, answer: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:

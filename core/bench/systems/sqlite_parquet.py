@@ -66,9 +66,9 @@ class SQLiteOverParquet(SQLiteReads, ParquetFile):
         pq.write_table(from_rows(prepared), self.path, row_group_size=ROWS_A_GROUP)
 
     def get(self, row_id: int) -> tuple[Any, ...]:
-        found: tuple[Any, ...]
-        (found,) = self._connection.execute("SELECT * FROM benchmark WHERE rowid = ?", (row_id,))
-        return found
+        row: tuple[Any, ...]
+        (row,) = self._connection.execute("SELECT * FROM benchmark WHERE rowid = ?", (row_id,))
+        return row
 
     def _writer(self, schema: pa.Schema) -> pq.ParquetWriter:
         return pq.ParquetWriter(self.path, schema)
@@ -121,13 +121,13 @@ class BridgeOwnTable(BridgeQueries):
     def fill(self, rows: int) -> None:
         """Copied from such files, so that its rows are the very same."""
         write_files(self.folder / "trips", rows)
-        given = connect(self.folder / "trips")
-        given.execute("ATTACH ? AS own", [self._file])
+        source = connect(self.folder / "trips")
+        source.execute("ATTACH ? AS own", [self._file])
         declared = ", ".join(
-            f"{name} {kind}" for _, name, kind, *_ in given.execute("PRAGMA table_info(trips)")
+            f"{name} {kind}" for _, name, kind, *_ in source.execute("PRAGMA table_info(trips)")
         )
-        given.execute(f"CREATE TABLE own.trips ({declared}); INSERT INTO own.trips SELECT * FROM temp.trips")
-        given.close()
+        source.execute(f"CREATE TABLE own.trips ({declared}); INSERT INTO own.trips SELECT * FROM temp.trips")
+        source.close()
         shutil.rmtree(self.folder / "trips")
         self.open(writing=True)
         _add_zones(self._connection)

@@ -81,7 +81,7 @@ class TantivyText(entity_text.TextSystem):
         return self.ids(self._best_documents(asks, text, max(1, self._index.searcher().num_docs)))
 
     def ids(self, answer: Best) -> list[int]:
-        return [found for found, _ in answer]
+        return [row_id for row_id, _ in answer]
 
     def _best_documents(self, asks: str, text: str, count: int) -> Best:
         index = self._index
@@ -93,4 +93,4 @@ class TantivyText(entity_text.TextSystem):
         searcher = index.searcher()
         hits = searcher.search(query, limit=count, count=False).hits
         ids: list[Any] = searcher.fast_field_values("id", [address for _, address in hits])
-        return [(int(found), score) for found, (score, _) in zip(ids, hits, strict=True)]
+        return [(int(row_id), score) for row_id, (score, _) in zip(ids, hits, strict=True)]

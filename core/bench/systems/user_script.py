@@ -54,8 +54,8 @@ class ScriptSystem(QuestionSystem):
 
     @classmethod
     def describe(cls) -> str:
-        told = " ".join((inspect.getdoc(cls.made) or "").split()).rstrip(".")
-        return told or f"{cls.made.__name__} of {cls.file.name}"
+        text = " ".join((inspect.getdoc(cls.made) or "").split()).rstrip(".")
+        return text or f"{cls.made.__name__} of {cls.file.name}"
 
     @property
     def columns(self) -> int:
@@ -101,11 +101,11 @@ def system_class(file: str, name: str) -> type[System]:
     """The class of the system that the file calls `name`; runs the file. Raises ScriptFailed."""
     path = Path(file)
     module = _module(path)
-    found = getattr(module, "SYSTEMS", {}).get(name)
-    if not isinstance(found, type):
+    system_type = getattr(module, "SYSTEMS", {}).get(name)
+    if not isinstance(system_type, type):
         raise ScriptFailed(f"{path.name} has no class for the system '{name}'", fix="Name a class in SYSTEMS")
-    given = {"file": path, "name": name, "made": found, "module": module}
-    return type(found.__name__, (ScriptSystem,), given)
+    attributes = {"file": path, "name": name, "made": system_type, "module": module}
+    return type(system_type.__name__, (ScriptSystem,), attributes)
 
 
 @contextmanager

@@ -90,9 +90,9 @@ class RowOperand(conditions.SystemOperand[Met]):
         return self._where(re.compile(inside, re.DOTALL).fullmatch)
 
     def regex(self, pattern: str) -> Met:
-        found = re.compile(pattern, re.IGNORECASE if self.subject.ignore_case else 0).search
+        regex = re.compile(pattern, re.IGNORECASE if self.subject.ignore_case else 0).search
         raw = self.raw
-        return lambda row: raw(row) is not None and found(raw(row)) is not None
+        return lambda row: raw(row) is not None and regex(raw(row)) is not None
 
     def divided(self, divisor: int, remainder: int) -> Met:
         if self.kind is Kind.FLOAT:

@@ -153,49 +153,49 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
     if step in ("warm_get", "warm_update"):
         change = {"status": STATUS} if step == "warm_update" else {}
         pick = UPDATED if step == "warm_update" else READ
-        held = entities(0, rows)
-        return of_entities(held[number] | change for number in numbers(pick, workload, rows))
+        data = entities(0, rows)
+        return of_entities(data[number] | change for number in numbers(pick, workload, rows))
     return _BY_STEP[step](rows)
 
 
 def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
-    found: list[int] = pick_rows(pick, workload, rows).tolist()
-    return found
+    chosen_rows: list[int] = pick_rows(pick, workload, rows).tolist()
+    return chosen_rows
 
 
-def of_entities(found: Iterable[Entity]) -> str:
-    return digest([[one] for one in found])
+def of_entities(rows: Iterable[Entity]) -> str:
+    return digest([[one] for one in rows])
 
 
-def of_objects(found: Mapping[str, bytes]) -> str:
-    return digest([[key, sha256(body).hexdigest()] for key, body in found.items()])
+def of_objects(objects: Mapping[str, bytes]) -> str:
+    return digest([[key, sha256(body).hexdigest()] for key, body in objects.items()])
 
 
-def of_sizes(found: Mapping[str, int]) -> str:
-    return digest([[key, size] for key, size in found.items()])
+def of_sizes(sizes: Mapping[str, int]) -> str:
+    return digest([[key, size] for key, size in sizes.items()])
 
 
 def of_pairs(entities_found: Iterable[Entity], objects_found: Mapping[str, bytes]) -> str:
     return digest_in_order([of_entities(entities_found), of_objects(objects_found)])
 
 
-def of_names(found: Iterable[tuple[float, Iterable[str]]]) -> str:
+def of_names(ratings: Iterable[tuple[float, Iterable[str]]]) -> str:
     """By rating; the names in their order."""
-    return digest([[rating, list(names)] for rating, names in found])
+    return digest([[rating, list(names)] for rating, names in ratings])
 
 
-def of_keys(found: Iterable[str]) -> str:
-    return digest([[number, key] for number, key in enumerate(found)])
+def of_keys(keys: Iterable[str]) -> str:
+    return digest([[number, key] for number, key in enumerate(keys)])
 
 
-def of_fields(found: Iterable[str]) -> str:
-    return digest([[name] for name in found])
+def of_fields(names: Iterable[str]) -> str:
+    return digest([[name] for name in names])
 
 
 def _rated(rows: int) -> str:
-    held = entities(0, rows)
-    names = {rating: [one["name"] for one in held if one["rating"] == rating] for rating in RATINGS}
-    return of_names((rating, found[:LIMIT]) for rating, found in names.items())
+    data = entities(0, rows)
+    names = {rating: [one["name"] for one in data if one["rating"] == rating] for rating in RATINGS}
+    return of_names((rating, rated[:LIMIT]) for rating, rated in names.items())
 
 
 def _in_groups(step: str) -> Callable[[int], str]:
@@ -231,16 +231,16 @@ class Sampling(Cycle[ObjectSystem]):
         self,
         name: str,
         works: Sequence[Callable[[], T]],
-        told: Callable[[list[T]], str],
+        fingerprint: Callable[[list[T]], str],
         warm: Callable[[], object] | None = None,
         writing: bool = True,
     ) -> Sample:
-        """`told` reads back while the database is open still; `warm` is called before, untimed."""
+        """`fingerprint` reads back while the database is open still; `warm` is called before, untimed."""
         self.system.open(writing)
         if warm is not None:
             warm()
-        found, cost = measure_each(works, ALL)
-        checksum = told(found)
+        answers, cost = measure_each(works, ALL)
+        checksum = fingerprint(answers)
         self.system.close()
         return Sample(name, cost, self.system.disk_bytes(), checksum, again=warm is not None)
 
@@ -270,23 +270,23 @@ class EntitySteps(Sampling):
     def open_cold(self) -> Iterator[Sample]:
         catalog = self._catalog
         catalog.open(writing=False)
-        found, cost = measure_each([self._opened_anew] * OPENINGS, ALL, catalog.close)
+        answers, cost = measure_each([self._opened_anew] * OPENINGS, ALL, catalog.close)
         catalog.close()
-        (fields,) = {tuple(sorted(fields)) for fields in found}
+        (fields,) = {tuple(sorted(fields)) for fields in answers}
         yield Sample("open_cold", cost, catalog.disk_bytes(), of_fields(fields))
 
     def _opened_anew(self) -> Sequence[str]:
         """The columns of the table of entities, from all that the catalog says."""
         self.system.open(writing=False)
-        (found,) = (fields for fields in self._catalog.tables().values() if "profile" in fields)
-        return found
+        (names,) = (fields for fields in self._catalog.tables().values() if "profile" in fields)
+        return names
 
     def warm_get(self) -> Iterator[Sample]:
         catalog = self._catalog
         ids = self._ids(numbers(READ, self.workload, self.rows))
 
-        def checksum(found: list[Any]) -> str:
-            return of_entities(map(catalog.as_entity, found))
+        def checksum(answers: list[Any]) -> str:
+            return of_entities(map(catalog.as_entity, answers))
 
         works = [partial(catalog.get, row_id) for row_id in ids]
         yield self._sample("warm_get", works, checksum, warm=works[-1], writing=False)
@@ -295,8 +295,8 @@ class EntitySteps(Sampling):
         catalog = self._catalog
         ratings = [RATINGS[number % len(RATINGS)] for number in range(CALLS)]
 
-        def checksum(found: list[Sequence[str]]) -> str:
-            return of_names({(rating, tuple(names)) for rating, names in zip(ratings, found, strict=True)})
+        def checksum(answers: list[Sequence[str]]) -> str:
+            return of_names({(rating, tuple(names)) for rating, names in zip(ratings, answers, strict=True)})
 
         works = [partial(catalog.names_rated, rating, LIMIT) for rating in ratings]
         yield self._sample("catalog_query", works, checksum, warm=works[-1], writing=False)
@@ -317,9 +317,9 @@ class EntitySteps(Sampling):
         yield self._sample("warm_update", works, checksum)
 
     def crud_cycle(self) -> Iterator[Sample]:
-        def checksum(found: list[tuple[int, Any]]) -> str:
-            left = {row_id for row_id, _ in found} & set(self._catalog.ids())
-            got = [self._catalog.as_entity(one) for _, one in found]
+        def checksum(answers: list[tuple[int, Any]]) -> str:
+            left = {row_id for row_id, _ in answers} & set(self._catalog.ids())
+            got = [self._catalog.as_entity(one) for _, one in answers]
             return of_entities([*got, *({"not deleted": row_id} for row_id in left)])
 
         works = [partial(self._crud, one) for one in new_entities("crud_cycle", self.rows)]
@@ -327,10 +327,10 @@ class EntitySteps(Sampling):
 
     def _crud(self, entity: Entity) -> tuple[Any, Any]:
         row_id = self._catalog.create_one(entity)
-        found = self._catalog.get(row_id)
+        stored = self._catalog.get(row_id)
         self._catalog.set_fields(row_id, {"status": STATUS})
         self._catalog.delete([row_id])
-        return row_id, found
+        return row_id, stored
 
     def one_by_one_100(self) -> Iterator[Sample]:
         def create_each(group: list[Entity]) -> None:
@@ -356,8 +356,8 @@ class ObjectSteps(Sampling):
     def get(self, prefix: str) -> Iterator[Sample]:
         keys = list(objects(prefix, SIZES[prefix]))
 
-        def checksum(found: list[bytes]) -> str:
-            return of_objects(dict(zip(keys, found, strict=True)))
+        def checksum(answers: list[bytes]) -> str:
+            return of_objects(dict(zip(keys, answers, strict=True)))
 
         works = [partial(self.system.get_object, key) for key in keys]
         yield self._sample(f"get_{prefix}", works, checksum, writing=False)
@@ -365,15 +365,15 @@ class ObjectSteps(Sampling):
     def head(self) -> Iterator[Sample]:
         keys = list(objects("1kb", SIZES["1kb"]))
 
-        def checksum(found: list[int]) -> str:
-            return of_sizes(dict(zip(keys, found, strict=True)))
+        def checksum(answers: list[int]) -> str:
+            return of_sizes(dict(zip(keys, answers, strict=True)))
 
         works = [partial(self.system.head_object, key) for key in keys]
         yield self._sample("head", works, checksum, writing=False)
 
     def list_10(self) -> Iterator[Sample]:
-        def checksum(found: list[Sequence[str]]) -> str:
-            (keys,) = set(map(tuple, found))
+        def checksum(answers: list[Sequence[str]]) -> str:
+            (keys,) = set(map(tuple, answers))
             return of_keys(keys)
 
         prefix = next(iter(listed_objects())).partition("/")[0]

@@ -91,7 +91,7 @@ def compile_condition(
 
 class SystemOperand(Operand[R]):
     """Leaves to its subclasses how values of the column's own type are compared: whole numbers, decimals,
-    dates and times by their counts, as `held` turns them into what the system holds."""
+    dates and times by their counts, as `operand` turns them into what the system holds."""
 
     logic: Logic[R]
 
@@ -131,10 +131,10 @@ class SystemOperand(Operand[R]):
 
     def one_of(self, values: Sequence[Any]) -> R:
         narrowed = [self._narrowed("eq", value) for value in values]
-        found = [one[1] for one in narrowed if not isinstance(one, bool)]
-        plain = [self.operand(value) for value in found if value == value]
+        numbers = [one[1] for one in narrowed if not isinstance(one, bool)]
+        plain = [self.operand(value) for value in numbers if value == value]
         met = self.among(plain) if plain else self.always(False)
-        return self.either(met, self.is_nan()) if len(plain) < len(found) and self.subject.nan else met
+        return self.either(met, self.is_nan()) if len(plain) < len(numbers) and self.subject.nan else met
 
     def leaves(self, divisor: int, remainder: int) -> R:
         floats = self.kind is Kind.FLOAT

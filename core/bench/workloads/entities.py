@@ -192,14 +192,14 @@ Held = dict[int, Entity]
 def expected(workload: Workload, operation: Operation, rows: int) -> str:
     """The checksum of all entities after an operation; for the reading ones, of those read."""
     if operation.id in ("get", "get_again"):
-        held = entities(0, rows)
-        return digest(held[number] for number in numbers(GOT, workload, rows))
+        data = entities(0, rows)
+        return digest(data[number] for number in numbers(GOT, workload, rows))
     return _digests(workload.id, rows)[operation.id]
 
 
 def numbers(pick: Pick, workload: Workload, rows: int) -> list[int]:
-    found: list[int] = pick_rows(pick, workload, rows).tolist()
-    return found
+    chosen_rows: list[int] = pick_rows(pick, workload, rows).tolist()
+    return chosen_rows
 
 
 def batches(step: str, rows: int) -> list[list[Entity]]:
@@ -210,9 +210,9 @@ def batches(step: str, rows: int) -> list[list[Entity]]:
     return [entities(first + batch * size, size) for batch in range(times)]
 
 
-def gone_together(held: int, workload: Workload) -> list[list[int]]:
+def gone_together(count: int, workload: Workload) -> list[list[int]]:
     """Which of so many are deleted together, as places in the order they came, one list a commit."""
-    chosen = numbers(GONE_TOGETHER, workload, held)
+    chosen = numbers(GONE_TOGETHER, workload, count)
     return [chosen[start : start + DELETED.size] for start in range(0, len(chosen), DELETED.size)]
 
 
@@ -222,10 +222,10 @@ def first_tag(number: int) -> str:
     return tag
 
 
-def digest(found: Iterable[Entity]) -> str:
+def digest(rows: Iterable[Entity]) -> str:
     """Entities count in any order, their fields too."""
     count, total = 0, 0
-    for one in found:
+    for one in rows:
         text = json.dumps(one, sort_keys=True).encode()
         total += int.from_bytes(blake2b(text, digest_size=8).digest(), "little")
         count += 1
@@ -236,31 +236,31 @@ def digest(found: Iterable[Entity]) -> str:
 def _digests(workload_id: str, rows: int) -> dict[str, str]:
     """After each step that changes something."""
     workload = workload_named(workload_id)
-    held, found = dict(enumerate(entities(0, rows))), {}
+    data, digests = dict(enumerate(entities(0, rows))), {}
     for step in workload.steps[2:]:
-        _do(step, held, workload, rows)
-        found[step] = digest(held.values())
-    return found
+        _do(step, data, workload, rows)
+        digests[step] = digest(data.values())
+    return digests
 
 
-def _do(step: str, held: Held, workload: Workload, rows: int) -> None:
+def _do(step: str, data: Held, workload: Workload, rows: int) -> None:
     if step in _UPDATES:
         pick, change = _UPDATES[step]
         for number in numbers(pick, workload, rows):
-            held[number] |= change(held[number])
+            data[number] |= change(data[number])
     elif step == "create_one":
-        held.update(enumerate(entities(rows, SINGLES), start=rows))
+        data.update(enumerate(entities(rows, SINGLES), start=rows))
     elif step == "delete_one":
         for number in numbers(GONE, workload, rows):
-            del held[number]
+            del data[number]
     elif step == "delete_hundred":
-        there = list(held)
+        there = list(data)
         for batch in gone_together(len(there), workload):
             for place in batch:
-                del held[there[place]]
+                del data[there[place]]
     else:
         made = [one for batch in batches(step, rows) for one in batch]
-        held.update(enumerate(made, start=max(held) + 1))
+        data.update(enumerate(made, start=max(data) + 1))
 
 
 _UPDATES: dict[str, tuple[Pick, Callable[[Entity], Entity]]] = {
@@ -290,7 +290,7 @@ class EntityCycle(Cycle[EntitySystem]):
         self.system.open(writing=False)
         answers, cost = measure_each(works, float("inf"))
         again, cost_again = measure_each(works, float("inf"))
-        first, second = (digest(map(self.system.as_entity, found)) for found in (answers, again))
+        first, second = (digest(map(self.system.as_entity, each_answer)) for each_answer in (answers, again))
         self.system.close()
         size = self.system.disk_bytes()
         yield Sample("get", cost, size, first)

@@ -202,11 +202,11 @@ def beginning_of(owner: int) -> str:
 def questions(rows: int, ask: Ask) -> Questions:
     """Every lookup, of keys and of rows, with an index and without."""
     known, asked_of = lookups(rows), owners(rows)
-    found: dict[str, Question] = {}
+    by_name: dict[str, Question] = {}
     for what in (KEYS, ROWS):
-        found |= {indexed(name, what): Question(ask(known[name], what), asked_of) for name in LOOKUPS}
-        found |= {scanned(name, what): Question(ask(known[name], what), asked_of) for name in SCANS}
-    return found
+        by_name |= {indexed(name, what): Question(ask(known[name], what), asked_of) for name in LOOKUPS}
+        by_name |= {scanned(name, what): Question(ask(known[name], what), asked_of) for name in SCANS}
+    return by_name
 
 
 def needs_an_index(operations: Sequence[str]) -> list[str]:

@@ -114,8 +114,8 @@ class EntityMemory(System):
 
     def numbers(self, answer: Any) -> list[int]:
         """The numbers of an answer's rows; here of an Arrow table."""
-        found: list[int] = answer["number"].to_pylist()
-        return found
+        numbers: list[int] = answer["number"].to_pylist()
+        return numbers
 
 
 class FrameMemory(EntityMemory):
@@ -170,10 +170,10 @@ class MemoryCycle(Cycle[EntityMemory]):
         _give_back()
         before = psutil.Process().memory_info().rss
         answer, cost = measure(partial(ask, f"payload_{end}"))
-        found = digest([[number] for number in self.system.numbers(answer)])
+        fingerprint = digest([[number] for number in self.system.numbers(answer)])
         self.system.close()
         added = replace(cost, peak_rss_bytes=max(0, cost.peak_rss_bytes - before))
-        yield Sample(name, added, self.system.disk_bytes(), found)
+        yield Sample(name, added, self.system.disk_bytes(), fingerprint)
 
     def _digest_of_all(self) -> str:
         raise AssertionError("No step leaves a change behind")

@@ -157,23 +157,24 @@ ORDERS = {**SORTS, **dict.fromkeys(PAGES, PAGE_ORDER), "sort_indexed": INDEXED_O
 
 def expected(_workload: Workload, operation: Operation, rows: int) -> str:
     """As `QuestionCycle` tells the answers of systems."""
-    held, name = _entities(rows), operation.id
+    data, name = _entities(rows), operation.id
     if name == "count":
         return digest(rows)
     if name == "group_by":
-        return digest(_grouped(held))
+        return digest(_grouped(data))
     if name == "point":
-        told = [
-            digest(_rows_fingerprint([one for one in held if one["name"] == asked])) for asked in names(rows)
+        digests = [
+            digest(_rows_fingerprint([one for one in data if one["name"] == wanted]))
+            for wanted in names(rows)
         ]
-        return told[0] if len(set(told)) == 1 else digest_in_order(told)
+        return digests[0] if len(set(digests)) == 1 else digest_in_order(digests)
     if name in ORDERS:
         start = page_start(PAGES.get(name, 1), rows)
-        return digest(_rows_fingerprint(ordered(held, ORDERS[name])[start : start + PAGE], in_order=True))
+        return digest(_rows_fingerprint(ordered(data, ORDERS[name])[start : start + PAGE], in_order=True))
     if name in FILTERS:
-        return digest(_rows_fingerprint([one for one in held if CONDITIONS[name](one)]))
+        return digest(_rows_fingerprint([one for one in data if CONDITIONS[name](one)]))
     columns = PROJECTIONS.get(name, tuple(SCHEMA.names))
-    return digest(_rows_fingerprint(held, [column for column in columns if column in SCHEMA.names]))
+    return digest(_rows_fingerprint(data, [column for column in columns if column in SCHEMA.names]))
 
 
 def names(rows: int) -> list[str]:
@@ -187,18 +188,18 @@ def page_start(depth: int, rows: int) -> int:
     return min(depth - 1, (rows - 1) // PAGE) * PAGE
 
 
-def ordered(held: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
+def ordered(data: Sequence[Entity], keys: Sequence[str]) -> list[Entity]:
     """Python's sort leaves equal ones as they were, backwards too."""
-    found = list(held)
+    rows = list(data)
     for key in reversed(keys):
         name = key.removeprefix("-")
-        found.sort(key=lambda one: one[name], reverse=key.startswith("-"))
-    return found
+        rows.sort(key=lambda one: one[name], reverse=key.startswith("-"))
+    return rows
 
 
-def _grouped(held: Sequence[Entity]) -> list[list[Any]]:
-    views = {status: [one["views"] for one in held if one["status"] == status] for status in STATUSES}
-    return [[status, len(found), fmean(found)] for status, found in views.items() if found]
+def _grouped(data: Sequence[Entity]) -> list[list[Any]]:
+    views = {status: [one["views"] for one in data if one["status"] == status] for status in STATUSES}
+    return [[status, len(group), fmean(group)] for status, group in views.items() if group]
 
 
 def _rows_fingerprint(
@@ -281,7 +282,7 @@ class EntityQueries(QuestionSystem):
         self.open(writing=False)
 
     def questions(self) -> Questions:
-        asked = {
+        by_name = {
             "find_all": self._question(self.find_all),
             **{name: self._question(partial(self.matching, name)) for name in FILTERS},
             "point": Question(self.named, names(self.count()), comparable=self._comparable),
@@ -294,7 +295,7 @@ class EntityQueries(QuestionSystem):
             **{name: self._projection(columns) for name, columns in PROJECTIONS.items()},
             "sort_indexed": self._ordered(partial(self.page, INDEXED_ORDER), self.index_views),
         }
-        return {name: question for name, question in asked.items() if name not in self.cannot}
+        return {name: question for name, question in by_name.items() if name not in self.cannot}
 
     def _question(self, ask: Any) -> Question:
         return Question(ask, comparable=self._comparable)
@@ -315,8 +316,8 @@ class EntityQueries(QuestionSystem):
         return self._ordered(lambda: self.page_after(place()), before=place)
 
     def _projection(self, columns: Sequence[str]) -> Question:
-        told = partial(self._comparable, columns=columns)
-        return Question(partial(self.project, columns), before=self.reopen, comparable=told)
+        fingerprint = partial(self._comparable, columns=columns)
+        return Question(partial(self.project, columns), before=self.reopen, comparable=fingerprint)
 
     def _comparable(
         self, answer: Any, *_about: Any, columns: Sequence[str] = COLUMNS, in_order: bool = False

@@ -86,10 +86,10 @@ class StorageCycle(Cycle[EntityStorage]):
 
     def read(self) -> Iterator[Sample]:
         answer, cost = self._measure_opening(self.system.read, writing=False)
-        found = digest(fingerprint(self.system.as_table(answer)))
+        checksum = digest(fingerprint(self.system.as_table(answer)))
         self.system.close()
-        yield from self._checked(found)
-        yield Sample("read", cost, self.system.disk_bytes(), found)
+        yield from self._checked(checksum)
+        yield Sample("read", cost, self.system.disk_bytes(), checksum)
 
     def _digest_of_all(self) -> str:
         return digest(fingerprint(self.system.as_table(self.system.read())))

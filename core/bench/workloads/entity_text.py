@@ -169,15 +169,15 @@ class TextSystem(QuestionSystem):
 
     def questions(self) -> Questions:
         common = SEARCHES[COMMON]
-        asked = {
+        by_name = {
             **{name: self._search(name, words) for name, words in SEARCHES.items()},
             **{name: self._build(tokenizer) for name, tokenizer in self.tokenizers.items()},
             ROWS: self._search(ROWS, common),
             FILTERED: self._search(FILTERED, common),
         }
         if AFTER_COMMIT not in self.cannot:
-            asked[AFTER_COMMIT] = self._after_commit(common)
-        return asked
+            by_name[AFTER_COMMIT] = self._after_commit(common)
+        return by_name
 
     def _search(self, asks: str, words: Words) -> Question:
         return Question(

@@ -26,13 +26,13 @@ DIGITS = 9
 
 def digest(answer: Any) -> str:
     """As "rows:digest", of a list of rows, an Arrow table or an array of numbers; one value as one row."""
-    told = sorted(map(repr, map(_row, _rows(answer))))
-    return f"{len(told)}:{hashlib.sha256(chr(10).join(told).encode()).hexdigest()[:16]}"
+    texts = sorted(map(repr, map(_row, _rows(answer))))
+    return f"{len(texts)}:{hashlib.sha256(chr(10).join(texts).encode()).hexdigest()[:16]}"
 
 
-def digest_in_order(told: Sequence[str]) -> str:
+def digest_in_order(texts: Sequence[str]) -> str:
     """One text for several answers, in their order."""
-    return digest([[number, text] for number, text in enumerate(told)])
+    return digest([[number, text] for number, text in enumerate(texts)])
 
 
 def _rows(answer: Any) -> Iterable[Iterable[Any]]:
@@ -84,9 +84,12 @@ class QuestionCycle(Cycle[QuestionSystem]):
     def ask(self, name: str) -> Iterator[Sample]:
         self.system.open(writing=False)
         question = self.system.questions()[name]
-        first, again, told = _ask_each(question) if question.of else _ask_again(question)
+        first, again, digests = _ask_each(question) if question.of else _ask_again(question)
         self.system.close()
-        size, checksum = self.system.disk_bytes(), told[0] if len(set(told)) == 1 else digest_in_order(told)
+        size, checksum = (
+            self.system.disk_bytes(),
+            digests[0] if len(set(digests)) == 1 else digest_in_order(digests),
+        )
         yield Sample(name, replace(first, latencies=()), size, checksum, first=True)
         yield Sample(name, again, size, checksum, again=True)
 
@@ -106,23 +109,23 @@ def _ask_each(question: Question) -> _Calls:
     again, cost_again = measure_each(works[1:], ENOUGH_SECONDS, question.before)
     answers = [*first, *again]
     answers += _untimed(works[len(answers) :], question)
-    told = [
+    digests = [
         _comparable_digest(question, answer, (value,)) for answer, value in zip(answers, turns, strict=True)
     ]
-    return cost, cost_again, told
+    return cost, cost_again, digests
 
 
 def _ask_again(question: Question) -> _Calls:
     """Each answer is gone before the next call: a user who asks again does not keep every answer."""
-    costs, told = list[Cost](), list[str]()
+    costs, digests = list[Cost](), list[str]()
     while len(costs) < 2 or (len(costs) < CALLS and sum(c.seconds for c in costs[1:]) < ENOUGH_SECONDS):
         if question.before is not None:
             question.before()
         answer, cost = measure(question.ask)
         costs.append(cost)
-        told.append(_comparable_digest(question, answer, ()))
+        digests.append(_comparable_digest(question, answer, ()))
         del answer
-    return costs[0], _mean(costs[1:]), told
+    return costs[0], _mean(costs[1:]), digests
 
 
 def _mean(costs: Sequence[Cost]) -> Cost:

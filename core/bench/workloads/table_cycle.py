@@ -187,9 +187,9 @@ class TableCycle(Cycle[TableSystem]):
 
     def _row_ids(self, numbers: Numbers) -> list[int]:
         self.system.open(writing=False)
-        found = list(self.system.row_ids(numbers))
+        ids = list(self.system.row_ids(numbers))
         self.system.close()
-        return found
+        return ids
 
     # ----------------------------------------------------------------- checking
 

@@ -55,13 +55,13 @@ def pick_rows(pick: Pick, workload: Workload, rows: int) -> Numbers:
 
 def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> list[Row]:
     """The rows with these numbers, of a table of `rows`, in their order."""
-    found: dict[int, Row] = {}
+    by_number: dict[int, Row] = {}
     for start in np.unique(numbers - numbers % BLOCK_ROWS).tolist():
         here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
         block = block_at(workload, start, rows, version)
         chosen = {name: values[here - start] for name, values in block.items()}
-        found.update(zip(here.tolist(), dicts(chosen), strict=True))
-    return [found[number] for number in numbers.tolist()]
+        by_number.update(zip(here.tolist(), dicts(chosen), strict=True))
+    return [by_number[number] for number in numbers.tolist()]
 
 
 def dicts(block: Columns) -> list[Row]:

@@ -136,8 +136,8 @@ SCATTER = 10_000
 
 
 def is_needle(block: Columns) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = block["col0"] == -1
-    return found
+    mask: npt.NDArray[np.bool_] = block["col0"] == -1
+    return mask
 
 
 GOT, ONE, CELL, GONE = (Pick(name, SINGLES) for name in ("get", "update one", "update cell", "delete one"))

@@ -236,8 +236,8 @@ class _Batch:
         return from_values([f"0101{bytes_[at : at + 32]}" for at in range(0, len(bytes_), 32)], pa.string())
 
     def _whole(self, low: int, high: int) -> np.ndarray:
-        found: np.ndarray = self._random.integers(low, high, self._count)
-        return found
+        values: np.ndarray = self._random.integers(low, high, self._count)
+        return values
 
     def _choice(self, values: tuple[float, ...], shares: tuple[float, ...]) -> np.ndarray:
         chosen: np.ndarray = np.array(values)[self._places(shares)]
@@ -248,8 +248,8 @@ class _Batch:
 
     def _places(self, shares: tuple[float, ...]) -> np.ndarray:
         ends = np.cumsum(shares)
-        found: np.ndarray = np.searchsorted(ends, self._random.random(self._count) * ends[-1], side="right")
-        return found
+        places: np.ndarray = np.searchsorted(ends, self._random.random(self._count) * ends[-1], side="right")
+        return places
 
     def _known_mask(self, share: float) -> np.ndarray:
         known: np.ndarray = self._random.random(self._count) < share
@@ -282,15 +282,15 @@ def make_files(folder: Path, rows: int) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     batches = trips(rows)
-    held = next(batches)
+    batch = next(batches)
     for number, count in enumerate(rows_of_files(rows)):
         with _CSVWriter(draft / f"trips_{number:02}.csv.gz") as writer:
             missing = count
             while missing:
-                held = held if held.num_rows else next(batches)
-                part = held.slice(0, missing)
+                batch = batch if batch.num_rows else next(batches)
+                part = batch.slice(0, missing)
                 writer.write(part)
-                held, missing = held.slice(part.num_rows), missing - part.num_rows
+                batch, missing = batch.slice(part.num_rows), missing - part.num_rows
     draft.rename(place)
 
 
@@ -430,14 +430,14 @@ def right_answers(rows: int) -> dict[str, str]:
             counts[group] += count
             cents[group] += sum_
     trips_of, cents_of = _by(counts, "passengers"), _by(cents, "passengers")
-    found: dict[str, list[list[Any]]] = {
+    answers: dict[str, list[list[Any]]] = {
         "Q1": _rows(_by(counts, "cab")),
         "Q2": [[key[0], cents_of[key] / count / 100] for key, count in trips_of.items()],
         "Q3": _rows(_by(counts, "passengers", "year")),
         "Q4": _rows(_by(counts, "passengers", "year", "distance")),
     }
-    told = {query: digest(comparable_rows(query, answer)) for query, answer in found.items()}
-    return told | {"import": digest(pa.Table.from_batches(whole))}
+    digests = {query: digest(comparable_rows(query, answer)) for query, answer in answers.items()}
+    return digests | {"import": digest(pa.Table.from_batches(whole))}
 
 
 def _groups(batch: pa.RecordBatch) -> Iterable[tuple[Group, int, int]]:
@@ -464,10 +464,10 @@ def _groups(batch: pa.RecordBatch) -> Iterable[tuple[Group, int, int]]:
 
 
 def _by(sums: Counter[Group], *names: str) -> Counter[tuple[Any, ...]]:
-    found = Counter[tuple[Any, ...]]()
+    totals = Counter[tuple[Any, ...]]()
     for group, value in sums.items():
-        found[tuple(getattr(group, name) for name in names)] += value
-    return found
+        totals[tuple(getattr(group, name) for name in names)] += value
+    return totals
 
 
 def _rows(counts: Counter[tuple[Any, ...]]) -> list[list[Any]]:
@@ -527,6 +527,6 @@ class TaxiCycle(QuestionCycle):
         self.system.folder.mkdir(parents=True, exist_ok=True)
         _, cost = measure(lambda: self.system.fill(self.rows))
         self.system.open(writing=False)
-        told = digest(self.system.whole_trips(sample_ids(self.rows)))
+        fingerprint = digest(self.system.whole_trips(sample_ids(self.rows)))
         self.system.close()
-        yield Sample(IMPORT, cost, self.system.disk_bytes(), told)
+        yield Sample(IMPORT, cost, self.system.disk_bytes(), fingerprint)

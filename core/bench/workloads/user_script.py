@@ -38,58 +38,58 @@ class Outline:
 
 def outline(module: ast.Module) -> Outline:
     """Raises NotABenchmark."""
-    given = _assigned(module)
+    assignments = _assigned(module)
     classes = {node.name: node for node in module.body if isinstance(node, ast.ClassDef)}
     if not any(isinstance(node, ast.FunctionDef) and node.name == "data" for node in module.body):
         raise NotABenchmark(None, "it has no function data(rows)", "Let one return a table of that many rows")
-    operations = _operations(given)
-    systems = _systems(given)
+    operations = _operations(assignments)
+    systems = _systems(assignments)
     for name, class_name in systems.items():
         if class_name in classes:
             _check(name, classes[class_name], operations)
     return Outline(
-        title=str(_literal(given, "TITLE", "")),
+        title=str(_literal(assignments, "TITLE", "")),
         about=" ".join((ast.get_docstring(module) or "").split()),
         systems=tuple(systems),
         operations=operations,
-        rows=_rows(given),
-        repeats=_repeats(given),
+        rows=_rows(assignments),
+        repeats=_repeats(assignments),
     )
 
 
 def _assigned(module: ast.Module) -> dict[str, ast.expr]:
     """The last value given to each name at the top of the file."""
-    found: dict[str, ast.expr] = {}
+    assignments: dict[str, ast.expr] = {}
     for node in module.body:
         if isinstance(node, ast.Assign):
-            found.update((name.id, node.value) for name in node.targets if isinstance(name, ast.Name))
+            assignments.update((name.id, node.value) for name in node.targets if isinstance(name, ast.Name))
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-            found[node.target.id] = node.value
-    return found
+            assignments[node.target.id] = node.value
+    return assignments
 
 
-def _operations(given: Mapping[str, ast.expr]) -> dict[str, str]:
+def _operations(assignments: Mapping[str, ast.expr]) -> dict[str, str]:
     """A list of methods, or a dict of titles by method."""
-    value = _literal(given, "OPERATIONS", None)
+    value = _literal(assignments, "OPERATIONS", None)
     fix = 'Write them out, such as OPERATIONS = ["look_up", "count"]'
     if value is None:
         raise NotABenchmark(None, "it has no OPERATIONS", fix)
-    line = given["OPERATIONS"].lineno
+    line = assignments["OPERATIONS"].lineno
     names = list(value) if isinstance(value, (list, tuple, dict)) else []
     if not names or not all(isinstance(name, str) and name.isidentifier() for name in names):
         raise NotABenchmark(line, "OPERATIONS are not names of methods", fix)
-    if taken := {"load", "open", "close"} & set(names):
+    if reserved := {"load", "open", "close"} & set(names):
         raise NotABenchmark(
-            line, f"OPERATIONS name '{min(taken)}', which is a step of every benchmark", "Leave it out"
+            line, f"OPERATIONS name '{min(reserved)}', which is a step of every benchmark", "Leave it out"
         )
     titles = value if isinstance(value, dict) else {}
     return {name: str(titles.get(name, name.replace("_", " ").capitalize())) for name in names}
 
 
-def _systems(given: Mapping[str, ast.expr]) -> dict[str, str]:
+def _systems(assignments: Mapping[str, ast.expr]) -> dict[str, str]:
     """Names of classes by the names of systems."""
     fix = 'Write them out, such as SYSTEMS = {"a list": InAList}'
-    node = given.get("SYSTEMS")
+    node = assignments.get("SYSTEMS")
     if node is None:
         raise NotABenchmark(None, "it has no SYSTEMS", fix)
     if not isinstance(node, ast.Dict) or not node.keys:
@@ -115,35 +115,35 @@ def _check(name: str, node: ast.ClassDef, operations: Iterable[str]) -> None:
             )
 
 
-def _rows(given: Mapping[str, ast.expr]) -> tuple[int, ...] | None:
-    value = _literal(given, "ROWS", None)
+def _rows(assignments: Mapping[str, ast.expr]) -> tuple[int, ...] | None:
+    value = _literal(assignments, "ROWS", None)
     if value is None:
         return None
     rows = tuple(value) if isinstance(value, (list, tuple)) else (value,)
     if not rows or not all(isinstance(number, int) and number >= 1 for number in rows):
         raise NotABenchmark(
-            given["ROWS"].lineno, "ROWS are not whole numbers from 1 on", "Write ROWS = [1_000, 10_000]"
+            assignments["ROWS"].lineno, "ROWS are not whole numbers from 1 on", "Write ROWS = [1_000, 10_000]"
         )
     return rows
 
 
-def _repeats(given: Mapping[str, ast.expr]) -> int | None:
-    value = _literal(given, "REPEATS", None)
+def _repeats(assignments: Mapping[str, ast.expr]) -> int | None:
+    value = _literal(assignments, "REPEATS", None)
     if value is not None and (not isinstance(value, int) or value < 1):
         raise NotABenchmark(
-            given["REPEATS"].lineno, "REPEATS is not a whole number from 1 on", "Write REPEATS = 3"
+            assignments["REPEATS"].lineno, "REPEATS is not a whole number from 1 on", "Write REPEATS = 3"
         )
     return value
 
 
-def _literal(given: Mapping[str, ast.expr], name: str, otherwise: Any) -> Any:
-    if name not in given:
+def _literal(assignments: Mapping[str, ast.expr], name: str, otherwise: Any) -> Any:
+    if name not in assignments:
         return otherwise
     try:
-        return ast.literal_eval(given[name])
+        return ast.literal_eval(assignments[name])
     except ValueError:
         raise NotABenchmark(
-            given[name].lineno,
+            assignments[name].lineno,
             f"{name} is computed, and the file is read without running it",
             f"Write {name} out",
         ) from None
@@ -183,19 +183,19 @@ def system_names(workload: Workload) -> list[str]:
 
 @lru_cache(32)
 def _loaded(place: Path, _stamp: int) -> Workload:
-    found = _outlined(place)
+    script = _outlined(place)
     return Workload(
         id=str(place),
-        title=found.title or place.stem,
-        about=found.about or f"Of the file {place.name}.",
-        steps=(LOAD, *found.operations),
-        operations=tuple(_operations_of(found)),
-        default_rows=found.rows or DEFAULT_ROWS,
-        default_repeats=found.repeats or DEFAULT_REPEATS,
+        title=script.title or place.stem,
+        about=script.about or f"Of the file {place.name}.",
+        steps=(LOAD, *script.operations),
+        operations=tuple(_operations_of(script)),
+        default_rows=script.rows or DEFAULT_ROWS,
+        default_repeats=script.repeats or DEFAULT_REPEATS,
         family="own",
         check=Check.AGREED,
-        small_rows=(found.rows or DEFAULT_ROWS)[:1],
-        options={"systems": list(found.systems)},
+        small_rows=(script.rows or DEFAULT_ROWS)[:1],
+        options={"systems": list(script.systems)},
     )
 
 
@@ -211,17 +211,17 @@ def _outlined(place: Path) -> Outline:
         raise _problem(place, error.line, error.what, error.fix) from error
 
 
-def _operations_of(found: Outline) -> Sequence[Operation]:
+def _operations_of(script: Outline) -> Sequence[Operation]:
     load = Operation(
         LOAD, "Load", "loads {rows}", "What `load` takes to keep the rows of `data`.", resizes=True
     )
-    asked = [
+    operations = [
         Operation(
             name, title, f"does “{_escaped(title)}” of {{rows}}", f"`{name}`, called several times in a row."
         )
-        for name, title in found.operations.items()
+        for name, title in script.operations.items()
     ]
-    return [load, *asked]
+    return [load, *operations]
 
 
 def _escaped(title: str) -> str:

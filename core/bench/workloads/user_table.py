@@ -151,28 +151,28 @@ def _compared_other(kind: pa.DataType) -> pa.DataType | None:
 def cannot_hold(system: str, schema: pa.Schema, nan: Iterable[str]) -> str:
     """Why a system cannot keep these columns exactly; empty when it can. `nan` are the columns with a NaN."""
     reasons = _OF_COLUMNS.get(system)
-    found = reasons(schema, set(nan)) if reasons else {}
-    if found:
-        told = "; ".join(f"{name}: {why}" for name, why in found.items())
-        return f"It has no place for {told}"
+    columns = reasons(schema, set(nan)) if reasons else {}
+    if columns:
+        text = "; ".join(f"{name}: {why}" for name, why in columns.items())
+        return f"It has no place for {text}"
     if system in _SQLITE and len(schema) > MOST_SQLITE_COLUMNS:
         return f"SQLite has no more than {MOST_SQLITE_COLUMNS:,} columns, and there are {len(schema):,}"
     return ""
 
 
 def _not_in_sqlite(schema: pa.Schema, nan: set[str]) -> Mapping[str, str]:
-    found = {}
+    columns = {}
     for field in schema:
         kind = field.type
         if is_.is_nested(kind):
-            found[field.name] = f"{_word(kind)} are no type of SQLite's"
+            columns[field.name] = f"{_word(kind)} are no type of SQLite's"
         elif is_.is_decimal(kind):
-            found[field.name] = "decimal numbers would be rounded to floats"
+            columns[field.name] = "decimal numbers would be rounded to floats"
         elif is_.is_uint64(kind):
-            found[field.name] = "its whole numbers end at 63 bits"
+            columns[field.name] = "its whole numbers end at 63 bits"
         elif field.name in nan:
-            found[field.name] = "it keeps NaN as NULL"
-    return found
+            columns[field.name] = "it keeps NaN as NULL"
+    return columns
 
 
 def _not_in_csv(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
@@ -181,16 +181,16 @@ def _not_in_csv(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
 
 
 def _not_in_json(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
-    found = {}
+    columns = {}
     for field in schema:
         inner = set(leaves(field.type))
         if any(is_.is_decimal(kind) for kind in inner):
-            found[field.name] = "Python's JSON has no decimal numbers"
+            columns[field.name] = "Python's JSON has no decimal numbers"
         elif any(is_.is_binary(kind) for kind in inner):
-            found[field.name] = "JSON has no form for bytes"
+            columns[field.name] = "JSON has no form for bytes"
         elif is_.is_nested(field.type) and any(is_.is_temporal(kind) for kind in inner):
-            found[field.name] = "JSON has no dates and times inside nested values"
-    return found
+            columns[field.name] = "JSON has no dates and times inside nested values"
+    return columns
 
 
 def _not_in_pickle(schema: pa.Schema, _nan: set[str]) -> Mapping[str, str]:
@@ -312,8 +312,8 @@ def digest(rows: pa.Table, schema: pa.Schema) -> str:
     compared = pa.table(columns, names=names_of(schema))
     with _hashing().cursor() as cursor:
         cursor.register("compared", compared)
-        asked = f"select count(*), sum(hash({', '.join(names_of(schema))})::hugeint) from compared"
-        ((count, total),) = cursor.sql(asked).fetchall()
+        sql = f"select count(*), sum(hash({', '.join(names_of(schema))})::hugeint) from compared"
+        ((count, total),) = cursor.sql(sql).fetchall()
     return f"{count}:{(total or 0) % 2**64:016x}"
 
 
@@ -491,16 +491,16 @@ class UserTableCycle(Cycle[UserTableSystem]):
     def _twice(self, name: str, ask: Callable[[], Any]) -> Iterator[Sample]:
         """On a database just opened, and once more."""
         answer, cost = self._measure_opening(ask, writing=False)
-        told = self._digest(answer)
+        fingerprint = self._digest(answer)
         del answer
         answer, cost_again = measure(ask)
         told_again = self._digest(answer)
         self.system.close()
         size = self.system.disk_bytes()
-        yield Sample(name, cost, size, told)
+        yield Sample(name, cost, size, fingerprint)
         yield Sample(f"{name}_again", cost_again, size, told_again, again=True)
         if name == "read":
-            yield from self._checked(told)
+            yield from self._checked(fingerprint)
 
     def _digest(self, answer: Any) -> str:
         return digest(self.system.as_table(answer), self.system.copied.schema)

@@ -81,9 +81,13 @@ def costs_by_system(sample: pa.Table) -> dict[str, list[float]]:
     """Seconds of a step, bytes of memory and bytes on the disk, for one row. The copy that all load from
     counts."""
     rows, values = max(1, sample.num_rows), sample.num_columns
-    held = sample.nbytes / rows
-    columnar = [values * ARROW_SECONDS, COPIES_IN_MEMORY * held, 2 * held]
-    python = [values * PYTHON_SECONDS, COPIES_IN_MEMORY * held + 2 * values * PYTHON_VALUE_BYTES, 3 * held]
+    row_bytes = sample.nbytes / rows
+    columnar = [values * ARROW_SECONDS, COPIES_IN_MEMORY * row_bytes, 2 * row_bytes]
+    python = [
+        values * PYTHON_SECONDS,
+        COPIES_IN_MEMORY * row_bytes + 2 * values * PYTHON_VALUE_BYTES,
+        3 * row_bytes,
+    ]
     return {system: python if system in PYTHON_ROWS else columnar for system in FAMILIES["mine"].places}
 
 
@@ -108,8 +112,8 @@ def user_table(
     chosen = _column_choice(dataset.name, schema, columns, where)
     chosen_columns = [name for name in chosen if compared_type(schema.field(name).type) is not None]
     _refuse_nothing(dataset.name, rows, chosen_columns)
-    asked = _condition_columns(schema, where)
-    column = changing_column(schema, chosen_columns, asked)
+    names = _condition_columns(schema, where)
+    column = changing_column(schema, chosen_columns, names)
     options = {
         "source": source.options,
         "name": dataset.name,
@@ -142,10 +146,10 @@ def words_of(workload: Workload) -> tuple[str, ...]:
 def describe_benchmark(options: dict[str, Any]) -> str:
     """ "3 columns, where delay is more than 60; the update adds 1 to distance" """
     count = len(options["columns"])
-    told = f"{count:,} column" + ("" if count == 1 else "s")
+    text = f"{count:,} column" + ("" if count == 1 else "s")
     if options["where"]:
-        told += f", where {sentence(from_json(options['where']))}"
-    return told + f"; {change_words(options)}"
+        text += f", where {sentence(from_json(options['where']))}"
+    return text + f"; {change_words(options)}"
 
 
 def _title(name: str, where: Filter | None) -> str:
@@ -164,10 +168,10 @@ def change_words(options: dict[str, Any]) -> str:
     return f"the update {does} in {rows}"
 
 
-def changing_column(schema: pa.Schema, chosen_columns: Sequence[str], asked: Iterable[str]) -> str:
+def changing_column(schema: pa.Schema, chosen_columns: Sequence[str], columns: Iterable[str]) -> str:
     """The first column of numbers that the filter does not ask for, or else of text; then those it asks for.
     Small and unsigned integers stay as they are: one more may be too much for them."""
-    outside = [name for name in chosen_columns if name not in set(asked)]
+    outside = [name for name in chosen_columns if name not in set(columns)]
     kinds = {name: compared_type(schema.field(name).type) for name in chosen_columns}
     for names in (outside, chosen_columns):
         for fits in (_counts, is_.is_string):

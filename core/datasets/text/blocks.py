@@ -52,8 +52,8 @@ class RowEnds:
         return bool(starts.all() and ends.all())
 
     @staticmethod
-    def _among(found: np.ndarray, wanted: bytes) -> np.ndarray:
-        return np.isin(found, np.frombuffer(wanted, np.uint8))
+    def _among(places: np.ndarray, wanted: bytes) -> np.ndarray:
+        return np.isin(places, np.frombuffer(wanted, np.uint8))
 
     def _last_outside(self, data: bytes, quotes: np.ndarray) -> int:
         end = data.rfind(self.newline)
@@ -79,17 +79,17 @@ class RowEnds:
     def _next_opening(self, data: bytes, place: int) -> int:
         assert self.quote is not None
         before = {*self.delimiter, *b"\n\r"}
-        found = data.find(self.quote, place)
-        while found > 0 and data[found - 1] not in before:
-            found = data.find(self.quote, found + 1)
-        return found
+        at = data.find(self.quote, place)
+        while at > 0 and data[at - 1] not in before:
+            at = data.find(self.quote, at + 1)
+        return at
 
     def _closing(self, data: bytes, place: int) -> int:
         assert self.quote is not None
-        found = data.find(self.quote, place)
-        while found >= 0 and data[found + 1 : found + 2] == self.quote:
-            found = data.find(self.quote, found + 2)
-        return found
+        at = data.find(self.quote, place)
+        while at >= 0 and data[at + 1 : at + 2] == self.quote:
+            at = data.find(self.quote, at + 2)
+        return at
 
 
 LONGEST_ROW = 64 << 20
@@ -108,18 +108,18 @@ class TextBlock:
 
 def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) -> Iterator[TextBlock]:
     """Blocks of about `size` bytes, after the lines to skip, without those that hold no row."""
-    line, number, held = 1, 0, b""
+    line, number, rest = 1, 0, b""
     for piece in source.pieces(size):
-        held += piece.data
+        rest += piece.data
         if line <= skip_lines:
-            start, lines = _after_lines(held, skip_lines - line + 1, ends.newline)
-            held, line = held[start:], line + lines
+            start, lines = _after_lines(rest, skip_lines - line + 1, ends.newline)
+            rest, line = rest[start:], line + lines
             if line <= skip_lines:
                 continue
-        cut = _end(source, held, ends, line) if piece.last else ends.last(held)
-        if not cut and len(held) > LONGEST_ROW:
-            raise endless_row(source, ends, held, line)
-        data, held = held[:cut], held[cut:]
+        cut = _end(source, rest, ends, line) if piece.last else ends.last(rest)
+        if not cut and len(rest) > LONGEST_ROW:
+            raise endless_row(source, ends, rest, line)
+        data, rest = rest[:cut], rest[cut:]
         if not ends.none_in(data):
             yield TextBlock(number, data, line, piece.done)
             number += 1

@@ -56,8 +56,8 @@ class CacheEntry:
 
     def __init__(self, root: Path, source: TextSource, reading: Sequence[object]) -> None:
         self._source = {"path": str(source.path), "fingerprint": list(source.fingerprint)}
-        told = json.dumps([FORMAT_VERSION, self._source, [str(option) for option in reading]])
-        self.key = hashlib.sha256(told.encode()).hexdigest()[:24]
+        key = json.dumps([FORMAT_VERSION, self._source, [str(option) for option in reading]])
+        self.key = hashlib.sha256(key.encode()).hexdigest()[:24]
         self.root, self.folder = root, root / self.key
         self._lock: FileLock | None = None
 
@@ -96,13 +96,13 @@ class CacheEntry:
         self._make(folder)
         return folder
 
-    def finish(self, kept: CachedFile) -> None:
+    def finish(self, cached_file: CachedFile) -> None:
         manifest = {
             **self._source,
-            "schema": base64.b64encode(bytes(kept.schema.serialize())).decode(),
+            "schema": base64.b64encode(bytes(cached_file.schema.serialize())).decode(),
             "parts": [
                 [_below(self.folder, p.path), p.num_rows, *(p.fingerprint or ()), p.checksum]
-                for p in kept.parts
+                for p in cached_file.parts
             ],
         }
         manifest["checksum"] = _checksum_of(manifest)
@@ -170,13 +170,13 @@ def sweep(root: Path, most_bytes: int = MOST_BYTES) -> None:
 
 
 def _is_locked(folder: Path) -> bool:
-    held = False
+    locked = False
     for path in folder.glob("*.lock"):
         if FileLock(path).is_locked():
-            held = True
+            locked = True
         else:
             path.unlink(missing_ok=True)
-    return held
+    return locked
 
 
 def _is_current(folder: Path) -> bool:
@@ -241,12 +241,12 @@ class PartWriter:
         self._text, self._folder = text, folder
         self.schema = self.wide = schema
 
-    def write(self, blocks: Iterable[TextBlock], told: Callable[[CachedBlock], None]) -> None:
+    def write(self, blocks: Iterable[TextBlock], on_block: Callable[[CachedBlock], None]) -> None:
         """Writes parts until a block does not fit, then only finds out how wide the schema must be for
         the rest; `wide` tells. Raises `FileProblem`."""
         for written in in_order(self._write_block, blocks):
             self.wide = join_schemas(self.wide, written.schema)
-            told(written)
+            on_block(written)
 
     def _write_block(self, block: TextBlock) -> CachedBlock:
         wide = self.wide

@@ -143,13 +143,13 @@ class TextDataset(Dataset):
             self.source.refuse_changed()
             raise self._broken
         sweep(entry.root)
-        kept = None
-        while kept is None:
-            kept = self._pass(entry, job)
+        cached = None
+        while cached is None:
+            cached = self._pass(entry, job)
         self.source.refuse_changed()
-        refuse_without_columns(self.source, kept.schema)
-        entry.finish(kept)
-        self._show(self._snapshot(kept.schema, kept.parts, entry.key, complete=True))
+        refuse_without_columns(self.source, cached.schema)
+        entry.finish(cached)
+        self._show(self._snapshot(cached.schema, cached.parts, entry.key, complete=True))
 
     def _pass(self, entry: CacheEntry, job: Job) -> CachedFile | None:
         """Read the file once; None when its values asked for wider types, which the next pass begins with."""
@@ -174,9 +174,9 @@ class TextDataset(Dataset):
         if entry.load() is None:
             return
         entry.hold()
-        kept = entry.load()  # again: it may have been swept before it was held
-        if kept is not None:
-            self._shown = self._snapshot(kept.schema, kept.parts, entry.key, complete=True)
+        cached = entry.load()  # again: it may have been swept before it was held
+        if cached is not None:
+            self._shown = self._snapshot(cached.schema, cached.parts, entry.key, complete=True)
 
     def _snapshot(
         self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
@@ -245,13 +245,13 @@ def is_note(contents: Contents) -> bool:
     return not any(sign in text for sign in (b"\n", b"\r", *map(str.encode, DELIMITERS)))
 
 
-def open_json_lines(found: Location, options: OpenOptions) -> Dataset:
-    source = open_source(found.files[0], options.encoding, FIRST_BYTES)
-    return _open(found, options, source, JsonLines(source.path))
+def open_json_lines(location: Location, options: OpenOptions) -> Dataset:
+    source = open_source(location.files[0], options.encoding, FIRST_BYTES)
+    return _open(location, options, source, JsonLines(source.path))
 
 
-def open_delimited(found: Location, options: OpenOptions) -> Dataset:
-    source = open_source(found.files[0], options.encoding, FIRST_BYTES)
+def open_delimited(location: Location, options: OpenOptions) -> Dataset:
+    source = open_source(location.files[0], options.encoding, FIRST_BYTES)
     for data, whole in _beginnings(source):
         if not (whole or _ANY_DELIMITED.last(data)):
             continue
@@ -266,11 +266,11 @@ def open_delimited(found: Location, options: OpenOptions) -> Dataset:
     else:
         raise endless_row(source, _ANY_DELIMITED, data, 1)
     return _open(
-        found, options, source, DelimitedText(source.path, dialect, options.ragged, options.text_columns)
+        location, options, source, DelimitedText(source.path, dialect, options.ragged, options.text_columns)
     )
 
 
-def _open(found: Location, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
+def _open(location: Location, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
     block, whole = _first_rows(source, text)
     schema = text.find_schema(block)
     notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}

@@ -154,11 +154,11 @@ class DelimitedText:
             # Without a line break at the end, pyarrow takes an empty last field for a quoted one.
             data += self.ends.newline
         table = self._parse(data, names, ragged)
-        if ragged.found and self.ragged == "pad":
+        if ragged.is_met and self.ragged == "pad":
             data = mended(self.path, self.dialect, block)
             ragged = _Ragged()
             table = self._parse(data, names, ragged)
-        if ragged.found:
+        if ragged.is_met:
             raise ragged_row(self.path, self.dialect, block)
         return [column.combine_chunks() for column in table.columns]
 
@@ -187,8 +187,8 @@ class _Ragged:
     """Told by the parser of rows with too few or too many fields."""
 
     def __init__(self) -> None:
-        self.found = False
+        self.is_met = False
 
     def __call__(self, row: pcsv.InvalidRow) -> str:
-        self.found = True
+        self.is_met = True
         return "skip"

@@ -47,18 +47,18 @@ def find_dialect(
     Unless that is the `whole` file, its last row may be cut off and is not looked at.
     """
     size = _SAMPLE_CHARACTERS
-    quote, found, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
+    quote, separator, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
     while len(rows) < 2 and size < len(text):
         size *= 4
-        quote, found, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
+        quote, separator, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
     if not (rows or whole):
         return None
     if header is None:
-        header = found != NO_DELIMITER and _has_header(rows)
+        header = separator != NO_DELIMITER and _has_header(rows)
     named = header and bool(rows)
     names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
     newline = _find_newline(text[:size])
-    return Dialect(found, quote, newline, lines if named else 0, distinct_names(names))
+    return Dialect(separator, quote, newline, lines if named else 0, distinct_names(names))
 
 
 def _layout(sample: str, whole: bool, delimiter: str | None) -> tuple[str, str, list[list[str]], int]:
@@ -71,16 +71,16 @@ def _layout(sample: str, whole: bool, delimiter: str | None) -> tuple[str, str, 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
     """Every column a name of its own: `column_3` where there is none, `price_2` for the second of a name."""
-    given = {name.strip() for name in names}
-    taken: set[str] = set()
+    stripped = {name.strip() for name in names}
+    used: set[str] = set()
     answer = []
     for place, name in enumerate(names, 1):
         plain = name.strip() or f"column_{place}"
         wanted, number = plain, 1
-        while wanted in taken or (number > 1 and wanted in given):
+        while wanted in used or (number > 1 and wanted in stripped):
             number += 1
             wanted = f"{plain}_{number}"
-        taken.add(wanted)
+        used.add(wanted)
         answer.append(wanted)
     return tuple(answer)
 

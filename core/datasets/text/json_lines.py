@@ -165,8 +165,8 @@ def _schema_of(rows: list[Row], known: pa.Schema) -> pa.Schema:
     """`known` widened to what the rows hold; new members come last."""
     kinds = {field.name: field.type for field in known}
     for name in dict.fromkeys(name for row in rows for name in row):
-        found = column_type([row.get(name) for row in rows])
-        kinds[name] = join_column_types(kinds.get(name, pa.null()), found)
+        newer = column_type([row.get(name) for row in rows])
+        kinds[name] = join_column_types(kinds.get(name, pa.null()), newer)
     return pa.schema([pa.field(name, kind) for name, kind in kinds.items()])
 
 

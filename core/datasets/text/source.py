@@ -120,15 +120,15 @@ class _Checked:
 
     def __init__(self, lenient: bool) -> None:
         self._lenient = lenient
-        self._held = b""
+        self._rest = b""
         self._western: Characters | None = None
 
     def feed(self, piece: bytes, final: bool) -> bytes:
         if self._western:
             return self._western.feed(piece, final)
-        data = self._held + piece if self._held else piece
+        data = self._rest + piece if self._rest else piece
         cut = len(data) if final else _end_of_characters(data)
-        whole, self._held = data[:cut], data[cut:]
+        whole, self._rest = data[:cut], data[cut:]
         if whole.isascii():
             return whole
         try:
@@ -173,11 +173,13 @@ class Piece:
 
 @dataclass(frozen=True)
 class TextSource:
-    """`fingerprint` is (size, mtime in ns) when it was opened; a file that changed since is refused."""
+    """`fingerprint` is (size, mtime in ns) when it was opened; a file that changed since is refused.
+
+    `is_named`: a person named the encoding."""
 
     path: Path
     encoding: str
-    told: bool
+    is_named: bool
     mark_bytes: int
     compression: str | None
     fingerprint: tuple[int, int]
@@ -194,7 +196,7 @@ class TextSource:
     def pieces(self, size: int) -> Iterator[Piece]:
         """Stretches of about `size` bytes; raises `FileProblem` at the first that is no text."""
         self.refuse_changed()
-        reader = characters(self.encoding, self.told)
+        reader = characters(self.encoding, self.is_named)
         line = 1
         with open_bytes(self.path, self.compression) as (raw, done):
             raw.read(self.mark_bytes)
@@ -240,14 +242,14 @@ class TextSource:
 
 def open_source(path: Path, encoding: str | None, sample_bytes: int) -> TextSource:
     """What the file's first bytes tell of its compression and encoding."""
-    found = fingerprint_of(path)
+    fingerprint = fingerprint_of(path)
     with open_bytes(path, None) as (raw, _):
         compression = compression_of(raw.read(4))
     with open_bytes(path, compression) as (raw, _):
         name, mark = find_encoding(_read(raw, sample_bytes))
     if encoding is not None:
         name = _codec_name(encoding)
-    return TextSource(path, name, encoding is not None, mark, compression, found)
+    return TextSource(path, name, encoding is not None, mark, compression, fingerprint)
 
 
 def compression_of(head: bytes) -> str | None:

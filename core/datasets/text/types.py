@@ -109,10 +109,10 @@ def _not_scientific(texts: pa.Array) -> pa.Array:
 
 def _not_kept_plain(texts: pa.Array) -> pa.Array:
     offsets, data = _bytes_of(texts)
-    kept = from_numpy(
+    stored = from_numpy(
         _keep_digits(data, offsets[:-1] + (data[offsets[:-1]] == _MINUS), offsets[1:]), pa.bool_()
     )
-    return pc.invert(pc.and_(kept, pc.match_substring_regex(texts, r"^-?(0|[1-9][0-9]*)\.[0-9]+$")))
+    return pc.invert(pc.and_(stored, pc.match_substring_regex(texts, r"^-?(0|[1-9][0-9]*)\.[0-9]+$")))
 
 
 def _not_written_back(texts: pa.Array) -> pa.Array:
@@ -162,11 +162,11 @@ def _keep_digits(
     others `survives_double` knows. True for whole numbers, which others check.
 
     A double does so where it is nearer than half of the number's last digit. `exponents` stand behind."""
-    kept = np.zeros(len(starts), np.bool_)
+    keep = np.zeros(len(starts), np.bool_)
     for first in range(0, len(starts), _NUMBERS_AT_ONCE):  # so many as the processor's cache holds
         some = slice(first, first + _NUMBERS_AT_ONCE)
-        kept[some] = _keep_few(data, starts[some], ends[some], None if exponents is None else exponents[some])
-    return kept
+        keep[some] = _keep_few(data, starts[some], ends[some], None if exponents is None else exponents[some])
+    return keep
 
 
 def _keep_few(
@@ -432,8 +432,8 @@ def _timestamps(kind: pa.DataType) -> Reader:
 
 
 def _lengths_within(texts: pa.Array, shortest: int, longest: int) -> bool:
-    found = pc.min_max(pc.binary_length(texts)).as_py()
-    return found["min"] is None or (found["min"] >= shortest and found["max"] <= longest)
+    lengths = pc.min_max(pc.binary_length(texts)).as_py()
+    return lengths["min"] is None or (lengths["min"] >= shortest and lengths["max"] <= longest)
 
 
 def _cast_dated(texts: pa.Array, kind: pa.DataType) -> pa.Array | None:

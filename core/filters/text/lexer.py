@@ -265,32 +265,32 @@ _OTHER_SIGNS = {"&": "and", "|": "or", "!": "not", "∧": "and", "∨": "or", "�
 
 def tokens(text: str) -> list[Token]:
     """Ends with an END. Raises `BadFilter` with the place of what is no part of the language."""
-    found: list[Token] = []
+    sequence: list[Token] = []
     at = 0
     while at < len(text):
         match = _TOKENS.match(text, at)
         if match is None:
             raise _stray(text, at)
         if match.lastgroup != "space":
-            found.append(_token(text, match, "_.:-"))
+            sequence.append(_token(text, match, "_.:-"))
         at = match.end()
-    return [*found, Token(Part.END, "", len(text.rstrip()))]
+    return [*sequence, Token(Part.END, "", len(text.rstrip()))]
 
 
 def expression_tokens(text: str) -> list[Token]:
     """The same with the signs of arithmetic; a slash begins a pattern behind `~` and `matches` alone. A
     number has the sign that stands before it without a space, behind a value too."""
-    found: list[Token] = []
+    sequence: list[Token] = []
     at = 0
     while at < len(text):
-        is_pattern = bool(found) and found[-1].word in _BEFORE_PATTERNS
+        is_pattern = bool(sequence) and sequence[-1].word in _BEFORE_PATTERNS
         match = (_PATTERNS if is_pattern else _IN_EXPRESSIONS).match(text, at)
         if match is None:
             raise _stray(text, at)
         if match.lastgroup != "space":
-            found.append(_token(text, match, "_"))
+            sequence.append(_token(text, match, "_"))
         at = match.end()
-    return [*found, Token(Part.END, "", len(text.rstrip()))]
+    return [*sequence, Token(Part.END, "", len(text.rstrip()))]
 
 
 def _token(text: str, match: re.Match[str], continuing: str) -> Token:
@@ -404,10 +404,10 @@ def _all() -> list[Spelling]:
 
 
 def _by_first(spellings: list[Spelling]) -> dict[str, list[Spelling]]:
-    found: dict[str, list[Spelling]] = {}
+    by_first: dict[str, list[Spelling]] = {}
     for spelling in spellings:
-        found.setdefault(spelling.lead[0], []).append(spelling)
-    return found
+        by_first.setdefault(spelling.lead[0], []).append(spelling)
+    return by_first
 
 
 SPELLINGS: Mapping[str, list[Spelling]] = _by_first(_all())

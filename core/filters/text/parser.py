@@ -306,15 +306,15 @@ class Reader:
 
     def _spelling(self, subject: int) -> tuple[Spelling, bool]:
         """The operator that follows, and whether it is negated by a `not` that is no part of it."""
-        found = spelling_at(self._word)
-        if found is not None:
-            return found, False
+        spelling = spelling_at(self._word)
+        if spelling is not None:
+            return spelling, False
         if self._word() == "not":
             self._take()
-            found = spelling_at(self._word)
-        if found is None:
+            spelling = spelling_at(self._word)
+        if spelling is None:
             raise no_operator(self.text, self._tokens[subject], self._next)
-        return found, True
+        return spelling, True
 
     def _predicate(self, column: str, spelling: Spelling) -> Predicate:
         values: list[Any] = []
@@ -332,9 +332,9 @@ class Reader:
         return Predicate(column, spelling.operator, tuple(values), folds or self._in_any_case())
 
     def _in_any_case(self) -> bool:
-        found = all(self._word(i) == word for i, word in enumerate(IN_ANY_CASE))
-        self._at += len(IN_ANY_CASE) if found else 0
-        return found
+        matches = all(self._word(i) == word for i, word in enumerate(IN_ANY_CASE))
+        self._at += len(IN_ANY_CASE) if matches else 0
+        return matches
 
     def _opening(self) -> Token:
         if self._word() != "(":
@@ -343,15 +343,15 @@ class Reader:
 
     def _list(self) -> list[Any]:
         opener = self._opening()
-        found: list[Any] = []
+        items: list[Any] = []
         while self._word() != ")":
-            found.append(self._value())
+            items.append(self._value())
             if self._word() == ",":
                 self._take()
             elif self._word() != ")":
                 raise unfinished_list(self.text, opener, self._next)
         self._take()
-        return found
+        return items
 
     def _nested(self, opener: Token, depth: int = 0) -> Any:
         """`[1, 2]` or `{h: 80, w: null}`, whose values may be nested again."""

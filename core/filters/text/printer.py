@@ -62,27 +62,27 @@ def _spread(piece: Filter | _Inside) -> list[Filter | _Inside | str]:
 
 def _joined(node: Branch) -> list[Filter | _Inside | str]:
     word = " and " if isinstance(node, And) else " or "
-    found: list[Filter | _Inside | str] = [node.children[0]]
+    parts: list[Filter | _Inside | str] = [node.children[0]]
     for child in node.children[1:]:
-        found += [word, child]
-    return found
+        parts += [word, child]
+    return parts
 
 
 def _condition(predicate: Predicate) -> list[Filter | _Inside | str]:
     operator = known_operator(predicate)
     values = list(counted(predicate, operator))
-    found: list[Filter | _Inside | str] = [name(predicate.column)]
+    parts: list[Filter | _Inside | str] = [name(predicate.column)]
     for part in parts_of(operator.spelling):
-        found.append(" ")
+        parts.append(" ")
         if part == LIST:
-            found.append(f"({', '.join(map(_value, values))})")
+            parts.append(f"({', '.join(map(_value, values))})")
         elif part == FILTER:
-            found += ["(", _Inside(values[0]), ")"]
+            parts += ["(", _Inside(values[0]), ")"]
         elif is_place(part):
-            found.append(_one(operator.id, values[int(part[1:-1])]))
+            parts.append(_one(operator.id, values[int(part[1:-1])]))
         else:
-            found.append(part)
-    return [*found, " ".join(["", *IN_ANY_CASE])] if predicate.ignore_case else found
+            parts.append(part)
+    return [*parts, " ".join(["", *IN_ANY_CASE])] if predicate.ignore_case else parts
 
 
 def name(column: str) -> str:

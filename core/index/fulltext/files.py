@@ -67,10 +67,10 @@ def write(path: Path, source: Source, job: Job) -> None:
     draft = path.with_name(f"{path.name}.{uuid.uuid4().hex}{DRAFT}")
     draft.mkdir(parents=True)
     try:
-        told = list(_write_parts(draft, source, job))
+        descriptions = list(_write_parts(draft, source, job))
         job.check()
         files = {name: _checksum(draft / name) for name in sorted(_names(draft))}
-        seal = {**_origin(source.segment), "parts": told, "files": files}
+        seal = {**_origin(source.segment), "parts": descriptions, "files": files}
         (draft / SEAL).write_text(json.dumps({"told": seal, "checksum": _code(seal)}))
         _put_in_place(draft, path)
     finally:
@@ -80,17 +80,18 @@ def write(path: Path, source: Source, job: Job) -> None:
 def read(path: Path, segment: FileSegment, keys: Sequence[int], writable: bool) -> FileParts:
     """Raises `FileProblem` for what is damaged, or of another data file. Where nothing may be written, not
     even tantivy's locks, its files are opened from elsewhere."""
-    told = check_seal(path, segment)
+    description = check_seal(path, segment)
     parts = [
-        _open_part(path / str(number), part, keys, writable) for number, part in enumerate(told["parts"])
+        _open_part(path / str(number), part, keys, writable)
+        for number, part in enumerate(description["parts"])
     ]
-    return FileParts(tuple(parts), tuple(int(part["first"]) for part in told["parts"]))
+    return FileParts(tuple(parts), tuple(int(part["first"]) for part in description["parts"]))
 
 
 def in_memory(source: Source, job: Job) -> FileParts:
     """The same of a data file whose index can be neither read nor written."""
-    found = list(_parts(source, None, job))
-    return FileParts(tuple(part for _, part in found), tuple(first for first, _ in found))
+    parts = list(_parts(source, None, job))
+    return FileParts(tuple(part for _, part in parts), tuple(first for first, _ in parts))
 
 
 def check_seal(path: Path, segment: FileSegment, quick: bool = False) -> dict[str, Any]:
@@ -99,23 +100,23 @@ def check_seal(path: Path, segment: FileSegment, quick: bool = False) -> dict[st
     if any(place.is_symlink() for place in (path, *path.rglob("*"))):
         raise FileProblem(path, "is no index that can be read", "It is a link, or holds one")
     try:
-        told = _seal(path)
-        there, files = set(_names(path)), told["files"].items()
+        description = _seal(path)
+        there, files = set(_names(path)), description["files"].items()
         broken = [n for n, checksum in files if n not in there or not _whole(path / n, checksum, quick)]
-        same = {key: told[key] for key in _origin(segment)} == _origin(segment)
+        same = {key: description[key] for key in _origin(segment)} == _origin(segment)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileProblem(path, "is no index that can be read", str(error)) from error
     if broken or not same:
         what = f"checksum of {broken[0]}" if broken else "origin"
         raise FileProblem(path, f"is not the index that was written: its {what} differs")
-    return told
+    return description
 
 
 def part_lengths(path: Path) -> list[tuple[int, dict[int, float]]]:
     """For each part the number of its rows, and how long their texts are; nothing where there is no seal."""
     try:
-        told = _seal(path)
-        return [(int(part["rows"]), _lengths(part)) for part in told["parts"]]
+        description = _seal(path)
+        return [(int(part["rows"]), _lengths(part)) for part in description["parts"]]
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return []
 
@@ -162,11 +163,11 @@ def _parts(source: Source, folder: Path | None, job: Job) -> Iterator[tuple[int,
 
 def _cuts(source: Source) -> list[tuple[int, int]]:
     """Runs of rows whose texts are not too large together, as far as the file tells."""
-    told, named = unchanged(source.segment), source.segment.names
+    footer, named = unchanged(source.segment), source.segment.names
     names = {named[key] for key in source.keys if key in named}
     cuts, size = [0], 0
-    for group, start in enumerate(told.row_group_starts[:-1].tolist()):
-        there = told.metadata.row_group(group)
+    for group, start in enumerate(footer.row_group_starts[:-1].tolist()):
+        there = footer.metadata.row_group(group)
         leaves = (there.column(i) for i in range(there.num_columns))
         own = sum(x.total_uncompressed_size for x in leaves if x.path_in_schema.split(".")[0] in names)
         if size and size + own > LARGEST_PART:
@@ -177,23 +178,23 @@ def _cuts(source: Source) -> list[tuple[int, int]]:
 
 
 def _texts(source: Source, first: int, stop: int) -> Texts:
-    told, names = unchanged(source.segment), source.segment.names
-    there = [Column(names[k], told.schema.field(names[k]).type, k) for k in source.keys if k in names]
-    starts = told.row_group_starts
+    footer, names = unchanged(source.segment), source.segment.names
+    there = [Column(names[k], footer.schema.field(names[k]).type, k) for k in source.keys if k in names]
+    starts = footer.row_group_starts
     groups = [g for g in range(len(starts) - 1) if starts[g] < stop and starts[g + 1] > first]
     chunks = run_chunks(source.segment, groups, there, None)[0] if groups and there else []
     begin = first - int(starts[groups[0]]) if groups else 0
-    found = {c.key: chunk.slice(begin, stop - first) for c, chunk in zip(there, chunks, strict=True)}
-    return {**dict.fromkeys(source.keys, pa.nulls(stop - first, pa.string())), **found}
+    texts = {c.key: chunk.slice(begin, stop - first) for c, chunk in zip(there, chunks, strict=True)}
+    return {**dict.fromkeys(source.keys, pa.nulls(stop - first, pa.string())), **texts}
 
 
-def _open_part(folder: Path, told: Mapping[str, Any], keys: Sequence[int], writable: bool) -> Part:
+def _open_part(folder: Path, description: Mapping[str, Any], keys: Sequence[int], writable: bool) -> Part:
     opened = folder if writable else _copy(folder)
     try:
         searcher = tantivy.Index.open(str(opened)).searcher()
         vocabulary = Vocabulary.read(folder / VOCABULARY)
-        rows, starts = int(told["rows"]), told["segments"]
-        part = Part(rows, starts, searcher, schema_of(tuple(keys)), vocabulary, _lengths(told))
+        rows, starts = int(description["rows"]), description["segments"]
+        part = Part(rows, starts, searcher, schema_of(tuple(keys)), vocabulary, _lengths(description))
     except (OSError, ValueError, pa.ArrowException) as error:
         raise FileProblem(folder, "is no index that can be read", str(error)) from error
     if opened is not folder:
@@ -212,8 +213,8 @@ def _copy(folder: Path) -> Path:
     return copy
 
 
-def _lengths(told: Mapping[str, Any]) -> dict[int, float]:
-    return {int(key): float(length) for key, length in told["lengths"].items()}
+def _lengths(description: Mapping[str, Any]) -> dict[int, float]:
+    return {int(key): float(length) for key, length in description["lengths"].items()}
 
 
 def _put_in_place(draft: Path, path: Path) -> None:
@@ -236,14 +237,14 @@ def _origin(segment: FileSegment) -> dict[str, Any]:
 def _seal(path: Path) -> dict[str, Any]:
     """Raises `ValueError` for one that is not as it was written, and whatever reading it raises."""
     sealed = json.loads((path / SEAL).read_bytes())
-    told: dict[str, Any] = sealed["told"]
-    if sealed["checksum"] != _code(told):
+    description: dict[str, Any] = sealed["told"]
+    if sealed["checksum"] != _code(description):
         raise ValueError("the checksum of its seal differs")
-    return told
+    return description
 
 
-def _code(told: Mapping[str, Any]) -> int:
-    return zlib.crc32(json.dumps(told, sort_keys=True).encode())
+def _code(description: Mapping[str, Any]) -> int:
+    return zlib.crc32(json.dumps(description, sort_keys=True).encode())
 
 
 def _names(draft: Path) -> Iterator[str]:

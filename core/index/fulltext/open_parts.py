@@ -66,14 +66,14 @@ class PlacedPart:
         if self.positions is not None:
             placed: np.ndarray = self.positions[rows]
             return placed
-        found = rows + self.start
-        return np.where(among(found, self.gone), -1, found) if len(self.gone) else found
+        positions = rows + self.start
+        return np.where(among(positions, self.gone), -1, positions) if len(self.gone) else positions
 
     def rows_at(self, positions: np.ndarray) -> np.ndarray:
         """The rows that are at one of these positions, ascending."""
         if self.positions is not None:
-            found: np.ndarray = np.flatnonzero(among(self.positions, positions))
-            return found
+            rows: np.ndarray = np.flatnonzero(among(self.positions, positions))
+            return rows
         low, high = np.searchsorted(positions, (self.start, self.start + self.part.rows))
         return without(positions[low:high], self.gone) - self.start
 
@@ -123,8 +123,8 @@ class Pending:
 
     def _is_worn(self, wanted: int, missing: int) -> bool:
         """Whether the layers are many, or most of what is in them is not true any more."""
-        held = sum(layer.part.rows for layer in self._layers)
-        return (missing > 0 and len(self._layers) >= MOST_LAYERS) or held + missing > 2 * wanted
+        rows = sum(layer.part.rows for layer in self._layers)
+        return (missing > 0 and len(self._layers) >= MOST_LAYERS) or rows + missing > 2 * wanted
 
 
 def unindexed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
@@ -141,7 +141,7 @@ def unindexed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.nda
 def changed_positions(snapshot: Snapshot, columns: Sequence[Column]) -> np.ndarray:
     """Positions with pending cells in one of the columns."""
     cells = [changed_cells(snapshot, column) for column in columns]
-    return union(EMPTY, *(found[0] for found in cells if found is not None))
+    return union(EMPTY, *(cell[0] for cell in cells if cell is not None))
 
 
 def _same(cells: pa.Table, others: pa.Table) -> np.ndarray:
@@ -298,14 +298,14 @@ def language_of(index: Index) -> str | None:
 def source_of(place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Source:
     """What a data file's index is made of, and of the snapshot's other files as far as they are indexed."""
     others = [s for s in snapshot.segments if isinstance(s, FileSegment) and s is not segment]
-    told = (known for other in others for known in files.part_lengths(files.path_of(place, other, index)))
-    return Source(segment, index.keys, language_of(index), _usual(told))
+    lengths = (known for other in others for known in files.part_lengths(files.path_of(place, other, index)))
+    return Source(segment, index.keys, language_of(index), _usual(lengths))
 
 
-def _usual(told: Iterable[tuple[int, Mapping[int, float]]]) -> dict[int, float]:
+def _usual(parts: Iterable[tuple[int, Mapping[int, float]]]) -> dict[int, float]:
     """The average length of texts, by column key, of parts with so many rows and such lengths."""
     rows, words = 0, defaultdict[int, float](float)
-    for count, lengths in told:
+    for count, lengths in parts:
         rows += count
         for key, length in lengths.items():
             words[key] += count * length
@@ -383,28 +383,28 @@ def _refuse_other_than_text(table: str, column: Column) -> None:
         )
 
 
-def _language(table: str, given: Any) -> str | None:
-    if given is None or given in LANGUAGES:
-        return None if given is None else str(given)
-    meant = nearest(str(given), LANGUAGES) or LANGUAGES
+def _language(table: str, value: Any) -> str | None:
+    if value is None or value in LANGUAGES:
+        return None if value is None else str(value)
+    meant = nearest(str(value), LANGUAGES) or LANGUAGES
     raise BadData(
-        f"{table}: words cannot be brought to their stems in {given!r}",
+        f"{table}: words cannot be brought to their stems in {value!r}",
         fix=f"Give one of {', '.join(meant)}, or None to leave words as they are",
     )
 
 
-def _weights(table: str, columns: Sequence[Column], given: Any) -> list[float] | None:
+def _weights(table: str, columns: Sequence[Column], value: Any) -> list[float] | None:
     """In the order of the columns, as they may be given too; None where all weigh the same."""
-    if given is None:
+    if value is None:
         return None
-    if isinstance(given, list) and len(given) == len(columns):
-        given = {column.name: weight for column, weight in zip(columns, given, strict=True)}
-    if not isinstance(given, Mapping):
-        raise BadData(f"{table}: weights {given!r} are no dict", fix="Give one: {'title': 2}")
+    if isinstance(value, list) and len(value) == len(columns):
+        value = {column.name: weight for column, weight in zip(columns, value, strict=True)}
+    if not isinstance(value, Mapping):
+        raise BadData(f"{table}: weights {value!r} are no dict", fix="Give one: {'title': 2}")
     names = [column.name for column in columns]
-    for name, weight in given.items():
+    for name, weight in value.items():
         if name not in names:
             raise UnknownColumn(str(name), f"{table}: the full-text index", names)
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 < weight < float("inf"):
             raise BadData(f"{table}: the weight of '{name}' is {weight!r}", fix="Give a number above 0")
-    return [float(given.get(name, 1)) for name in names]
+    return [float(value.get(name, 1)) for name in names]

@@ -83,8 +83,8 @@ def words(text: str) -> list[str]:
 
 def tokens(text: str) -> list[WordToken]:
     """The words of a text that is `normal` already."""
-    found = analyzer().pre_tokenize(without_dotted_i(text)).tokens
-    return [WordToken(t.text, t.char_offset_from, t.char_offset_to or t.char_offset_from) for t in found]
+    tokens = analyzer().pre_tokenize(without_dotted_i(text)).tokens
+    return [WordToken(t.text, t.char_offset_from, t.char_offset_to or t.char_offset_from) for t in tokens]
 
 
 def without_accents(words: Sequence[str]) -> list[str]:
@@ -99,9 +99,9 @@ def meanings(words: Sequence[str], language: str | None) -> list[str]:
 
 def _each(words: Sequence[str], language: str | None) -> list[str]:
     """One result for each word. Words hold no white space, so they can be looked at as one text."""
-    found = list(_mapping(language).analyze(" ".join(words)))
-    if len(found) == len(words):
-        return found
+    stems = list(_mapping(language).analyze(" ".join(words)))
+    if len(stems) == len(words):
+        return stems
     return ["".join(_mapping(language).analyze(word)) or word for word in words]
 
 
@@ -145,24 +145,24 @@ class Vocabulary:
 
     def of_meaning(self, meaning: str) -> list[str]:
         """The words that mean the same."""
-        found: list[str] = []
+        words: list[str] = []
         for start in range(BLOCK * max(0, bisect_left(self._firsts, meaning) - 1), len(self._words), BLOCK):
             block = self._meanings.slice(start, BLOCK).to_pylist()
             first, stop = bisect_left(block, meaning), bisect_right(block, meaning)
-            found += self._words.slice(start + first, stop - first).to_pylist()
+            words += self._words.slice(start + first, stop - first).to_pylist()
             if stop < len(block):
                 break
-        return found
+        return words
 
     def beginnings(self, beginning: str) -> list[str]:
         """With what the words begin that begin so, accents put aside."""
         plain, (without, accented) = without_accents([beginning])[0], self._accented
-        found = {beginning, plain}
+        words = {beginning, plain}
         for place in range(bisect_left(without, plain), len(without)):
             if not without[place].startswith(plain):
                 break
-            found.add(_cut(accented[place], plain))
-        return sorted(found)
+            words.add(_cut(accented[place], plain))
+        return sorted(words)
 
     @cached_property
     def _firsts(self) -> list[str]:
@@ -287,17 +287,17 @@ def _fill(
 
 def _join(pieces: Sequence[Path], folder: Path) -> None:
     """Segments are files that know nothing of each other; the list of them says which an index has."""
-    told = [json.loads((piece / SEGMENTS).read_bytes()) for piece in pieces]
-    for file in _files(pieces, told):
+    segments = [json.loads((piece / SEGMENTS).read_bytes()) for piece in pieces]
+    for file in _files(pieces, segments):
         file.rename(folder / file.name)
-    together = [segment for one in told for segment in one["segments"]]
-    (folder / SEGMENTS).write_text(json.dumps({**told[0], "segments": together}))
+    together = [segment for one in segments for segment in one["segments"]]
+    (folder / SEGMENTS).write_text(json.dumps({**segments[0], "segments": together}))
     for piece in pieces:
         shutil.rmtree(piece)
 
 
-def _files(pieces: Sequence[Path], told: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
-    for piece, one in zip(pieces, told, strict=True):
+def _files(pieces: Sequence[Path], segments: Sequence[Mapping[str, Any]]) -> Iterator[Path]:
+    for piece, one in zip(pieces, segments, strict=True):
         for segment in one["segments"]:
             yield from piece.glob(f"{segment['segment_id'].replace('-', '')}.*")
 
@@ -404,12 +404,12 @@ class Part:
         segment = bisect_right(self.starts, row) - 1
         address = DocAddress(segment, row - self.starts[segment])
         try:
-            told = json.loads(query.explain(self.searcher, address).to_json())
+            explanation = json.loads(query.explain(self.searcher, address).to_json())
         except ValueError as error:
             if "does not match" in str(error):
                 return None
             raise
-        return float(np.float32(told["value"]))
+        return float(np.float32(explanation["value"]))
 
 
 @lru_cache(256)
@@ -442,18 +442,18 @@ def build(
         raise StoreProblem(
             f"{where}: a full-text index could not be written", why, "Check the disk's space"
         ) from error
-    found = {key: [w for w, _ in searcher.terms_with_prefix(field_of(key), "")] for key in texts}
-    lengths = {key: _average(searcher, schema, key, found[key]) for key in texts}
-    known = dict.fromkeys(w for key in texts for w in found[key])
+    words = {key: [w for w, _ in searcher.terms_with_prefix(field_of(key), "")] for key in texts}
+    lengths = {key: _average(searcher, schema, key, words[key]) for key in texts}
+    known = dict.fromkeys(w for key in texts for w in words[key])
     known.pop(FILLER, None)
     return Part(rows, starts, searcher, schema, Vocabulary.of(list(known), language), lengths)
 
 
-def _average(searcher: Searcher, schema: Schema, key: int, found: Sequence[str]) -> float:
+def _average(searcher: Searcher, schema: Schema, key: int, words: Sequence[str]) -> float:
     """The length of texts that tantivy scores by, which it tells where it explains a score."""
-    if not found:
+    if not words:
         return 0.0
-    query = Query.term_query(schema, field_of(key), found[0])
+    query = Query.term_query(schema, field_of(key), words[0])
     (_, address), *_ = searcher.search(query, limit=1, count=False).hits
     return next(_average_lengths(json.loads(query.explain(searcher, address).to_json())), 0.0)
 

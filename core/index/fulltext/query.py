@@ -138,25 +138,25 @@ class _Reader:
 
     def _either(self, column: str | None) -> list[Node]:
         """None or one, like all that follow: punctuation alone asks for nothing."""
-        found = self._joined("or", self._both, column)
-        return found if len(found) < 2 else [Clauses(wanted=tuple(found))]
+        node = self._joined("or", self._both, column)
+        return node if len(node) < 2 else [Clauses(wanted=tuple(node))]
 
     def _both(self, column: str | None) -> list[Node]:
-        found = self._joined("and", self._factor, column)
-        if len(found) < 2:
-            return found
-        negated = [_negated(node) for node in found]
-        required = (node for node, other in zip(found, negated, strict=True) if other is None)
+        operands = self._joined("and", self._factor, column)
+        if len(operands) < 2:
+            return operands
+        negated = [_negated(node) for node in operands]
+        required = (node for node, other in zip(operands, negated, strict=True) if other is None)
         return [Clauses(required=tuple(required), excluded=tuple(n for n in negated if n is not None))]
 
     def _joined(
         self, operator: str, part: Callable[[str | None], list[Node]], column: str | None
     ) -> list[Node]:
-        found = part(column)
+        node = part(column)
         while self.kind == operator:
             self._at += 1
-            found += part(column)
-        return found
+            node += part(column)
+        return node
 
     def _factor(self, column: str | None) -> list[Node]:
         negations = 0
@@ -166,10 +166,10 @@ class _Reader:
             self._at += 1
             self._refuse_far(token)
             self._refuse_second(token)
-        found = self._operand(column)
+        operand = self._operand(column)
         if negations % 2 == 0:
-            return found
-        return [Clauses(excluded=(node,)) for node in found]
+            return operand
+        return [Clauses(excluded=(node,)) for node in operand]
 
     def _refuse_far(self, sign: _Token) -> None:
         if sign.kind == "sign" and self._tokens[self._at].start != sign.stop:
@@ -247,19 +247,19 @@ class _Reader:
             raise self.error("'*' stands at the end of a word alone", "Write the beginning: wor*", token)
         if suffix is None:
             return _leaf(stem, column)
-        found = words(stem)
-        if len(found) != 1:
-            said = f"'{suffix.group()}' is for one word, and '{stem}' is {len(found) or 'none'}"
+        node = words(stem)
+        if len(node) != 1:
+            said = f"'{suffix.group()}' is for one word, and '{stem}' is {len(node) or 'none'}"
             raise self.error(said, "Write it behind the end of a word", token)
-        if len(found[0]) > MOST_LETTERS:
+        if len(node[0]) > MOST_LETTERS:
             said = f"'{suffix.group()}' is for words of at most {MOST_LETTERS} letters"
             raise self.error(said, "Write fewer, or leave it out", token)
         if suffix["star"]:
-            return [Beginning(found[0], column)]
+            return [Beginning(node[0], column)]
         edits = int(suffix["edits"] or 1)
         if not 1 <= edits <= MOST_EDITS:
             raise self.error(f"A word may differ by 1 or {MOST_EDITS} letters, not by {edits}", "", token)
-        return [Near(found[0], edits, column)]
+        return [Near(node[0], edits, column)]
 
 
 def _kind(match: re.Match[str]) -> str:
@@ -268,8 +268,8 @@ def _kind(match: re.Match[str]) -> str:
 
 
 def _leaf(text: str, column: str | None) -> list[Node]:
-    found = words(text)
-    return [Words(tuple(found), column)] if found else []
+    leaf = words(text)
+    return [Words(tuple(leaf), column)] if leaf else []
 
 
 def _column_name(before: _Token) -> str:
@@ -305,17 +305,17 @@ class Search:
     def query(self, node: Node, part: Part) -> Query:
         if isinstance(node, (Words, Beginning, Near)):
             return self._leaf(node, part)
-        found = [(Occur.Must, self.query(child, part)) for child in node.required]
+        clauses = [(Occur.Must, self.query(child, part)) for child in node.required]
         optional = [(Occur.Should, self.query(child, part)) for child in node.wanted]
         excluded = [(Occur.MustNot, self.query(child, part)) for child in node.excluded]
-        if not found and not optional:
-            found = [(Occur.Must, Query.const_score_query(Query.all_query(), 0.0))]
-        return Query.boolean_query([*found, *optional, *excluded])
+        if not clauses and not optional:
+            clauses = [(Occur.Must, Query.const_score_query(Query.all_query(), 0.0))]
+        return Query.boolean_query([*clauses, *optional, *excluded])
 
     def _leaf(self, leaf: Leaf, part: Part) -> Query:
         keys = self.weights if leaf.column is None else [self.keys[leaf.column]]
-        found = [_times(self._in_column(leaf, part, key), self.weights[key]) for key in keys]
-        there = [(Occur.Should, query) for query in found if query is not None]
+        clauses = [_times(self._in_column(leaf, part, key), self.weights[key]) for key in keys]
+        there = [(Occur.Should, query) for query in clauses if query is not None]
         if len(there) == 1:
             return there[0][1]
         return Query.boolean_query(there) if there else Query.empty_query()
@@ -329,9 +329,9 @@ class Search:
             alike = [Query.regex_query(part.schema, name, pattern) for pattern in patterns]
         else:
             alike = [Query.fuzzy_term_query(part.schema, name, leaf.word, leaf.edits)]
-        found = [(Occur.Must, Query.const_score_query(_any(alike), 1.0))]
+        clauses = [(Occur.Must, Query.const_score_query(_any(alike), 1.0))]
         itself = self._words((leaf.word,), part, key)
-        return Query.boolean_query(found if itself is None else [*found, (Occur.Should, itself)])
+        return Query.boolean_query(clauses if itself is None else [*clauses, (Occur.Should, itself)])
 
     def _words(self, words: Sequence[str], part: Part, key: int) -> Query | None:
         """Words one behind the other, each in any form; None where the column of the part lacks one."""
@@ -359,8 +359,8 @@ class Search:
         """The words of this meaning that a column has, the commonest first."""
         at = (part, key, meaning)
         if at not in self._known:
-            found = [word for word in part.vocabulary.of_meaning(meaning) if part.frequency(key, word)]
-            self._known[at] = sorted(found, key=lambda word: -part.frequency(key, word))
+            words = [word for word in part.vocabulary.of_meaning(meaning) if part.frequency(key, word)]
+            self._known[at] = sorted(words, key=lambda word: -part.frequency(key, word))
         return self._known[at]
 
     def _rarity(self, key: int, meaning: str) -> float:
@@ -406,10 +406,10 @@ class Hits:
 
 def search_of(index: Index, snapshot: Snapshot, placed: list[PlacedPart]) -> Search:
     """In the index's columns that the snapshot has."""
-    given = index.options.get("weights") or [1.0] * len(index.keys)
-    told = dict(zip(index.keys, given, strict=True))
+    listed_weights = index.options.get("weights") or [1.0] * len(index.keys)
+    by_column = dict(zip(index.keys, listed_weights, strict=True))
     keys = {column.name: column.key for column in snapshot.columns if column.key in index.keys}
-    weights = {key: told[key] for key in keys.values()}
+    weights = {key: by_column[key] for key in keys.values()}
     return Search([one.part for one in placed], language_of(index), weights, keys)
 
 
@@ -424,17 +424,17 @@ def search(
 ) -> Hits:
     """The `count` best rows; `within`: among these positions, ascending, alone."""
     placed = opened.parts(index, snapshot, job)
-    asked = search_of(index, snapshot, placed)
+    text_search = search_of(index, snapshot, placed)
     few = within if within is not None and len(within) <= FEWEST_HITS and _is_exact(node) else None
-    found = []
+    best = []
     for one in placed:
         job.check()
-        query = asked.query(node, one.part)
-        found.append(_best(one, query, count, within) if few is None else _among(one, query, few))
-    if len(found) == 1 and few is None:
-        return found[0]
-    positions = np.concatenate([hits.positions for hits in found] or [np.empty(0, np.int64)])
-    scores = np.concatenate([hits.scores for hits in found] or [np.empty(0)])
+        query = text_search.query(node, one.part)
+        best.append(_best(one, query, count, within) if few is None else _among(one, query, few))
+    if len(best) == 1 and few is None:
+        return best[0]
+    positions = np.concatenate([hits.positions for hits in best] or [np.empty(0, np.int64)])
+    scores = np.concatenate([hits.scores for hits in best] or [np.empty(0)])
     order = np.lexsort((positions, -scores))[:count]
     return Hits(positions[order], scores[order])
 

@@ -53,35 +53,35 @@ def _piece(
     """How much of what is sought it shows, and the piece."""
     job.check()
     there = tokens(text)
-    found = sorted(_matches(there, sought, language, job), key=lambda one: one.first)
-    if not found:
+    matches = sorted(_matches(there, sought, language, job), key=lambda one: one.first)
+    if not matches:
         return None
-    worth, begin = _best(there, found, how.length, job)
-    at = found[begin]
-    shown = [at, *(f for f in found[begin + 1 :] if _fits(there, at, f, how.length))]
+    worth, begin = _best(there, matches, how.length, job)
+    at = matches[begin]
+    shown = [at, *(f for f in matches[begin + 1 :] if _fits(there, at, f, how.length))]
     first, stop = _widened(there, at.first, max(f.stop for f in shown), how.length)
     marked = {place for f in shown for place in range(f.first, f.stop)}
     return worth, _highlighted(text, there, range(first, stop), marked, how)
 
 
 def _best(
-    there: Sequence[WordToken], found: Sequence[_Match], length: int, job: Job
+    there: Sequence[WordToken], matches: Sequence[_Match], length: int, job: Job
 ) -> tuple[tuple[int, int], int]:
     """How many leaves, and how many words for them, the piece shows that shows most, and where it begins.
 
     What is found comes into a window by where it ends, and leaves it by where it begins.
     """
-    by_stop = deque(sorted(range(len(found)), key=lambda i: found[i].stop))
+    by_stop = deque(sorted(range(len(matches)), key=lambda i: matches[i].stop))
     within, leaves = set[int](), Counter[int]()
     best, at = (0, 0), 0
-    for begin, first in enumerate(found):
+    for begin, first in enumerate(matches):
         if begin % PLACES_A_CHECK == 0:
             job.check()
-        while by_stop and _fits(there, first, found[by_stop[0]], length):
+        while by_stop and _fits(there, first, matches[by_stop[0]], length):
             coming = by_stop.popleft()
             if coming >= begin:
                 within.add(coming)
-                leaves[found[coming].leaf] += 1
+                leaves[matches[coming].leaf] += 1
         alone = begin not in within
         worth = len(leaves) + (first.leaf not in leaves), len(within) + alone
         if worth > best:

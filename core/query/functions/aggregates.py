@@ -30,10 +30,10 @@ class Input:
     parameter: float | None = None
 
     def call(self, name: str, *arguments: exp.Expr, order: Sequence[exp.Expr] = ()) -> exp.Expr:
-        given = list(arguments)
+        parts = list(arguments)
         if order:
-            given[-1] = exp.Order(this=given[-1], expressions=list(order))
-        made = func(name, *given)
+            parts[-1] = exp.Order(this=parts[-1], expressions=list(order))
+        made = func(name, *parts)
         if self.condition is None:
             return made
         return exp.Filter(this=made, expression=exp.Where(this=self.condition))
@@ -124,62 +124,62 @@ def _list_type(kind: pa.DataType) -> pa.DataType:
     return pa.list_(value_type(kind))
 
 
-def _as_number(given: Input) -> exp.Expr:
-    return cast(given.value, "BIGINT") if is_.is_boolean(value_type(given.kind)) else given.value
+def _as_number(operand: Input) -> exp.Expr:
+    return cast(operand.value, "BIGINT") if is_.is_boolean(value_type(operand.kind)) else operand.value
 
 
-def _summed(given: Input) -> exp.Expr:
-    return cast_to(given.call("sum", _as_number(given)), _total(given.kind))
+def _summed(operand: Input) -> exp.Expr:
+    return cast_to(operand.call("sum", _as_number(operand)), _total(operand.kind))
 
 
-def _averaged(given: Input) -> exp.Expr:
-    return cast_to(given.call("avg", _as_number(given)), _mean(given.kind))
+def _averaged(operand: Input) -> exp.Expr:
+    return cast_to(operand.call("avg", _as_number(operand)), _mean(operand.kind))
 
 
 def _end(last: bool) -> Callable[[Input], exp.Expr]:
-    def sql(given: Input) -> exp.Expr:
-        if given.rank is not None:
-            return given.call("arg_max_null" if last else "arg_min_null", given.value, given.rank)
-        return given.call("last" if last else "first", given.value, order=given.order)
+    def sql(operand: Input) -> exp.Expr:
+        if operand.rank is not None:
+            return operand.call("arg_max_null" if last else "arg_min_null", operand.value, operand.rank)
+        return operand.call("last" if last else "first", operand.value, order=operand.order)
 
     return sql
 
 
-def _counted(given: Input) -> exp.Expr:
-    return given.call("count", given.value)
+def _counted(operand: Input) -> exp.Expr:
+    return operand.call("count", operand.value)
 
 
-def _distinct(given: Input) -> exp.Expr:
-    return given.call("count", given.distinct)
+def _distinct(operand: Input) -> exp.Expr:
+    return operand.call("count", operand.distinct)
 
 
-def _quantile(given: Input) -> exp.Expr:
-    part = exp.Literal.number(0.5 if given.parameter is None else float(given.parameter))
-    if _numeric(given.kind):
-        return given.call("quantile_cont", cast(_as_number(given), "DOUBLE"), part)
-    return given.call("quantile_disc", given.value, part)
+def _quantile(operand: Input) -> exp.Expr:
+    part = exp.Literal.number(0.5 if operand.parameter is None else float(operand.parameter))
+    if _numeric(operand.kind):
+        return operand.call("quantile_cont", cast(_as_number(operand), "DOUBLE"), part)
+    return operand.call("quantile_disc", operand.value, part)
 
 
 def _spread(name: str) -> Callable[[Input], exp.Expr]:
-    return lambda given: given.call(name, cast(_as_number(given), "DOUBLE"))
+    return lambda operand: operand.call(name, cast(_as_number(operand), "DOUBLE"))
 
 
-def _mode(given: Input) -> exp.Expr:
+def _mode(operand: Input) -> exp.Expr:
     """Of values that are equally frequent the least, whichever thread finds it first."""
-    return given.call("mode", given.value, order=given.by_value)
+    return operand.call("mode", operand.value, order=operand.by_value)
 
 
-def _list_of(given: Input) -> exp.Expr:
-    return _never_null(given.call("list", given.value, order=given.order))
+def _list_of(operand: Input) -> exp.Expr:
+    return _never_null(operand.call("list", operand.value, order=operand.order))
 
 
-def _distinct_list_of(given: Input) -> exp.Expr:
-    once = given.call("list", given.distinct, order=given.by_value)
-    kept = exp.Lambda(
+def _distinct_list_of(operand: Input) -> exp.Expr:
+    once = operand.call("list", operand.distinct, order=operand.by_value)
+    is_valid = exp.Lambda(
         this=exp.Not(this=exp.Is(this=exp.column("v"), expression=exp.Null())),
         expressions=[exp.to_identifier("v")],
     )
-    return _never_null(func("list_filter", once, kept))
+    return _never_null(func("list_filter", once, is_valid))
 
 
 def _never_null(values: exp.Expr) -> exp.Expr:
@@ -200,8 +200,10 @@ _TABLE = (
     AggregateFunction("count_distinct", "distinct values", _any, _count, _distinct, "anything", empty=_zero),
     AggregateFunction("sum", "sum", _addable, _total, _summed, _NUMBERS),
     AggregateFunction("avg", "average", _addable, _mean, _averaged, _NUMBERS),
-    AggregateFunction("min", "least", _scalar, _own_type, lambda given: given.call("min", given.value)),
-    AggregateFunction("max", "greatest", _scalar, _own_type, lambda given: given.call("max", given.value)),
+    AggregateFunction("min", "least", _scalar, _own_type, lambda operand: operand.call("min", operand.value)),
+    AggregateFunction(
+        "max", "greatest", _scalar, _own_type, lambda operand: operand.call("max", operand.value)
+    ),
     AggregateFunction("first", "first", _any, _own_type, _end(last=False), "anything", ordered=True),
     AggregateFunction("last", "last", _any, _own_type, _end(last=True), "anything", ordered=True),
     AggregateFunction("median", "median", _scalar, _middle, _quantile),
@@ -245,9 +247,9 @@ def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
         )
     rank = column(rows.order[0].identifier) if len(rows.order) == 1 and rows.order[0].position else None
     order = [one.sql for one in rows.order]
-    given = Input(value.sql, value.type, order, rank, met, aggregate.parameter)
+    operand = Input(value.sql, value.type, order, rank, met, aggregate.parameter)
     ranked = rows.ranked if function.ordered else Needed()
-    return function.result(value.type), function.sql(given), used | filtered | ranked
+    return function.result(value.type), function.sql(operand), used | filtered | ranked
 
 
 def _function_named(aggregate: Aggregate, place: str) -> AggregateFunction:
@@ -262,8 +264,8 @@ def _function_named(aggregate: Aggregate, place: str) -> AggregateFunction:
 
 def _value(aggregate: Aggregate, function: AggregateFunction, rows: Node) -> tuple[Value, Needed]:
     if aggregate.value is not None:
-        found = type_expression(aggregate.value, rows.fields)
-        return found.value, found.used
+        value = type_expression(aggregate.value, rows.fields)
+        return value.value, value.used
     if function.needs_value:
         raise BadQuery(f"{rows.fields.place}: '{function.id}' needs a column", f"It takes {function.takes}")
     return Value(ROWS, pa.int64(), "rows"), Needed()

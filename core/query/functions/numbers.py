@@ -152,8 +152,8 @@ def _moved(one: Value, span: Value, make: type[exp.Binary]) -> Made:
 
 def _day_moved(day: Value, span: Value, make: type[exp.Binary]) -> Made:
     """By whole days it stays a day; otherwise it is a timestamp."""
-    if isinstance(span.given, dt.timedelta) and not span.given % dt.timedelta(days=1):
-        return _binary(make, day.sql, cast(number(span.given.days), "INTEGER")), pa.date32()
+    if isinstance(span.literal, dt.timedelta) and not span.literal % dt.timedelta(days=1):
+        return _binary(make, day.sql, cast(number(span.literal.days), "INTEGER")), pa.date32()
     begun = pa.timestamp("ns" if span.type.unit == "ns" else "us")
     return _moved(Value(cast_to(day.sql, begun), begun, day.said), span, make)
 
@@ -239,7 +239,7 @@ MOST_PLACES = 30
 
 def round_value(values: Sequence[Value]) -> Made:
     """Halves away from zero, as DuckDB rounds doubles and decimals."""
-    digits = values[1].given
+    digits = values[1].literal
     if isinstance(digits, bool) or not isinstance(digits, int) or abs(digits) > MOST_PLACES:
         return None
     return _exact(values[0], lambda value: func("round", value, number(digits)), digits)

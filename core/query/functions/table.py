@@ -44,8 +44,8 @@ class Function:
             raise BadQuery(f"{place}: '{self.id}' was given {len(values)} values", f"It takes {self.takes}")
         made = self.make(values) if self.chooses else common_subexpressions(values, self.make)
         if made is None:
-            given = " and ".join(f"{value.said} ({value.type})" for value in values)
-            raise BadQuery(f"{place}: '{self.id}' does not fit {given}", f"It takes {self.takes}")
+            types = " and ".join(f"{value.said} ({value.type})" for value in values)
+            raise BadQuery(f"{place}: '{self.id}' does not fit {types}", f"It takes {self.takes}")
         sql, kind = made
         return Value(sql, kind, f"what '{self.id}' gives")
 

@@ -42,7 +42,7 @@ def substring(values: Sequence[Value]) -> Made:
     text, start, count = values
     if not _is_text(text) or not _is_count(start) or not _is_count(count):
         return None
-    return func("substring", text.sql, number(start.given + 1), number(count.given)), pa.string()
+    return func("substring", text.sql, number(start.literal + 1), number(count.literal)), pa.string()
 
 
 def replace(values: Sequence[Value]) -> Made:
@@ -56,8 +56,8 @@ def _is_text(value: Value) -> bool:
 
 
 def _is_count(value: Value) -> bool:
-    given = value.given
-    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 2**31
+    literal = value.literal
+    return isinstance(literal, int) and not isinstance(literal, bool) and 0 <= literal < 2**31
 
 
 _SHORT = r"^\s*[+-]?[0-9.]{1,16}[eE][+-]?[0-9]+\s*$"
@@ -67,27 +67,27 @@ _AHEAD = r":[0-9]{2}(\.[0-9]+)?\s*[+-][0-9:]*[1-9]"
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
-def left_out(given: exp.Expr, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Expr]:
+def left_out(text: exp.Expr, kind: pa.DataType, made: exp.Expr) -> Iterator[exp.Expr]:
     """Conditions, each true where the value `made` of the text is not all that it says; floats are the
     nearest ones."""
     if is_.is_integer(kind) or is_.is_decimal(kind):
-        yield _rounded(given, kind.scale if is_.is_decimal(kind) else 0, made)
+        yield _rounded(text, kind.scale if is_.is_decimal(kind) else 0, made)
     if is_.is_date(kind):
-        moment = try_cast(given, "TIMESTAMP")
+        moment = try_cast(text, "TIMESTAMP")
         yield exp.NEQ(this=moment, expression=cast(made, "TIMESTAMP"))
     if is_.is_date(kind) or is_.is_timestamp(kind) or is_.is_time(kind):
         places = 0 if is_.is_date(kind) else _PLACES[kind.unit]
-        yield _matches(given, rf"\.[0-9]{{{places}}}[0-9]*[1-9]")
+        yield _matches(text, rf"\.[0-9]{{{places}}}[0-9]*[1-9]")
     if is_.is_date(kind) or is_.is_time(kind) or (is_.is_timestamp(kind) and kind.tz is None):
-        yield _matches(given, _AHEAD)
+        yield _matches(text, _AHEAD)
 
 
-def _rounded(given: exp.Expr, scale: int, made: exp.Expr) -> exp.Expr:
-    plain = _matches(given, rf"^\s*[+-]?[0-9_]*\.?[0-9]{{0,{scale}}}0*\s*$")
-    same = exp.EQ(this=cast(made, "DOUBLE"), expression=try_cast(given, "DOUBLE"))
-    short = paren(exp.And(this=_matches(given, _SHORT), expression=same))
+def _rounded(number: exp.Expr, scale: int, made: exp.Expr) -> exp.Expr:
+    plain = _matches(number, rf"^\s*[+-]?[0-9_]*\.?[0-9]{{0,{scale}}}0*\s*$")
+    same = exp.EQ(this=cast(made, "DOUBLE"), expression=try_cast(number, "DOUBLE"))
+    short = paren(exp.And(this=_matches(number, _SHORT), expression=same))
     return exp.Not(this=paren(exp.Or(this=plain, expression=short)))
 
 
-def _matches(given: exp.Expr, pattern: str) -> exp.Expr:
-    return func("regexp_matches", given, text(pattern))
+def _matches(value: exp.Expr, pattern: str) -> exp.Expr:
+    return func("regexp_matches", value, text(pattern))

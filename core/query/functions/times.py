@@ -34,7 +34,7 @@ def day(values: Sequence[Value]) -> Made:
 
 def truncate(values: Sequence[Value]) -> Made:
     """Days stay days, timestamps stay timestamps of their unit and zone."""
-    value, unit = values[0], values[1].given
+    value, unit = values[0], values[1].literal
     if not _is_moment(value) or unit not in UNITS:
         return None
     if is_.is_date(value.type):
@@ -133,7 +133,7 @@ def _seconds(count: int) -> exp.Expr:
 
 def _ahead(zone: str) -> int | None:
     """Seconds ahead of UTC, for a zone that is a distance and not a place."""
-    found = zone_named(zone)
-    if isinstance(found, dt.timezone):
-        return round(found.utcoffset(None).total_seconds())
+    zone_info = zone_named(zone)
+    if isinstance(zone_info, dt.timezone):
+        return round(zone_info.utcoffset(None).total_seconds())
     return None

@@ -34,20 +34,20 @@ DIGITS_OF_A_DOUBLE = 15
 def common_type(kinds: Sequence[pa.DataType]) -> pa.DataType | None:
     """Of values that stand in one column; None where there is none. Floats and other numbers become float64,
     as far as `brought` finds that it holds them, whole numbers int64, decimals one with room for all."""
-    told = list(dict.fromkeys(kind for kind in kinds if not is_.is_null(kind)))
-    if len(told) <= 1:
-        return told[0] if told else pa.null()
-    families = {kind_of(kind) for kind in told}
+    known = list(dict.fromkeys(kind for kind in kinds if not is_.is_null(kind)))
+    if len(known) <= 1:
+        return known[0] if known else pa.null()
+    families = {kind_of(kind) for kind in known}
     if families <= NUMBERS:
-        return _number(told, families)
+        return _number(known, families)
     if families == {Kind.TEXT}:
         return pa.string()
     if families == {Kind.BINARY}:
         return pa.binary()
-    if families == {Kind.TIMESTAMP} and len({kind.tz is None for kind in told}) == 1:
-        return pa.timestamp(_finest([kind.unit for kind in told]), told[0].tz)
-    if all(is_.is_duration(kind) for kind in told):
-        return pa.duration(_finest([kind.unit for kind in told]))
+    if families == {Kind.TIMESTAMP} and len({kind.tz is None for kind in known}) == 1:
+        return pa.timestamp(_finest([kind.unit for kind in known]), known[0].tz)
+    if all(is_.is_duration(kind) for kind in known):
+        return pa.duration(_finest([kind.unit for kind in known]))
     return None
 
 
@@ -81,9 +81,9 @@ def cast_exactly(value: Value, kind: pa.DataType) -> exp.Expr:
         return exp.Mul(this=exp.Paren(this=value.sql), expression=exp.Literal.number(factor))
     if not may_round(value.type, kind):
         return cast_to(value.sql, kind)
-    found = common_subexpressions([value], lambda values: (_unrounded(values[0], kind), kind))
-    assert found is not None
-    return found[0]
+    pair = common_subexpressions([value], lambda values: (_unrounded(values[0], kind), kind))
+    assert pair is not None
+    return pair[0]
 
 
 def _unrounded(value: Value, kind: pa.DataType) -> exp.Expr:
@@ -108,8 +108,8 @@ def may_round(old: pa.DataType, new: pa.DataType) -> bool:
 def or_error(value: Value, kind: pa.DataType, missed: exp.Expr, made: exp.Expr) -> exp.Expr:
     """What was made of the value, unless it missed it: then the query ends."""
     said = func("concat", text(f"'{kind}' cannot hold a value of {value.said}: "), cast(value.sql, "VARCHAR"))
-    held = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
-    return case(exp.And(this=held, expression=paren(missed)), func("error", said), made)
+    valid = exp.Not(this=exp.Is(this=value.sql, expression=exp.Null()))
+    return case(exp.And(this=valid, expression=paren(missed)), func("error", said), made)
 
 
 def per_second(unit: str) -> int:
@@ -119,16 +119,16 @@ def per_second(unit: str) -> int:
 def _read(value: Value, kind: pa.DataType) -> exp.Expr | None:
     if not value.constant:
         return cast_exactly(value, kind)
-    if value.given is None:
+    if value.literal is None:
         return cast_to(exp.Null(), kind)
     if is_.is_duration(kind) or is_.is_nested(kind):
         return None
-    if is_.is_integer(kind) and isinstance(value.given, float):
+    if is_.is_integer(kind) and isinstance(value.literal, float):
         return None
-    if is_.is_floating(kind) and isinstance(value.given, int) and float(value.given) != value.given:
+    if is_.is_floating(kind) and isinstance(value.literal, int) and float(value.literal) != value.literal:
         return None
     try:
-        return literal_of_type(value.given, kind)
+        return literal_of_type(value.literal, kind)
     except (ValueError, OverflowError, AttributeError, TypeError):
         return None
 
@@ -157,31 +157,31 @@ _CASTABLE = NUMBERS | {Kind.TEXT, Kind.BOOLEAN, Kind.DATE, Kind.TIMESTAMP, Kind.
 
 
 def coalesce(values: Sequence[Value]) -> Made:
-    found = in_common(values)
-    return found and (func("coalesce", *found[0]), found[1])
+    common = in_common(values)
+    return common and (func("coalesce", *common[0]), common[1])
 
 
 def extreme(name: str) -> Callable[[Sequence[Value]], Made]:
     def compile_call(values: Sequence[Value]) -> Made:
-        found = in_common(values)
-        if found is None or kind_of(found[1]) not in ORDERED:
+        common = in_common(values)
+        if common is None or kind_of(common[1]) not in ORDERED:
             return None
-        return func(name, *found[0]), found[1]
+        return func(name, *common[0]), common[1]
 
     return compile_call
 
 
 def when(values: Sequence[Value]) -> Made:
     condition, *chosen = values
-    found = in_common(chosen) if is_.is_boolean(condition.type) else None
-    return found and (case(condition.sql, *found[0]), found[1])
+    common = in_common(chosen) if is_.is_boolean(condition.type) else None
+    return common and (case(condition.sql, *common[0]), common[1])
 
 
 def as_type(values: Sequence[Value]) -> Made:
     """A value that the other type cannot hold exactly ends the query."""
     from lamella.core.arrow.types import type_named
 
-    value, kind = values[0], type_named(values[1].given)
+    value, kind = values[0], type_named(values[1].literal)
     if is_.is_null(value.type):
         return cast_to(exp.Null(), kind), kind
     if kind_of(value.type) not in _CASTABLE or kind_of(kind) not in _CASTABLE or sql_type(kind) is None:
@@ -248,9 +248,9 @@ def text_compared_as_number(statement: exp.Expr, tables: Mapping[str, Snapshot])
         if not _as_number(column):
             continue
         meant = aliases.get(column.table.casefold())
-        for (table, name), found in long.items():
+        for (table, name), kinds in long.items():
             if name == column.name.casefold() and meant in (None, table.casefold()):
-                return found
+                return kinds
     return None
 
 

@@ -134,49 +134,49 @@ WAYS_OUT = {
 def unknown(place: str, kind: str, key: Any, known: Iterable[str], ways: Mapping[str, str]) -> BadQuery:
     """`ways` are the ways out for what MongoDB has and queries here do not."""
     listed = list(known)
-    told = f"{place}: there is no {kind} {key!r}"
+    message = f"{place}: there is no {kind} {key!r}"
     if key in ways:
-        return BadQuery(told, "MongoDB has it, queries here do not", ways[key])
+        return BadQuery(message, "MongoDB has it, queries here do not", ways[key])
     guesses = " or ".join(f"'{guess}'" for guess in nearest(str(key), listed))
-    return BadQuery(told, fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(listed)}")
+    return BadQuery(message, fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(listed)}")
 
 
-def single(place: str, kind: str, given: Any, example: str) -> tuple[str, Any]:
+def single(place: str, kind: str, value: Any, example: str) -> tuple[str, Any]:
     """The only key of a dict, and what it is given."""
-    if not isinstance(given, Mapping) or len(given) != 1:
-        raise BadQuery(f"{place}: {shown(given)} is no {kind}", fix=f"Write a dict of one name: {example}")
-    ((key, asked),) = given.items()
+    if not isinstance(value, Mapping) or len(value) != 1:
+        raise BadQuery(f"{place}: {shown(value)} is no {kind}", fix=f"Write a dict of one name: {example}")
+    ((key, operand),) = value.items()
     if not isinstance(key, str) or not key.startswith("$"):
         raise BadQuery(
-            f"{place}: {shown(given)} is no {kind}", fix=f"Write its name behind a dollar: {example}"
+            f"{place}: {shown(value)} is no {kind}", fix=f"Write its name behind a dollar: {example}"
         )
-    return key, asked
+    return key, operand
 
 
 def arguments(
-    place: str, name: str, given: Any, needed: Iterable[str], optional: Iterable[str] = ()
+    place: str, name: str, value: Any, needed: Iterable[str], optional: Iterable[str] = ()
 ) -> dict[str, Any]:
     """A dict of the arguments that `name` takes; raises `BadQuery` for one that is lacking or not known."""
     takes = [*needed, *optional]
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         raise BadQuery(
-            f"{place}: {name} takes a dict, not {shown(given)}", fix=f"Its keys are: {', '.join(takes)}"
+            f"{place}: {name} takes a dict, not {shown(value)}", fix=f"Its keys are: {', '.join(takes)}"
         )
-    for key in given:
+    for key in value:
         if key not in takes:
             raise unknown(place, f"argument of {name} that is called", key, takes, {})
-    lacking = [key for key in needed if key not in given]
+    lacking = [key for key in needed if key not in value]
     if lacking:
         raise BadQuery(f"{place}: {name} lacks '{lacking[0]}'", fix=f"Its keys are: {', '.join(takes)}")
-    return dict(given)
+    return dict(value)
 
 
-def whole(place: str, name: str, given: Any, least: int) -> int:
+def whole(place: str, name: str, value: Any, least: int) -> int:
     """A number of rows; MongoDB's own are whole too, but may be written as floats."""
-    fits = isinstance(given, int | float) and not isinstance(given, bool) and given == given // 1
-    if not fits or given < least:
-        raise BadQuery(f"{place}: {name} takes a whole number of {least} or more, not {shown(given)}")
-    return int(given)
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and value == value // 1
+    if not fits or value < least:
+        raise BadQuery(f"{place}: {name} takes a whole number of {least} or more, not {shown(value)}")
+    return int(value)
 
 
 _EXAMPLE = '{"$add": ["$a", 1]}'
@@ -222,97 +222,103 @@ class ExpressionReader:
     becomes one of the `hidden` columns, which are computed first, in this order, and left out afterwards.
     """
 
-    def __init__(self, rows: Rows, taken: Iterable[str] = ()) -> None:
-        """`taken` are names that no hidden column may have, beside those that the rows have."""
+    def __init__(self, rows: Rows, names: Iterable[str] = ()) -> None:
+        """`names` are names that no hidden column may have, beside those that the rows have."""
         self.place = rows.name
-        self._taken = {*rows.schema.names, *taken}
+        self._used_names = {*rows.schema.names, *names}
         self.hidden: list[tuple[str, Expression]] = []
 
     def fresh(self, name: str) -> str:
         """A name that no column has yet."""
-        while name in self._taken:
+        while name in self._used_names:
             name += "_"
-        self._taken.add(name)
+        self._used_names.add(name)
         return name
 
-    def value(self, given: Any, depth: int = 0) -> Expression:
+    def value(self, spec: Any, depth: int = 0) -> Expression:
         """Raises `BadQuery` for what cannot be computed."""
         if depth > DEEPEST:
             raise BadQuery(f"{self.place}: an expression nests more than {DEEPEST} deep")
-        if isinstance(given, str):
-            return Named(self.path(given)) if given.startswith("$") else Constant(given)
-        if isinstance(given, Mapping):
-            return self._operation(*single(self.place, "expression", given, _EXAMPLE), depth + 1)
-        if isinstance(given, list | tuple | set):
+        if isinstance(spec, str):
+            return Named(self.path(spec)) if spec.startswith("$") else Constant(spec)
+        if isinstance(spec, Mapping):
+            return self._operation(*single(self.place, "expression", spec, _EXAMPLE), depth + 1)
+        if isinstance(spec, list | tuple | set):
             raise BadQuery(
-                f"{self.place}: a list cannot be made of values: {given!r}",
+                f"{self.place}: a list cannot be made of values: {spec!r}",
                 fix="Give each a name of its own; $push collects the values of a group",
             )
-        return Constant(given)
+        return Constant(spec)
 
-    def path(self, given: str) -> str:
+    def path(self, text: str) -> str:
         """`$a.b` without its dollar."""
-        if given.startswith("$$") or given == "$":
-            raise BadQuery(f"{self.place}: there is no variable '{given}'", fix="Name a field: '$carrier'")
-        return given[1:]
+        if text.startswith("$$") or text == "$":
+            raise BadQuery(f"{self.place}: there is no variable '{text}'", fix="Name a field: '$carrier'")
+        return text[1:]
 
-    def column(self, given: Any, depth: int = 0) -> str:
+    def column(self, spec: Any, depth: int = 0) -> str:
         """The column that an expression is, or a hidden one that it is computed as."""
-        value = self.value(given, depth)
+        value = self.value(spec, depth)
         if isinstance(value, Named):
             return value.name
         name = self.fresh("value")
         self.hidden.append((name, value))
         return name
 
-    def condition(self, given: Any, depth: int = 0) -> Filter:
+    def condition(self, spec: Any, depth: int = 0) -> Filter:
         """What is true of a row; a field alone has to hold true."""
-        if isinstance(given, bool):
-            return all_of(()) if given else any_of(())
-        if not isinstance(given, Mapping):
-            return Predicate(self.column(given, depth), "is_true")
-        key, asked = single(self.place, "expression", given, '{"$gt": ["$a", 1]}')
+        if isinstance(spec, bool):
+            return all_of(()) if spec else any_of(())
+        if not isinstance(spec, Mapping):
+            return Predicate(self.column(spec, depth), "is_true")
+        key, operand = single(self.place, "expression", spec, '{"$gt": ["$a", 1]}')
         if depth > DEEPEST:
             raise BadQuery(f"{self.place}: an expression nests more than {DEEPEST} deep")
         if key in _GROUPS:
-            return _GROUPS[key](self.condition(part, depth + 1) for part in self._list(key, asked))
+            return _GROUPS[key](self.condition(part, depth + 1) for part in self._list(key, operand))
         if key == "$not":
-            (inside,) = self._several(key, asked if isinstance(asked, list | tuple) else [asked], 1)
+            (inside,) = self._several(key, operand if isinstance(operand, list | tuple) else [operand], 1)
             return Not(self.condition(inside, depth + 1))
         if key in _COMPARISONS:
-            return self._compared(key, self._several(key, asked, 2), depth + 1)
+            return self._compared(key, self._several(key, operand, 2), depth + 1)
         if key == "$in":
-            return self._one_of(self._several(key, asked, 2), depth + 1)
-        return Predicate(self.column(given, depth), "is_true")
+            return self._one_of(self._several(key, operand, 2), depth + 1)
+        return Predicate(self.column(spec, depth), "is_true")
 
-    def _operation(self, key: str, asked: Any, depth: int) -> Expression:
+    def _operation(self, key: str, operand: Any, depth: int) -> Expression:
         if key == "$literal":
-            return Constant(asked)
+            return Constant(operand)
         if key == "$switch":
-            return self._switch(asked, depth)
+            return self._switch(operand, depth)
         if key in CONDITIONS:
-            return Condition(self.condition({key: asked}, depth))
+            return Condition(self.condition({key: operand}, depth))
         operator = OPERATORS.get(key)
         if operator is None:
             raise unknown(self.place, "operator", key, [*OPERATORS, *CONDITIONS, *RAW], WAYS_OUT)
-        return operator.make(*(self.value(one, depth) for one in self._operand_values(key, operator, asked)))
+        return operator.make(
+            *(self.value(one, depth) for one in self._operand_values(key, operator, operand))
+        )
 
-    def _operand_values(self, key: str, operator: Operator, asked: Any) -> list[Any]:
+    def _operand_values(self, key: str, operator: Operator, operand: Any) -> list[Any]:
         """By name, in a list, or a single value as it is."""
-        if operator.names and isinstance(asked, Mapping) and not any(str(k).startswith("$") for k in asked):
+        if (
+            operator.names
+            and isinstance(operand, Mapping)
+            and not any(str(k).startswith("$") for k in operand)
+        ):
             needed, optional = operator.names[: operator.least], operator.names[operator.least :]
-            named = arguments(self.place, key, asked, needed, optional)
+            named = arguments(self.place, key, operand, needed, optional)
             return [named[name] for name in operator.names if name in named]
-        given = list(asked) if isinstance(asked, list | tuple) else [asked]
-        if not operator.least <= len(given) <= operator.most:
+        operands = list(operand) if isinstance(operand, list | tuple) else [operand]
+        if not operator.least <= len(operands) <= operator.most:
             count = f"{operator.least}" if operator.least == operator.most else f"{operator.least} or more"
-            raise BadQuery(f"{self.place}: {key} takes {count} values, not {len(given)}")
-        return given
+            raise BadQuery(f"{self.place}: {key} takes {count} values, not {len(operands)}")
+        return operands
 
-    def _switch(self, asked: Any, depth: int) -> Expression:
-        given = arguments(self.place, "$switch", asked, ("branches",), ("default",))
-        value = self.value(given.get("default"), depth)
-        for branch in reversed(self._list("$switch: branches", given["branches"])):
+    def _switch(self, operand: Any, depth: int) -> Expression:
+        parts = arguments(self.place, "$switch", operand, ("branches",), ("default",))
+        value = self.value(parts.get("default"), depth)
+        for branch in reversed(self._list("$switch: branches", parts["branches"])):
             case = arguments(self.place, "a branch of $switch", branch, ("case", "then"))
             met = Condition(self.condition(case["case"], depth))
             value = call("when", met, self.value(case["then"], depth), value)
@@ -333,38 +339,38 @@ class ExpressionReader:
         both = Predicate(one.name, "is_null") & Predicate(other.name, "is_null")
         return met | both if operator == "eq" else met & ~both
 
-    def _operand(self, given: Any, depth: int) -> Any:
+    def _operand(self, spec: Any, depth: int) -> Any:
         """A reference to a column, or a constant as it is."""
-        if isinstance(given, str):
-            return Reference(self.path(given)) if given.startswith("$") else given
-        if isinstance(given, Mapping):
-            if set(given) == {"$literal"}:
-                return given["$literal"]
-            return Reference(self.column(given, depth))
-        return given
+        if isinstance(spec, str):
+            return Reference(self.path(spec)) if spec.startswith("$") else spec
+        if isinstance(spec, Mapping):
+            if set(spec) == {"$literal"}:
+                return spec["$literal"]
+            return Reference(self.column(spec, depth))
+        return spec
 
     def _one_of(self, operands: Sequence[Any], depth: int) -> Filter:
         """A field among constants, or a constant among the items of a field."""
-        given, values = operands
+        subject, values = operands
         if isinstance(values, str) and values.startswith("$"):
-            return Predicate(self.path(values), "has", (self._operand(given, depth),))
-        column = self.column(given, depth)
+            return Predicate(self.path(values), "has", (self._operand(subject, depth),))
+        column = self.column(subject, depth)
         listed = self._list("$in", values)
         if any(isinstance(value, str) and value.startswith("$") for value in listed):
             raise BadQuery(f"{self.place}: $in takes constants", fix="Ask for $eq with each, in an $or")
-        found = Predicate(column, "in", tuple(value for value in listed if value is not None))
-        return any_of([found, Predicate(column, "is_null")]) if None in listed else found
+        predicate = Predicate(column, "in", tuple(value for value in listed if value is not None))
+        return any_of([predicate, Predicate(column, "is_null")]) if None in listed else predicate
 
-    def _list(self, key: str, given: Any) -> Sequence[Any]:
-        if not isinstance(given, list | tuple):
-            raise BadQuery(f"{self.place}: {key} takes a list, not {given!r}", fix=f"Write [{given!r}]")
-        return given
+    def _list(self, key: str, value: Any) -> Sequence[Any]:
+        if not isinstance(value, list | tuple):
+            raise BadQuery(f"{self.place}: {key} takes a list, not {value!r}", fix=f"Write [{value!r}]")
+        return value
 
-    def _several(self, key: str, given: Any, count: int) -> Sequence[Any]:
-        found = self._list(key, given)
-        if len(found) != count:
-            raise BadQuery(f"{self.place}: {key} takes {count} values, not {len(found)}")
-        return found
+    def _several(self, key: str, value: Any, count: int) -> Sequence[Any]:
+        operands = self._list(key, value)
+        if len(operands) != count:
+            raise BadQuery(f"{self.place}: {key} takes {count} values, not {len(operands)}")
+        return operands
 
 
 NamedAggregate = tuple[str, Aggregate]
@@ -392,44 +398,44 @@ _WAYS_OUT = {
 }
 
 
-def read_accumulator(name: str, asked: Any, reading: ExpressionReader) -> Iterator[NamedAggregate]:
+def read_accumulator(name: str, spec: Any, reading: ExpressionReader) -> Iterator[NamedAggregate]:
     """The columns that one entry of $group becomes: several percentiles are a column each."""
     if name.startswith("$") or "." in name:
         raise BadQuery(f"{reading.place}: $group cannot call a column {name!r}", fix="Leave the sign out")
-    key, given = single(reading.place, "accumulator", asked, '{"$sum": "$delay"}')
+    key, operand = single(reading.place, "accumulator", spec, '{"$sum": "$delay"}')
     if key == "$percentile":
-        yield from _percentiles(name, given, reading)
+        yield from _percentiles(name, operand, reading)
     elif key in _OTHERS:
-        yield name, _OTHERS[key](given, reading)
+        yield name, _OTHERS[key](operand, reading)
     elif key in _SIMPLE:
-        yield name, Aggregate(_SIMPLE[key], reading.value(given))
+        yield name, Aggregate(_SIMPLE[key], reading.value(operand))
     else:
         known = [*_OTHERS, *_SIMPLE, "$percentile"]
         raise unknown(reading.place, "accumulator", key, known, _WAYS_OUT)
 
 
-def _sum(given: Any, reading: ExpressionReader) -> Aggregate:
-    if given == 1 and type(given) is int:
+def _sum(operand: Any, reading: ExpressionReader) -> Aggregate:
+    if operand == 1 and type(operand) is int:
         return Aggregate("count")
-    return Aggregate("sum", reading.value(given))
+    return Aggregate("sum", reading.value(operand))
 
 
-def _count(given: Any, reading: ExpressionReader) -> Aggregate:
-    if given != {}:
-        raise BadQuery(f"{reading.place}: $count takes nothing, not {given!r}", fix='Write {"$count": {}}')
+def _count(operand: Any, reading: ExpressionReader) -> Aggregate:
+    if operand != {}:
+        raise BadQuery(f"{reading.place}: $count takes nothing, not {operand!r}", fix='Write {"$count": {}}')
     return Aggregate("count")
 
 
-def _median(given: Any, reading: ExpressionReader) -> Aggregate:
-    told = arguments(reading.place, "$median", given, ("input",), ("method",))
-    _refuse_method(told, reading)
-    return Aggregate("median", reading.value(told["input"]))
+def _median(operand: Any, reading: ExpressionReader) -> Aggregate:
+    parts = arguments(reading.place, "$median", operand, ("input",), ("method",))
+    _refuse_method(parts, reading)
+    return Aggregate("median", reading.value(parts["input"]))
 
 
-def _percentiles(name: str, given: Any, reading: ExpressionReader) -> Iterator[NamedAggregate]:
-    told = arguments(reading.place, "$percentile", given, ("input", "p"), ("method",))
-    _refuse_method(told, reading)
-    parts = told["p"]
+def _percentiles(name: str, operand: Any, reading: ExpressionReader) -> Iterator[NamedAggregate]:
+    fields = arguments(reading.place, "$percentile", operand, ("input", "p"), ("method",))
+    _refuse_method(fields, reading)
+    parts = fields["p"]
     fits = isinstance(parts, list | tuple) and all(
         isinstance(p, int | float) and not isinstance(p, bool) and 0 <= p <= 1 for p in parts
     )
@@ -438,14 +444,14 @@ def _percentiles(name: str, given: Any, reading: ExpressionReader) -> Iterator[N
             f"{reading.place}: $percentile takes parts of the values as p, not {parts!r}",
             fix='Give a list of numbers from 0 to 1: "p": [0.5, 0.9]',
         )
-    value = reading.value(told["input"])
+    value = reading.value(fields["input"])
     for place, part in enumerate(parts):
         called = name if len(parts) == 1 else f"{name}.{place}"
         yield called, Aggregate("quantile", value, None, float(part))
 
 
-def _refuse_method(told: dict[str, Any], reading: ExpressionReader) -> None:
-    method = told.get("method", METHODS[0])
+def _refuse_method(parts: dict[str, Any], reading: ExpressionReader) -> None:
+    method = parts.get("method", METHODS[0])
     if method not in METHODS:
         raise unknown(reading.place, "method of percentiles", method, METHODS, {})
 

@@ -65,13 +65,13 @@ def called(name: str, columns: Iterable[str]) -> list[str]:
 
 def flat(spec: Mapping[str, Any], place: str, above: str = "") -> Iterator[tuple[str, Any]]:
     """A document of a stage with the names inside others as paths."""
-    for name, asked in spec.items():
+    for name, value in spec.items():
         if not isinstance(name, str) or name.startswith("$") or not name:
             raise BadQuery(f"{place}: {name!r} is no name of a column", fix="A name begins with no dollar")
-        if isinstance(asked, Mapping) and asked and not any(str(key).startswith("$") for key in asked):
-            yield from flat(asked, place, f"{above}{name}.")
+        if isinstance(value, Mapping) and value and not any(str(key).startswith("$") for key in value):
+            yield from flat(value, place, f"{above}{name}.")
         else:
-            yield f"{above}{name}", asked
+            yield f"{above}{name}", value
 
 
 def refuse_inside(name: str, rows: Rows) -> None:
@@ -129,17 +129,17 @@ def group_stage(rows: Rows, spec: Any) -> Rows:
 
 def bucket_stage(rows: Rows, spec: Any) -> Rows:
     """$bucket: `_id` is where a range begins; each ends before the next one begins."""
-    told = arguments(rows.name, "$bucket", spec, ("groupBy", "boundaries"), ("default", "output"))
-    output = told.get("output", {COUNT: {"$sum": 1}})
+    parts = arguments(rows.name, "$bucket", spec, ("groupBy", "boundaries"), ("default", "output"))
+    output = parts.get("output", {COUNT: {"$sum": 1}})
     if not isinstance(output, Mapping) or ID in output:
         raise BadQuery(
             f"{rows.name}: the output of $bucket is {shown(output)}", fix='Write {"n": {"$sum": 1}}'
         )
     reading = ExpressionReader(rows, output)
-    edges = _edges(told["boundaries"], rows.name)
-    outside = Constant(told.get("default"))
+    edges = _edges(parts["boundaries"], rows.name)
+    outside = Constant(parts.get("default"))
     _refuse_unlike(outside.value, edges[0], rows.name)
-    column = reading.column(told["groupBy"])
+    column = reading.column(parts["groupBy"])
     below = Predicate(column, "is_null") | Predicate(column, "lt", (edges[0],))
     met = Condition(below | Predicate(column, "gte", (edges[-1],)))
     return _by(rows, [(ID, call("when", met, outside, _range(column, edges[:-1])))], output, reading)
@@ -163,25 +163,27 @@ def _by(
     rows: Rows, keys: Sequence[tuple[str, Expression]], spec: Mapping[str, Any], reading: ExpressionReader
 ) -> Rows:
     """The keys are called so in the end; aggregates are of the rows as they were."""
-    named = {name: asked for name, asked in spec.items() if name != ID}
-    aggregates = [one for name, asked in named.items() for one in read_accumulator(name, asked, reading)]
+    named = {name: accumulator for name, accumulator in spec.items() if name != ID}
+    aggregates = [
+        one for name, accumulator in named.items() for one in read_accumulator(name, accumulator, reading)
+    ]
     before = [(reading.fresh("key"), value) for _name, value in keys]
-    found = add_columns(rows, before, reading).then(
+    groups = add_columns(rows, before, reading).then(
         Group(tuple(name for name, _ in before), tuple(aggregates))
     )
     after = [(name, Named(key)) for (name, _), (key, _) in zip(keys, before, strict=True)]
-    totals = [(name, call("coalesce", Named(name), 0)) for name in _sums(found, dict(aggregates))]
+    totals = [(name, call("coalesce", Named(name), 0)) for name in _sums(groups, dict(aggregates))]
     return select_columns(
-        found.then(Compute((*after, *totals))), [*(n for n, _ in keys), *(n for n, _ in aggregates)]
+        groups.then(Compute((*after, *totals))), [*(n for n, _ in keys), *(n for n, _ in aggregates)]
     )
 
 
-def _keys(given: Any, reading: ExpressionReader) -> list[tuple[str, Expression]]:
-    if given is None or given == {}:
+def _keys(spec: Any, reading: ExpressionReader) -> list[tuple[str, Expression]]:
+    if spec is None or spec == {}:
         return [(ID, NOTHING)]
-    if isinstance(given, Mapping) and not any(str(key).startswith("$") for key in given):
-        return [(f"{ID}.{name}", reading.value(value)) for name, value in flat(given, reading.place)]
-    return [(ID, reading.value(given))]
+    if isinstance(spec, Mapping) and not any(str(key).startswith("$") for key in spec):
+        return [(f"{ID}.{name}", reading.value(value)) for name, value in flat(spec, reading.place)]
+    return [(ID, reading.value(spec))]
 
 
 def _sums(rows: Rows, aggregates: Mapping[str, Aggregate]) -> list[str]:
@@ -194,15 +196,15 @@ def _sums(rows: Rows, aggregates: Mapping[str, Aggregate]) -> list[str]:
     ]
 
 
-def _edges(given: Any, place: str) -> list[Any]:
-    edges = list(given) if isinstance(given, list | tuple) else []
+def _edges(value: Any, place: str) -> list[Any]:
+    edges = list(value) if isinstance(value, list | tuple) else []
     try:
         ascending = all(one < other for one, other in pairwise(edges))
     except TypeError:
         ascending = False
     if len(edges) < 2 or not ascending:
         raise BadQuery(
-            f"{place}: $bucket has no ranges between {given!r}",
+            f"{place}: $bucket has no ranges between {value!r}",
             fix="Give boundaries of one type as a list, the least first: [0, 100, 500]",
         )
     return edges
@@ -230,28 +232,28 @@ def _range(column: str, begins: Sequence[Any]) -> Expression:
 
 def project_stage(rows: Rows, spec: Any) -> Rows:
     """Either what is left or what is left out; `_id` is left unless it is left out by name."""
-    asked = dict(flat(_document("$project", spec, rows), rows.name))
-    kept = {name: value for name, value in asked.items() if not _is_flag(value) or value}
-    out = [name for name in asked if name not in kept]
-    if not kept or (out and list(kept) == [ID] and _is_flag(kept[ID])):
+    fields = dict(flat(_document("$project", spec, rows), rows.name))
+    included = {name: value for name, value in fields.items() if not _is_flag(value) or value}
+    out = [name for name in fields if name not in included]
+    if not included or (out and list(included) == [ID] and _is_flag(included[ID])):
         return without(rows, out)
     if [name for name in out if name != ID]:
         raise BadQuery(
-            f"{rows.name}: $project both keeps '{next(iter(kept))}' and leaves '{out[0]}' out",
+            f"{rows.name}: $project both keeps '{next(iter(included))}' and leaves '{out[0]}' out",
             fix=f"Name what is kept alone; only '{ID}' may be left out beside",
         )
-    if ID not in asked and called(ID, rows.schema.names):
-        kept = {ID: True, **kept}
-    return _select_computed(rows, kept)
+    if ID not in fields and called(ID, rows.schema.names):
+        included = {ID: True, **included}
+    return _select_computed(rows, included)
 
 
 def add_fields_stage(rows: Rows, spec: Any) -> Rows:
     """$addFields, which is called $set too: each replaces the column of its name, or comes behind all."""
-    asked = list(flat(_document("$addFields", spec, rows), rows.name))
-    for name, _ in asked:
+    fields = list(flat(_document("$addFields", spec, rows), rows.name))
+    for name, _ in fields:
         refuse_inside(name, rows)
-    reading = ExpressionReader(rows, [name for name, _ in asked])
-    values = [(name, reading.value(value)) for name, value in asked]
+    reading = ExpressionReader(rows, [name for name, _ in fields])
+    values = [(name, reading.value(value)) for name, value in fields]
     names = list(dict.fromkeys([*rows.schema.names, *(name for name, _ in values)]))
     return select_columns(add_columns(rows, values, reading), names)
 
@@ -265,11 +267,11 @@ def without(rows: Rows, names: list[str]) -> Rows:
     return select_columns(rows, [name for name in rows.schema.names if name not in gone])
 
 
-def _select_computed(rows: Rows, asked: Mapping[str, Any]) -> Rows:
-    reading = ExpressionReader(rows, asked)
+def _select_computed(rows: Rows, fields: Mapping[str, Any]) -> Rows:
+    reading = ExpressionReader(rows, fields)
     names: list[str] = []
     values = []
-    for name, value in asked.items():
+    for name, value in fields.items():
         if _is_flag(value):
             names += _there(name, rows)
             continue
@@ -281,10 +283,10 @@ def _select_computed(rows: Rows, asked: Mapping[str, Any]) -> Rows:
 
 def _there(name: str, rows: Rows) -> list[str]:
     types = {field.name: field.type for field in rows.schema}
-    found = called(name, types) or ([name] if place_of(name, types) is not None else [])
-    if not found:
+    names = called(name, types) or ([name] if place_of(name, types) is not None else [])
+    if not names:
         raise UnknownColumn(name, rows.name, names_within(types))
-    return found
+    return names
 
 
 def _is_flag(value: Any) -> bool:
@@ -306,28 +308,28 @@ def lookup_stage(rows: Rows, spec: Any, then: tuple[str, Any] | None) -> Rows:
     Rows without a partner are left out, unless $unwind keeps them; null is no partner of null.
     """
     needed = ("from", "localField", "foreignField", "as")
-    told = arguments(rows.name, "$lookup", spec, needed, ("pipeline",))
+    parts = arguments(rows.name, "$lookup", spec, needed, ("pipeline",))
     for key in needed:
-        if not isinstance(told[key], str):
-            raise BadQuery(f"{rows.name}: $lookup: '{key}' is a name, not {told[key]!r}")
-    name, key = told["as"], told["foreignField"]
+        if not isinstance(parts[key], str):
+            raise BadQuery(f"{rows.name}: $lookup: '{key}' is a name, not {parts[key]!r}")
+    name, key = parts["as"], parts["foreignField"]
     keep = _kept_without_partner(rows.name, name, then)
-    other = _match_rows(_sibling_rows(rows, told["from"]), told.get("pipeline", []))
+    other = _match_rows(_sibling_rows(rows, parts["from"]), parts.get("pipeline", []))
     columns = other.schema.names
     renamed = tuple((f"{name}.{column}", Named(column)) for column in dict.fromkeys([*columns, key]))
     right = other.then(Compute(renamed)).then(Select(tuple(column for column, _ in renamed)))
-    taken = set(called(name, rows.schema.names))
-    ours, theirs = (told["localField"],), (f"{name}.{key}",)
-    found = rows.join(right, left_on=ours, right_on=theirs, how="left" if keep else "inner", suffix="")
+    names = set(called(name, rows.schema.names))
+    ours, theirs = (parts["localField"],), (f"{name}.{key}",)
+    joined = rows.join(right, left_on=ours, right_on=theirs, how="left" if keep else "inner", suffix="")
     shown = [f"{name}.{column}" for column in columns]
-    return select_columns(found, [*(one for one in rows.schema.names if one not in taken), *shown])
+    return select_columns(joined, [*(one for one in rows.schema.names if one not in names), *shown])
 
 
-def unwind_path(place: str, given: Any) -> tuple[str, bool]:
+def unwind_path(place: str, operand: Any) -> tuple[str, bool]:
     """The list that $unwind names, and whether rows without an item stay."""
-    spec = given if isinstance(given, Mapping) else {"path": given}
-    told = arguments(place, "$unwind", spec, ("path",), ("preserveNullAndEmptyArrays",))
-    path, keep = told["path"], told.get("preserveNullAndEmptyArrays", False)
+    spec = operand if isinstance(operand, Mapping) else {"path": operand}
+    parts = arguments(place, "$unwind", spec, ("path",), ("preserveNullAndEmptyArrays",))
+    path, keep = parts["path"], parts.get("preserveNullAndEmptyArrays", False)
     if not isinstance(path, str) or not path.startswith("$") or path.startswith("$$") or path == "$":
         raise BadQuery(f"{place}: $unwind takes a field, not {path!r}", fix='Write "$tags"')
     if not isinstance(keep, bool):
@@ -398,76 +400,76 @@ def apply_stages(rows: R, stages: Any) -> R:
             f"{rows.name}: aggregate takes a list of stages, not {shown(stages)}", fix=f"Write [{_EXAMPLE}]"
         )
     waiting = [single(rows.name, "stage", stage, _EXAMPLE) for stage in reversed(stages)]
-    found: Rows = rows
+    answer: Rows = rows
     while waiting:
-        name, asked = waiting.pop()
+        name, spec = waiting.pop()
         if name == LOOKUP:
-            found = lookup_stage(found, asked, waiting.pop() if waiting else None)
+            answer = lookup_stage(answer, spec, waiting.pop() if waiting else None)
         elif name in STAGES:
-            found = STAGES[name](found, asked)
+            answer = STAGES[name](answer, spec)
         else:
             raise unknown(rows.name, "stage", name, [*STAGES, LOOKUP], _WAYS_OUT)
-    return cast(R, _limits_in_one(rows, found))
+    return cast(R, _limits_in_one(rows, answer))
 
 
-def _match_stage(rows: Rows, asked: Any) -> Rows:
+def _match_stage(rows: Rows, spec: Any) -> Rows:
     """What `$expr` compares may be computed, where it stands beside the conditions."""
-    if not isinstance(asked, Mapping):
-        raise BadQuery(f"{rows.name}: $match takes a dict, not {asked!r}", fix=f"Write {_EXAMPLE}")
-    plain = {name: value for name, value in asked.items() if name != "$expr"}
-    met = rows.where(plain) if plain or not asked else rows
-    if "$expr" not in asked:
+    if not isinstance(spec, Mapping):
+        raise BadQuery(f"{rows.name}: $match takes a dict, not {spec!r}", fix=f"Write {_EXAMPLE}")
+    plain = {name: value for name, value in spec.items() if name != "$expr"}
+    met = rows.where(plain) if plain or not spec else rows
+    if "$expr" not in spec:
         return met
     reading = ExpressionReader(met)
-    condition = reading.condition(asked["$expr"])
+    condition = reading.condition(spec["$expr"])
     if not reading.hidden:
         return met.then(Where(condition))
     return select_columns(met.then(Compute(tuple(reading.hidden))).then(Where(condition)), met.schema.names)
 
 
-def _sort_stage(rows: Rows, asked: Any) -> Rows:
-    if not isinstance(asked, Mapping) or not asked:
-        raise BadQuery(f"{rows.name}: $sort takes a dict, not {asked!r}", fix='Write {"$sort": {"n": -1}}')
-    for name, direction in asked.items():
+def _sort_stage(rows: Rows, spec: Any) -> Rows:
+    if not isinstance(spec, Mapping) or not spec:
+        raise BadQuery(f"{rows.name}: $sort takes a dict, not {spec!r}", fix='Write {"$sort": {"n": -1}}')
+    for name, direction in spec.items():
         if isinstance(direction, bool) or direction not in (1, -1) or not isinstance(name, str):
             raise BadQuery(
                 f"{rows.name}: $sort goes by {name!r} neither up nor down: {direction!r}",
                 fix="Write 1 for ascending, -1 for descending",
             )
-    return rows.then(Sort(tuple(SortKey(name, direction == -1) for name, direction in asked.items())))
+    return rows.then(Sort(tuple(SortKey(name, direction == -1) for name, direction in spec.items())))
 
 
-def _limit_stage(rows: Rows, asked: Any) -> Rows:
-    return rows.limit(whole(rows.name, "$limit", asked, 1))
+def _limit_stage(rows: Rows, spec: Any) -> Rows:
+    return rows.limit(whole(rows.name, "$limit", spec, 1))
 
 
-def _skip_stage(rows: Rows, asked: Any) -> Rows:
-    return rows.limit(None, whole(rows.name, "$skip", asked, 0))
+def _skip_stage(rows: Rows, spec: Any) -> Rows:
+    return rows.limit(None, whole(rows.name, "$skip", spec, 0))
 
 
-def _sample_stage(rows: Rows, asked: Any) -> Rows:
+def _sample_stage(rows: Rows, spec: Any) -> Rows:
     """`seed` is ours: the same rows and seed give the same sample."""
-    told = arguments(rows.name, "$sample", asked, ("size",), ("seed",))
-    return rows.sample(whole(rows.name, "$sample", told["size"], 1), told.get("seed", 0))
+    parts = arguments(rows.name, "$sample", spec, ("size",), ("seed",))
+    return rows.sample(whole(rows.name, "$sample", parts["size"], 1), parts.get("seed", 0))
 
 
-def _unset(rows: Rows, asked: Any) -> Rows:
-    names = [asked] if isinstance(asked, str) else asked
+def _unset(rows: Rows, spec: Any) -> Rows:
+    names = [spec] if isinstance(spec, str) else spec
     if not isinstance(names, list | tuple) or not names or not all(isinstance(n, str) for n in names):
-        raise BadQuery(f"{rows.name}: $unset takes names, not {asked!r}", fix='Write {"$unset": ["a", "b"]}')
+        raise BadQuery(f"{rows.name}: $unset takes names, not {spec!r}", fix='Write {"$unset": ["a", "b"]}')
     return without(rows, list(names))
 
 
-def _unwind_stage(rows: Rows, asked: Any) -> Rows:
-    return rows.then(Unwind(*unwind_path(rows.name, asked)))
+def _unwind_stage(rows: Rows, spec: Any) -> Rows:
+    return rows.then(Unwind(*unwind_path(rows.name, spec)))
 
 
-def _facet_stage(rows: Rows, asked: Any) -> Rows:
-    if not isinstance(asked, Mapping) or not asked:
+def _facet_stage(rows: Rows, spec: Any) -> Rows:
+    if not isinstance(spec, Mapping) or not spec:
         raise BadQuery(
-            f"{rows.name}: $facet takes a dict, not {asked!r}", fix='Write {"late": [{"$match": …}]}'
+            f"{rows.name}: $facet takes a dict, not {spec!r}", fix='Write {"late": [{"$match": …}]}'
         )
-    return rows.facets(**{str(name): _behind(stages) for name, stages in asked.items()})
+    return rows.facets(**{str(name): _behind(stages) for name, stages in spec.items()})
 
 
 def _behind(stages: Any) -> Callable[[Rows], Rows]:

@@ -95,19 +95,19 @@ def _updating(tree: exp.Expr) -> ChangeStatement:
     if ID in columns:
         raise BadSql(f"{_name(table)}: {ID} cannot be set", "It tells rows apart for good", "Leave it out")
     values = [exp.alias_(part.expression, f"v{i}", quoted=True) for i, part in enumerate(set_to)]
-    asked = exp.select(_id_of(table), *values).from_(table)
+    query = exp.select(_id_of(table), *values).from_(table)
     others = tree.args.get("from_")
     return ChangeStatement(
-        "update", _name(table), _rows_question(asked, tree, others and [others.this]), tuple(columns)
+        "update", _name(table), _rows_question(query, tree, others and [others.this]), tuple(columns)
     )
 
 
 def _deleting(tree: exp.Expr) -> ChangeStatement:
     _refuse_returning(tree)
-    asked, others = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
+    query, others = exp.select(_id_of(tree.this)).from_(tree.this), tree.args.get("using")
     if others:
-        asked = asked.distinct()
-    return ChangeStatement("delete", _name(tree.this), _rows_question(asked, tree, others))
+        query = query.distinct()
+    return ChangeStatement("delete", _name(tree.this), _rows_question(query, tree, others))
 
 
 def _creating(tree: exp.Expr) -> ChangeStatement:
@@ -138,11 +138,11 @@ _NO_PART_OF_INSERT = {
 }
 
 
-def _rows_question(asked: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr] | None) -> str:
+def _rows_question(query: exp.Select, tree: exp.Expr, others: Sequence[exp.Expr] | None) -> str:
     for other in others or ():
-        asked = asked.join(other, join_type="cross")
+        query = query.join(other, join_type="cross")
     where = tree.args.get("where")
-    return _question(asked if where is None else asked.where(where.this), tree)
+    return _question(query if where is None else query.where(where.this), tree)
 
 
 def _question(rows: exp.Expr, tree: exp.Expr) -> str:

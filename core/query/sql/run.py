@@ -41,8 +41,8 @@ def _in_type(column: pa.ChunkedArray, kind: pa.DataType | None) -> pa.ChunkedArr
         return column
     if holds(kind, pa.types.is_decimal256):  # text here, where the rows of other queries are bytes
         return column.cast(kind)
-    held = pa.Table.from_arrays([column], names=["x"])
-    return from_duckdb(held, pa.schema([pa.field("x", kind)])).column(0)
+    table = pa.Table.from_arrays([column], names=["x"])
+    return from_duckdb(table, pa.schema([pa.field("x", kind)])).column(0)
 
 
 def _is_alike(answer: pa.DataType, kind: pa.DataType) -> bool:
@@ -97,8 +97,8 @@ def column_types(
     root = _scope(statement.text, types)
     if root is None:
         return nothing
-    found = _outputs(root, types)
-    return found if len(found) == len(columns) else nothing
+    outputs = _outputs(root, types)
+    return outputs if len(outputs) == len(columns) else nothing
 
 
 def _is_named(column: str, statement: Statement) -> bool:
@@ -117,7 +117,7 @@ def _may_hand_on(text: str, columns: Sequence[str]) -> bool:
 
 def _scope(text: str, types: Types) -> Scope | None:
     """None for statements that sqlglot does not follow: the types of their answers are the engine's."""
-    schema: dict[str, object] = {table: dict.fromkeys(held, "text") for table, held in types.items()}
+    schema: dict[str, object] = {table: dict.fromkeys(names, "text") for table, names in types.items()}
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb")
         qualified = qualify(tree, schema=schema, dialect="duckdb", validate_qualify_columns=False)
@@ -142,8 +142,8 @@ def _origin(value: exp.Expr, scope: Scope, types: Types) -> pa.DataType | None:
     if isinstance(value, exp.Alias):
         return _origin(value.this, scope, types)
     if isinstance(value, _HANDED_ON):
-        found = [_origin(part, scope, types) for part in (value.this, *value.expressions)]
-        return found[0] if all(kind == found[0] for kind in found) else None
+        origins = [_origin(part, scope, types) for part in (value.this, *value.expressions)]
+        return origins[0] if all(kind == origins[0] for kind in origins) else None
     if not isinstance(value, exp.Column):
         return None
     named, source = scope.selected_sources.get(value.table, (None, None))
@@ -183,19 +183,19 @@ class SqlRequest:
 
 
 def run_sql(
-    text: str, sources: Sources, asked: SqlRequest = SqlRequest(), job: Job | None = None
+    text: str, sources: Sources, request: SqlRequest = SqlRequest(), job: Job | None = None
 ) -> pa.Table:
     """The answer of one SELECT in DuckDB's dialect. Columns that are handed through keep their types.
 
     Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
     """
-    with time_limit(job or Job(), asked.seconds, sources.place) as own_job:
+    with time_limit(job or Job(), request.seconds, sources.place) as own_job:
         statement = cached_statement(text) or _parsed(text, sources, own_job)
-        tables = snapshots_of(statement.tables, sources, asked.as_of, asked.files, own_job)
-        confined, key = _confined(asked, sources, tables), _key(statement, tables, asked)
+        tables = snapshots_of(statement.tables, sources, request.as_of, request.files, own_job)
+        confined, key = _confined(request, sources, tables), _key(statement, tables, request)
         with prepared_cursor(key, own_job, sources.place, confined) as own:
             try:
-                return _answer(own, statement, tables, asked, own_job)
+                return _answer(own, statement, tables, request, own_job)
             except _TOLD_BY_CURSOR:
                 raise
             except duckdb.PermissionException as error:
@@ -212,12 +212,12 @@ def _parsed(text: str, sources: Sources, job: Job) -> Statement:
         return parse_statement(text, sources.names, reader)
 
 
-def _key(statement: Statement, tables: Mapping[str, Snapshot], asked: SqlRequest) -> Hashable:
+def _key(statement: Statement, tables: Mapping[str, Snapshot], request: SqlRequest) -> Hashable:
     """What is equal for statements that may use what one of them made; None for one that shares nothing.
 
     Copies of a store have equal tokens: what is confined to the same files is of one of them.
     """
-    if asked.parameters is not None or asked.files or not statement.groups:
+    if request.parameters is not None or request.files or not statement.groups:
         return None
     return statement.text, *((view, snapshot.name, snapshot.token) for view, snapshot in tables.items())
 
@@ -226,19 +226,19 @@ def _answer(
     own: PreparedCursor[TypedRelation],
     statement: Statement,
     tables: Mapping[str, Snapshot],
-    asked: SqlRequest,
+    request: SqlRequest,
     job: Job,
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
-    found, kinds = own.again() or _bound(own, statement, tables, asked, job)
-    return in_types(collect_table(found, asked.memory or memory_limit(), job, _LESS), kinds)
+    relation, kinds = own.again() or _bound(own, statement, tables, request, job)
+    return in_types(collect_table(relation, request.memory or memory_limit(), job, _LESS), kinds)
 
 
 def _bound(
     own: PreparedCursor[TypedRelation],
     statement: Statement,
     tables: Mapping[str, Snapshot],
-    asked: SqlRequest,
+    request: SqlRequest,
     job: Job,
 ) -> TypedRelation:
     """Over views of the columns that are named, or else, to say what is wrong, of all."""
@@ -247,41 +247,41 @@ def _bound(
         job.check()
         reads = make_view(own, view, snapshot, statement, job)
     try:
-        found = own.cursor.sql(statement.text, params=_values(asked.parameters))
-        bound = found, column_types(statement, tables, found.columns)
+        relation = own.cursor.sql(statement.text, params=_values(request.parameters))
+        bound = relation, column_types(statement, tables, relation.columns)
         return own.keep(bound, reads) if reads is not None else bound
     except RecursionError as error:
         raise BadSql("A value that was given is nested too deep", fix="Give flatter ones") from error
     except duckdb.BinderException:
         if statement.columns is None:
             raise
-        return _bound(own, replace(statement, columns=None), tables, asked, job)
+        return _bound(own, replace(statement, columns=None), tables, request, job)
 
 
-def _values(given: Parameters | None) -> Any:
-    if given is None or isinstance(given, Mapping):
-        return given
-    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+def _values(parameters: Parameters | None) -> Any:
+    if parameters is None or isinstance(parameters, Mapping):
+        return parameters
+    if isinstance(parameters, (str, bytes)) or not isinstance(parameters, Sequence):
         raise BadData(
-            f"parameters={shown(given)} are no values for a statement",
+            f"parameters={shown(parameters)} are no values for a statement",
             fix="Give a list for ?, a dict for $name",
         )
-    return list(given)
+    return list(parameters)
 
 
-def _confined(asked: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
+def _confined(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapshot]) -> Confined:
     """Files of the sources' folders need not be listed, so that the same confinement serves the next time."""
-    problem = "" if asked.memory is None else _memory_problem(asked.memory)
+    problem = "" if request.memory is None else _memory_problem(request.memory)
     if problem:
         raise BadData(
-            f"{sources.place}: memory={shown(asked.memory)} is {problem}",
+            f"{sources.place}: memory={shown(request.memory)} is {problem}",
             fix=f"Give at least {_LEAST_MEMORY:,} bytes",
         )
-    if asked.files:
-        return Confined(None, (), asked.memory)
+    if request.files:
+        return Confined(None, (), request.memory)
     paths = {str(file.path) for snapshot in tables.values() for file in files_of(snapshot)}
     outside = sorted(path for path in paths if not path.startswith(sources.folders))
-    return Confined(sources.folders, tuple(outside), asked.memory)
+    return Confined(sources.folders, tuple(outside), request.memory)
 
 
 def _memory_problem(memory: object) -> str:
@@ -308,9 +308,9 @@ def _refuse_text_as_number(statement: Statement, tables: Mapping[str, Snapshot])
         tree = sqlglot.parse_one(statement.text, dialect="duckdb")
     except sqlglot.errors.SqlglotError as error:
         raise BadSql("the statement cannot be followed", str(error).splitlines()[0]) from error
-    found = text_compared_as_number(tree, tables)
-    if found is not None:
-        table, column = found
+    comparison = text_compared_as_number(tree, tables)
+    if comparison is not None:
+        table, column = comparison
         raise BadSql(
             f"column '{column}' of table '{table}' cannot be ordered, or compared with a number, in SQL",
             "It holds decimals of more than 38 digits, which are text there",

@@ -49,7 +49,7 @@ def snapshots_of(
     Raises `UnknownTable`, `BadSql` for a file that may not be read, and what datasets raise.
     """
     known = {**{name.casefold(): name for name in sources.names}, **{name: name for name in sources.names}}
-    found: dict[str, Snapshot] = {}
+    snapshots: dict[str, Snapshot] = {}
     if isinstance(as_of, Mapping):
         as_of = {_source_name(name, known, sources): when for name, when in as_of.items()}
     _refuse_lookalikes([known[t.name] for t in tables if t.name in known])
@@ -60,16 +60,16 @@ def snapshots_of(
             dataset = _file(table, sources, files)
         else:
             dataset = sources.find(name, _version(table, name, as_of))
-        found[table.view] = whole_snapshot(dataset, job)
-    return found
+        snapshots[table.view] = whole_snapshot(dataset, job)
+    return snapshots
 
 
 def _source_name(name: str, known: Mapping[str, str], sources: Sources) -> str:
     text_of(name, f"{sources.place}: the table name")
-    found = known.get(name, known.get(name.casefold()))
-    if found is None:
+    source = known.get(name, known.get(name.casefold()))
+    if source is None:
         raise UnknownTable(name, sources.place, sources.names)
-    return found
+    return source
 
 
 def _file(table: TableName, sources: Sources, allowed: bool) -> Source:

@@ -65,10 +65,10 @@ def _nodes(node: Any) -> Iterator[Mapping[str, Any]]:
 
 def _of_order(select: Mapping[str, Any], modifiers: Any) -> list[Any]:
     """What ORDER BY and its like name, but for what the question itself gives a name."""
-    given = {item["alias"].casefold() for item in select.get("select_list", ())}
+    aliases = {item["alias"].casefold() for item in select.get("select_list", ())}
     orders = [order["expression"] for modifier in modifiers for order in modifier.get("orders", ())]
     others = [modifier for modifier in modifiers if "orders" not in modifier]
-    return others + [one for one in orders if not _is_one_of(given, one)]
+    return others + [one for one in orders if not _is_one_of(aliases, one)]
 
 
 def _is_one_of(names: set[str], node: Mapping[str, Any]) -> bool:
@@ -139,8 +139,8 @@ def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> 
     kind, text = _kind(text, names, own)
     explain = _EXPLAIN.match(text)
     if explain is not None:
-        asked = _parsed(text[explain.end() :], names, own)
-        return Statement(f"{explain.group()} {asked.text}", asked.tables, asked.columns)
+        statement = _parsed(text[explain.end() :], names, own)
+        return Statement(f"{explain.group()} {statement.text}", statement.tables, statement.columns)
     if kind == duckdb.StatementType.MULTI and _only_asks(text):
         return Statement(text, tuple(TableName(n, n) for n in _named_by_words(text)))
     if kind != duckdb.StatementType.SELECT:
@@ -149,10 +149,10 @@ def _parsed(text: str, names: Sequence[str], own: duckdb.DuckDBPyConnection) -> 
             "SQL here only reads",
             "Change tables through insert, update, delete, or give write=True",
         )
-    told = json.loads(own.execute("SELECT json_serialize_sql($1)", [text]).fetchall()[0][0])
-    if told["error"]:
-        raise BadSql("the statement cannot be read", told["error_message"])
-    return _statement(text, told["statements"][0]["node"])
+    tree = json.loads(own.execute("SELECT json_serialize_sql($1)", [text]).fetchall()[0][0])
+    if tree["error"]:
+        raise BadSql("the statement cannot be read", tree["error_message"])
+    return _statement(text, tree["statements"][0]["node"])
 
 
 def _kind(
@@ -217,8 +217,8 @@ def _named_by_words(text: str) -> list[str]:
             "Name the values: PIVOT … ON x IN (1, 2)",
         ) from error
     own = {cte.alias_or_name.casefold() for cte in tree.find_all(exp.CTE)}
-    found = (table.name for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
-    return [name for name in dict.fromkeys(found) if name.casefold() not in own]
+    names = (table.name for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
+    return [name for name in dict.fromkeys(names) if name.casefold() not in own]
 
 
 def _statement(text: str, root: Mapping[str, Any]) -> Statement:
@@ -309,5 +309,5 @@ def _replaced(written: bytes, node: Mapping[str, Any], view: str) -> bytes:
 
 def _sample(named: bytes) -> bytes:
     """TABLESAMPLE, which belongs to the name of a table."""
-    found = [start for word, start in _words(named.decode()) if word == "tablesample"]
-    return named[found[-1] :] if found else b""
+    places = [start for word, start in _words(named.decode()) if word == "tablesample"]
+    return named[places[-1] :] if places else b""

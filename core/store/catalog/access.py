@@ -61,10 +61,10 @@ class LogRoom:
         identity = NO_FILE
         try:
             status = os.stat(self._log)  # noqa: PTH116 -- at each commit
-            identity, found = (status.st_dev, status.st_ino), status.st_size
-            grew, self._bytes = found > self._bytes, found
+            identity, size = (status.st_dev, status.st_ino), status.st_size
+            grew, self._bytes = size > self._bytes, size
             if grew:
-                self._bytes = self._lengthened(found, min(max(found, LEAST_BYTES), MOST_BYTES))
+                self._bytes = self._lengthened(size, min(max(size, LEAST_BYTES), MOST_BYTES))
         except FileNotFoundError:
             return NO_FILE
         except OSError as error:
@@ -193,13 +193,13 @@ class CatalogAccess:
         """The tables of the catalog that can take no entry any more: SQLite never gives a number again, and
         says of such a table that the disk is full."""
         why = "No number follows it, so that nothing more can be entered there"
-        found = []
+        problems = []
         for kind, number in NUMBERED.items():
             last = self.rows(f"SELECT max({number}) FROM {kind}")
             last += self.rows("SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = ?", kind)
             if (LAST_NUMBER,) in last:
-                found.append(damaged_entry(self.path, kind, number, LAST_NUMBER, why))
-        return found
+                problems.append(damaged_entry(self.path, kind, number, LAST_NUMBER, why))
+        return problems
 
     def give_back(self, work: Callable[[Transaction], T]) -> T:
         """What `work` answers in a transaction that gives room back in the end. On a full disk it has the
@@ -284,11 +284,11 @@ class CatalogAccess:
         except sqlite3.Error as error:
             raise self._problem(error) from error
 
-    def _refuse_replaced_log(self, found: FileIdentity) -> None:
+    def _refuse_replaced_log(self, identity: FileIdentity) -> None:
         """It is there from the first transaction on, for as long as the catalog is open."""
         if self._log_identity == NO_FILE:
-            self._log_identity = found
-        if found != self._log_identity or found == NO_FILE:
+            self._log_identity = identity
+        if identity != self._log_identity or identity == NO_FILE:
             raise self._replaced("-wal")
 
     @contextmanager

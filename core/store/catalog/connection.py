@@ -24,17 +24,17 @@ COPY_TRIES = 5
 
 def read_into_memory(path: Path) -> sqlite3.Connection:
     """All that was committed when it is called, what a crash left beside the file included."""
-    held = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     try:
         with tempfile.TemporaryDirectory(prefix="lamella-catalog-") as folder:
             copy = Path(folder, path.name)
             _copy(path, copy)
             with closing(sqlite3.connect(copy)) as source:
-                source.backup(held)
+                source.backup(memory)
     except BaseException:
-        held.close()
+        memory.close()
         raise
-    return held
+    return memory
 
 
 def write_copy(catalog: sqlite3.Connection, path: Path, pairs: str) -> dict[str, str]:

@@ -62,17 +62,17 @@ def settle_format(catalog: CatalogAccess) -> None:
 def foreign_objects(catalog: CatalogAccess) -> list[tuple[str, str]]:
     """(kind, name) of what is in the catalog and never in one of ours: a trigger runs statements of its own
     when something is committed, and a view or a virtual table gives any answer when it is read."""
-    found = catalog.rows(
+    objects = catalog.rows(
         "SELECT CASE WHEN type = 'table' THEN 'virtual table' ELSE type END, name FROM sqlite_master"
         " WHERE type IN ('trigger', 'view') OR (type = 'table' AND ifnull(rootpage, 0) = 0)"
     )
-    return [(str(kind), str(name)) for kind, name in found]
+    return [(str(kind), str(name)) for kind, name in objects]
 
 
-def _refuse_foreign(catalog: CatalogAccess, found: Sequence[tuple[str, str]]) -> None:
+def _refuse_foreign(catalog: CatalogAccess, objects: Sequence[tuple[str, str]]) -> None:
     """A store that is only read may have what takes no part in it."""
     own = set(_OWN_TABLES.findall(TABLES))  # in lower case, which SQLite does not tell apart
-    for kind, name in found:
+    for kind, name in objects:
         is_own = name.lower() in own
         if is_own or not catalog.read_only:
             raise DamagedStore(
@@ -124,8 +124,8 @@ class CatalogVersions:
         return bool(self._column("version", "version = ?", version))
 
     def named(self, name: str) -> int | None:
-        found = self._column("version", "name = ?", name)
-        return int(found[0]) if found else None
+        versions = self._column("version", "name = ?", name)
+        return int(versions[0]) if versions else None
 
     def names(self) -> list[str]:
         return self._column("name", "name != '' ORDER BY version")
@@ -139,19 +139,19 @@ class CatalogVersions:
     def at(self, seconds: float) -> int | None:
         """The last one made until then, which may be one that has a name and outlived its successors. Times
         ascend with versions: a clock that was set back is not believed."""
-        found = self._column("version", "at <= ? ORDER BY version DESC LIMIT 1", seconds)
-        return int(found[0]) if found else None
+        versions = self._column("version", "at <= ? ORDER BY version DESC LIMIT 1", seconds)
+        return int(versions[0]) if versions else None
 
     def stamps(self) -> list[tuple[int, float]]:
         """(version, seconds since 1970), ascending."""
         sql = "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version"
-        found = checked_rows(self._path, "commits", ("version", "at"), self._rows(sql, self._table_id))
-        return [(version, at) for version, at in found]
+        rows = checked_rows(self._path, "commits", ("version", "at"), self._rows(sql, self._table_id))
+        return [(version, at) for version, at in rows]
 
     def _column(self, wanted: str, condition: str, *values: object) -> list[Any]:
         sql = f"SELECT {wanted} FROM commits WHERE table_id = ? AND {condition}"
-        found = self._rows(sql, self._table_id, *values)
-        return [value for (value,) in checked_rows(self._path, "commits", (wanted,), found)]
+        rows = self._rows(sql, self._table_id, *values)
+        return [value for (value,) in checked_rows(self._path, "commits", (wanted,), rows)]
 
 
 NO_VERSION = -1
@@ -206,13 +206,13 @@ class Catalog(CatalogAccess):
         takes half as long as the shortest query."""
         if self.writes_here():
             return make()
-        version, (noted_at, found) = self.rows("PRAGMA data_version")[0][0], self._noted
+        version, (noted_at, notes) = self.rows("PRAGMA data_version")[0][0], self._noted
         if version != noted_at:
-            found = dict[object, Any]()
-            self._noted = (version, found)
-        if key not in found:
-            found[key] = make()  # of this version, or of one that makes the next look differ
-        made: T = found[key]
+            notes = dict[object, Any]()
+            self._noted = (version, notes)
+        if key not in notes:
+            notes[key] = make()  # of this version, or of one that makes the next look differ
+        made: T = notes[key]
         return made
 
     def tables(self) -> list[TableRow]:
@@ -227,43 +227,43 @@ class Catalog(CatalogAccess):
         return row
 
     def _tables(self) -> tuple[TableRow, ...]:
-        found = self.rows(f"SELECT {_TABLE} FROM tables ORDER BY name")
-        names = {row[1] for row in found}
-        return tuple(self._table_row(row, names) for row in found)
+        rows = self.rows(f"SELECT {_TABLE} FROM tables ORDER BY name")
+        names = {row[1] for row in rows}
+        return tuple(self._table_row(row, names) for row in rows)
 
     def _table(self, table_id: int) -> TableRow | None:
         if not self.writes_here() and _ALL in (noted := self._noted[1]):
             return next((row for row in noted[_ALL] if row.table_id == table_id), None)
-        found = self.rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
-        return self._table_row(found[0]) if found else None
+        rows = self.rows(f"SELECT {_TABLE} FROM tables WHERE table_id = ?", table_id)
+        return self._table_row(rows[0]) if rows else None
 
     def valid(self, kind: str, table_id: int, version: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table that hold at `version`, oldest first."""
-        found = self.rows(
+        rows = self.rows(
             f"SELECT {', '.join(columns)} FROM {kind}"
             " WHERE table_id = ? AND to_version > ? AND from_version <= ? ORDER BY entry",
             table_id, version, version,
         )  # fmt: skip
-        return checked_rows(self.path, kind, columns, found)
+        return checked_rows(self.path, kind, columns, rows)
 
     def entry(self, kind: str, entry: int, columns: Sequence[str]) -> tuple[Any, ...]:
-        found = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
-        if not found:
+        rows = self.rows(f"SELECT {', '.join(columns)} FROM {kind} WHERE entry = ?", entry)
+        if not rows:
             raise damaged_entry(self.path, kind, "entry", None, f"Entry {entry} is named, and is not there")
-        return checked_rows(self.path, kind, columns, found)[0]
+        return checked_rows(self.path, kind, columns, rows)[0]
 
     def indexes(self, table_id: int) -> list[tuple[str, str, str]]:
         """(kind, column ids, options) of a table's indexes, the first made first."""
         wanted = ("kind", "column_ids", "options")
         sql = f"SELECT {', '.join(wanted)} FROM indexes WHERE table_id = ? ORDER BY index_id"
-        found = checked_rows(self.path, "indexes", wanted, self.rows(sql, table_id))
-        return [(kind, column_ids, options) for kind, column_ids, options in found]
+        rows = checked_rows(self.path, "indexes", wanted, self.rows(sql, table_id))
+        return [(kind, column_ids, options) for kind, column_ids, options in rows]
 
     def ids_under_way(self, table_id: int) -> IdsUnderWay:
         """(first, last) of the ids that rows being staged have, of whichever process."""
         wanted = ("first_id", "last_id")
-        found = self.rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)
-        return [(first, last) for first, last in checked_rows(self.path, "ids_under_way", wanted, found)]
+        rows = self.rows("SELECT first_id, last_id FROM ids_under_way WHERE table_id = ?", table_id)
+        return [(first, last) for first, last in checked_rows(self.path, "ids_under_way", wanted, rows)]
 
     def forget_ids_under_way(self) -> None:
         """Of rows whose staging was cut short; nobody may be staging now."""
@@ -285,16 +285,16 @@ class Catalog(CatalogAccess):
         time; those that go meanwhile are left out."""
         wanted = ("entry", "checksum", *CHECKED[kind])
         for (entry,) in self.every(kind, table_id, ("entry",)):
-            found = self.rows(f"SELECT {', '.join(wanted)} FROM {kind} WHERE entry = ?", entry)
-            yield from checked_rows(self.path, kind, wanted, found)
+            rows = self.rows(f"SELECT {', '.join(wanted)} FROM {kind} WHERE entry = ?", entry)
+            yield from checked_rows(self.path, kind, wanted, rows)
 
     def integrity(self) -> list[str]:
         """What SQLite finds damaged in its file; nothing when all is well."""
         try:
-            found = self.rows("PRAGMA integrity_check")
+            rows = self.rows("PRAGMA integrity_check")
         except StoreProblem as problem:
             return [problem.why]
-        return [told for (told,) in found if told != "ok"]
+        return [message for (message,) in rows if message != "ok"]
 
     def file_spans(self, table_id: int) -> list[tuple[Any, ...]]:
         """(path, bytes, from_version, to_version) of every file, for each time it is entered."""
@@ -319,8 +319,8 @@ class Catalog(CatalogAccess):
 
     def paths(self) -> set[str]:
         """Every data and change file that any version of any table still names."""
-        found = checked_rows(self.path, "data_files", ("path", "checksum"), self.rows(_NAMED_FILES))
-        return {path for path, _ in found}
+        rows = checked_rows(self.path, "data_files", ("path", "checksum"), self.rows(_NAMED_FILES))
+        return {path for path, _ in rows}
 
     def known_paths(self) -> set[str]:
         """Every file that a version names, or that waits until nobody reads it any more."""
@@ -336,14 +336,14 @@ class Catalog(CatalogAccess):
     def removed_files(self) -> list[RemovedFile]:
         """Files that no version names any more and that are not removed yet, the first first."""
         names = [field.name for field in fields(RemovedFile)]
-        found = self.rows(f"SELECT {', '.join(names)} FROM removed_files ORDER BY number")
-        return [RemovedFile(*row) for row in checked_rows(self.path, "removed_files", names, found)]
+        rows = self.rows(f"SELECT {', '.join(names)} FROM removed_files ORDER BY number")
+        return [RemovedFile(*row) for row in checked_rows(self.path, "removed_files", names, rows)]
 
     def removals(self) -> int:
         """How many files were ever taken out of the catalog."""
-        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'removed_files'")
-        checked_rows(self.path, "sqlite_sequence", ("seq",), found)
-        return int(found[0][0]) if found else 0
+        rows = self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'removed_files'")
+        checked_rows(self.path, "sqlite_sequence", ("seq",), rows)
+        return int(rows[0][0]) if rows else 0
 
     def transaction_tables(self, transaction_id: int) -> list[int]:
         """The tables of a transaction; nothing once one of them is dropped, or its version has expired."""
@@ -356,17 +356,17 @@ class Catalog(CatalogAccess):
             )
         ]
 
-    def _table_row(self, found: tuple[Any, ...], names: Collection[Any] = ()) -> TableRow:
+    def _table_row(self, fields: tuple[Any, ...], names: Collection[Any] = ()) -> TableRow:
         """Of `names`, which other tables have, none is given to a table whose own is no text."""
         group = self.open_group
         draft = 0 if group is None else group.draft
         try:
-            (row,) = checked_rows(self.path, "tables", _TABLE_COLUMNS, [found])
+            (row,) = checked_rows(self.path, "tables", _TABLE_COLUMNS, [fields])
         except DamagedStore as damage:
-            ((table_id,),) = checked_rows(self.path, "tables", _TABLE_COLUMNS[:1], [found[:1]])
+            ((table_id,),) = checked_rows(self.path, "tables", _TABLE_COLUMNS[:1], [fields[:1]])
             damage.__traceback__ = None
-            name = found[1] if isinstance(found[1], str) else f"table {table_id}"
-            while name is not found[1] and name in names:
+            name = fields[1] if isinstance(fields[1], str) else f"table {table_id}"
+            while name is not fields[1] and name in names:
                 name += "?"
             return TableRow(table_id, name, "", 0, 0, 0, draft, self._opening, damage)
         return TableRow(*(*row, draft, self._opening))

@@ -195,18 +195,18 @@ def checked_rows(
 ) -> list[tuple[Any, ...]]:
     """The rows, if their values are of the types that the columns of the catalog's table `kind` have, and its
     numbers such as there can be; raises `DamagedStore` otherwise."""
-    found = list(rows)
-    if not found:
-        return found
+    all_rows = list(rows)
+    if not all_rows:
+        return all_rows
     wanted = _allowed_in(tuple(columns))
-    if len(found) <= _FEW_ROWS:
-        for row in found:
+    if len(all_rows) <= _FEW_ROWS:
+        for row in all_rows:
             for value, allowed in zip(row, wanted, strict=True):
                 if not allowed.holds_one(value):
-                    _refuse(catalog, kind, columns, found)
-    elif not all(map(_Allowed.holds, wanted, zip(*found, strict=True))):
-        _refuse(catalog, kind, columns, found)
-    return found
+                    _refuse(catalog, kind, columns, all_rows)
+    elif not all(map(_Allowed.holds, wanted, zip(*all_rows, strict=True))):
+        _refuse(catalog, kind, columns, all_rows)
+    return all_rows
 
 
 def _refuse(catalog: Path, kind: str, columns: Sequence[str], rows: Iterable[tuple[Any, ...]]) -> None:

@@ -55,10 +55,10 @@ class Transaction:
 
     def version(self, table_id: int) -> tuple[int, int] | None:
         """(version, generation), or None when the table is gone."""
-        found: tuple[int, int] | None = self._connection.execute(
+        row: tuple[int, int] | None = self._connection.execute(
             "SELECT version, generation FROM tables WHERE table_id = ?", (table_id,)
         ).fetchone()
-        return found
+        return row
 
     def take_ids(self, table_id: int, count: int) -> int:
         """The first of `count` ids that nobody else gets."""
@@ -87,7 +87,7 @@ class Transaction:
     def spans_others(self, entry: int, table_id: int, version: int, first_id: int, last_id: int) -> bool:
         """Whether ids from the first to the last belong to another segment, or to rows on their way."""
         valid = "table_id = :table AND to_version > :version AND from_version <= :version"
-        found = self._connection.execute(
+        cursor = self._connection.execute(
             f"SELECT 1 FROM data_files WHERE {valid} AND entry <> :entry"
             " AND first_id <= :last AND last_id >= :first UNION ALL"
             f" SELECT 1 FROM pending_rows WHERE {valid}"
@@ -96,7 +96,7 @@ class Transaction:
             " AND first_id <= :last AND last_id >= :first LIMIT 1",
             {"table": table_id, "version": version, "entry": entry, "first": first_id, "last": last_id},
         )
-        return found.fetchone() is not None
+        return cursor.fetchone() is not None
 
     def take_column_ids(self, table_id: int, count: int) -> int:
         return int(self._take(table_id, "next_column", count))
@@ -153,34 +153,34 @@ class Transaction:
     def restore(self, kind: str, table_id: int, target: int, current: int) -> None:
         """Make what was valid at `target` valid again from `current + 1` on, and nothing else."""
         columns = ", ".join(("table_id", *VERSIONED[kind]))
-        held = "table_id = ? AND from_version <= ? AND to_version > ?"
+        valid = "table_id = ? AND from_version <= ? AND to_version > ?"
         self._connection.execute(
             f"INSERT INTO {kind} ({columns}, from_version, to_version) SELECT {columns}, ?, ? FROM {kind}"
-            f" WHERE {held} AND NOT (from_version <= ? AND to_version > ?) ORDER BY entry",
+            f" WHERE {valid} AND NOT (from_version <= ? AND to_version > ?) ORDER BY entry",
             (current + 1, FOREVER, table_id, target, target, current, current),
         )
         self._connection.execute(
-            f"UPDATE {kind} SET to_version = ? WHERE {held} AND NOT (from_version <= ? AND to_version > ?)",
+            f"UPDATE {kind} SET to_version = ? WHERE {valid} AND NOT (from_version <= ? AND to_version > ?)",
             (current + 1, table_id, current, current, target, target),
         )
 
     def _earliest(self, table_id: int) -> float:
         """A microsecond after the last commit."""
-        found = self._connection.execute(
+        rows = self._connection.execute(
             "SELECT version, at FROM commits WHERE table_id = ? ORDER BY version DESC LIMIT 1", (table_id,)
         ).fetchall()
-        if not found:
+        if not rows:
             return 0.0
-        ((_, last),) = checked_rows(self._path, "commits", _STAMP, found)
+        ((_, last),) = checked_rows(self._path, "commits", _STAMP, rows)
         earliest: float = (round(last * 1_000_000) + 1) / 1_000_000
         return earliest
 
     def _take(self, table_id: int, counter: str, count: int) -> int:
-        taken = self._connection.execute(
+        rows = self._connection.execute(
             f"UPDATE tables SET {counter} = {counter} + ? WHERE table_id = ? RETURNING {counter}",
             (count, table_id),
         )
-        ((following,),) = checked_rows(self._path, "tables", (counter,), taken)
+        ((following,),) = checked_rows(self._path, "tables", (counter,), rows)
         first: int = following - count
         checked_rows(self._path, "tables", (counter,), [(first,)])
         return first
@@ -242,15 +242,15 @@ class CatalogRelations:
 
     def all(self) -> list[RelationRow]:
         """The first declared first."""
-        found = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
-        checked = checked_rows(self._path, "relations", _COLUMNS.split(", "), found)
+        rows = self._rows(f"SELECT {_COLUMNS} FROM relations ORDER BY relation_id")
+        checked = checked_rows(self._path, "relations", _COLUMNS.split(", "), rows)
         return [_row(self._path, row) for row in checked]
 
     def columns(self, table_id: int) -> list[ColumnEntry]:
         """Of all versions that are kept."""
         wanted = ("column_id", "name", "from_version", "to_version")
-        found = self._rows(f"SELECT {', '.join(wanted)} FROM columns WHERE table_id = ?", table_id)
-        return [ColumnEntry(*entry) for entry in checked_rows(self._path, "columns", wanted, found)]
+        rows = self._rows(f"SELECT {', '.join(wanted)} FROM columns WHERE table_id = ?", table_id)
+        return [ColumnEntry(*entry) for entry in checked_rows(self._path, "columns", wanted, rows)]
 
 
 class RelationEntries:
@@ -281,14 +281,14 @@ class RelationEntries:
         """Name columns by what they are now: versions that tell what became of them are about to go."""
         entries = CatalogRelations(self._fetched, self._path).columns(table_id)
         for table, columns in (("from_table_id", "from_column_ids"), ("to_table_id", "to_column_ids")):
-            found = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
-            for relation_id, ids in found:
+            rows = self._fetched(f"SELECT relation_id, {columns} FROM relations WHERE {table} = ?", table_id)
+            for relation_id, ids in rows:
                 before = whole_numbers(self._path, "relations", columns, ids)
                 now = [column_now(entries, column_id) for column_id in before]
-                kept = [old if new is None else new for old, new in zip(before, now, strict=True)]
+                after = [old if new is None else new for old, new in zip(before, now, strict=True)]
                 self._connection.execute(
                     f"UPDATE relations SET {columns} = ? WHERE relation_id = ?",
-                    (json.dumps(kept), relation_id),
+                    (json.dumps(after), relation_id),
                 )
 
     def _fetched(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
@@ -330,8 +330,8 @@ def _stop(entry: ColumnEntry) -> int:
     return entry.stop
 
 
-def _row(catalog: Path, found: tuple[Any, ...]) -> RelationRow:
-    name, from_table, from_columns, to_table, to_columns = found
+def _row(catalog: Path, row: tuple[Any, ...]) -> RelationRow:
+    name, from_table, from_columns, to_table, to_columns = row
     froms = whole_numbers(catalog, "relations", "from_column_ids", from_columns)
     tos = whole_numbers(catalog, "relations", "to_column_ids", to_columns)
     return RelationRow(name, from_table, froms, to_table, tos)
@@ -409,23 +409,27 @@ class Removal:
         wanted = ("path", "bytes", "from_version", "to_version")
         gone: list[tuple[Any, ...]] = []
         for kind in FILES:
-            found = self._connection.execute(
+            rows = self._connection.execute(
                 f"DELETE FROM {kind} WHERE {condition} RETURNING {', '.join(wanted)}", values
             )
-            gone += checked_rows(self._path, kind, wanted, found)
+            gone += checked_rows(self._path, kind, wanted, rows)
         if gone:
             self._queue(table_id, gone)
 
     def _queue(self, table_id: int, gone: Sequence[tuple[Any, ...]]) -> None:
         """An undo names files again, so one may be named still, or have been named several times."""
         named = " UNION ".join(f"SELECT path FROM {kind} WHERE table_id = :table" for kind in FILES)
-        kept = {path for (path,) in self._connection.execute(named, {"table": table_id})}
+        named_paths = {path for (path,) in self._connection.execute(named, {"table": table_id})}
         self._connection.executemany(
             "INSERT INTO removed_files (path, bytes, table_id, first_version, last_version)"
             " VALUES (?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
             " first_version = min(first_version, excluded.first_version),"
             " last_version = max(last_version, excluded.last_version)",
-            [(path, size, table_id, first, last) for path, size, first, last in gone if path not in kept],
+            [
+                (path, size, table_id, first, last)
+                for path, size, first, last in gone
+                if path not in named_paths
+            ],
         )
 
 

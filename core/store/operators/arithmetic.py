@@ -101,20 +101,20 @@ def _in_floats(values: pa.Array, number: float, kernel: Kernel) -> pa.Array:
 
 def _in_decimals(values: pa.Array, number: Number, kernel: Kernel) -> pa.Array:
     """Exact, in as many digits as it takes; what the column has no digits for is refused later."""
-    held = values.type
-    kind = pa.decimal256(held.precision, held.scale) if pa.types.is_decimal(held) else _ALL_INTEGERS
+    type_ = values.type
+    kind = pa.decimal256(type_.precision, type_.scale) if pa.types.is_decimal(type_) else _ALL_INTEGERS
     try:
         made = kernel(values.cast(kind), _decimal(_as_decimal(number)))
-        return _shortened(made, held)
+        return _shortened(made, type_)
     except pa.ArrowInvalid as error:
-        raise Refusal(f"a result has more digits than {held} can hold", str(error)) from error
+        raise Refusal(f"a result has more digits than {type_} can hold", str(error)) from error
 
 
-def _shortened(made: pa.Array, held: pa.DataType) -> pa.Array:
+def _shortened(made: pa.Array, type_: pa.DataType) -> pa.Array:
     """In the type held, else with as few digits as the results need, so that the column widens little."""
-    if pa.types.is_decimal(held) and (same := exact_cast(made, held)) is not None:
+    if pa.types.is_decimal(type_) and (same := exact_cast(made, type_)) is not None:
         return same
-    scale = held.scale if pa.types.is_decimal(held) else 0
+    scale = type_.scale if pa.types.is_decimal(type_) else 0
     scales = range(scale, made.type.scale + 1)
     kinds = (pa.decimal128(_LARGEST_DIGITS, s) for s in scales if s <= _LARGEST_DIGITS)
     return next((fit for k in kinds if (fit := exact_cast(made, k)) is not None), made)
@@ -176,13 +176,13 @@ def read_bits(operand: Any) -> Bits:
     """`{"and": 12}`, with "or" and "xor" likewise, or several of them: one after the other, as given."""
     if not isinstance(operand, Mapping) or not operand or not set(operand) <= set(_BITWISE):
         raise Refusal(f"it takes {{and: …}}, {{or: …}}, {{xor: …}} or several of them, not {shown(operand)}")
-    return tuple((name, _bits(name, given)) for name, given in operand.items())
+    return tuple((name, _bits(name, value)) for name, value in operand.items())
 
 
-def _bits(name: str, given: Any) -> int:
-    number = natural(given)
+def _bits(name: str, value: Any) -> int:
+    number = natural(value)
     if isinstance(number, bool) or not isinstance(number, int) or not -(2**63) <= number < 2**64:
-        raise Refusal(f"'{name}' takes a 64-bit integer, not {shown(given)}")
+        raise Refusal(f"'{name}' takes a 64-bit integer, not {shown(value)}")
     return number
 
 
@@ -224,11 +224,11 @@ def raised(values: pa.Array, bound: Any) -> pa.Array:
 
 
 def _bounded(values: pa.Array, bound: Any, beyond: str) -> pa.Array:
-    given = array_of([bound])
+    limit = array_of([bound])
     replaced = ~to_numpy(values.is_valid())
     if not replaced.all():
         replaced |= _beyond(values, bound, beyond)
-    return choose(replaced, repeated(given, len(values)), values)
+    return choose(replaced, repeated(limit, len(values)), values)
 
 
 def _beyond(values: pa.Array, bound: Any, beyond: str) -> np.ndarray:

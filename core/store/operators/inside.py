@@ -86,16 +86,16 @@ def _with_item(values: pa.Array, number: int, inner: pa.Array) -> pa.Array:
     """Lists that are too short, or null, grow by nulls up to an item that is not null."""
     lists = lists_of(values)
     items, inner = met(lists.items, inner)
-    given = to_numpy(inner.is_valid())
-    lengths = np.where(given, np.maximum(lists.lengths, number + 1), lists.lengths)
-    _refuse_padding(np.where(given, number - lists.lengths, 0), number)
+    present = to_numpy(inner.is_valid())
+    lengths = np.where(present, np.maximum(lists.lengths, number + 1), lists.lengths)
+    _refuse_padding(np.where(present, number - lists.lengths, 0), number)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     within = ranges(np.zeros(len(lengths), np.int64), lengths)
     places = np.where(within == number, len(items) + rows, lists.starts[rows] + within)
-    held = (within == number) | (within < lists.lengths[rows])
+    exists = (within == number) | (within < lists.lengths[rows])
     pool = pa.concat_arrays([items, inner])
-    taken = pool.take(from_numpy(np.where(held, places, 0), valid=held))
-    return as_array(Lists(lengths, lists.valid | given, taken))
+    picked = pool.take(from_numpy(np.where(exists, places, 0), valid=exists))
+    return as_array(Lists(lengths, lists.valid | present, picked))
 
 
 def _refuse_padding(added: np.ndarray, number: int) -> None:
@@ -137,15 +137,15 @@ def changed_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarra
     """`values` with what `compute` makes of the values at the place."""
     depth = _steps_to_document(values.type, steps)
     if depth is None:
-        held = value_at(values, steps)
-        new = compute(held, rows)
-        refuse_other_kind(held.type, new.type)
-        return with_value_at(values, steps, as_stored(new, held.type))
+        inner = value_at(values, steps)
+        new = compute(inner, rows)
+        refuse_other_kind(inner.type, new.type)
+        return with_value_at(values, steps, as_stored(new, inner.type))
     documents = _Documents(value_at(values, steps[:depth]), steps[depth])
     below = steps[depth + 1 :]
     for part in documents.parts():
         among = rows[part.places]
-        new = changed_at(part.held, below, compute, among) if below else compute(part.held, among)
+        new = changed_at(part.values, below, compute, among) if below else compute(part.values, among)
         documents.put(part.places, new)
     return with_value_at(values, steps[:depth], documents.changed())
 
@@ -153,7 +153,7 @@ def changed_at(values: pa.Array, steps: Steps, compute: Compute, rows: np.ndarra
 @dataclass(frozen=True, eq=False)
 class _Part:
     places: np.ndarray
-    held: pa.Array
+    values: pa.Array
 
 
 class _Documents:
@@ -165,8 +165,8 @@ class _Documents:
         self._rests = [json.loads(text) if text else {} for text in self._fields[REST].to_pylist()]
         self._in_rest = np.array([key in rest for rest in self._rests], bool)
         self._has_field = key in self._fields
-        held = self._fields.get(key)
-        self._kind = pa.null() if held is None else held.type
+        field = self._fields.get(key)
+        self._kind = pa.null() if field is None else field.type
         self._pool: list[tuple[np.ndarray, pa.Array]] = []
 
     def array(self) -> pa.Array:
@@ -184,8 +184,8 @@ class _Documents:
         """Those in the field at once, as they may widen it; those in the rest one by one."""
         there, others = np.flatnonzero(~self._in_rest), np.flatnonzero(self._in_rest)
         field = self._fields.get(self._key, nulls(len(self._values)))
-        found = [_Part(there, take(field, there))] if len(there) else []
-        return found + [_Part(np.array([i]), _one(self._rests[i][self._key])) for i in others.tolist()]
+        parts = [_Part(there, take(field, there))] if len(there) else []
+        return parts + [_Part(np.array([i]), _one(self._rests[i][self._key])) for i in others.tolist()]
 
     def put(self, places: np.ndarray, new: pa.Array) -> None:
         for place in places.tolist():
@@ -204,8 +204,8 @@ class _Documents:
         fields = self._fields | {REST: _texts(self._rests)}
         if self._has_field:
             fields[self._key] = self._field()
-        kept = np.array([bool(rest) for rest in self._rests], bool)
-        valid = to_numpy(self._values.is_valid()) | kept
+        has_rest = np.array([bool(rest) for rest in self._rests], bool)
+        valid = to_numpy(self._values.is_valid()) | has_rest
         for places, values in self._pool:
             valid[places] |= to_numpy(values.is_valid())
         names = [*(name for name in fields if name != REST), REST]

@@ -30,8 +30,8 @@ def matching(items: pa.Array, condition: Any) -> np.ndarray:
         return _fields_matching(items, condition)
     if condition is None:
         return ~to_numpy(items.is_valid())
-    held, given = met(items, array_of([condition]))
-    same: np.ndarray = ~differs(held, repeated(given, len(items)))
+    left, right = met(items, array_of([condition]))
+    same: np.ndarray = ~differs(left, repeated(right, len(items)))
     return same
 
 
@@ -84,9 +84,9 @@ class Push:
     sort: tuple[tuple[tuple[str, ...], bool], ...] = ()
     slice: int | None = None
 
-    def edited(self, held: Places, added: Places) -> Places:
-        at = len(held) if self.position is None else self.position
-        return [*held[:at], *added, *held[at:]]
+    def edited(self, places: Places, added: Places) -> Places:
+        at = len(places) if self.position is None else self.position
+        return [*places[:at], *added, *places[at:]]
 
     def cut(self, places: Places) -> Places:
         if self.slice is None:
@@ -109,8 +109,8 @@ def pushed(values: pa.Array, push: Push) -> pa.Array:
         _refuse_unknown_field(lists.items.type, path)
     ranks = [(_ranks(value_at(lists.items, path)), descending) for path, descending in push.sort]
 
-    def edit(held: Places) -> Places:
-        places = push.edited(held, news)
+    def edit(old: Places) -> Places:
+        places = push.edited(old, news)
         for rank, descending in reversed(ranks):
             places.sort(key=rank.__getitem__, reverse=descending)
         return push.cut(places)
@@ -131,8 +131,8 @@ def added_to_set(values: pa.Array, each: tuple[Any, ...]) -> pa.Array:
     first = len(lists.items) - added
     alike = [_equal_to(lists.items, first + i) for i in range(added)]
 
-    def edit(held: Places) -> Places:
-        places = held
+    def edit(old: Places) -> Places:
+        places = old
         for i, same in enumerate(alike):
             if not any(same[place] for place in places):
                 places = [*places, first + i]
@@ -178,7 +178,7 @@ def popped(values: pa.Array, end: int) -> pa.Array:
     if pa.types.is_null(values.type):
         return values
     lists = lists_of(values)
-    return _edited(lists, lambda held: held[:-1] if end == 1 else held[1:], lists.valid)
+    return _edited(lists, lambda places: places[:-1] if end == 1 else places[1:], lists.valid)
 
 
 def is_editable(kind: pa.DataType) -> bool:
@@ -189,11 +189,11 @@ def _with(values: pa.Array, each: Sequence[Any]) -> tuple[Lists, int]:
     """The lists with new items behind all of theirs, and how many these are."""
     arriving = array_of(list(each))
     if pa.types.is_null(values.type):
-        held = Lists(np.zeros(len(values), np.int64), np.zeros(len(values), bool), arriving[:0])
+        lists = Lists(np.zeros(len(values), np.int64), np.zeros(len(values), bool), arriving[:0])
     else:
-        held = lists_of(values)
-    items, arriving = met(held.items, arriving)
-    return Lists(held.lengths, held.valid, pa.concat_arrays([items, arriving])), len(each)
+        lists = lists_of(values)
+    items, arriving = met(lists.items, arriving)
+    return Lists(lists.lengths, lists.valid, pa.concat_arrays([items, arriving])), len(each)
 
 
 def _edited(lists: Lists, edit: Callable[[Places], Places], wanted: np.ndarray) -> pa.Array:
@@ -201,15 +201,15 @@ def _edited(lists: Lists, edit: Callable[[Places], Places], wanted: np.ndarray) 
     made: list[Places] = []
     spans = zip(lists.starts.tolist(), lists.lengths.tolist(), wanted.tolist(), strict=True)
     for start, length, is_wanted in spans:
-        held = list(range(start, start + length))
-        made.append(edit(held) if is_wanted else held)
+        old = list(range(start, start + length))
+        made.append(edit(old) if is_wanted else old)
     lengths = np.fromiter(map(len, made), np.int64, len(made))
     places = np.fromiter((p for places in made for p in places), np.int64, int(lengths.sum()))
     return as_array(Lists(lengths, lists.valid | wanted, take(lists.items, places)))
 
 
 def _without(lists: Lists, gone: np.ndarray) -> pa.Array:
-    return _edited(lists, lambda held: [place for place in held if not gone[place]], lists.valid)
+    return _edited(lists, lambda places: [place for place in places if not gone[place]], lists.valid)
 
 
 def _equal_to(items: pa.Array, place: int) -> np.ndarray:
@@ -263,8 +263,8 @@ def _sort_keys(order: Any) -> tuple[tuple[tuple[str, ...], bool], ...]:
     """1 or -1 for the items themselves, or `{field: 1 or -1, …}`."""
     if order is None:
         return ()
-    given = order if isinstance(order, Mapping) else {"": order}
-    for direction in given.values():
+    orders = order if isinstance(order, Mapping) else {"": order}
+    for direction in orders.values():
         if isinstance(direction, bool) or direction not in (1, -1):
             raise Refusal(f"$sort takes 1 or -1, or these by field, not {shown(order)}")
-    return tuple((tuple(n.split(".")) if n else (), d == -1) for n, d in given.items())
+    return tuple((tuple(n.split(".")) if n else (), d == -1) for n, d in orders.items())

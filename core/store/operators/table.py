@@ -135,13 +135,13 @@ def assignments(operators: Operators, columns: Sequence[Column], table: str) -> 
         )
     types = {c.name: c.type for c in columns}
     known = [(_operator(name, table), operands) for name, operands in operators.items()]
-    found = [
+    edits = [
         _assignment(operator, path, operand, types, table)
         for operator, operands in known
         for path, operand in _operands(operator.name, operands, table).items()
     ]
-    _refuse_conflicts(found, table)
-    return found
+    _refuse_conflicts(edits, table)
+    return edits
 
 
 def operators_text(operators: Operators) -> str:
@@ -225,22 +225,22 @@ def _checked(text: str, types: Mapping[str, pa.DataType], table: str, creates: b
 
 def _places(name: str, kind: pa.DataType) -> list[str]:
     """The column and the fields inside it, as paths."""
-    found = [name]
+    paths = [name]
     if pa.types.is_struct(kind):
         for i in range(kind.num_fields):
-            found += _places(f"{name}.{kind.field(i).name}", kind.field(i).type)
-    return found
+            paths += _places(f"{name}.{kind.field(i).name}", kind.field(i).type)
+    return paths
 
 
-def _refuse_conflicts(found: Sequence[Assignment], table: str) -> None:
-    for a in found:
+def _refuse_conflicts(assignments: Sequence[Assignment], table: str) -> None:
+    for a in assignments:
         if a.target is not None and a.path.overlaps(a.target):
             raise BadData(
                 f"{table}: {a.operator.name} cannot move '{a.path.text}' to '{a.target.text}'",
                 "One is the other, or lies inside it",
                 "Give another name",
             )
-    paths = [path for a in found for path in (a.path, a.target) if path is not None]
+    paths = [path for a in assignments for path in (a.path, a.target) if path is not None]
     for i, path in enumerate(paths):
         for other in paths[:i]:
             if path.overlaps(other):
@@ -252,15 +252,15 @@ def _refuse_conflicts(found: Sequence[Assignment], table: str) -> None:
                 )
 
 
-def columns_read(found: Iterable[Assignment]) -> list[str]:
+def columns_read(assignments: Iterable[Assignment]) -> list[str]:
     """The names of the columns that the assignments read or change, each once; some may not exist yet."""
-    paths = (path for a in found for path in (a.path, a.target) if path is not None)
+    paths = (path for a in assignments for path in (a.path, a.target) if path is not None)
     return list(dict.fromkeys(path.column for path in paths))
 
 
 def applied(
-    found: Iterable[Assignment],
-    held: Mapping[str, pa.Array],
+    assignments: Iterable[Assignment],
+    values: Mapping[str, pa.Array],
     count: int,
     table: str,
     inserted: bool = False,
@@ -270,8 +270,8 @@ def applied(
     Of the type held where they fit it, else of one that takes them. `inserted`: the rows are new. Raises
     `BadData` naming the operator and the column.
     """
-    rows = _Rows(held, count)
-    for assignment in found:
+    rows = _Rows(values, count)
+    for assignment in assignments:
         if assignment.operator.only_inserted and not inserted:
             continue
         try:
@@ -284,8 +284,8 @@ def applied(
 class _Rows:
     """Columns of rows while one assignment after the other changes them."""
 
-    def __init__(self, held: Mapping[str, pa.Array], count: int) -> None:
-        self._held, self._count = held, count
+    def __init__(self, values: Mapping[str, pa.Array], count: int) -> None:
+        self._columns, self._count = values, count
         self.changed: dict[str, pa.Array] = {}
 
     def get(self, path: Path) -> pa.Array:
@@ -299,7 +299,7 @@ class _Rows:
             self.changed[path.column] = as_stored(compute(column, rows), column.type)
 
     def _column(self, name: str) -> pa.Array:
-        column = self.changed.get(name, self._held.get(name))
+        column = self.changed.get(name, self._columns.get(name))
         return nulls(self._count) if column is None else column
 
 
@@ -308,15 +308,15 @@ def _apply(assignment: Assignment, rows: _Rows) -> None:
     if assignment.target is not None:
         _copy(rows, assignment.path, assignment.target)
 
-    def compute(held: pa.Array, _rows: np.ndarray) -> pa.Array:
-        if not pa.types.is_null(held.type) and not operator.fits(held.type):
-            raise Refusal(f"it is for {operator.wants}, and this is {held.type}", "Cast it first")
-        return operator.compute(held, assignment.operand)
+    def compute(values: pa.Array, _rows: np.ndarray) -> pa.Array:
+        if not pa.types.is_null(values.type) and not operator.fits(values.type):
+            raise Refusal(f"it is for {operator.wants}, and this is {values.type}", "Cast it first")
+        return operator.compute(values, assignment.operand)
 
     rows.change(assignment.path, compute)
 
 
 def _copy(rows: _Rows, source: Path, target: Path) -> None:
-    held = rows.get(source)
-    there = to_numpy(held.is_valid())
-    rows.change(target, lambda before, some: choose(there[some], take(held, some), before))
+    values = rows.get(source)
+    there = to_numpy(values.is_valid())
+    rows.change(target, lambda before, some: choose(there[some], take(values, some), before))

@@ -38,20 +38,20 @@ def repeated(value: pa.Array, count: int) -> pa.Array:
     return value if count == 1 else take(value, np.zeros(count, np.int64))
 
 
-def met(held: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
+def met(old: pa.Array, arriving: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Both in the type held where the arriving values fit it, else in the narrowest one that takes all."""
-    alike = refuse_other_kind(held.type, arriving.type)
-    fitting = exact_cast(arriving, held.type)
+    alike = refuse_other_kind(old.type, arriving.type)
+    fitting = exact_cast(arriving, old.type)
     if fitting is not None:
-        return held, fitting
-    return _exact(held, alike), _exact(arriving, alike)
+        return old, fitting
+    return _exact(old, alike), _exact(arriving, alike)
 
 
-def refuse_other_kind(held: pa.DataType, arriving: pa.DataType) -> pa.DataType:
+def refuse_other_kind(old: pa.DataType, arriving: pa.DataType) -> pa.DataType:
     """The type that takes the values of both, which may have to be looked at."""
-    alike = wider_type(held, arriving)
+    alike = wider_type(old, arriving)
     if alike is None:
-        raise Refusal(f"it holds {held} and cannot take {arriving} values", "Cast the values, or the column")
+        raise Refusal(f"it holds {old} and cannot take {arriving} values", "Cast the values, or the column")
     return alike
 
 

@@ -126,14 +126,14 @@ def test_statements_go_with_their_snapshot(tmp_path: Path) -> None:
     for _ in range(2):  # from the file, and from memory
         dataset.group_by("kind").agg(n=agg.count()).read()
     snapshot = dataset.snapshot()
-    assert snapshot in statements._kept
+    assert snapshot in statements._statements
     gone = threading.Event()
     weakref.finalize(snapshot, gone.set)
-    before = len(statements._kept)
+    before = len(statements._statements)
     del dataset, snapshot
     gc.collect()
     assert gone.wait(timeout=60), "a thread that helped may know it for a moment"
-    assert len(statements._kept) < before
+    assert len(statements._statements) < before
 
 
 def test_a_file_that_was_replaced_is_refused(tmp_path: Path) -> None:
