@@ -114,8 +114,8 @@ def _child_process(arguments: argparse.Namespace) -> int | None:
     return None
 
 
-def _window(arguments: argparse.Namespace) -> int:
-    """The window, or a tour of it."""
+def _run_without_command(arguments: argparse.Namespace) -> int:
+    """The window, a tour of it, or what a child process of a benchmark does."""
     code = _child_process(arguments)
     if code is not None:
         return code
@@ -247,7 +247,7 @@ def window_parser() -> argparse.ArgumentParser:
     parser.add_argument("--tour", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--bench-worker", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--bench-systems", metavar="FAMILIES", help=argparse.SUPPRESS)
-    parser.set_defaults(work=_window)
+    parser.set_defaults(work=_run_without_command)
     return parser
 
 

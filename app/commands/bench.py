@@ -279,7 +279,7 @@ def show_systems() -> int:
     print("\nSystems:")
     for entry in ENTRIES.values():  # a command to install one stays on one line, to be copied
         print(f"  {entry.id:26}{entry.title}. {reasons.get(entry.id, 'Ready.')}")
-    return 0
+    return OK
 
 
 def _sizes(workload: Workload) -> str:
@@ -376,10 +376,7 @@ def show_runs(saved_runs: SavedRuns, words: str = "") -> int:
 
 def show_run(saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
     if arguments.note is not None:
-        for named in arguments.show:
-            if not _is_number(named):
-                raise LamellaError(f"{named}: a results file keeps the note that it has", fix=_SHOW_RUN)
-            saved_runs.note(int(named), arguments.note)
+        _write_note(saved_runs, arguments.show, arguments.note)
     run = combine([_run_named(saved_runs, named) for named in arguments.show])
     if arguments.workload:
         run = _only(run, {workload.id for name in arguments.workload for workload in workloads_named(name)})
@@ -389,6 +386,13 @@ def show_run(saved_runs: SavedRuns, arguments: argparse.Namespace) -> int:
     finish(run, print, arguments.json, arguments.report)
     export(run, arguments.export)
     return OK
+
+
+def _write_note(saved_runs: SavedRuns, runs: Sequence[str], note: str) -> None:
+    for named in runs:
+        if not _is_number(named):
+            raise LamellaError(f"{named}: a results file keeps the note that it has", fix=_SHOW_RUN)
+        saved_runs.note(int(named), note)
 
 
 def _only(run: SavedRun, workloads: Collection[str]) -> SavedRun:

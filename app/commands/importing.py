@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lamella.app.commands import terminal
+from lamella.app.commands import OK, terminal
 from lamella.app.commands.query import ignoring_checksums
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text.delimited import RaggedRow
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
             table = import_dataset(dataset, store, name, job)
             rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
             print(f"{rows} in table {table.name} of {store.path}")
-    return 0
+    return OK
 
 
 @contextmanager
@@ -79,4 +79,4 @@ def make_data(arguments: argparse.Namespace) -> int:
         make(arguments.kind, arguments.rows, arguments.out, job)
     rows = "1 row is" if arguments.rows == 1 else f"{arguments.rows:,} rows are"
     print(f"{rows} in {arguments.out}")
-    return 0
+    return OK

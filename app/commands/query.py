@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from lamella.app.commands import terminal
+from lamella.app.commands import OK, terminal
 from lamella.app.output import FORMATS
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
@@ -230,12 +230,12 @@ def run(arguments: argparse.Namespace) -> int:
     with terminal.job() as job, open_source(arguments.source, arguments.write, arguments.checksums) as source:
         if arguments.explain:
             print(_query(source, arguments).explain(job))
-            return 0
+            return OK
         answer = _answer(source, arguments, job)
     out = terminal.data_output()
     FORMATS[arguments.format](answer, out)
     out.flush()
-    return 0
+    return OK
 
 
 def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> pa.Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from lamella.app.commands import DAMAGED, terminal
+from lamella.app.commands import DAMAGED, OK, terminal
 from lamella.core.errors import LamellaError, StoreProblem
 from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
@@ -27,7 +27,7 @@ def export(arguments: argparse.Namespace) -> int:
     rows = "1 row is" if done.rows == 1 else f"{done.rows:,} rows are"
     files = "1 file" if done.files == 1 else f"{done.files:,} files"
     print(f"{rows} in {done.path} ({files}, {done.bytes:,} bytes)")
-    return 0
+    return OK
 
 
 def compact(arguments: argparse.Namespace) -> int:
@@ -37,7 +37,7 @@ def compact(arguments: argparse.Namespace) -> int:
             done.append(table.maintenance.compact(arguments.group_rows, arguments.file_rows, job))
     for each in done:
         print(each)
-    return 0
+    return OK
 
 
 def verify(arguments: argparse.Namespace) -> int:
@@ -73,7 +73,7 @@ def summary(arguments: argparse.Namespace) -> int:
             "\n\n".join(table.maintenance.summary() for table in _tables(store, arguments.table))
             or "no tables"
         )
-    return 0
+    return OK
 
 
 def _open_store(arguments: argparse.Namespace, read_only: bool = False) -> Store:
@@ -105,4 +105,4 @@ def index(arguments: argparse.Namespace) -> int:
             print(table.indexes.create(arguments.columns, kind=kind, language=language, job=job))
         else:
             print(table.indexes.create(arguments.columns, job=job))
-    return 0
+    return OK

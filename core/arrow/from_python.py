@@ -339,8 +339,14 @@ def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"'{name}' has {n}" for name, n in lengths.items())
         raise BadData("the columns differ in length", counts, "Give every column one value for each row")
-    arrays = [column_array(str(name), values, 0) for name, values in columns.items()]
-    return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
+    return _table(columns, 0)
+
+
+def _table(columns: Mapping[str, Sequence[Any]], first: int) -> pa.Table:
+    """`first` is the number of the first row, for messages."""
+    names = [text_of(str(name), "the column name") for name in columns]
+    arrays = [column_array(name, values, first) for name, values in zip(names, columns.values(), strict=True)]
+    return pa.Table.from_arrays(arrays, names=names)
 
 
 def _refuse_other_than_columns(name: str, values: Any) -> None:
@@ -408,12 +414,7 @@ def _refuse_other_than_rows(chunk: list[Any], first: int) -> None:
 
 def _chunk_table(rows: list[Row], first: int) -> pa.Table:
     columns = columns_of_alike(rows) or _columns(rows)
-    if not columns:
-        return without_columns(len(rows))
-    for name in columns:
-        text_of(str(name), "the column name")
-    arrays = [column_array(name, values, first) for name, values in columns.items()]
-    return pa.Table.from_arrays(arrays, names=[str(name) for name in columns])
+    return _table(columns, first) if columns else without_columns(len(rows))
 
 
 def _columns(rows: list[Row]) -> dict[str, Sequence[Any]]:

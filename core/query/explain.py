@@ -39,10 +39,6 @@ class Explain:
     strategies: tuple[Strategy, ...] = ()
 
     @property
-    def row_groups_skipped(self) -> int:
-        return self.row_groups_total - self.row_groups_read
-
-    @property
     def files_skipped(self) -> int | None:
         return None if self.files_read is None else self.files_total - self.files_read
 

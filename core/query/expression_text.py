@@ -18,11 +18,11 @@ from lamella.core.filters.text.lexer import (
     Part,
     Token,
     expression_tokens,
-    literal,
     pointing,
     spelling_at,
 )
 from lamella.core.filters.text.parser import Reader, refuse_unfit
+from lamella.core.filters.text.printer import literal
 from lamella.core.filters.text.printer import name as column_text
 from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
 from lamella.core.query.fields import Field, Fields

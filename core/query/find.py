@@ -30,7 +30,7 @@ from lamella.core.query.pruning import files_of, may_meet, row_groups_of
 from lamella.core.scan.cache import LruCache, cache
 from lamella.core.scan.chunks import are_decoded
 from lamella.core.scan.parquet_file import unchanged
-from lamella.core.scan.read import Piece, live_positions, piece_at, pieces, runs, with_changes
+from lamella.core.scan.read import Piece, live_positions, pieces, pieces_with, runs, with_changes
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot, SortKey, project
 
 MOST_CACHED_ROWS = 2_000_000
@@ -400,16 +400,7 @@ def _blocks(
 
 
 def _reads(snapshot: Snapshot, looked_at: np.ndarray) -> Reads:
-    return reads_in(snapshot, _holding(snapshot, np.sort(looked_at)))
-
-
-def _holding(snapshot: Snapshot, ascending: np.ndarray) -> Iterator[Piece]:
-    """The pieces that hold these positions."""
-    done = 0
-    while done < len(ascending):
-        piece = piece_at(snapshot, int(ascending[done]))
-        yield piece
-        done = int(np.searchsorted(ascending, piece.stop))
+    return reads_in(snapshot, pieces_with(snapshot, np.sort(looked_at)))
 
 
 def reads_in(snapshot: Snapshot, looked_at: Iterable[Piece]) -> Reads:

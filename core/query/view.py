@@ -20,7 +20,14 @@ from lamella.core.query.engine import cursor
 from lamella.core.query.explain import Explain, explain_result
 from lamella.core.query.find import OWN_ORDER, RowSearch, SearchResult, own_order
 from lamella.core.query.scan_query import ScanQuery
-from lamella.core.scan.read import live_positions, patch_scattered, piece_at, read_rows, schema_of, take_rows
+from lamella.core.scan.read import (
+    live_positions,
+    patch_scattered,
+    pieces_with,
+    read_rows,
+    schema_of,
+    take_rows,
+)
 from lamella.core.scan.snapshot import Column, Snapshot, project
 
 DECODED_CELLS = 8_000_000
@@ -45,19 +52,10 @@ def fetch_next(snapshot: Snapshot, offset: int, count: int, columns: Sequence[Co
 
 
 def _decoding_pays(snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column]) -> bool:
-    cells = _cells_to_decode(snapshot, positions) * len(columns)
-    if cells <= DECODED_CELLS:
+    rows = sum(piece.stop - piece.first for piece in pieces_with(snapshot, np.sort(positions)))
+    if rows * len(columns) <= DECODED_CELLS:
         return True
     return not all(survives_duckdb(c.type) and not is_misread(snapshot, c) for c in columns)
-
-
-def _cells_to_decode(snapshot: Snapshot, positions: np.ndarray) -> int:
-    total, ascending, done = 0, np.sort(positions), 0
-    while done < len(ascending):
-        piece = piece_at(snapshot, int(ascending[done]))
-        total += piece.stop - piece.first
-        done = int(np.searchsorted(ascending, piece.stop))
-    return total
 
 
 def _joined(

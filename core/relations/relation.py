@@ -48,10 +48,6 @@ class Relation:
         text = f"{_end(self.from_table, self.from_columns)} → {_end(self.to_table, self.to_columns)}"
         return f"{self.name}: {text}" + (f" ({self.problem})" if self.problem else "")
 
-    @property
-    def within_one_table(self) -> bool:
-        return self.from_table == self.to_table
-
     def link(self, direction: Direction) -> Link:
         """From the table that points ("out"), or from the one that is pointed at."""
         if direction == "out":

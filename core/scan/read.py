@@ -131,6 +131,15 @@ def piece_at(snapshot: Snapshot, position: int) -> Piece:
     return next(pieces(snapshot, position, position + 1))
 
 
+def pieces_with(snapshot: Snapshot, positions: np.ndarray) -> Iterator[Piece]:
+    """Those that have one of these ascending positions."""
+    done = 0
+    while done < len(positions):
+        piece = piece_at(snapshot, int(positions[done]))
+        yield piece
+        done = int(np.searchsorted(positions, piece.stop))
+
+
 def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
     """The columns of a segment in memory, of the columns' types; null where it lacks one."""
     by_name = dict(zip(segment.rows.column_names, segment.rows.columns, strict=True))

@@ -16,15 +16,12 @@ from lamella.core.filters.expr import flagged
 from lamella.core.filters.operators import OPERATORS
 from lamella.core.filters.temporal import (
     moment_from_text,
-    moment_text,
     saved_moment,
     saved_span,
     saved_time,
-    span_ns,
-    span_text,
     time_from_text,
 )
-from lamella.core.filters.values import MOST_DIGITS, natural
+from lamella.core.filters.values import MOST_DIGITS
 
 E = TypeVar("E", bound=LamellaError)
 
@@ -67,17 +64,6 @@ CONSTANTS: dict[str, Any] = {
 }
 """Words that are values."""
 
-_BARE_MOMENT = re.compile(r"[\d: .-]+(?:[+-]\d{2}:\d{2})?")
-
-
-def literal(value: Any) -> str:
-    """Raises `BadFilter` for a value that the language has no form for."""
-    value = natural(value)
-    for kind, write in _WRITERS:
-        if isinstance(value, kind):
-            return write(value)
-    raise BadFilter(f"{value!r} cannot be written in a condition that is text")
-
 
 def unquoted(raw: str) -> str:
     return raw[1:-1].replace("''", "'")
@@ -91,13 +77,6 @@ def read_pattern(raw: str) -> tuple[str, str]:
     r"""`/\d\/\d/i` as the pattern and its flags."""
     body, _slash, flags = raw[1:].rpartition("/")
     return re.sub(r"\\(.)", lambda m: "/" if m[1] == "/" else m[0], body), flags.casefold()
-
-
-def slashed(regex: str) -> str:
-    """`/…/` where that reads back as the same pattern, quoted text elsewhere."""
-    raw = "/" + regex.replace("/", "\\/") + "/"
-    whole = re.fullmatch(r"/(?:[^/\\\n]|\\[^\n])+/", raw)
-    return raw if whole and read_pattern(raw)[0] == regex else quoted(regex)
 
 
 def number(raw: str) -> int | float | Decimal:
@@ -150,39 +129,6 @@ _TYPED: dict[str, Callable[[str], Any]] = {
     "duration": saved_span,
     "x": bytes.fromhex,
 }
-
-
-def _whole(value: int) -> str:
-    if abs(value) >= 10**MOST_DIGITS:
-        raise BadFilter(f"A number of more than {MOST_DIGITS} digits cannot be compared")
-    return str(value)
-
-
-def _float(value: float) -> str:
-    short = repr(value)
-    return f"{int(value)}.0" if value.is_integer() and Decimal(short) != int(value) else short
-
-
-def _timestamp(value: dt.datetime) -> str:
-    if getattr(value, "nanosecond", 0):
-        return quoted(value.isoformat(sep=" "))
-    plain = moment_text(value).replace("T", " ")
-    return plain if _BARE_MOMENT.fullmatch(plain) and len(plain) <= 32 else f"timestamp '{plain}'"
-
-
-_WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
-    (type(None), lambda value: "null"),
-    (bool, lambda value: "true" if value else "false"),
-    (int, _whole),
-    (float, _float),
-    (str, quoted),
-    (Decimal, lambda value: f"decimal '{value}'"),
-    ((bytes, bytearray, memoryview), lambda value: f"x'{bytes(value).hex()}'"),
-    (dt.datetime, _timestamp),
-    (dt.date, dt.date.isoformat),
-    (dt.timedelta, lambda value: f"duration '{span_text(span_ns(value))}'"),
-    (dt.time, lambda value: f"time '{value.isoformat()}'" if value.tzinfo else value.isoformat()),
-)
 
 
 class Part(Enum):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
+from lamella.core.errors import BadFilter
 from lamella.core.filters.binding import counted, known_operator
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, Reference, Struct
+from lamella.core.filters.temporal import moment_text, span_ns, span_text
 from lamella.core.filters.text.lexer import (
     CONSTANTS,
     FILTER,
@@ -15,12 +20,14 @@ from lamella.core.filters.text.lexer import (
     KEYWORDS,
     LIST,
     is_place,
-    literal,
     parts_of,
-    slashed,
+    quoted,
+    read_pattern,
 )
+from lamella.core.filters.values import MOST_DIGITS, natural
 
 _BARE = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
+_BARE_MOMENT = re.compile(r"[\d: .-]+(?:[+-]\d{2}:\d{2})?")
 _RESERVED = KEYWORDS | CONSTANTS.keys() | {"when"}
 """Of these, `when` has a meaning where conditions stand in expressions."""
 
@@ -107,3 +114,52 @@ def _value(value: Any) -> str:
 def field(key: str) -> str:
     """A name of a field, in double quotes where it needs them."""
     return key if _BARE.fullmatch(key) else '"' + key.replace('"', '""') + '"'
+
+
+def literal(value: Any) -> str:
+    """Raises `BadFilter` for a value that the language has no form for."""
+    value = natural(value)
+    for kind, write in _WRITERS:
+        if isinstance(value, kind):
+            return write(value)
+    raise BadFilter(f"{value!r} cannot be written in a condition that is text")
+
+
+def slashed(regex: str) -> str:
+    """`/…/` where that reads back as the same pattern, quoted text elsewhere."""
+    raw = "/" + regex.replace("/", "\\/") + "/"
+    whole = re.fullmatch(r"/(?:[^/\\\n]|\\[^\n])+/", raw)
+    return raw if whole and read_pattern(raw)[0] == regex else quoted(regex)
+
+
+def _whole(value: int) -> str:
+    if abs(value) >= 10**MOST_DIGITS:
+        raise BadFilter(f"A number of more than {MOST_DIGITS} digits cannot be compared")
+    return str(value)
+
+
+def _float(value: float) -> str:
+    short = repr(value)
+    return f"{int(value)}.0" if value.is_integer() and Decimal(short) != int(value) else short
+
+
+def _timestamp(value: dt.datetime) -> str:
+    if getattr(value, "nanosecond", 0):
+        return quoted(value.isoformat(sep=" "))
+    plain = moment_text(value).replace("T", " ")
+    return plain if _BARE_MOMENT.fullmatch(plain) and len(plain) <= 32 else f"timestamp '{plain}'"
+
+
+_WRITERS: tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...] = (
+    (type(None), lambda value: "null"),
+    (bool, lambda value: "true" if value else "false"),
+    (int, _whole),
+    (float, _float),
+    (str, quoted),
+    (Decimal, lambda value: f"decimal '{value}'"),
+    ((bytes, bytearray, memoryview), lambda value: f"x'{bytes(value).hex()}'"),
+    (dt.datetime, _timestamp),
+    (dt.date, dt.date.isoformat),
+    (dt.timedelta, lambda value: f"duration '{span_text(span_ns(value))}'"),
+    (dt.time, lambda value: f"time '{value.isoformat()}'" if value.tzinfo else value.isoformat()),
+)
