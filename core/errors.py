@@ -39,7 +39,8 @@ class Cancelled(Exception):
 
 
 PREDICATES = {
-    "can't", "cannot", "changed", "could", "does", "has", "holds", "is", "leads", "matches", "may", "names", "opens",
+    "can't", "cannot", "changed", "could", "does", "has", "holds", "is", "leads", "matches", "may", "names",
+    "opens",
 }  # fmt: skip
 """How a problem begins that is said of the file, so that its name is the subject."""
 
