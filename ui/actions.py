@@ -20,6 +20,7 @@ class Situation:
     table: bool = False
     cell: bool = False
     selection: bool = False
+    several_rows: bool = False
     editable: bool = False  # the table's own rows are shown
     steps: bool = False
     back: bool = False
@@ -41,7 +42,8 @@ def always(_: Situation) -> bool:
 
 @dataclass(frozen=True)
 class Action:
-    """`menu` is a menu of the menu bar, `context` names the context menus it is in, too.
+    """`menu` is a menu of the menu bar, `context` names the context menus it is in, too,
+    there under `submenu` where it has one.
 
     `group` keeps neighbours together: a separator stands between groups. `toolbar` is its short name there.
     `keys` are shortcuts, the first of them shown, separated by "; ".
@@ -55,6 +57,7 @@ class Action:
     icon: str = ""
     toolbar: str = ""
     context: tuple[str, ...] = ()
+    submenu: str = ""
     tip: str = ""
     when: Callable[[Situation], bool] = always
     checkable: bool = False
@@ -113,6 +116,18 @@ ACTIONS: tuple[Action, ...] = (
            context=("cell",),
            when=_on_cell),
     Action("filter_unequal", "Only rows without this value", "View", 1, "", context=("cell",), when=_on_cell),
+    Action("filter_at_least", "Only rows of at least this value", "View", 1, "", context=("cell",),
+           submenu="Filter by this", when=_on_cell),
+    Action("filter_at_most", "Only rows of at most this value", "View", 1, "", context=("cell",),
+           submenu="Filter by this", when=_on_cell),
+    Action("filter_between", "Only rows between the selected values", "View", 1, "", context=("cell",),
+           submenu="Filter by this", when=lambda s: s.cell and s.several_rows),
+    Action("filter_contains", "Only rows that contain this text", "View", 1, "", context=("cell",),
+           submenu="Filter by this", when=_on_cell),
+    Action("filter_starts", "Only rows that start with this text", "View", 1, "", context=("cell",),
+           submenu="Filter by this", when=_on_cell),
+    Action("filter_any", "Only rows with the selected values", "View", 1, "", context=("cell",),
+           submenu="Filter by this", when=lambda s: s.cell and s.several_rows),
     Action("clear_filter", "Clear the filter", "View", 1, "Ctrl+Shift+X", when=lambda s: s.filtered),
     Action("sort_ascending", "Sort ascending", "View", 2, "Ctrl+Alt+Up", "sort-asc", context=("column",),
            when=_on_cell),

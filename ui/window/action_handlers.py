@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.nested import python_value, python_values
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import fits
-from lamella.core.filters.expr import Predicate
+from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Aggregate, Compute, Group, Join, Select, Step
@@ -199,6 +199,12 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "filter": on(_toggle_builder),
         "filter_equal": on(partial(_filter_cell, operator="eq", on_null="is_null")),
         "filter_unequal": on(partial(_filter_cell, operator="ne", on_null="not_null")),
+        "filter_at_least": on(partial(_filter_cell, operator="gte", on_null="is_null")),
+        "filter_at_most": on(partial(_filter_cell, operator="lte", on_null="is_null")),
+        "filter_contains": on(partial(_filter_cell, operator="contains", on_null="is_null")),
+        "filter_starts": on(partial(_filter_cell, operator="starts_with", on_null="is_null")),
+        "filter_between": on(partial(_filter_selection, between=True)),
+        "filter_any": on(partial(_filter_selection, between=False)),
         "clear_filter": on(lambda tab: tab.set_filter(None)),
         "sort_ascending": on(partial(_sort, descending=False)),
         "sort_descending": on(partial(_sort, descending=True)),
@@ -284,6 +290,50 @@ def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
         tab.add_filter(condition)
 
     tab.tasks.read(lambda job: python_value(view.page(current[0], 1, [name]).column(0)[0]), add, owner=tab)
+
+
+MOST_VALUES = 10_000
+"""Of a selection that a filter lists."""
+
+
+def _filter_selection(tab: DatasetTab, between: bool) -> None:
+    """Add a condition with the values of the current column in the selected rows."""
+    view, name = tab.view, current_column(tab)
+    blocks = list(tab.grid.selection.blocks)
+    if view is None or not name:
+        return
+    if sum(block.num_rows for block in blocks) > MOST_VALUES:
+        tab.messages.say(f"Select at most {MOST_VALUES:,} rows to filter by their values")
+        return
+
+    def read(job: Job) -> list[Any]:
+        pages = (view.page(block.top, block.num_rows, [name]).column(0) for block in blocks)
+        return [value for page in pages for value in python_values(page)]
+
+    def add(values: list[Any]) -> None:
+        kept = list(dict.fromkeys(value for value in values if value is not None))
+        condition = _condition_of(name, kept, None in values, between)
+        kind = view.schema.field(name).type
+        if condition is None or not all(fits(p.operator, kind) for p in _predicates(condition)):
+            tab.messages.say(f"Column '{name}': values of this type cannot be compared yet")
+        else:
+            tab.add_filter(condition)
+
+    tab.tasks.read(read, add, tab.failures.show, owner=tab)
+
+
+def _condition_of(name: str, values: list[Any], with_null: bool, between: bool) -> Filter | None:
+    null = Predicate(name, "is_null")
+    if not values:
+        return null
+    if between:
+        return Predicate(name, "between", (min(values), max(values)))
+    listed = Predicate(name, "in", tuple(values)) if len(values) > 1 else Predicate(name, "eq", (values[0],))
+    return listed | null if with_null else listed
+
+
+def _predicates(condition: Filter) -> list[Predicate]:
+    return [condition] if isinstance(condition, Predicate) else [*condition.children]
 
 
 def _sort(tab: DatasetTab, descending: bool) -> None:

@@ -32,6 +32,7 @@ def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> 
         table=tab.table is not None,
         cell=tab.grid.selection.current is not None,
         selection=bool(tab.grid.selection.blocks),
+        several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,
         filtered=any(isinstance(step, Where) for step in tab.line.active),
         editable=tab.editable is not None,
         steps=bool(tab.line.steps),
@@ -94,7 +95,20 @@ class ActionSet(QObject):
         return menu
 
     def context_menu(self, name: str, parent: QWidget) -> QMenu:
-        return self.fill(QMenu(parent), [entry for entry in ACTIONS if name in entry.context])
+        """Its submenus stand where their first action would."""
+        menu, submenus = QMenu(parent), dict[str, QMenu]()
+        group = None
+        for entry in (entry for entry in ACTIONS if name in entry.context):
+            if group not in (None, (entry.menu, entry.group)):
+                menu.addSeparator()
+            group = (entry.menu, entry.group)
+            inside = menu
+            if entry.submenu:
+                if entry.submenu not in submenus:
+                    submenus[entry.submenu] = menu.addMenu(entry.submenu)
+                inside = submenus[entry.submenu]
+            inside.addAction(self._actions[entry.id])
+        return menu
 
     def _build(self, window: QWidget, entry: Action, handler: Callable[[], object]) -> QAction:
         action = QAction(entry.text, window)

@@ -87,6 +87,40 @@ def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled
     assert settled().view.num_rows == 750
 
 
+@pytest.mark.parametrize(
+    ("action", "count", "condition"),
+    [
+        ("filter_at_least", 1, col("delay") >= -13),
+        ("filter_at_most", 1, col("delay") <= -13),
+        ("filter_between", 3, col("delay").between(-13, 61)),
+        ("filter_any", 2, col("delay").is_in([-13, 24])),
+    ],
+)
+def test_selected_cells_make_conditions(
+    window, file_tab, settled, go_to, action: str, count: int, condition: Filter
+) -> None:
+    go_to(file_tab, 1, "delay")
+    for _ in range(count - 1):
+        QTest.keyClick(file_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    window.commands[action].trigger()
+    assert settled().where == condition and file_tab.view.num_rows < 1000
+
+
+def test_selected_texts_and_nulls_make_a_list(window, file_tab, settled, go_to) -> None:
+    go_to(file_tab, 0, "carrier")
+    for _ in range(2):
+        QTest.keyClick(file_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    window.commands["filter_any"].trigger()
+    assert settled().where == col("carrier").is_in(["AA", "UA"]) | col("carrier").is_null()
+    file_tab.set_filter(None)
+    settled()
+    go_to(file_tab, 0, "note")
+    window.commands["filter_starts"].trigger()
+    assert settled().where == col("note").starts_with("row 0")
+    menu = window.commands.context_menu("cell", window)
+    assert [a.menu().title() for a in menu.actions() if a.menu()] == ["Filter by this"]
+
+
 def test_copying_takes_whole_texts_with_headers_and_quotes(window, tmp_path, settled, qtbot) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
