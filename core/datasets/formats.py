@@ -26,6 +26,8 @@ from lamella.core.validation import names_of
 NAMED = 3
 MOST_LOOKED_AT = 100
 TEXT = "text"
+STORE = "store"
+"""The label of a folder that is a store; whoever knows stores gives it."""
 
 
 @dataclass(frozen=True)
@@ -195,19 +197,24 @@ def kind_of(path: Path) -> Kind:
 
 
 def sentence(kinds: Sequence[Kind]) -> str:
-    """`2 Parquet files, a folder of 12 Parquet files; notes.pdf cannot be opened`."""
+    """`2 Parquet files, a folder of 12 Parquet files; notes.pdf cannot be opened`. What one file is that
+    cannot be opened, where it is all there is."""
+    if len(kinds) == 1 and kinds[0].problem is not None:
+        return kinds[0].problem.headline
     good = [kind for kind in kinds if kind.problem is None]
     files = Counter(kind.label for kind in good if not kind.path.is_dir())
     parts = [f"{_number(count)} {label} file{'' if count == 1 else 's'}" for label, count in files.items()]
     parts += [
-        f"a folder of {k.files:,} {k.label} file{'' if k.files == 1 else 's'}"
+        "a store of tables"
+        if k.label == STORE
+        else f"a folder of {k.files:,} {k.label} file{'' if k.files == 1 else 's'}"
         for k in good
         if k.path.is_dir()
     ]
     bad = [kind.path.name for kind in kinds if kind.problem is not None]
     refused = f"{_shortened(bad)} cannot be opened" if bad else ""
-    text = "; ".join(part for part in (", ".join(parts), refused) if part)
-    return text[:1].upper() + text[1:]
+    readable = ", ".join(parts)
+    return "; ".join(part for part in (readable[:1].upper() + readable[1:], refused) if part)
 
 
 def _number(count: int) -> str:

@@ -18,7 +18,8 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from lamella.core.datasets.formats import Kind, kind_of, sentence
+from lamella.core.datasets.formats import STORE, Kind, kind_of, sentence
+from lamella.core.store.paths import is_store
 from lamella.ui import theme
 from lamella.ui.tasks import Handle, Tasks
 
@@ -38,6 +39,7 @@ class DropOverlay(QWidget):
         self._tasks = tasks
         self._looking: Handle | None = None
         self._paths: list[Path] = []
+        self._openable = True
         self.title = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.title, "title")
         self.open_zone = DropZone(
@@ -73,13 +75,17 @@ class DropOverlay(QWidget):
 
     def dragMoveEvent(self, event: QDragMoveEvent) -> None:
         self._light(self._zone_at(event.position()))
-        event.acceptProposedAction()
+        event.acceptProposedAction() if self._openable else event.ignore()
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
         self._end()
 
     def dropEvent(self, event: QDropEvent) -> None:
         paths = self._paths or local_paths(event.mimeData())
+        if not self._openable:
+            event.ignore()
+            self._end()
+            return
         zone = self._zone_at(event.position())
         event.acceptProposedAction()
         self._end()
@@ -112,8 +118,9 @@ class DropOverlay(QWidget):
         paths = self._paths
         self.title.setText(first_words(paths))
         self._looking = self._tasks.read(
-            lambda job: [kind_of(path) for path in paths], self._say, quiet=True, owner=self
+            lambda job: [_kind_of(path) for path in paths], self._say, quiet=True, owner=self
         )
+        self._offer(True)
         self._light(None)
         self.setGeometry(self.parentWidget().rect())
         self.show()
@@ -124,6 +131,13 @@ class DropOverlay(QWidget):
     def _say(self, kinds: list[Kind]) -> None:
         if [kind.path for kind in kinds] == self._paths:
             self.title.setText(sentence(kinds))
+            self._offer(any(kind.problem is None for kind in kinds))
+
+    def _offer(self, openable: bool) -> None:
+        """Nowhere to let go of what cannot be opened."""
+        self._openable = openable
+        for zone in (self.open_zone, self.import_zone):
+            zone.setVisible(openable)
 
     def _end(self) -> None:
         if self._looking is not None:
@@ -188,6 +202,10 @@ class DropZone(QWidget):
 def local_paths(data: QMimeData) -> list[Path]:
     """Files and folders of this machine among what is dragged."""
     return [Path(url.toLocalFile()) for url in data.urls() if url.isLocalFile()]
+
+
+def _kind_of(path: Path) -> Kind:
+    return Kind(path, STORE) if is_store(path) else kind_of(path)
 
 
 def first_words(paths: Sequence[Path]) -> str:

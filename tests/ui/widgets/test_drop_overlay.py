@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDragMoveEvent, QDropEvent
 from PySide6.QtWidgets import QApplication, QMainWindow
 
+from lamella import Store
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
 
@@ -139,3 +141,55 @@ def test_it_follows_the_window_when_that_is_resized(overlay: DropOverlay, text: 
     overlay.window().resize(800, 500)
     QApplication.sendPostedEvents(None, QEvent.Type.Resize)
     assert overlay.geometry() == overlay.parentWidget().rect()
+
+
+@pytest.fixture
+def workbook(tmp_path: Path) -> Path:
+    path = tmp_path / "budget.xlsx"
+    with zipfile.ZipFile(path, "w") as made:
+        made.writestr("xl/workbook.xml", "<workbook/>")
+    return path
+
+
+def test_it_leaves_the_names_of_files_as_they_are(qtbot, overlay: DropOverlay, workbook: Path) -> None:
+    drag(overlay, workbook).enter(LEFT)
+    qtbot.waitUntil(lambda: overlay.title.text() == "budget.xlsx is an Excel workbook")
+    other = workbook.with_name("plan.pdf")
+    other.write_bytes(b"%PDF-1.7\n\xff")
+    overlay.hide()
+    drag(overlay, workbook, other).enter(LEFT)
+    qtbot.waitUntil(lambda: overlay.title.text() == "budget.xlsx and 1 more cannot be opened")
+
+
+def test_what_cannot_be_opened_has_nowhere_to_go(qtbot, overlay: DropOverlay, workbook: Path) -> None:
+    dragged = drag(overlay, workbook)
+    dragged.enter(LEFT)
+    qtbot.waitUntil(lambda: not overlay.open_zone.isVisible())
+    assert not overlay.import_zone.isVisible()
+    assert not dragged.move(LEFT)
+    with qtbot.assertNotEmitted(overlay.open_requested), qtbot.assertNotEmitted(overlay.import_requested):
+        dragged.drop(LEFT)
+        dragged.leave()
+    assert not overlay.isVisible()
+
+
+def test_the_places_come_back_for_the_next_file(
+    qtbot, overlay: DropOverlay, workbook: Path, text: Path
+) -> None:
+    first = drag(overlay, workbook)
+    first.enter(LEFT)
+    qtbot.waitUntil(lambda: not overlay.open_zone.isVisible())
+    first.move(LEFT)
+    first.leave()
+    assert not overlay.isVisible()
+    drag(overlay, text, workbook).enter(LEFT)
+    said = "One delimited text file; budget.xlsx cannot be opened"
+    qtbot.waitUntil(lambda: overlay.title.text() == said)
+    assert overlay.open_zone.isVisible() and overlay.import_zone.isVisible()
+
+
+def test_a_store_can_be_dropped(qtbot, overlay: DropOverlay, tmp_path: Path) -> None:
+    with Store.open(tmp_path / "shop"):
+        drag(overlay, tmp_path / "shop").enter(LEFT)
+        qtbot.waitUntil(lambda: overlay.title.text() == "A store of tables")
+        assert overlay.open_zone.isVisible()
