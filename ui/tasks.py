@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import shiboken6
 from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QWidget
 
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job, Progress
@@ -42,6 +43,8 @@ class Handle:
         self.over = False
         self.callbacks = callbacks
         self.result: Any = None
+        self.shown_by: QWidget | None = None
+        """What shows its progress and a Stop button, where that is not the status bar."""
         self._owner, self._owned = owner, owner is not None
 
     @property
@@ -53,6 +56,12 @@ class Handle:
     def is_owner_alive(self) -> bool:
         """Whether the owner is still there."""
         return not self._owned or (self._owner is not None and shiboken6.isValid(self._owner))
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether something on screen shows its progress already."""
+        shown_by = self.shown_by
+        return shown_by is not None and shiboken6.isValid(shown_by) and shown_by.isVisible()
 
     def cancel(self) -> None:
         """Ask the work to stop. A read answers no more; a write that was already through does."""

@@ -136,7 +136,7 @@ class BenchmarkPanel(QWidget):
         self._benchmark.messages.connect(self._take)
         self._benchmark.progressed.connect(self.bar.set_share)
         self._benchmark.ended.connect(self._end)
-        self._benchmark.start(self.run_saving.costs, first_repeat)
+        self._benchmark.start(self.run_saving.costs, first_repeat, shown_by=self.bar)
 
     def _take(self, messages: list[Message]) -> None:
         for message in messages:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import StrEnum
 
 from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtWidgets import QWidget
 
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice
@@ -48,8 +49,11 @@ class BenchmarkRun(QObject):
         self._look = QTimer(self, interval=LOOK_MILLISECONDS)
         self._look.timeout.connect(self._empty_inbox)
 
-    def start(self, costs: Callable[[], Costs], first_repeat: int = 0) -> None:
-        """`first_repeat` counts on from an earlier benchmark that this one adds to."""
+    def start(
+        self, costs: Callable[[], Costs], first_repeat: int = 0, shown_by: QWidget | None = None
+    ) -> None:
+        """`first_repeat` counts on from an earlier benchmark that this one adds to; `shown_by` shows how far
+        it is."""
         choice, pause, inbox = self.choice, self.pause, self._inbox
 
         def work(job: Job) -> list[Record]:
@@ -65,6 +69,7 @@ class BenchmarkRun(QObject):
             owner=self,
             text="Benchmark",
         )
+        self._handle.shown_by = shown_by
         self.destroyed.connect(self._handle.cancel)
 
     def stop(self) -> None:

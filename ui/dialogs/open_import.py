@@ -193,6 +193,7 @@ class ImportDialog(QDialog):
             owner=self,
             text=self.title.text(),
         )
+        self._handle.shown_by = self
         self._update()
 
     def _tell(self, progress: Progress) -> None:

@@ -214,6 +214,7 @@ class UpdateDialog(QDialog):
             owner=self,
             text=f"Setting {plan.column} in {self._name}",
         )
+        self._writing.shown_by = self
 
     def _commit(self, plan: UpdatePlan, job: Job) -> Commit:
         where = plan.where.ids(job) if isinstance(plan.where, SelectedRows) else plan.where

@@ -40,7 +40,8 @@ class StatusBar(QStatusBar):
         self._lay_out()
         self._late = QTimer(self, singleShot=True, interval=FLICKER_MS)
         self._late.timeout.connect(self._show_running)
-        tasks.busy_changed.connect(self._busy_changed)
+        tasks.started.connect(self._follow)
+        tasks.finished.connect(self._follow)
         tasks.progressed.connect(self._progressed)
         theme.current().changed.connect(self._restyle)
         self._restyle()
@@ -56,11 +57,19 @@ class StatusBar(QStatusBar):
         for widget in (self.doing, self.progress, self.stop, self.look):
             self.addPermanentWidget(widget)
 
-    def _busy_changed(self, busy: bool) -> None:
-        self._late.start() if busy else self._hide_running()
+    @property
+    def _running(self) -> list[Handle]:
+        """What nothing else on screen shows."""
+        return [handle for handle in self._tasks.running if not handle.is_shown]
+
+    def _follow(self, handle: Handle) -> None:
+        if not self._running:
+            self._hide_running()
+        elif not self.stop.isVisible() and not self._late.isActive():
+            self._late.start()
 
     def _show_running(self) -> None:
-        running = self._tasks.running
+        running = self._running
         if running:
             self.doing.setText(running[-1].text or "Working")
             self.progress.setRange(0, 0)
@@ -73,7 +82,8 @@ class StatusBar(QStatusBar):
             widget.hide()
 
     def _progressed(self, handle: Handle, progress: Progress) -> None:
-        if handle.quiet or not self.progress.isVisible():
+        self._follow(handle)
+        if handle.quiet or handle.is_shown or not self.progress.isVisible():
             return
         fraction = progress.fraction
         self.progress.setRange(0, 0 if fraction is None else 1000)

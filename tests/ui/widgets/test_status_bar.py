@@ -1,0 +1,80 @@
+"""The status bar shows what runs, unless something else on screen does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtWidgets import QWidget
+
+from lamella.core.jobs import Job
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.status_bar import StatusBar
+
+
+@pytest.fixture
+def tasks(qapp) -> Iterator[Tasks]:
+    made = Tasks()
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def status(qtbot, tasks) -> StatusBar:
+    made = StatusBar(tasks)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def running(tasks) -> Iterator[Callable[..., object]]:
+    """Work that goes on until the test is over, and reports now and then."""
+    over = threading.Event()
+
+    def start(shown_by: QWidget | None = None) -> None:
+        def work(job: Job) -> None:
+            while not over.wait(0.06):
+                job.report(1, 2, "rows")
+
+        tasks.read(work, text="Working hard").shown_by = shown_by
+
+    yield start
+    over.set()
+
+
+def test_what_runs_can_be_stopped(qtbot, status, running) -> None:
+    running()
+    qtbot.waitUntil(status.stop.isVisible)
+    assert status.doing.text().startswith("Working hard")
+
+
+def test_what_is_shown_elsewhere_is_not_shown_twice(qtbot, status, running, tasks) -> None:
+    elsewhere = QWidget()
+    qtbot.addWidget(elsewhere)
+    elsewhere.show()
+    running(elsewhere)
+    with qtbot.waitSignals([tasks.progressed] * 8):
+        pass
+    assert not status.stop.isVisible() and not status.progress.isVisible()
+
+
+def test_it_takes_over_while_the_other_place_is_hidden(qtbot, status, running) -> None:
+    elsewhere = QWidget()
+    qtbot.addWidget(elsewhere)
+    elsewhere.show()
+    running(elsewhere)
+    elsewhere.hide()
+    qtbot.waitUntil(status.stop.isVisible)
+    elsewhere.show()
+    qtbot.waitUntil(lambda: not status.stop.isVisible())
+
+
+def test_other_work_is_shown_beside_it(qtbot, status, running) -> None:
+    elsewhere = QWidget()
+    qtbot.addWidget(elsewhere)
+    elsewhere.show()
+    running(elsewhere)
+    running()
+    qtbot.waitUntil(status.stop.isVisible)
