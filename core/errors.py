@@ -193,14 +193,15 @@ def instead_of(name: str, known: Sequence[str]) -> str:
     return f"There are: {shown}" if shown else ""
 
 
-def nearest(name: str, known: Sequence[str]) -> list[str]:
-    """At most two of `known` that `name` may be a misspelling of, best first; none for what is no text."""
+def nearest(name: str, known: Sequence[str], least: float = 0.6) -> list[str]:
+    """At most two of `known` that `name` may be a misspelling of, best first; none for what is no text.
+    `least` of 1 asks for the same letters."""
     if not isinstance(name, str):
         return []
     import difflib  # 2 ms, which most starts need not take
 
     folded = {k.casefold(): k for k in reversed(known)}
-    matches = difflib.get_close_matches(name.casefold(), folded, n=2, cutoff=0.6)
+    matches = difflib.get_close_matches(name.casefold(), folded, n=2, cutoff=least)
     return [folded[m] for m in matches]
 
 

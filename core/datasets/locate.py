@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from lamella.core.errors import FileProblem, nearest
 from lamella.core.validation import path_of
 
 _GLOB_SIGNS = frozenset("*?[")
+MOST_GUESSES = 2
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,26 @@ def missing(path: Path) -> FileProblem:
     if not folder.is_dir():
         return FileProblem(path, "is not there", f"There is no folder {folder} either", "Check the path")
     siblings = [p.name for p in folder.iterdir() if not _hidden(p.name)]
-    near = nearest(path.name, siblings)
+    near = _nearest_files(path.name, siblings)
     fix = (
         "Did you mean " + " or ".join(f"'{folder / name}'" for name in near) + "?"
         if near
         else "Check the path"
     )
     return FileProblem(path, "is not there", fix=fix)
+
+
+def _nearest_files(name: str, known: Sequence[str]) -> list[str]:
+    """By what stands before the suffix: that two names end in `.parquet` does not make them alike."""
+    by_stem: dict[str, list[str]] = {}
+    for other in sorted(known):
+        by_stem.setdefault(_stem(other), []).append(other)
+    near = nearest(_stem(name), list(by_stem), least=0.7)
+    return [other for stem in near for other in by_stem[stem]][:MOST_GUESSES]
+
+
+def _stem(name: str) -> str:
+    return Path(name.removesuffix(".gz")).stem
 
 
 def _file(root: Path) -> Location:

@@ -162,6 +162,25 @@ def test_a_missing_file_suggests_its_neighbour(tmp_path: Path) -> None:
         open_dataset(tmp_path / "flihgts.parquet")
 
 
+@pytest.mark.parametrize(
+    ("asked", "guesses"),
+    [
+        ("flihgts.parquet", ["flights.parquet"]),
+        ("flights.csv", ["flights.parquet"]),
+        ("harbours.parquet", []),
+        ("b.csv", []),
+        ("notes.csv.gz", ["notes.txt"]),
+    ],
+)
+def test_only_files_with_a_name_alike_are_meant(tmp_path: Path, asked: str, guesses: list[str]) -> None:
+    for name in ("flights.parquet", "weather.parquet", "airports.parquet", "notes.txt", "a.csv"):
+        (tmp_path / name).touch()
+    with pytest.raises(FileProblem, match="is not there") as raised:
+        open_dataset(tmp_path / asked)
+    fix = "Did you mean " + " or ".join(f"'{tmp_path / name}'" for name in guesses) + "?"
+    assert raised.value.fix == (fix if guesses else "Check the path")
+
+
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileProblem, match="There is no folder"):
         open_dataset(tmp_path / "nowhere" / "x.csv")
