@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import shiboken6
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
@@ -30,6 +31,13 @@ class StoreEntry:
     path: Path
     name: str
     tables: tuple[str, ...]
+
+
+def _delete(item: QTreeWidgetItem) -> None:
+    """An item that was taken out is nobody's: without this it would stay until the program ends."""
+    for inner in item.takeChildren():
+        _delete(inner)
+    shiboken6.delete(item)
 
 
 class Sidebar(QTreeWidget):
@@ -59,6 +67,7 @@ class Sidebar(QTreeWidget):
         open_before = {item.text(0): item.isExpanded() for item in items}
         for item in items:
             self._stores.removeChild(item)
+            _delete(item)
         for store in stores:
             item = QTreeWidgetItem(self._stores, [store.name])
             item.setToolTip(0, str(store.path))
@@ -67,7 +76,6 @@ class Sidebar(QTreeWidget):
                 self._leaf(item, Entry("table", (str(store.path), table), table, f"{table} in {store.path}"))
             if not store.tables:
                 hint = QTreeWidgetItem(item, ["No tables yet"])
-                hint.setForeground(0, theme.current().color("faint"))
                 hint.setFlags(Qt.ItemFlag.NoItemFlags)
             item.setExpanded(open_before.get(store.name, True))
         self._stores.setExpanded(True)
@@ -122,7 +130,11 @@ class Sidebar(QTreeWidget):
         return item
 
     def _fill(self, section: QTreeWidgetItem, entries: list[Entry]) -> None:
-        section.takeChildren()
+        if entries == [section.child(i).data(0, ROLE) for i in range(section.childCount())]:
+            section.setHidden(not entries)
+            return
+        for item in section.takeChildren():
+            _delete(item)
         for entry in entries:
             self._leaf(section, entry)
         section.setHidden(not entries)
@@ -157,6 +169,8 @@ class Sidebar(QTreeWidget):
             section.setForeground(0, look.color("muted"))
         for item in self._store_items():
             item.setIcon(0, look.icon("database"))
+            if item.childCount() and not isinstance(item.child(0).data(0, ROLE), Entry):
+                item.child(0).setForeground(0, look.color("faint"))
         if self._problem is not None:
             self._problem.setIcon(0, look.icon("warning", "danger"))
             self._problem.setForeground(0, look.color("danger"))

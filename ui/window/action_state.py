@@ -97,6 +97,7 @@ class ActionSet(QObject):
     def context_menu(self, name: str, parent: QWidget) -> QMenu:
         """Its submenus stand where their first action would."""
         menu, submenus = QMenu(parent), dict[str, QMenu]()
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         group = None
         for entry in (entry for entry in ACTIONS if name in entry.context):
             if group not in (None, (entry.menu, entry.group)):
