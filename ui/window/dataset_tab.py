@@ -13,7 +13,6 @@ from lamella.core.arrow.nested import python_value
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums, Ragged
-from lamella.core.datasets.text.dataset import TextDataset
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.filters.expr import Filter, columns_read
@@ -34,6 +33,7 @@ from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
+from lamella.ui.window.file_watch import FileWatch, same_files
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 
 log = logging.getLogger(__name__)
@@ -141,13 +141,6 @@ class Reopening(QObject):
         tab.tasks.read(work, done, tab.failures.show, owner=self, text=f"Opening {tab.name}")
 
 
-def same_files(before: Dataset, fresh: Dataset) -> bool:
-    """Whether both read the same files as they were written at one time."""
-    if isinstance(before, TextDataset) and isinstance(fresh, TextDataset):
-        return (before.paths, before.source.fingerprint) == (fresh.paths, fresh.source.fingerprint)
-    return before.snapshot().token == fresh.snapshot().token
-
-
 def columns_of(where: Filter | None) -> frozenset[str]:
     """The columns that a filter asks about, and fields inside them by their path."""
     return frozenset() if where is None else frozenset(columns_read(where))
@@ -185,6 +178,7 @@ class DatasetTab(QWidget):
         self.cells = TableCells(self)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
+        self.file_watch = FileWatch(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
         self._to_fill = True
@@ -354,6 +348,7 @@ class DatasetTab(QWidget):
 
     def stop(self) -> None:
         """Let go of what is still running for this tab."""
+        self.file_watch.stop()
         self.loader.cancel()
         self.counts.stop()
         self.grid.grid_model.pages.cancel()

@@ -9,7 +9,8 @@ import threading
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QFileSystemWatcher, Qt
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella.core.datasets.text.cache import CacheEntry
 from lamella.core.query.expressions import col
@@ -175,3 +176,49 @@ def test_short_rows_found_at_once_can_be_filled_up(window, tmp_path, settled, qt
     path.write_text("a,b\n1,one\n2\n3,three\n4\n")
     window.commands["refresh"].trigger()
     assert settled().status == "4 rows"
+
+
+def test_a_file_that_changes_on_disk_is_offered_again(file_tab, file, longer, settled, qtbot) -> None:
+    write(file, longer)
+    qtbot.waitUntil(file_tab.messages.isVisible)
+    assert file_tab.messages.label.text() == (
+        "flights.parquet has changed on disk. The rows are those from before."
+    )
+    qtbot.mouseClick(file_tab.messages.buttons[0], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: file_tab.status == "2,000 rows")
+    assert not file_tab.messages.isVisible()
+
+
+def test_a_file_put_in_the_place_of_another_is_noticed_each_time(
+    file_tab, file, longer, rows, settled, qtbot
+) -> None:
+    for table in (longer, rows.slice(0, 10)):
+        write(file.with_name("next"), table)
+        file.with_name("next").replace(file)
+        qtbot.waitUntil(lambda: "has changed on disk" in file_tab.messages.label.text())
+        qtbot.waitUntil(file_tab.messages.isVisible)
+        qtbot.mouseClick(file_tab.messages.buttons[0], Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda count=table.num_rows: file_tab.grid.grid_model.num_rows == count)
+        settled()
+
+
+def test_a_file_that_is_deleted_or_cut_off_is_told(file_tab, file, qtbot) -> None:
+    os.truncate(file, 100)
+    qtbot.waitUntil(lambda: "cut off" in file_tab.messages.label.text())
+    file.unlink()
+    assert file_tab.view.num_rows == 1000
+
+
+def test_a_file_that_is_only_touched_is_not_offered(file_tab, file, rows, qtbot, monkeypatch) -> None:
+    looks = []
+    monkeypatch.setattr("lamella.ui.window.file_watch.same_files", lambda *files: looks.append(files) or True)
+    os.utime(file)
+    qtbot.waitUntil(lambda: bool(looks))
+    assert not file_tab.messages.isVisible()
+
+
+def test_files_of_closed_tabs_are_not_watched(window, file_tab, file) -> None:
+    watcher = QApplication.instance().findChild(QFileSystemWatcher)
+    assert str(file) in watcher.files()
+    window.commands["close_tab"].trigger()
+    assert str(file) not in watcher.files()

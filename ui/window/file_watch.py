@@ -1,0 +1,109 @@
+"""Notices when the file of a tab is changed on disk, and offers to read it again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
+from PySide6.QtWidgets import QApplication
+
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.ui.dialogs.error_dialog import message
+
+if TYPE_CHECKING:
+    from lamella.ui.window.dataset_tab import DatasetTab
+
+LOOK_AFTER_MS = 700  # a program that writes a file does so in several steps
+MOST_FILES = 64
+WATCHER = "file watcher"
+RELOAD = "Reload"
+
+
+def _watcher() -> QFileSystemWatcher:
+    """One for all tabs: systems allow a program few of them."""
+    app = QApplication.instance()
+    assert app is not None
+    found = app.findChild(QFileSystemWatcher, WATCHER)
+    if isinstance(found, QFileSystemWatcher):
+        return found
+    made = QFileSystemWatcher(app)
+    made.setObjectName(WATCHER)
+    return made
+
+
+def same_files(before: Dataset, fresh: Dataset) -> bool:
+    """Whether both read the same files as they were written at one time."""
+    if isinstance(before, TextDataset) and isinstance(fresh, TextDataset):
+        return (before.paths, before.source.fingerprint) == (fresh.paths, fresh.source.fingerprint)
+    return before.snapshot().token == fresh.snapshot().token
+
+
+class FileWatch(QObject):
+    """Of one tab. Whether a file is another one is found out off the GUI thread; it is offered once, and
+    once more after the file was read again."""
+
+    def __init__(self, tab: DatasetTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._watcher = _watcher()
+        self._paths: set[str] = set()
+        self._offered_for: object = None
+        self._later = QTimer(self, singleShot=True, interval=LOOK_AFTER_MS)
+        self._later.timeout.connect(self._look)
+        self._watcher.fileChanged.connect(self._changed)
+        self._watcher.directoryChanged.connect(self._changed)
+        tab.loader.loaded.connect(self._arm)
+
+    def stop(self) -> None:
+        """Watch nothing any more."""
+        self._later.stop()
+        if self._paths:
+            self._watcher.removePaths(sorted(self._paths))
+        self._paths = set()
+
+    def _arm(self) -> None:
+        """Watch the files there are now; one that was replaced is watched no longer by itself."""
+        tab = self._tab
+        if tab.table is not None:
+            return
+        files = getattr(tab.dataset, "paths", ())[:MOST_FILES]
+        wanted = {tab.key[0], *map(str, files)}
+        watched = {*self._watcher.files(), *self._watcher.directories()}
+        if missing := sorted(wanted - watched):
+            self._watcher.addPaths(missing)
+        self._paths = wanted
+
+    def _changed(self, path: str) -> None:
+        if path in self._paths and not self._later.isActive() and self._tab.dataset is not self._offered_for:
+            self._later.start()
+
+    def _look(self) -> None:
+        tab, before = self._tab, self._tab.dataset
+        ragged, checksums = tab.reopening.ragged, tab.reopening.checksums
+
+        def work(job: Job) -> str:
+            try:
+                fresh = open_dataset(tab.key[0], ragged=ragged, checksums=checksums)
+            except LamellaError as error:
+                return message(error)
+            return "" if same_files(before, fresh) else f"{tab.name} has changed on disk."
+
+        def offer(news: str) -> None:
+            if news and tab.dataset is before:
+                self._offer(news)
+            self._arm()
+
+        tab.tasks.read(work, offer, owner=self, quiet=True, text=f"Looking at {tab.name}")
+
+    def _offer(self, news: str) -> None:
+        tab = self._tab
+        if tab.messages.isVisible() and any(button.text() == RELOAD for button in tab.messages.buttons):
+            return
+        self._offered_for = tab.dataset
+        tab.messages.say(
+            f"{news} The rows are those from before.", (RELOAD, tab.reopening.refresh), stays=True
+        )
