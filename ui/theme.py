@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTemporaryDir, Signal
+from PySide6.QtCore import QObject, QSize, Qt, QTemporaryDir, Signal
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontMetrics, QGuiApplication, QIcon, QPalette
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -19,6 +19,8 @@ from lamella.ui.style.sheet import DARK, ICONS_USED, LIGHT, Palette, style_sheet
 SPACE = 4  # every gap is a multiple of it
 XS, S, M, L, XL = SPACE, 2 * SPACE, 3 * SPACE, 4 * SPACE, 6 * SPACE
 RADIUS = 6
+ICON_SIDE = 16
+GROWING = (5, 6, 8, 12, 14, 16)  # pixels of the style sheet that grow with the text
 TEXT_SCALES = (0.8, 0.9, 1.0, 1.15, 1.3, 1.5, 1.75, 2.0)
 FALLBACK_FAMILIES = ["Inter", "Segoe UI", "Cantarell", "Ubuntu", "Noto Sans", "DejaVu Sans"]
 
@@ -108,6 +110,13 @@ class Theme(QObject):
     def line_height(self, size: TextSize | str = TextSize.BODY) -> int:
         return QFontMetrics(self.font(size)).height()
 
+    def px(self, pixels: int) -> int:
+        """A length at the normal text size, grown with the text."""
+        return round(pixels * self._text_scale)
+
+    def icon_size(self, side: int = ICON_SIDE) -> QSize:
+        return QSize(self.px(side), self.px(side))
+
     def icon(self, name: str, color: str = "muted") -> QIcon:
         """An icon of resources/icons in a palette colour; ask again after `changed`."""
         key = (name, color)
@@ -136,7 +145,8 @@ class Theme(QObject):
 
     def _sizes(self) -> dict[str, str]:
         base = self._base_points()
-        return {f"{step}_pt": f"{base * factor:.1f}pt" for step, factor in STEPS.items()}
+        points = {f"{step}_pt": f"{base * factor:.1f}pt" for step, factor in STEPS.items()}
+        return points | {f"px{pixels}": f"{self.px(pixels)}px" for pixels in GROWING}
 
     def _pictures(self) -> dict[str, str]:
         folder = Path(self._folder.path())

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QGuiApplication
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QPushButton, QSpinBox, QToolBar
 
 from lamella.ui import theme
 from lamella.ui.style.sheet import DARK, LIGHT
+from lamella.ui.widgets.controls import IconButton
 
 
 @pytest.fixture
@@ -91,3 +93,15 @@ def test_a_variant_can_be_chosen_after_the_widget_is_shown(look, qtbot) -> None:
     plain = button.grab().toImage()
     theme.variant(button, "primary")
     assert button.grab().toImage() != plain
+
+
+def test_icons_and_check_boxes_grow_with_the_text(look, qtbot) -> None:
+    button, box, bar = IconButton("close", "Remove"), QCheckBox(), QToolBar()
+    for widget in (button, box, bar):
+        qtbot.addWidget(widget)
+        widget.show()
+    before = button.iconSize(), bar.iconSize(), box.sizeHint()
+    assert before[:2] == (QSize(16, 16), QSize(16, 16))
+    look.set_text_scale(1.5)
+    assert (button.iconSize(), bar.iconSize()) == (QSize(24, 24), QSize(24, 24))
+    assert box.sizeHint().height() >= before[2].height() + 6

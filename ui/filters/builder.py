@@ -157,6 +157,8 @@ class ConditionRow(QWidget):
         self._remove = IconButton("close", "Remove this condition")
         self._remove.clicked.connect(lambda: self.move_requested.emit("remove"))
         line.addWidget(self._remove)
+        for button in (self._more, self._remove):
+            theme.variant(button, "tight")
         below = QHBoxLayout()
         below.setContentsMargins(self._switch.sizeHint().width() + theme.S, 0, 0, 0)
         below.addWidget(self._reason)
@@ -345,6 +347,7 @@ class GroupBox(QFrame):
         for text, what in (("+ Condition", "add"), ("+ Group", "add group")):
             button = QToolButton()
             button.setText(text)
+            theme.variant(button, "tight")
             button.setAccessibleName(f"Add a {what.removeprefix('add ').replace('add', 'condition')} here")
             button.clicked.connect(
                 lambda _checked=False, what=what: self.change_requested.emit(self.group, what)
@@ -353,6 +356,7 @@ class GroupBox(QFrame):
         if not root:
             remove = IconButton("close", "Remove this group with all its conditions")
             remove.clicked.connect(lambda: self.change_requested.emit(self.group, "remove"))
+            theme.variant(remove, "tight")
             head.addWidget(remove)
         return head
 
@@ -366,6 +370,7 @@ class GroupBox(QFrame):
 
     def _join(self) -> QComboBox:
         join = QComboBox()
+        join.setMinimumWidth(NARROWEST * theme.current().line_height())
         join.addItems([text for text, _every, _negated in JOINS])
         chosen = (self.group.every, self.group.negated)
         join.setCurrentIndex([(every, negated) for _text, every, negated in JOINS].index(chosen))

@@ -15,7 +15,7 @@ from lamella.ui.grid.model import GridModel, icon_name
 
 ICON = 14
 ARROW = 12
-NARROWEST = 40
+NARROWEST, USUAL_WIDTH = 40, 130
 
 
 class ColumnHeader(QHeaderView):
@@ -35,11 +35,12 @@ class ColumnHeader(QHeaderView):
         self.setSectionsClickable(True)
         self.setSectionsMovable(True)
         self.setHighlightSections(False)
-        self.setMinimumSectionSize(NARROWEST)
-        self.setDefaultSectionSize(130)
+        self.setMinimumSectionSize(theme.current().px(NARROWEST))
+        self.setDefaultSectionSize(theme.current().px(USUAL_WIDTH))
         self.setAccessibleName("Columns")
         self.sectionClicked.connect(self._clicked)
-        theme.current().changed.connect(self.viewport().update)
+        self._text_scale = theme.current().text_scale
+        theme.current().changed.connect(self._restyle)
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
         self._sort = {key.column: (key.descending, place + 1) for place, key in enumerate(keys)}
@@ -49,6 +50,20 @@ class ColumnHeader(QHeaderView):
     def sort_marks(self) -> dict[str, tuple[bool, int]]:
         """By the names of columns: whether they descend, and their place in the order."""
         return self._sort
+
+    def _restyle(self) -> None:
+        """Columns grow with the text."""
+        before, self._text_scale = self._text_scale, theme.current().text_scale
+        factor = self._text_scale / before
+        if factor != 1:
+            widths = [self.sectionSize(column) for column in range(self.count())]
+            usual = self.defaultSectionSize()
+            self.setMinimumSectionSize(theme.current().px(NARROWEST))
+            self.setDefaultSectionSize(theme.current().px(USUAL_WIDTH))
+            for column, width in enumerate(widths):
+                if width not in (0, usual):
+                    self.resizeSection(column, round(width * factor))
+        self.viewport().update()
 
     def set_filtered(self, columns: frozenset[str]) -> None:
         self._filtered = columns
@@ -89,8 +104,16 @@ class ColumnHeader(QHeaderView):
         return self.fontMetrics().elidedText(visible(name), Qt.TextElideMode.ElideRight, room)
 
     @property
+    def _icon(self) -> int:
+        return theme.current().px(ICON)
+
+    @property
+    def _arrow(self) -> int:
+        return theme.current().px(ARROW)
+
+    @property
     def _left_of_name(self) -> int:
-        return theme.S + ICON + theme.XS + 2
+        return theme.S + self._icon + theme.XS + 2
 
     def _marks(self, name: str) -> list[str]:
         """From right to left: sort arrow, filter funnel, and the sign of a note."""
@@ -112,7 +135,7 @@ class ColumnHeader(QHeaderView):
         return QFontMetrics(theme.current().font("caption")).horizontalAdvance(rank) + 2 if rank else 0
 
     def _width_of_marks(self, name: str) -> int:
-        return len(self._marks(name)) * (ARROW + theme.XS) + self._rank_width(name)
+        return len(self._marks(name)) * (self._arrow + theme.XS) + self._rank_width(name)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         column = self.logicalIndexAt(event.pos())
@@ -127,7 +150,9 @@ class ColumnHeader(QHeaderView):
         painter.drawLine(rect.bottomLeft(), rect.bottomRight())
         inner = rect.adjusted(theme.S, 0, -theme.S, 0)
         icon = icon_name(self._grid_model.schema.field(logicalIndex).type)
-        look.icon(icon, "faint").paint(painter, QRect(inner.left(), _middle(inner, ICON), ICON, ICON))
+        look.icon(icon, "faint").paint(
+            painter, QRect(inner.left(), _middle(inner, self._icon), self._icon, self._icon)
+        )
         self._paint_marks(painter, QRect(inner), name)
         inner.setLeft(rect.left() + self._left_of_name)
         painter.setPen(look.color("accent" if name in self._sort or name in self._filtered else "text"))
@@ -138,9 +163,11 @@ class ColumnHeader(QHeaderView):
     def _paint_marks(self, painter: QPainter, inner: QRect, name: str) -> None:
         look = theme.current()
         for mark in self._marks(name):
-            square = QRect(inner.right() - ARROW + 1, _middle(inner, ARROW), ARROW, ARROW)
+            square = QRect(
+                inner.right() - self._arrow + 1, _middle(inner, self._arrow), self._arrow, self._arrow
+            )
             look.icon(mark, "muted" if mark == "info" else "accent").paint(painter, square)
-            inner.setRight(inner.right() - ARROW - theme.XS)
+            inner.setRight(inner.right() - self._arrow - theme.XS)
             if mark.startswith("sort") and self._rank(name):
                 painter.setFont(look.font("caption"))
                 painter.setPen(look.color("accent"))

@@ -138,6 +138,7 @@ QWidget { color: $text; font-size: $body_pt; }
 QMainWindow, QDialog, QMessageBox { background: $window; }
 QToolTip { background: $raised; color: $text; border: 1px solid $border_strong; padding: 4px 8px; }
 
+QToolBar, QTabBar, QTreeView, QListView, QPushButton { icon-size: $px16; }
 QLabel { background: transparent; }
 QLabel[variant="display"] { font-size: $display_pt; font-weight: 600; }
 QLabel[variant="verdict"] { font-size: $body_pt; font-weight: 600; }
@@ -191,6 +192,7 @@ QToolButton[variant="chip"] {
     border: 1px dashed $border_strong; border-radius: 12px; padding: 3px 10px; color: $muted;
 }
 QToolButton[variant="chip"]:hover { border-style: solid; color: $text; }
+QToolButton[variant="tight"] { padding: 3px; }
 QToolButton[variant="primary"] { background: $accent; color: $on_accent; }
 QToolButton[variant="fold"] { padding: 0; color: $muted; font-size: $caption_pt; font-weight: 600; }
 QToolButton[variant="fold"]:hover, QToolButton[variant="fold"]:checked {
@@ -215,7 +217,7 @@ QLineEdit[variant="cell-invalid"] {
 }
 QComboBox { padding-right: 24px; }
 QComboBox::drop-down { border: none; width: 24px; }
-QComboBox::down-arrow { image: url($chevron_down_muted); width: 14px; height: 14px; }
+QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }
 QComboBox QAbstractItemView {
     background: $raised; border: 1px solid $border_strong; border-radius: 6px; padding: 4px;
     selection-background-color: $accent_soft; selection-color: $text;
@@ -224,15 +226,15 @@ QAbstractSpinBox { padding-right: 20px; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {
     border: none; width: 20px; background: transparent;
 }
-QAbstractSpinBox::up-arrow { image: url($chevron_up_muted); width: 12px; height: 12px; }
-QAbstractSpinBox::down-arrow { image: url($chevron_down_muted); width: 12px; height: 12px; }
+QAbstractSpinBox::up-arrow { image: url($chevron_up_muted); width: $px12; height: $px12; }
+QAbstractSpinBox::down-arrow { image: url($chevron_down_muted); width: $px12; height: $px12; }
 
 QCheckBox, QRadioButton { spacing: 8px; background: transparent; }
 QCheckBox::indicator, QRadioButton::indicator, QTreeView::indicator, QListView::indicator {
-    width: 14px; height: 14px; border: 1px solid $input_border; background: $surface;
+    width: $px14; height: $px14; border: 1px solid $input_border; background: $surface;
 }
 QCheckBox::indicator, QTreeView::indicator, QListView::indicator { border-radius: 4px; }
-QRadioButton::indicator { border-radius: 8px; }
+QRadioButton::indicator { border-radius: $px8; }
 QCheckBox::indicator:hover, QRadioButton::indicator:hover { border-color: $accent; }
 QCheckBox:focus, QRadioButton:focus { color: $accent; }
 QCheckBox:focus::indicator, QRadioButton:focus::indicator { border-color: $accent; }
@@ -243,7 +245,7 @@ QCheckBox::indicator:indeterminate {
     background: $accent; border-color: $accent; image: url($minus_on_accent);
 }
 QRadioButton::indicator:checked {
-    border: 5px solid $accent; width: 6px; height: 6px; background: $on_accent;
+    border: $px5 solid $accent; width: $px6; height: $px6; background: $on_accent;
 }
 QCheckBox:disabled, QRadioButton:disabled { color: $faint; }
 
@@ -260,6 +262,11 @@ QMenu::separator { height: 1px; background: $border; margin: 4px 8px; }
 QToolBar {
     background: $window; border: none; border-bottom: 1px solid $border; padding: 4px 8px; spacing: 2px;
 }
+QToolBarExtension {
+    background: $surface; border: 1px solid $border_strong; padding: 0; min-width: 20px;
+    image: url($chevron_right_text);
+}
+QToolBarExtension:hover { background: $hover; }
 QToolBar::separator { width: 1px; background: $border; margin: 6px 8px; }
 QStatusBar { background: $window; border-top: 1px solid $border; }
 QStatusBar::item { border: none; }
@@ -275,7 +282,7 @@ QTabBar::tab:selected { color: $text; border-bottom: 2px solid $accent; }
 QTabBar::tab:focus { color: $accent; }
 QTabBar::close-button {
     image: url($close_muted); subcontrol-position: right;
-    width: 16px; height: 16px; margin: 2px; padding: 1px;
+    width: $px16; height: $px16; margin: 2px; padding: 1px;
 }
 QTabBar::close-button:hover { background: $pressed; border-radius: 4px; image: url($close_text); }
 

@@ -9,8 +9,6 @@ from PySide6.QtWidgets import QLayout, QLayoutItem, QToolButton, QWidget
 
 from lamella.ui import theme
 
-ICON_SIDE = 16
-
 
 class IconButton(QToolButton):
     """`says` is its tooltip and accessible name."""
@@ -18,7 +16,6 @@ class IconButton(QToolButton):
     def __init__(self, icon: str, says: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._icon_name = icon
-        self.setIconSize(QSize(ICON_SIDE, ICON_SIDE))
         self.say(says)
         self._draw()
         theme.current().changed.connect(self._draw)
@@ -28,6 +25,7 @@ class IconButton(QToolButton):
         self.setAccessibleName(says)
 
     def _draw(self) -> None:
+        self.setIconSize(theme.current().icon_size())
         self.setIcon(theme.current().icon(self._icon_name))
 
 

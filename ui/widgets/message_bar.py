@@ -111,4 +111,5 @@ class MessageBar(QWidget):
         self._buttons = []
 
     def _restyle(self) -> None:
+        self._close.setIconSize(theme.current().icon_size())
         self._close.setIcon(theme.current().icon("close"))

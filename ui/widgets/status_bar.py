@@ -93,6 +93,8 @@ class StatusBar(QStatusBar):
 
     def _restyle(self) -> None:
         look = theme.current()
+        for button in (self.stop, self.look):
+            button.setIconSize(look.icon_size())
         self.stop.setIcon(look.icon("stop", "danger"))
         self.look.setIcon(look.icon("sun" if look.dark else "moon"))
         self.look.setToolTip("Switch to light" if look.dark else "Switch to dark")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from PySide6.QtCore import QObject, QSize, Qt
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolBar, QToolButton, QWidget
 
@@ -142,7 +142,6 @@ class ActionBar(QToolBar):
         super().__init__("Actions", parent)
         self._width = 0
         self.setMovable(False)
-        self.setIconSize(QSize(16, 16))
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.buttons: dict[str, QToolButton] = {}
         for place, group in enumerate(TOOLBAR):
@@ -163,6 +162,7 @@ class ActionBar(QToolBar):
             self._fit()
 
     def _fit(self) -> None:
+        self.setIconSize(theme.current().icon_size())
         for named in (tuple(self.buttons), LABELLED, ()):
             for action_id, button in self.buttons.items():
                 beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon

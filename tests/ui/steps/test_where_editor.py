@@ -366,7 +366,7 @@ def test_a_value_without_spaces_wraps_instead_of_widening_the_window(editor: Whe
 
 def test_a_narrow_builder_leaves_room_for_its_scroll_bar(qtbot: QtBot, editor: WhereEditor) -> None:
     editor.show_filter(col("carrier") == "AA")
-    editor.resize(420, 400)
+    editor.resize(300, 400)
     scroll = editor.builder.findChild(QScrollArea)
     qtbot.waitUntil(lambda: scroll.horizontalScrollBar().isVisible())
     qtbot.waitUntil(lambda: scroll.viewport().height() >= scroll.widget().sizeHint().height())

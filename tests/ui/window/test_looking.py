@@ -16,6 +16,7 @@ from lamella.core.filters import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.find import RowSearch
 from lamella.core.scan.snapshot import SortKey
+from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
@@ -397,3 +398,18 @@ def test_a_filter_keeps_the_width_of_the_row_numbers(window, tmp_path, settled) 
     tab.set_filter(col("a") < 5)
     assert settled().view.num_rows == 5
     assert tab.grid.row_header.width() == before
+
+
+def test_the_window_fits_a_small_screen_at_large_text(window, file_tab, settled) -> None:
+    file_tab.set_filter((col("delay") > 5) & ((col("delay") < 400) | (col("carrier") == "AA")))
+    settled()
+    window.commands["filter"].trigger()
+    window.commands["text_larger"].trigger()
+    window.commands["text_larger"].trigger()
+    window.commands["text_larger"].trigger()
+    assert theme.current().text_scale == 1.5
+    QApplication.processEvents()
+    window.resize(1000, 700)
+    least = window.minimumSizeHint()
+    assert least.width() <= 1000 and least.height() <= 700
+    window.commands["text_normal"].trigger()
