@@ -221,6 +221,7 @@ class MainWindow(QMainWindow):
         self.appearance.mark(self.commands)
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
         self.status.show_text(shown.status if shown else "")
+        self.status.show_figures(tab.figures.text if tab else "")
         self.sidebar.mark(tab.key if tab else None)
         name = self.tabs.title
         self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")

@@ -23,6 +23,9 @@ class StatusBar(QStatusBar):
         self.text = QLabel(self)
         self.text.setAccessibleName("What is shown")
         theme.variant(self.text, "muted")
+        self.figures = QLabel(self)
+        self.figures.setAccessibleName("What the selection comes to")
+        self.figures.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.doing = QLabel(self)
         theme.variant(self.doing, "caption")
         self.progress = QProgressBar(self)
@@ -50,11 +53,15 @@ class StatusBar(QStatusBar):
     def show_text(self, text: str) -> None:
         self.text.setText(text)
 
+    def show_figures(self, text: str) -> None:
+        """What the selection sums to."""
+        self.figures.setText(text)
+
     def _lay_out(self) -> None:
         self.setSizeGripEnabled(False)
         self.setContentsMargins(theme.S, 0, theme.XS, 0)
         self.addWidget(self.text, 1)
-        for widget in (self.doing, self.progress, self.stop, self.look):
+        for widget in (self.figures, self.doing, self.progress, self.stop, self.look):
             self.addPermanentWidget(widget)
 
     @property

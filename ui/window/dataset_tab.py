@@ -35,6 +35,7 @@ from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
+from lamella.ui.window.selection_figures import SelectionFigures
 
 log = logging.getLogger(__name__)
 PAD = "Open with short rows filled up"
@@ -178,7 +179,7 @@ class DatasetTab(QWidget):
         self.cells = TableCells(self)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
-        self.file_watch = FileWatch(self)
+        self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
         self._to_fill = True
@@ -510,6 +511,7 @@ class DatasetTab(QWidget):
         self.grid.grid_model.pages.failed.connect(self.failures.show)
         self.grid.column_header.sort_requested.connect(self.toggle_sort)
         self.grid.selection.changed.connect(self.changed)
+        self.figures.changed.connect(self.changed)
         self.steps.changed.connect(self.apply)
         self.steps.editing.connect(self._take_editor)
         self.counts.failed.connect(self.failures.show)
