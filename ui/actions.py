@@ -141,6 +141,8 @@ ACTIONS: tuple[Action, ...] = (
            when=lambda s: s.hidden_columns),
     Action("fit_columns", "Fit column widths", "View", 3, "Ctrl+Shift+W", context=("column",),
            when=_on_dataset),
+    Action("inspector", "Inspector", "View", 4, "F4", "info", context=("cell", "column"), when=_on_dataset,
+           tip="The current row as a form, or the current column with its figures"),
     Action("go_to_row", "Go to row…", "View", 4, "Ctrl+G", when=_on_dataset),
     Action("refresh", "Refresh", "View", 4, "F5", "refresh", when=_on_dataset),
     Action("stop", "Stop", "View", 4, "Ctrl+.", "stop", when=lambda s: s.busy),

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
-from lamella.core.arrow.nested import python_value, python_values
+from lamella.core.arrow.nested import python_values
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import fits
@@ -205,6 +205,7 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "filter_starts": on(partial(_filter_cell, operator="starts_with", on_null="is_null")),
         "filter_between": on(partial(_filter_selection, between=True)),
         "filter_any": on(partial(_filter_selection, between=False)),
+        "inspector": on(lambda tab: tab.toggle_inspector()),
         "clear_filter": on(lambda tab: tab.set_filter(None)),
         "sort_ascending": on(partial(_sort, descending=False)),
         "sort_descending": on(partial(_sort, descending=True)),
@@ -276,20 +277,9 @@ def _group(tab: DatasetTab) -> None:
 
 
 def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
-    """Add a condition with the value of the current cell, read in full."""
-    current, view = tab.grid.selection.current, tab.view
-    if current is None or view is None:
-        return
-    name = tab.grid.grid_model.names[tab.grid.column_at(current[1])]
-
-    def add(value: object) -> None:
-        if value is not None and not fits(operator, view.schema.field(name).type):
-            tab.messages.say(f"Column '{name}': values of this type cannot be compared yet")
-            return
-        condition = Predicate(name, on_null) if value is None else Predicate(name, operator, (value,))
-        tab.add_filter(condition)
-
-    tab.tasks.read(lambda job: python_value(view.page(current[0], 1, [name]).column(0)[0]), add, owner=tab)
+    name = current_column(tab)
+    if name:
+        tab.filter_by_cell(name, operator, on_null)
 
 
 MOST_VALUES = 10_000

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
 from lamella.core.datasets import open_dataset
@@ -15,7 +17,8 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.options import Checksums, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
-from lamella.core.filters.expr import Filter, columns_read
+from lamella.core.filters import fits
+from lamella.core.filters.expr import Filter, Predicate, columns_read
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Group, Step, Where
@@ -36,6 +39,9 @@ from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 from lamella.ui.window.selection_figures import SelectionFigures
+
+if TYPE_CHECKING:
+    from lamella.ui.inspector.inspector import Inspector
 
 log = logging.getLogger(__name__)
 PAD = "Open with short rows filled up"
@@ -224,6 +230,44 @@ class DatasetTab(QWidget):
         """Run the line again, because it is another or because the rows have changed."""
         self._stop_growing()
         self.loader.load(self.line, from_top)
+
+    @cached_property
+    def inspector(self) -> Inspector:
+        """Made when it is first wanted."""
+        from lamella.ui.inspector.inspector import Inspector
+
+        made = Inspector(self.grid, lambda: self.view, self.tasks)
+        made.filter_requested.connect(self.add_filter)
+        made.cell_requested.connect(self.filter_by_cell)
+        made.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
+        self.loader.loaded.connect(lambda _: made.follow())
+        self._beside.addWidget(made)
+        return made
+
+    def toggle_inspector(self) -> None:
+        if "inspector" in vars(self) and self.inspector.isVisible():
+            self.inspector.hide()
+            self.grid.setFocus()
+        else:
+            self.inspector.show_page(self.inspector.page)
+
+    def filter_by_cell(self, name: str, operator: str = "eq", on_null: str = "is_null") -> None:
+        """Add a condition with the value of a column in the current row, read in full."""
+        current, view = self.grid.selection.current, self.view
+        if current is None or view is None:
+            return
+
+        def add(value: object) -> None:
+            if value is not None and not fits(operator, view.schema.field(name).type):
+                self.messages.say(f"Column '{name}': values of this type cannot be compared yet")
+                return
+            self.add_filter(
+                Predicate(name, on_null) if value is None else Predicate(name, operator, (value,))
+            )
+
+        self.tasks.read(
+            lambda job: python_value(view.page(current[0], 1, [name]).column(0)[0]), add, owner=self
+        )
 
     def apply(self, line: Line, session: int = 0) -> None:
         """Show another line. Edits of one `session` other than 0 are one visit."""
@@ -499,7 +543,11 @@ class DatasetTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.steps)
-        layout.addWidget(self.pane, 1)
+        beside = QHBoxLayout()
+        beside.setSpacing(0)
+        beside.addWidget(self.pane, 1)
+        self._beside = beside
+        layout.addLayout(beside, 1)
         self.setFocusProxy(self.grid)
 
     def _connect(self) -> None:

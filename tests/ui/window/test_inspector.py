@@ -1,0 +1,141 @@
+"""The panel beside the grid: the current row as a form, the current column at full depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
+from pytestqt.qtbot import QtBot
+
+from lamella import agg, col
+from lamella.core.query.steps import Group
+from lamella.ui.main_window import MainWindow
+from lamella.ui.window.dataset_tab import DatasetTab
+
+Settled = Callable[[], DatasetTab]
+
+
+def lines(tree: QTreeWidget) -> list[list[str]]:
+    items = [tree.topLevelItem(place) for place in range(tree.topLevelItemCount())]
+    return [
+        [item.text(column) for column in range(tree.columnCount())] for item in items if not item.isHidden()
+    ]
+
+
+def opened(qtbot: QtBot, window: MainWindow, tab: DatasetTab, page: str) -> None:
+    window.commands["inspector"].trigger()
+    tab.inspector.show_page(page)
+    tree = tab.inspector.row_page.tree if page == "row" else tab.inspector.column_page.figures
+    qtbot.waitUntil(lambda: tree.topLevelItemCount() > 0)
+
+
+def test_the_row_page_follows_the_current_row(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, go_to
+) -> None:
+    go_to(table_tab, 2, "delay")
+    opened(qtbot, window, table_tab, "row")
+    page = table_tab.inspector.row_page
+    assert lines(page.tree) == [["delay", "24"], ["carrier", "NULL"], ["note", "row 2"]]
+    go_to(table_tab, 4, "delay")
+    qtbot.waitUntil(lambda: ["note", "row 4"] in lines(page.tree))
+    assert page.title.text() == "Row 5"
+    page.find.setText("row")
+    assert lines(page.tree) == [["note", "row 4"]]
+
+
+def test_nested_values_are_a_tree_that_stays_open(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
+) -> None:
+    rows = [{"address": {"street": "A", "tags": ["x", None]}}, {"address": {"street": "B", "tags": []}}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "nested.parquet")
+    window.open_paths([tmp_path / "nested.parquet"])
+    tab = settled()
+    go_to(tab, 0, "address")
+    opened(qtbot, window, tab, "row")
+    tree = tab.inspector.row_page.tree
+
+    def children(item: QTreeWidgetItem) -> list[tuple[str, str]]:
+        return [(item.child(n).text(0), item.child(n).text(1)) for n in range(item.childCount())]
+
+    top = tree.topLevelItem(0)
+    assert children(top)[0] == ("street", "A")
+    assert children(top.child(1)) == [("0", "x"), ("1", "NULL")]
+    top.setExpanded(True)
+    go_to(tab, 1, "address")
+    qtbot.waitUntil(lambda: ("street", "B") in children(tree.topLevelItem(0)))
+    assert tree.topLevelItem(0).isExpanded() and children(tree.topLevelItem(0).child(1)) == []
+
+
+def test_the_value_of_a_field_is_copied_whole(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
+) -> None:
+    text = "first line\n" + "x" * 5000
+    pq.write_table(pa.table({"text": [text]}), tmp_path / "long.parquet")
+    window.open_paths([tmp_path / "long.parquet"])
+    tab = settled()
+    go_to(tab, 0, "text")
+    opened(qtbot, window, tab, "row")
+    tree = tab.inspector.row_page.tree
+    tree.setCurrentItem(tree.topLevelItem(0))
+    qtbot.keyClick(tree, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == text
+
+
+def test_the_column_page_has_figures_of_what_is_shown_and_of_all_rows(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
+) -> None:
+    table_tab.set_filter(col("delay") > 400)
+    tab = settled()
+    go_to(tab, 0, "delay")
+    opened(qtbot, window, tab, "column")
+    page = tab.inspector.column_page
+    qtbot.waitUntil(lambda: ["Rows", f"{tab.view.num_rows:,}", "1,000"] in lines(page.figures))
+    figures = {line[0]: line[1:] for line in lines(page.figures)}
+    assert figures["Min"] == ["401", "-50"] and figures["Max"] == ["449", "449"]
+    assert page.histogram.isVisible() and "401" in page.histogram.accessibleName()
+    tab.set_filter(None)
+    qtbot.waitUntil(lambda: ["Rows", "1,000", ""] in lines(page.figures))
+
+
+def test_values_are_searched_and_one_is_a_filter(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
+) -> None:
+    go_to(table_tab, 0, "carrier")
+    opened(qtbot, window, table_tab, "column")
+    page = table_tab.inspector.column_page
+    qtbot.waitUntil(lambda: page.values.topLevelItemCount() == 4)
+    assert sorted(line[0] for line in lines(page.values)) == ["(empty text)", "AA", "NULL", "UA"]
+    assert {line[1] for line in lines(page.values)} == {"250"}
+    qtbot.keyClicks(page.find, "u")
+    qtbot.waitUntil(lambda: [line[0] for line in lines(page.values)] == ["UA"])
+    page.values.itemActivated.emit(page.values.topLevelItem(0), 0)
+    assert settled().where == (col("carrier") == "UA")
+
+
+def test_it_follows_what_is_computed(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
+) -> None:
+    table_tab.add_step(Group(("carrier",), (("n", agg.count()),)))
+    tab = settled()
+    go_to(tab, 0, "n")
+    opened(qtbot, window, tab, "column")
+    qtbot.waitUntil(lambda: ["Distinct", "1", ""] in lines(tab.inspector.column_page.figures))
+
+
+def test_f4_opens_and_closes_it_and_nothing_is_read_while_it_is_closed(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, go_to
+) -> None:
+    go_to(table_tab, 0, "delay")
+    opened(qtbot, window, table_tab, "row")
+    qtbot.keyClick(table_tab.inspector, Qt.Key.Key_Escape)
+    assert not table_tab.inspector.isVisible()
+    texts = lines(table_tab.inspector.row_page.tree)
+    go_to(table_tab, 7, "delay")
+    assert lines(table_tab.inspector.row_page.tree) == texts
+    window.commands["inspector"].trigger()
+    qtbot.waitUntil(lambda: ["note", "row 7"] in lines(table_tab.inspector.row_page.tree))

@@ -1,0 +1,192 @@
+"""The panel beside the grid that follows the current cell: its row, or its column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.query.view import View
+from lamella.ui import theme
+from lamella.ui.grid.view import GridView
+from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, read_figures, read_values
+from lamella.ui.inspector.row_page import RowPage, names_of, read_row
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import IconButton
+
+if TYPE_CHECKING:
+    pass
+
+WIDTH = 300
+FOLLOW_MS = 120
+ROW, COLUMN = "row", "column"
+PAGES = {ROW: "Row", COLUMN: "Column"}
+
+
+class Inspector(QFrame):
+    """Reads only while it is shown. `filter_requested` has a condition, `cell_requested` a column of the
+    current row whose value rows should have."""
+
+    filter_requested = Signal(object)
+    cell_requested = Signal(str)
+    closed = Signal()
+
+    def __init__(
+        self, grid: GridView, view: Callable[[], View | None], tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        theme.variant(self, "panel")
+        self._grid, self._view, self._tasks = grid, view, tasks
+        self.row_page, self.column_page = RowPage(), ColumnPage()
+        self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
+        self._shown: tuple[object, ...] = ()
+        self._handle: Handle | None = None
+        self._wait = QTimer(self, singleShot=True, interval=FOLLOW_MS)
+        self._build()
+        self.hide()
+
+    @property
+    def page(self) -> str:
+        return COLUMN if self._pages.currentWidget() is self.column_page else ROW
+
+    def show_page(self, page: str) -> None:
+        """Open it at "row" or "column"."""
+        self._buttons[page].setChecked(True)
+        self._pages.setCurrentWidget(self.column_page if page == COLUMN else self.row_page)
+        self.setVisible(True)
+        self.follow()
+
+    def follow(self) -> None:
+        """After another cell, other rows or another page."""
+        if self.isVisible():
+            self._wait.start()
+
+    def stop(self) -> None:
+        self._wait.stop()
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._shown = ()
+        self.follow()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self._close()
+        else:
+            super().keyPressEvent(event)
+
+    def _close(self) -> None:
+        self.hide()
+        self.closed.emit()
+
+    # ------------------------------------------------------------------- reading
+
+    def _read(self) -> None:
+        view, current = self._view(), self._grid.selection.current
+        if view is None or current is None:
+            self.stop()
+            self._shown = ()
+            (self.column_page if self.page == COLUMN else self.row_page).show_nothing()
+            return
+        name = self._grid.grid_model.names[self._grid.column_at(current[1])]
+        wanted = (self.page, id(view), name if self.page == COLUMN else current[0])
+        if wanted == self._shown:
+            return
+        self.stop()
+        self._shown = wanted
+        if self.page == COLUMN:
+            self._read_column(view, name)
+        else:
+            self._read_row(view, current[0])
+
+    def _read_row(self, view: View, row: int) -> None:
+        names = names_of(view)
+        self._handle = self._tasks.read(
+            lambda job: read_row(view, row, names, job),
+            lambda fields: self.row_page.show_row(row, fields),
+            self._tasks.failed.emit,
+            owner=self,
+            quiet=True,
+        )
+
+    def _read_column(self, view: View, name: str) -> None:
+        snapshot, where, kind = view.snapshot, view.query.where, view.schema.field(name).type
+        self.column_page.show_column(name, kind, None)
+        words = self.column_page.words
+
+        def show(figures: ColumnFigures) -> None:
+            self._rows = (figures.part or figures.whole).rows
+            self.column_page.show_column(name, kind, figures)
+
+        self._handle = self._tasks.read(
+            lambda job: read_figures(snapshot, name, where, words, job),
+            show,
+            self._tasks.failed.emit,
+            owner=self,
+            quiet=True,
+        )
+
+    def _read_values(self, words: str) -> None:
+        view, current = self._view(), self._grid.selection.current
+        if view is None or current is None:
+            return
+        self.stop()
+        name = self._grid.grid_model.names[self._grid.column_at(current[1])]
+        snapshot, where = view.snapshot, view.query.where
+        self._handle = self._tasks.read(
+            lambda job: read_values(snapshot, name, where, words, job),
+            lambda values: self.column_page.show_values(values, self._rows),
+            self._tasks.failed.emit,
+            owner=self,
+            quiet=True,
+        )
+
+    # ------------------------------------------------------------------- building
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self.setFixedWidth(round(WIDTH * max(1.0, theme.current().text_scale)))
+
+    def _build(self) -> None:
+        self._rows = 0
+        self.setFixedWidth(round(WIDTH * max(1.0, theme.current().text_scale)))
+        head, group = QHBoxLayout(), QButtonGroup(self)
+        head.setContentsMargins(theme.M, theme.XS, theme.S, 0)
+        for page, title in PAGES.items():
+            button = QToolButton(text=title, checkable=True)
+            button.clicked.connect(lambda _=False, page=page: self.show_page(page))
+            group.addButton(button)
+            head.addWidget(button)
+            self._buttons[page] = button
+        self._buttons[ROW].setChecked(True)
+        head.addStretch(1)
+        close = IconButton("close", "Close the inspector (F4)")
+        close.clicked.connect(self._close)
+        head.addWidget(close)
+        for widget in (self.row_page, self.column_page):
+            self._pages.addWidget(widget)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(head)
+        layout.addWidget(self._pages, 1)
+        self._wait.timeout.connect(self._read)
+        self._grid.selection.changed.connect(self.follow)
+        self.row_page.filter_requested.connect(self.cell_requested)
+        self.column_page.filter_requested.connect(self.filter_requested)
+        self.column_page.values_requested.connect(self._read_values)
