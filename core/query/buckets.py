@@ -167,20 +167,25 @@ LOW, HIGH = "low", "high"
 
 
 def bucket_node(compiler: Compiling, step: Buckets, rows: Node) -> Node:
+    seen, field, ends = bucket_edges(compiler, step, rows)
+    place = Field("bucket", pa.int64(), compiler.new())
+    placed = ComputeNode(seen, seen.fields, {place.identifier: place_of_value(field, ends, seen.fields)})
+    refuse_twice([LOW, HIGH, *(name for name, _ in step.aggregates)], rows.fields.place)
+    grouped = compiler.grouped(placed, [place], step.aggregates)
+    return _with_ends(compiler, grouped, place, ends)
+
+
+def bucket_edges(compiler: Compiling, step: Buckets, rows: Node) -> tuple[Node, Field, Edges]:
+    """The rows with the column that has ranges, the column, and the ends of these. They are read from the
+    rows where the step does not say them."""
     rows, (field,) = compiler.reachable([step.column], rows)
     seen = ProjectNode(rows, _with_field(rows.fields, field))
     kind = value_type(field.type)
     if kind_of(kind) not in ORDERED or is_.is_decimal256(kind):
         raise BadQuery(f"{rows.fields.place}: '{step.column}' has no ranges", f"It is {field.type}")
     if isinstance(step.edges, int):
-        ends = _spread(compiler, step.edges, step.column, seen, kind)
-    else:
-        ends = _checked_edges(step.edges, step.column, kind, rows.fields.place)
-    place = Field("bucket", pa.int64(), compiler.new())
-    placed = ComputeNode(seen, seen.fields, {place.identifier: _place_of(field, ends, seen.fields)})
-    refuse_twice([LOW, HIGH, *(name for name, _ in step.aggregates)], rows.fields.place)
-    grouped = compiler.grouped(placed, [place], step.aggregates)
-    return _with_ends(compiler, grouped, place, ends)
+        return seen, field, _spread(compiler, step.edges, step.column, seen, kind)
+    return seen, field, _checked_edges(step.edges, step.column, kind, rows.fields.place)
 
 
 def _with_field(fields: Fields, field: Field) -> Fields:
@@ -214,7 +219,7 @@ def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.Dat
     return equal_edges(ends_table.column(0)[0], ends_table.column(1)[0], parts)
 
 
-def _place_of(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr, Needed]:
+def place_of_value(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr, Needed]:
     """The number of the range, -1 below all and one more than the last above all, null for null."""
     nothing = exp.Is(this=column(field.identifier), expression=exp.Null())
     place = case(nothing, exp.Null(), _passed(0, len(ends), field, ends, fields))
@@ -232,15 +237,20 @@ def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) ->
 
 def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> Node:
     """The number of the range as its two ends."""
-    listed = cast(exp.Array(expressions=[ends.edge(n) for n in range(len(ends))]), f"{_name(ends)}[]")
     fields, made = [], {}
-    for name, further in ((LOW, 1), (HIGH, 2)):
+    for name in (LOW, HIGH):
         field = Field(name, ends.type, compiler.new())
         fields.append(field)
-        at = exp.Add(this=column(place.identifier), expression=number(further))
-        made[field.identifier] = (func("list_extract", listed, at), Needed([place.identifier]))
+        made[field.identifier] = (end_of_range(ends, place.identifier, name), Needed([place.identifier]))
     named = Fields(f"{rows.fields.place}", (*fields, *rows.fields.all[1:]))
     return ComputeNode(rows, named, made)
+
+
+def end_of_range(ends: Edges, place: str, which: str) -> exp.Expr:
+    """The low or the high end of the range whose number is in the column `place`."""
+    listed = cast(exp.Array(expressions=[ends.edge(n) for n in range(len(ends))]), f"{_name(ends)}[]")
+    at = exp.Add(this=column(place), expression=number(1 if which == LOW else 2))
+    return func("list_extract", listed, at)
 
 
 def _name(ends: Edges) -> str:

@@ -243,10 +243,10 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     groups: Node = compiler.grouped(rows, by, tuple(named))
     cells = groups.fields.all[len(by) :]
     if step.values is None:
-        values = _column_values(compiler, rows, across)
-        names, places, place = _names(values), list(range(1, len(values) + 1)), _rank(across)
+        values = column_values(compiler, rows, across)
+        names, places, place = value_names(values), list(range(1, len(values) + 1)), _rank(across)
     else:
-        names = [_called(natural(v) if isinstance(v, pa.Scalar) else v) for v in step.values]
+        names = given_names(step.values)
         places, place = _places(across, step.values, rows.fields.place)
     if len(names) * len(aggregates) > MOST_COLUMNS:
         raise BadQuery(
@@ -269,7 +269,7 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     return ComputeNode(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), made)
 
 
-def _column_values(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
+def column_values(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
     """The values of a column, in order, null last."""
     groups = GroupNode(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
     return list(answers.read(groups, compiler.job, MOST_COLUMNS + 1).column(0))
@@ -326,7 +326,12 @@ def _cell(by_place: str, place: int, aggregate: Aggregate) -> exp.Expr:
     return cell if empty is None else exp.Coalesce(this=cell, expressions=[empty()])
 
 
-def _names(values: Sequence[pa.Scalar]) -> list[str]:
+def given_names(values: Sequence[Any]) -> list[str]:
+    """What the columns of values are called that somebody asked for."""
+    return [_called(natural(v) if isinstance(v, pa.Scalar) else v) for v in values]
+
+
+def value_names(values: Sequence[pa.Scalar]) -> list[str]:
     """What the columns of values are called; null otherwise than a text that says so."""
     titles = [_called(_fine(value) if value.is_valid else None) for value in values]
     if titles.count(NULL) > 1:

@@ -33,7 +33,7 @@ _numbers = count()
 def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tuple[Sql, dict[str, Source]]:
     """The step that `text` is, where the rows before it are called `rows`, and the other datasets that it
     names. Nothing of it runs. Raises `BadSql` for anything but one SELECT, `UnknownTable`."""
-    named = _tables_named(text, rows)
+    named = tables_named(text, rows)
     others: dict[str, Source] = {}
     for name in named:
         if name.casefold() != rows.casefold():
@@ -44,11 +44,12 @@ def sql_step(text: str, rows: str, find: Callable[[str], Source | None]) -> tupl
     return Sql(text, rows, tuple((name, name) for name in others)), others
 
 
-def _tables_named(text: str, rows: str) -> list[str]:
+def tables_named(text: str, *known: str) -> list[str]:
+    """Those that one SELECT names. Raises `BadSql` for anything else, and for what reads files."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise BadSql(f"a statement is text of at most {LONGEST:,} characters")
     with cursor(Job(), "the statement", Confined()) as own:
-        statement = parse_statement(text, [rows], own)
+        statement = parse_statement(text, known, own)
     if first_word(text) not in _BEGINS or statement.functions is None:
         raise BadSql(
             f"{first_word(text).upper()} cannot be a step", "A step is one SELECT", "Write it as a SELECT"
@@ -82,7 +83,7 @@ class _Frozen:
 
 def sql_node(step: Sql, rows: Node, others: Mapping[str, Snapshot], number: int, job: Job) -> Node:
     """Its columns are those of its answer on no rows at all: nothing of the datasets is read for that."""
-    _tables_named(step.text, step.rows)
+    tables_named(step.text, step.rows)
     empty = {name: _in_memory(name, other.schema.empty_table()) for name, other in others.items()}
     empty[step.rows] = _in_memory(step.rows, rows.fields.schema.empty_table())
     answer = _answer(step, empty, rows.fields.place, job)

@@ -1,0 +1,461 @@
+"""A query as Python that makes it again, and as a command line."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import keyword
+import math
+import shlex
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from lamella.core.errors import BadFilter, BadQuery, LamellaError
+from lamella.core.filters import expr_json
+from lamella.core.filters.expr import Filter, all_of
+from lamella.core.filters.text import parse, to_text
+from lamella.core.filters.values import natural
+from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named, computes_from
+from lamella.core.query.functions.table import FUNCTIONS
+from lamella.core.query.pipeline_json import query_to_json, to_json
+from lamella.core.query.source import Pinned, Source
+from lamella.core.query.steps import (
+    Aggregate,
+    Aggregates,
+    Buckets,
+    Compute,
+    Group,
+    Join,
+    Limit,
+    Pipeline,
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Sql,
+    Step,
+    Unpivot,
+    Unwind,
+    Where,
+)
+from lamella.core.scan.snapshot import SortKey
+
+Open = Callable[[str], str]
+"""The Python that opens the dataset of a name."""
+
+
+def to_python(
+    pipeline: Pipeline, sources: Mapping[str, Source] | None = None, opened: Open | None = None
+) -> str:
+    """An expression that is the query, with the imports that it needs before it. `opened` gives what opens a
+    dataset, by its name: `store["flights"]` unless it says otherwise.
+
+        from lamella import agg
+
+        store["flights"].where("dep_delay > 60").group_by("carrier").agg(n=agg.count())
+    """
+    writer = _Writer(sources or {}, opened or (lambda name: f"store[{_quoted(name)}]"))
+    made = writer.query(pipeline)
+    lines = [f"from {module} import {name}" for module, name in sorted(writer.imports)]
+    return "\n".join([*lines, "", made] if lines else [made])
+
+
+class _Writer:
+    def __init__(self, sources: Mapping[str, Source], opened: Open) -> None:
+        self.imports: set[tuple[str, str]] = set()
+        self._sources, self._opened = sources, opened
+        self._source = ""
+
+    def query(self, pipeline: Pipeline) -> str:
+        outer, self._source = self._source, pipeline.source
+        try:
+            return self._query(pipeline)
+        finally:
+            self._source = outer
+
+    def _query(self, pipeline: Pipeline) -> str:
+        made = self._dataset(pipeline.source)
+        calls: list[str] = []
+        for step in pipeline.steps:
+            if not calls and not isinstance(step, _BEGIN):
+                calls.append(".query()")
+            calls += self._step(step)
+        if not calls:
+            return f"{made}.query()"
+        if len(made) + sum(map(len, calls)) <= _WIDTH and len(calls) <= _CALLS:
+            return made + "".join(calls)
+        return "(\n" + "".join(f"    {line}\n" for line in [made, *calls]) + ")"
+
+    def _dataset(self, source: str) -> str:
+        dataset = self._sources.get(source)
+        if dataset is None:
+            return self._opened(source)
+        made = self._opened(dataset.name)
+        return f"{made}.as_of({dataset.pinned_version})" if isinstance(dataset, Pinned) else made
+
+    def _step(self, step: Step) -> list[str]:
+        write = _STEPS.get(type(step))
+        if write is None:
+            raise BadQuery(
+                f"{type(step).__name__.lower()} cannot be written as Python", fix="Copy it as JSON"
+            )
+        return write(self, step)
+
+    # Steps --------------------------------------------------------------------------------
+
+    def _where(self, step: Where) -> list[str]:
+        return [f".where({self._condition(step.condition)})"]
+
+    def _compute(self, step: Compute) -> list[str]:
+        calls: list[dict[str, str]] = [{}]
+        for name, value in step.values:
+            if name in calls[-1]:
+                calls.append({})
+            calls[-1][name] = self._value(value)
+        return [f".compute({_keywords(made)})" for made in calls]
+
+    def _select(self, step: Select) -> list[str]:
+        return [f".select({_names(step.columns)})"]
+
+    def _group(self, step: Group) -> list[str]:
+        calls = [f".group_by({_names(step.keys)})"] if step.keys else []
+        calls.append(f".agg({self._aggregates(step.aggregates)})")
+        return calls if step.having is None else [*calls, f".having({self._condition(step.having)})"]
+
+    def _sort(self, step: Sort) -> list[str]:
+        if any(key.column.startswith("-") for key in step.keys) or not step.keys:
+            self._needs("lamella.core.query.steps", "Sort")
+            self._needs("lamella.core.scan.snapshot", "SortKey")
+            return [f".query().then(Sort({self._sort_keys(step.keys)}))"]
+        return [f".sort({_names(('-' if key.descending else '') + key.column for key in step.keys)})"]
+
+    @staticmethod
+    def _sort_keys(keys: Iterable[SortKey]) -> str:
+        return f"({''.join(f'SortKey({key.column!r}, {key.descending}), ' for key in keys)})"
+
+    def _limit(self, step: Limit) -> list[str]:
+        return [f".limit({step.count}{f', offset={step.offset}' if step.offset else ''})"]
+
+    def _sample(self, step: Sample) -> list[str]:
+        return [f".sample({step.count}, seed={step.seed})"]
+
+    def _pivot(self, step: Pivot) -> list[str]:
+        keys = f"[{_names(step.keys)}]"
+        if any(name == "values" for name, _one in step.aggregates):
+            raise BadQuery("a pivot with an aggregate called 'values' cannot be written as Python")
+        given = None if step.values is None else ", ".join(map(self._plain, step.values))
+        values = "" if given is None else f", values=[{given}]"
+        made = self._aggregates(step.aggregates)
+        return [f".pivot({keys}, {_quoted(step.column)}{values}{', ' if made else ''}{made})"]
+
+    def _unpivot(self, step: Unpivot) -> list[str]:
+        return [f".unpivot([{_names(step.columns)}], name={_quoted(step.name)}, value={_quoted(step.value)})"]
+
+    def _unwind(self, step: Unwind) -> list[str]:
+        return [f".unwind({_quoted(step.column)}{', keep_empty=True' if step.keep_empty else ''})"]
+
+    def _buckets(self, step: Buckets) -> list[str]:
+        if isinstance(step.edges, int):
+            edges = str(step.edges)
+        else:
+            edges = f"[{', '.join(map(self._plain, step.edges))}]"
+        made = self._aggregates(step.aggregates)
+        if not made:
+            self._needs("lamella.core.query.steps", "Buckets")
+            listed = edges if isinstance(step.edges, int) else f"tuple({edges})"
+            return [f".then(Buckets({_quoted(step.column)}, {listed}, ()))"]
+        return [f".buckets({_quoted(step.column)}, {edges}, {made})"]
+
+    def _join(self, step: Join) -> list[str]:
+        other = self.query(step.other) if step.other.steps else self._dataset(step.other.source)
+        if step.left_on == step.right_on:
+            keys = f"on=[{_names(step.left_on)}]"
+        else:
+            keys = f"left_on=[{_names(step.left_on)}], right_on=[{_names(step.right_on)}]"
+        return [f".join({other}, {keys}, how={_quoted(step.how)}, suffix={_quoted(step.suffix)})"]
+
+    def _sql(self, step: Sql) -> list[str]:
+        if step.rows == self._source and all(name == source for name, source in step.tables):
+            return [f".sql({_quoted(step.text)})"]
+        self._needs("lamella.core.query.steps", "Sql")
+        return [f".then({step!r})"]
+
+    # Values -------------------------------------------------------------------------------
+
+    def _needs(self, module: str, name: str) -> None:
+        self.imports.add((module, name))
+
+    def _condition(self, filter: Filter) -> str:
+        """As text where that is the same filter."""
+        try:
+            text = to_text(filter)
+            if parse(text) == filter:
+                return repr(text) if '"' in text else _quoted(text)
+        except BadFilter:
+            pass
+        self._needs("lamella.core.filters.expr_json", "from_json")
+        return f"from_json({expr_json.to_json(filter)!r})"
+
+    def _aggregates(self, aggregates: Aggregates) -> str:
+        return _keywords({name: self._aggregate(one) for name, one in aggregates})
+
+    def _aggregate(self, aggregate: Aggregate) -> str:
+        self._needs("lamella", "agg")
+        parts = []
+        if aggregate.value is not None:
+            value = aggregate.value
+            parts.append(_quoted(value.name) if isinstance(value, Named) else self._value(value, text=False))
+        if aggregate.parameter is not None:
+            parts.append(repr(aggregate.parameter))
+        if aggregate.where is not None:
+            parts.append(f"where={self._condition(aggregate.where)}")
+        return f"agg.{aggregate.function}({', '.join(parts)})"
+
+    def _value(self, expression: Expression, text: bool = True) -> str:
+        """What `compute` takes; `text`: whether text is a constant there."""
+        if isinstance(expression, Constant):
+            value = expression.value
+            reads = isinstance(value, str) and computes_from(value, _AnyName)
+            return self._constant(value) if reads or not text else self._plain(value)
+        return self._computed(expression)
+
+    def _computed(self, expression: Expression) -> str:
+        if isinstance(expression, Named):
+            self._needs("lamella", "col")
+            return f"col({_quoted(expression.name)})"
+        if isinstance(expression, Constant):
+            return self._constant(expression.value)
+        if isinstance(expression, Condition):
+            self._needs("lamella.core.query.expressions", "Condition")
+            return f"Condition({self._filter(expression.filter)})"
+        if isinstance(expression, Call):
+            return self._call(expression)
+        raise BadQuery(f"{expression!r} cannot be written as Python")
+
+    def _filter(self, filter: Filter) -> str:
+        written = self._condition(filter)
+        if written.startswith("from_json("):
+            return written
+        self._needs("lamella.core.filters", "parse")
+        return f"parse({written})"
+
+    def _call(self, call: Call) -> str:
+        sign = _SIGNS.get(call.function)
+        if sign is not None and len(call.arguments) == 2 and not isinstance(call.arguments[0], Constant):
+            return f"({self._operand(call.arguments[0])} {sign} {self._operand(call.arguments[1])})"
+        if call.function == "negate" and len(call.arguments) == 1:
+            return f"(-{self._computed(call.arguments[0])})"
+        first = call.arguments[0] if call.arguments else None
+        if call.function in _METHODS and first is not None and not isinstance(first, Constant):
+            rest = ", ".join(map(self._operand, call.arguments[1:]))
+            return f"{self._computed(first)}.{call.function}({rest})"
+        if call.function == "when" and len(call.arguments) == 3 and isinstance(first, Condition):
+            self._needs("lamella.core.query.expressions", "when")
+            chosen = ", ".join(map(self._operand, call.arguments[1:]))
+            return f"when({self._condition(first.filter)}, {chosen})"
+        if call.function in _OF_MANY:
+            self._needs("lamella.core.query.expressions", call.function)
+            return f"{call.function}({', '.join(map(self._operand, call.arguments))})"
+        self._needs("lamella.core.query.expressions", "call")
+        given = ", ".join([_quoted(call.function), *map(self._operand, call.arguments)])
+        return f"call({given})"
+
+    def _operand(self, expression: Expression) -> str:
+        return (
+            self._plain(expression.value) if isinstance(expression, Constant) else self._computed(expression)
+        )
+
+    def _constant(self, value: Any) -> str:
+        self._needs("lamella.core.query.expressions", "Constant")
+        return f"Constant({self._plain(value)})"
+
+    def _plain(self, given: Any) -> str:
+        value = natural(given)
+        if isinstance(value, float) and not math.isfinite(value):
+            return f'float("{value}")'
+        if isinstance(value, str):
+            return _quoted(value)
+        if value is None or isinstance(value, bool | int | float | bytes):
+            return repr(value)
+        if isinstance(value, Decimal):
+            self._needs("decimal", "Decimal")
+            return repr(value)
+        if isinstance(value, dt.date | dt.time | dt.timedelta):
+            return self._moment(value)
+        raise BadQuery(f"{value!r} cannot be written as Python", fix="Copy it as JSON")
+
+    def _moment(self, value: dt.date | dt.time | dt.timedelta) -> str:
+        zone = getattr(value, "tzinfo", None)
+        if zone is not None and zone is not dt.UTC:
+            if not isinstance(value, dt.datetime):
+                raise BadQuery(f"{value!r} cannot be written as Python", fix="Copy it as JSON")
+            self._needs("datetime", "datetime")
+            return f"datetime.fromisoformat({value.isoformat()!r})"
+        written = repr(value).removeprefix("datetime.").replace("datetime.timezone.utc", "UTC")
+        self._needs("datetime", type(value).__name__)
+        if zone is not None:
+            self._needs("datetime", "UTC")
+        return written
+
+
+class _AnyName(set[str]):
+    """As if every name were a column's."""
+
+    def __iter__(self) -> Any:
+        return iter(())
+
+    def issuperset(self, _other: object) -> bool:
+        return True
+
+
+_WIDTH = 100
+_CALLS = 5
+_BEGIN = (Where, Compute, Select, Group, Sort, Limit, Join)
+"""What a table or an open file begins a query with."""
+_SIGNS = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "floor_divide": "//",
+    "modulo": "%",
+    "power": "**",
+}
+_METHODS = frozenset(FUNCTIONS) - {*_SIGNS, "negate", "abs", "coalesce", "least", "greatest", "when", "cast"}
+"""Functions that are called of a value."""
+_OF_MANY = frozenset({"coalesce", "least", "greatest"})
+
+
+def _quoted(text: str) -> str:
+    """As Python, in double quotes where that is plain."""
+    return f'"{text}"' if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(map(_quoted, names))
+
+
+def _keywords(made: Mapping[str, str]) -> str:
+    plain = {name: one for name, one in made.items() if name.isidentifier() and not keyword.iskeyword(name)}
+    odd = {name: value for name, value in made.items() if name not in plain}
+    parts = [f"{name}={value}" for name, value in plain.items()]
+    if odd and list(made) != [*plain, *odd]:
+        parts, odd = [], dict(made)
+    if odd:
+        parts.append("**{" + ", ".join(f"{_quoted(name)}: {value}" for name, value in odd.items()) + "}")
+    return ", ".join(parts)
+
+
+_STEPS: dict[type, Callable[[_Writer, Any], list[str]]] = {
+    Where: _Writer._where,
+    Compute: _Writer._compute,
+    Select: _Writer._select,
+    Group: _Writer._group,
+    Sort: _Writer._sort,
+    Limit: _Writer._limit,
+    Sample: _Writer._sample,
+    Pivot: _Writer._pivot,
+    Unpivot: _Writer._unpivot,
+    Unwind: _Writer._unwind,
+    Buckets: _Writer._buckets,
+    Join: _Writer._join,
+    Sql: _Writer._sql,
+}
+
+
+# ------------------------------------------------------------------------------------- command line
+
+
+def to_command(pipeline: Pipeline, place: str, sources: Mapping[str, Source], table: bool = True) -> str:
+    """`lamella query` with the options that say the same, or with the steps as JSON. `place` is the path of
+    the store or the file, `table` whether it is a store, whose table has to be named."""
+    words = ["lamella", "query", place]
+    dataset = sources[pipeline.source]
+    options = None if len(sources) > 1 else _options(pipeline.steps)
+    if options is None:
+        return shlex.join(
+            [*words, "--steps", json.dumps(query_to_json(sources, pipeline), ensure_ascii=False)]
+        )
+    if not table and not options:
+        return shlex.join([*words, "--steps", json.dumps(to_json(pipeline), ensure_ascii=False)])
+    if table:
+        words += ["--table", dataset.name]
+    if isinstance(dataset, Pinned):
+        words += ["--as-of", str(dataset.pinned_version)]
+    return shlex.join([*words, *options])
+
+
+def _options(steps: Iterable[Step]) -> list[str] | None:
+    """In the order in which the command asks them; None for steps that it has no options for."""
+    rest = list(steps)
+    try:
+        made = _condition_option(rest)
+        for kind, write in ((Group, _group_options), (Sort, _sort_option), (Limit, _limit_options)):
+            if rest and isinstance(rest[0], kind):
+                made += write(rest.pop(0))
+        if rest and isinstance(rest[0], Select):
+            made += ["--columns", _listed(rest[0].columns)]
+            rest.pop(0)
+    except _NoOption:
+        return None
+    return None if rest else made
+
+
+class _NoOption(Exception):
+    """A step that is more than the options say."""
+
+
+def _condition_option(rest: list[Step]) -> list[str]:
+    found: list[Filter] = []
+    while rest and isinstance(rest[0], Where):
+        step = rest.pop(0)
+        assert isinstance(step, Where)
+        found.append(step.condition)
+    return ["--where", _text(found[0] if len(found) == 1 else all_of(found))] if found else []
+
+
+def _text(filter: Filter) -> str:
+    try:
+        return to_text(filter)
+    except LamellaError as error:
+        raise _NoOption from error
+
+
+def _listed(names: Iterable[str]) -> str:
+    listed = list(names)
+    if any("," in name or name != name.strip() or not name or name.startswith("-") for name in listed):
+        raise _NoOption
+    return ",".join(listed)
+
+
+def _group_options(step: Any) -> list[str]:
+    made = ["--group-by", _listed(step.keys)] if step.keys else []
+    if step.aggregates:
+        made += ["--agg", *(_aggregate_option(name, one) for name, one in step.aggregates)]
+    return [*made, "--having", _text(step.having)] if step.having is not None else made
+
+
+def _aggregate_option(name: str, aggregate: Aggregate) -> str:
+    value = aggregate.value
+    plain = value is None or isinstance(value, Named)
+    if aggregate.where is not None or not plain or "=" in name or name != name.strip() or not name:
+        raise _NoOption
+    column = value.name if isinstance(value, Named) else ""
+    if isinstance(value, Named) and not column.replace(".", "_").isidentifier():
+        column = '"' + column.replace('"', '""') + '"'
+    if aggregate.function == "quantile":
+        column += f", {aggregate.parameter!r}"
+    elif aggregate.parameter is not None:
+        raise _NoOption
+    return f"{name}={aggregate.function}({column})"
+
+
+def _sort_option(step: Any) -> list[str]:
+    _listed(key.column for key in step.keys)
+    return [f"--sort={','.join(('-' if key.descending else '') + key.column for key in step.keys)}"]
+
+
+def _limit_options(step: Any) -> list[str]:
+    made = [] if step.count is None else ["--limit", str(step.count)]
+    return [*made, "--offset", str(step.offset)] if step.offset else made

@@ -1,0 +1,706 @@
+"""A query as SQL in DuckDB's dialect, as readable as it can be while its answer is the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from lamella.core.errors import BadQuery, LamellaError
+from lamella.core.filters.expr import Filter, Predicate, all_of
+from lamella.core.jobs import Job
+from lamella.core.query import engine
+from lamella.core.query.buckets import HIGH, LOW, bucket_edges, end_of_range, place_of_value
+from lamella.core.query.compile import ROW_COUNT, Compiler, column_values, given_names, value_names
+from lamella.core.query.duckdb_types import sql_type
+from lamella.core.query.expressions import Call, Expression, Named
+from lamella.core.query.fields import Field, Fields, Value, case, func, number, text
+from lamella.core.query.functions.aggregates import AGGREGATES, aggregate_sql
+from lamella.core.query.functions.table import condition, type_expression
+from lamella.core.query.functions.types import in_common
+from lamella.core.query.plan import Needed, Node, QueryContext, Rank
+from lamella.core.query.source import Pinned, Source, whole_snapshot
+from lamella.core.query.steps import (
+    Aggregate,
+    Aggregates,
+    Buckets,
+    Compute,
+    Facets,
+    Group,
+    Join,
+    Limit,
+    Pipeline,
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Sql,
+    Step,
+    Unpivot,
+    Unwind,
+    Where,
+)
+
+STEPS_NOTE = "-- lamella: "
+"""Begins the line below a statement that holds the steps as JSON, where the statement alone does not tell
+them: whoever reads it back writes the statement anew from them, and compares."""
+_PARTS = {
+    "year": exp.Year,
+    "quarter": exp.Quarter,
+    "month": exp.Month,
+    "day": exp.Day,
+}
+
+
+def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = None) -> str:
+    """One SELECT over the datasets by their names, for `Store.sql` and `lamella query`. `sources` are those
+    that the pipeline names.
+
+    What columns a pivot gives, and where buckets begin, is read from the data where the step does not say it.
+    Rows that are equal in what they are sorted by may come in another order. Raises `BadQuery` for what SQL
+    cannot say, a sample or the first value of rows that are not sorted, and as `Query.read` for steps that do
+    not fit.
+    """
+    from lamella.core.query.pipeline_json import query_to_json
+    from lamella.core.query.sql_reader import from_sql
+
+    statement = written(pipeline, sources, job or Job())
+    saved = json.dumps(query_to_json(sources, pipeline), ensure_ascii=False)
+    with suppress(LamellaError):
+        again = from_sql(statement, {one.name: one for one in sources.values()}.__getitem__)
+        if json.dumps(query_to_json(again.sources, again.pipeline), ensure_ascii=False) == saved:
+            return statement
+    return f"{statement}\n{STEPS_NOTE}{saved}"
+
+
+def written(pipeline: Pipeline, sources: Mapping[str, Source], job: Job) -> str:
+    """The statement alone."""
+    with engine.cursor(job, pipeline.source) as own, engine.not_too_deep(pipeline.source):
+        return _Writer(sources, own, job).statement(pipeline)
+
+
+def identifier(name: str) -> str:
+    """In double quotes where SQL needs them."""
+    plain = name.isascii() and name.isidentifier() and name.casefold() not in _keywords()
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+@lru_cache(1)
+def _keywords() -> frozenset[str]:
+    with engine.cursor(of="keywords") as own:
+        found = own.execute(
+            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
+        ).fetchall()
+    return frozenset(word for (word,) in found)
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A column, of the answer or of the rows that it is made of, that rows are sorted by."""
+
+    name: str
+    descending: bool = False
+
+    @property
+    def sql(self) -> str:
+        return identifier(self.name) + (" DESC" if self.descending else "")
+
+
+@dataclass(frozen=True)
+class _Select:
+    """One SELECT that grows. `before` are the columns of what it selects from, `items` what it gives: a name
+    with its SQL, None for a column as it is; without any it gives all. `closed`: nothing can be added."""
+
+    table: str
+    before: Fields
+    fields: Fields
+    where: tuple[str, ...] = ()
+    items: tuple[tuple[str, str | None], ...] | None = None
+    group: tuple[str, ...] | None = None
+    having: str = ""
+    order: tuple[_Key, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    closed: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        return self.items is None and not self.is_limited and not self.closed
+
+    @property
+    def is_limited(self) -> bool:
+        return self.limit is not None or self.offset > 0
+
+    def text(self, in_order: bool = True) -> str:
+        lines = [f"SELECT {self._items}", f"FROM {self.table}"]
+        if self.where:
+            lines.append("WHERE " + "\n  AND ".join(self._conditions))
+        if self.group:
+            lines.append(f"GROUP BY {', '.join(self.group)}")
+        if self.having:
+            lines.append(f"HAVING {self.having}")
+        if self.order and (in_order or self.is_limited):
+            lines.append(f"ORDER BY {', '.join(key.sql for key in self.order)}")
+        if self.limit is not None:
+            lines.append(f"LIMIT {self.limit}")
+        if self.offset:
+            lines.append(f"OFFSET {self.offset}")
+        return "\n".join(lines)
+
+    @property
+    def _conditions(self) -> Iterator[str]:
+        for one in self.where:
+            is_or = isinstance(sqlglot.parse_one(one, dialect="duckdb"), exp.Or)
+            yield f"({one})" if is_or and len(self.where) > 1 else one
+
+    @property
+    def _items(self) -> str:
+        if self.items is None:
+            return "*"
+        names = self.before.names
+        if not names or [name for name, _sql in self.items[: len(names)]] != names:
+            return ", ".join(self._item(*item) for item in self.items)
+        replaced = [self._item(*item) for item in self.items[: len(names)] if item[1] is not None]
+        star = f"* REPLACE ({', '.join(replaced)})" if replaced else "*"
+        return ", ".join([star, *(self._item(*item) for item in self.items[len(names) :])])
+
+    @staticmethod
+    def _item(name: str, sql: str | None) -> str:
+        if sql is None:
+            return identifier(name)
+        return sql if sql in _both_sides(name) else f"{sql} AS {identifier(name)}"
+
+
+def _both_sides(name: str) -> tuple[str, str]:
+    return f"l.{identifier(name)}", f"r.{identifier(name)}"
+
+
+class _Rows(Node):
+    """What aggregates are computed of, by the columns' own names."""
+
+    def __init__(self, fields: Fields, order: Iterable[_Key]) -> None:
+        self.fields = fields
+        self.order = tuple(Rank(key.name, key.descending) for key in order)
+
+    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
+        raise NotImplementedError
+
+
+class _Writer:
+    """One statement: what is selected in steps stands in front of it, each step with a name."""
+
+    def __init__(self, sources: Mapping[str, Source], own: duckdb.DuckDBPyConnection, job: Job) -> None:
+        self._sources, self._job, self._own = sources, job, own
+        self._compiler = Compiler(lambda name: whole_snapshot(sources[name], job), job, by_id=False)
+        self._steps: list[tuple[str, str]] = []
+        self._taken = {source.name.casefold() for source in sources.values()}
+        _refuse_alike([source.name for source in sources.values()], "two datasets")
+
+    def statement(self, pipeline: Pipeline) -> str:
+        rows = self._rows(pipeline)
+        made = rows.text()
+        if not self._steps:
+            return made
+        if len(self._steps) == 1 and rows == _Select(self._steps[0][0], rows.fields, rows.fields):
+            return self._steps[0][1]
+        named = [f"{name} AS (\n{_indented(body)}\n)" for name, body in self._steps]
+        return f"WITH {', '.join(named)}\n{made}"
+
+    def _rows(self, pipeline: Pipeline) -> _Select:
+        node = self._compiler.rows(Pipeline(pipeline.source))
+        fields = named_fields(node.fields)
+        made = _Select(self._table(pipeline.source), fields, fields)
+        for step in pipeline.steps:
+            made = self._after(step, made, node)
+            node = self._compiler.after(step, node)
+            made = replace(made, fields=named_fields(node.fields))
+        return made
+
+    def _table(self, source: str) -> str:
+        dataset = self._sources[source]
+        version = f" AT (VERSION => {dataset.pinned_version})" if isinstance(dataset, Pinned) else ""
+        return identifier(dataset.name) + version
+
+    def _after(self, step: Step, rows: _Select, node: Node) -> _Select:
+        write = _STEPS.get(type(step))
+        if write is None:
+            raise BadQuery(
+                f"{node.fields.place}: {type(step).__name__.lower()} cannot be written as SQL",
+                _NOT_SQL.get(type(step), ""),
+                "Copy it as Python or JSON",
+            )
+        return write(self, step, rows, node)
+
+    # Steps of SQL -------------------------------------------------------------------------
+
+    def _nested(self, rows: _Select, in_order: bool = False) -> _Select:
+        """A SELECT from what was selected so far, by a name of its own. Its rows are sorted anew by what they
+        are sorted by, unless that is gone, or they are to come `in_order`."""
+        if rows == _Select(rows.table, rows.fields, rows.fields):
+            return rows
+        known = all(key.name in rows.fields for key in rows.order) and not in_order
+        name = self._step_name()
+        self._steps.append((name, rows.text(in_order=not known)))
+        return _Select(name, rows.fields, rows.fields, order=rows.order if known else ())
+
+    def _step_name(self) -> str:
+        number = len(self._steps) + 1
+        while f"step_{number}" in self._taken:
+            number += 1
+        self._taken.add(f"step_{number}")
+        return f"step_{number}"
+
+    def _where(self, step: Where, rows: _Select, _node: Node) -> _Select:
+        rows = rows if rows.is_plain else self._nested(rows)
+        met = self._condition(step.condition, rows.before)
+        return replace(rows, where=(*rows.where, met))
+
+    def _compute(self, step: Compute, rows: _Select, _node: Node) -> _Select:
+        made: dict[str, str] = {}
+        for name, value in step.values:
+            ordered = any(key.name == name for key in rows.order)
+            if not rows.is_plain or ordered or not made.keys().isdisjoint(_names_in(value)) or name in made:
+                if made:
+                    rows = _computed(rows, made)
+                rows, made = self._nested(rows, in_order=ordered), {}
+            found = type_expression(value, rows.before)
+            made[name] = self._tidy(found.value.sql, rows.before, found.value.type)
+            rows = replace(rows, fields=rows.fields.replaced(Field(name, found.value.type, name)))
+        return _computed(rows, made)
+
+    def _select(self, step: Select, rows: _Select, _node: Node) -> _Select:
+        given = dict(rows.items) if rows.items is not None else dict.fromkeys(rows.before.names)
+        inside = [name for name in step.columns if name not in rows.fields]
+        made = {key.name for key in rows.order if given.get(key.name) is not None}
+        if rows.closed or not made <= set(step.columns) or (inside and rows.items is not None):
+            rows = self._nested(rows, in_order=not made <= set(step.columns))
+            given = dict.fromkeys(rows.before.names)
+        paths = {name: self._path(name, rows.before) for name in inside}
+        return replace(rows, items=tuple((name, paths.get(name, given.get(name))) for name in step.columns))
+
+    def _path(self, name: str, fields: Fields) -> str:
+        found = type_expression(Named(name), fields)
+        return self._tidy(found.value.sql, fields, found.value.type)
+
+    def _sort(self, step: Sort, rows: _Select, _node: Node) -> _Select:
+        rows = self._with_paths([key.column for key in step.keys], rows)
+        made = {name for name, sql in rows.items or () if sql is not None and name in rows.before}
+        if rows.is_limited or rows.closed or not made.isdisjoint(key.column for key in step.keys):
+            rows = self._nested(rows)
+        keys = [_Key(key.column, key.descending) for key in step.keys]
+        named = {key.name for key in keys}
+        before = (key for key in rows.order if key.name not in named)
+        return replace(rows, order=(*dict.fromkeys(keys), *before))
+
+    def _with_paths(self, names: Iterable[str], rows: _Select) -> _Select:
+        odd = [name for name in names if name not in rows.fields]
+        if odd:
+            raise BadQuery(
+                f"{rows.fields.place}: '{odd[0]}' lies inside a column, by which SQL is not written here",
+                fix=f"Compute it as a column first: compute(x=col({odd[0]!r}))",
+            )
+        return rows
+
+    def _limit(self, step: Limit, rows: _Select, _node: Node) -> _Select:
+        rows = self._nested(rows) if rows.is_limited or rows.closed else rows
+        return replace(rows, limit=step.count, offset=step.offset)
+
+    def _group(self, step: Group, rows: _Select, _node: Node) -> _Select:
+        rows = self._with_paths(step.keys, rows)
+        rows = rows if rows.is_plain else self._nested(rows)
+        return self._grouped(rows, step.keys, step.aggregates, step.having)
+
+    def _grouped(
+        self, rows: _Select, keys: Sequence[str], aggregates: Aggregates, having: Filter | None = None
+    ) -> _Select:
+        made = [(name, *self._aggregate(one, rows)) for name, one in aggregates]
+        fields = Fields(
+            rows.fields.place,
+            (*(rows.before[key] for key in keys), *(Field(name, kind, name) for name, _sql, kind in made)),
+            trusted=True,
+        )
+        items = (*((key, None) for key in keys), *((name, sql) for name, sql, _kind in made))
+        named = tuple(map(identifier, keys))
+        grouped = replace(
+            rows, fields=fields, items=items, group=named, order=tuple(map(_Key, keys)), closed=False
+        )
+        if having is None:
+            return grouped
+        if all(name not in rows.before for name, _sql, _kind in made):
+            return replace(grouped, having=self._condition(having, fields))
+        nested = self._nested(grouped)
+        return replace(nested, where=(self._condition(having, nested.before),))
+
+    def _aggregate(self, aggregate: Aggregate, rows: _Select) -> tuple[str, pa.DataType]:
+        function = AGGREGATES.get(aggregate.function)
+        if function is not None and function.ordered and not rows.order:
+            raise BadQuery(
+                f"{rows.fields.place}: '{function.id}' of rows that are not sorted cannot be written as SQL",
+                "A table has no order there",
+                "Sort the rows first, or copy it as Python or JSON",
+            )
+        kind, sql, _used = aggregate_sql(aggregate, _Rows(rows.before, rows.order))
+        return self._tidy(sql, rows.before, kind), kind
+
+    def _pivot(self, step: Pivot, rows: _Select, node: Node) -> _Select:
+        rows = self._with_paths([*step.keys, step.column], rows)
+        rows = rows if rows.is_plain else self._nested(rows)
+        reached, (*_keys, across) = self._compiler.reachable((*step.keys, step.column), node)
+        if step.values is None:
+            held = column_values(self._compiler, reached, across)
+            names, values = value_names(held), [value.as_py() for value in held]
+        else:
+            names, values = given_names(step.values), list(step.values)
+        aggregates = step.aggregates or ROW_COUNT
+        cells = [
+            (called if len(aggregates) == 1 else f"{called}_{name}", _only(aggregate, step.column, value))
+            for called, value in zip(names, values, strict=True)
+            for name, aggregate in aggregates
+        ]
+        return self._grouped(rows, step.keys, tuple(cells))
+
+    def _unpivot(self, step: Unpivot, rows: _Select, _node: Node) -> _Select:
+        rows = self._nested(self._with_paths(step.columns, rows), in_order=True)
+        values = [Value(_column(name), rows.before[name].type, name) for name in step.columns]
+        found = in_common(values)
+        if found is None:
+            raise BadQuery(f"{rows.fields.place}: the columns to unpivot have no type in common")
+        names = func("unnest", exp.Array(expressions=[text(name) for name in step.columns]))
+        cells = func("unnest", exp.Array(expressions=found[0]))
+        kept = tuple((name, None) for name in rows.before.names if name not in step.columns)
+        made = ((step.name, self._tidy(names, rows.before)), (step.value, self._tidy(cells, rows.before)))
+        return replace(rows, items=(*kept, *made), closed=True)
+
+    def _unwind(self, step: Unwind, rows: _Select, _node: Node) -> _Select:
+        rows = self._nested(self._with_paths([step.column], rows), in_order=True)
+        held = _column(step.column)
+        if step.keep_empty:
+            filled = exp.GT(this=func("len", held), expression=number(0))
+            held = case(filled, held, exp.Array(expressions=[exp.Null()]))
+        made = self._tidy(func("unnest", held), rows.before)
+        items = tuple((name, made if name == step.column else None) for name in rows.before.names)
+        return replace(rows, items=items, closed=True)
+
+    def _buckets(self, step: Buckets, rows: _Select, node: Node) -> _Select:
+        rows = self._with_paths([step.column], rows)
+        rows = self._nested(rows) if not rows.is_plain else rows
+        ends = bucket_edges(self._compiler, step, node)[2]
+        place = "bucket"
+        while place in rows.fields or place in dict(step.aggregates):
+            place += "_"
+        numbered, _used = place_of_value(rows.before[step.column], ends, rows.before)
+        made = self._tidy(numbered, rows.before)
+        fields = rows.before.replaced(Field(place, pa.int64(), place))
+        rows = self._nested(replace(_computed(rows, {place: made}), fields=fields))
+        rows = self._nested(self._grouped(rows, [place], step.aggregates))
+        ranges = [(name, self._tidy(end_of_range(ends, place, name), rows.before)) for name in (LOW, HIGH)]
+        items = (*ranges, *((name, None) for name, _ in step.aggregates))
+        return replace(rows, items=items, order=(_Key(place),))
+
+    def _join(self, step: Join, rows: _Select, node: Node) -> _Select:
+        left = self._nested(self._with_paths(step.left_on, rows))
+        right = self._nested(self._rows(step.other))
+        self._with_paths(step.right_on, right)
+        pairs = list(zip(step.left_on, step.right_on, strict=True))
+        for one, other in pairs:
+            _refuse_types(left.before[one], right.before[other])
+        met = " AND ".join(f"l.{identifier(one)} = r.{identifier(other)}" for one, other in pairs)
+        table = f"{left.table} AS l\n{step.how.upper()} JOIN {right.table} AS r ON {met}"
+        if step.how in ("semi", "anti"):
+            items = None
+        else:
+            joined = self._compiler.after(step, node).fields.names[len(left.before.names) :]
+            items = tuple(_joined_items(step, left, right, joined))
+        before = left.before if items is None else Fields(left.before.place, ())
+        return replace(left, table=table, before=before, items=items, closed=True)
+
+    def _sql(self, step: Sql, rows: _Select, node: Node) -> _Select:
+        named = "\n".join(step.text.strip().rstrip(";").splitlines())
+        body = named
+        renamed = [(name, self._table(source)) for name, source in step.tables]
+        renamed = [(name, table) for name, table in renamed if identifier(name) != table]
+        rows = self._nested(rows, in_order=True)
+        if identifier(step.rows) != rows.table:
+            renamed.append((step.rows, rows.table))
+        if renamed:
+            names = ", ".join(f"{identifier(name)} AS (SELECT * FROM {table})" for name, table in renamed)
+            body = f"WITH {names}\nSELECT * FROM (\n{_indented(named)}\n)"
+        name = self._step_name()
+        self._steps.append((name, body))
+        fields = named_fields(self._compiler.after(step, node).fields)
+        return _Select(name, fields, fields)
+
+    # Expressions --------------------------------------------------------------------------
+
+    def _condition(self, filter: Filter, fields: Fields) -> str:
+        return self._tidy(condition(filter, fields)[0], fields)
+
+    def _tidy(self, made: exp.Expr, fields: Fields, kind: pa.DataType | None = None) -> str:
+        return tidied(made, fields, self._own, kind)
+
+
+def tidied(
+    made: exp.Expr, fields: Fields, own: duckdb.DuckDBPyConnection, kind: pa.DataType | None = None
+) -> str:
+    """The same with fewer casts and parentheses; types are asked of DuckDB. With a `kind`, that of the answer
+    stays."""
+    plain = made.sql("duckdb")
+    try:
+        tree = sqlglot.parse_one(plain, dialect="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return plain
+    oracle = _Oracle(own, fields)
+    whole = oracle.type_of(tree)
+    simple = _Tidying(oracle).simplified(tree.copy())
+    if isinstance(simple, exp.Paren):
+        simple = simple.this
+    if kind is not None and oracle.type_of(simple) != whole:
+        return plain
+    return _lower(_unquoted(simple))
+
+
+class _Oracle:
+    """Which type DuckDB gives to SQL over columns of these types; None where it gives none."""
+
+    def __init__(self, own: duckdb.DuckDBPyConnection, fields: Fields) -> None:
+        self._own, self._fields = own, fields
+        self._known: dict[str, str | None] = {}
+
+    def type_of(self, made: exp.Expr) -> str | None:
+        plain = made.sql("duckdb")
+        if plain not in self._known:
+            self._known[plain] = self._asked(plain, {c.name for c in made.find_all(exp.Column)})
+        return self._known[plain]
+
+    def _asked(self, plain: str, names: set[str]) -> str | None:
+        columns = []
+        for field in self._fields.all:
+            if field.name in names:
+                name = sql_type(field.type)
+                if name is None:
+                    return None
+                columns.append(f"CAST(NULL AS {name}) AS {_quoted(field.name)}")
+        rows = f"(SELECT {', '.join(columns) or '1'})"
+        try:
+            return str(self._own.sql(f"SELECT {plain} AS x FROM {rows}").types[0])
+        except duckdb.Error:
+            return None
+
+
+class _Tidying:
+    def __init__(self, oracle: _Oracle) -> None:
+        self._oracle = oracle
+
+    def simplified(self, tree: exp.Expr) -> exp.Expr:
+        if isinstance(tree, exp.Lambda):
+            return tree
+        for name, value in list(tree.args.items()):
+            if isinstance(value, exp.Expr):
+                tree.set(name, self.simplified(value))
+            elif isinstance(value, list):
+                parts = [self.simplified(one) if isinstance(one, exp.Expr) else one for one in value]
+                tree.set(name, parts)
+        rule = next((rule for kind, rule in _RULES if isinstance(tree, kind)), None)
+        return tree if rule is None else rule(self, tree)
+
+    def cast(self, tree: exp.Expr) -> exp.Expr:
+        """One that changes no type goes."""
+        inner, kind = tree.this, self._oracle.type_of(tree)
+        return inner if kind is not None and self._oracle.type_of(inner) == kind else tree
+
+    def arithmetic(self, tree: exp.Expr) -> exp.Expr:
+        """A whole number takes the type of what it meets by itself."""
+        kind = self._oracle.type_of(tree)
+        for side in ("this", "expression"):
+            bare = _bare_number(tree.args[side])
+            if bare is None or kind is None:
+                continue
+            tried = tree.copy()
+            tried.set(side, bare)
+            if self._oracle.type_of(tried) == kind:
+                tree = tried
+        return tree
+
+    def nullif(self, tree: exp.Expr) -> exp.Expr:
+        bare = _bare_number(tree.this)
+        return tree.this if bare is not None and bare.sql() not in ("0", "-0") else tree
+
+    def case(self, tree: exp.Expr) -> exp.Expr:
+        """A condition that is never null needs to be no case in another case."""
+        for one in tree.args["ifs"]:
+            if isinstance(one.this, exp.Coalesce) and _is(one.this.expressions, False):
+                one.set("this", one.this.this)
+        first = tree.args["ifs"][0]
+        is_condition = len(tree.args["ifs"]) == 1 and _is([first.args["true"]], True)
+        if is_condition and _is([tree.args.get("default")], False):
+            return exp.Coalesce(this=first.this, expressions=[exp.false()])
+        return tree
+
+    def paren(self, tree: exp.Expr) -> exp.Expr:
+        alone = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Boolean)
+        binds = (exp.Connector, exp.Case)
+        return tree.this if isinstance(tree.this, alone) and not isinstance(tree.this, binds) else tree
+
+    def count(self, tree: exp.Expr) -> exp.Expr:
+        return exp.Count(this=exp.Star()) if tree.this == exp.Literal.number(1) else tree
+
+    def coalesce(self, tree: exp.Expr) -> exp.Expr:
+        """What is never null needs no coalesce."""
+        inner = tree.this
+        known = isinstance(inner, exp.Is) or (isinstance(inner, exp.Not) and isinstance(inner.this, exp.Is))
+        known = known or (isinstance(inner, exp.Coalesce) and _is(inner.expressions, False))
+        return inner if known and _is(tree.expressions, False) else tree
+
+    def part(self, tree: exp.Expr) -> exp.Expr:
+        if tree.name.casefold() != "date_part" or len(tree.expressions) != 2:
+            return tree
+        kind = _PARTS.get(tree.expressions[0].name)
+        return tree if kind is None else kind(this=tree.expressions[1])
+
+
+_RULES: tuple[tuple[Any, Callable[[_Tidying, exp.Expr], exp.Expr]], ...] = (
+    (exp.Cast, _Tidying.cast),
+    (exp.Nullif, _Tidying.nullif),
+    (exp.Case, _Tidying.case),
+    (exp.Paren, _Tidying.paren),
+    (exp.Count, _Tidying.count),
+    ((exp.Add, exp.Sub, exp.Mul, exp.Div), _Tidying.arithmetic),
+    (exp.Coalesce, _Tidying.coalesce),
+    (exp.Anonymous, _Tidying.part),
+)
+
+
+def _bare_number(tree: exp.Expr) -> exp.Expr | None:
+    while isinstance(tree, exp.Cast):
+        tree = tree.this
+    number = tree.this if isinstance(tree, exp.Neg) else tree
+    return tree if isinstance(number, exp.Literal) and number.is_int else None
+
+
+def _is(parts: Sequence[exp.Expr | None], value: bool) -> bool:
+    return len(parts) == 1 and isinstance(parts[0], exp.Boolean) and parts[0].this is value
+
+
+def _unquoted(tree: exp.Expr) -> exp.Expr:
+    for one in tree.find_all(exp.Identifier):
+        if identifier(one.this) == one.this:
+            one.set("quoted", False)
+    return tree
+
+
+def _lower(tree: exp.Expr) -> str:
+    return str(tree.sql("duckdb", normalize_functions="lower"))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _column(name: str) -> exp.Expr:
+    return exp.column(exp.to_identifier(name, quoted=True))
+
+
+def named_fields(fields: Fields) -> Fields:
+    """Known by the names that people know them by. Raises `BadQuery` for names that SQL has not."""
+    names = fields.names
+    _refuse_alike(names, f"{fields.place}: two columns")
+    if any(not name or "\0" in name for name in names):
+        raise BadQuery(f"{fields.place}: SQL has no name for a column", "It is empty", "Rename the column")
+    return Fields(fields.place, tuple(replace(one, identifier=one.name) for one in fields.all), trusted=True)
+
+
+def _refuse_alike(names: Sequence[str], what: str) -> None:
+    first: dict[str, str] = {}
+    for name in names:
+        other = first.setdefault(name.casefold(), name)
+        if other != name or names.count(name) > 1:
+            raise BadQuery(
+                f"{what} are called '{other}' and '{name}'",
+                "SQL does not tell upper from lower case in names",
+                "Rename one of them",
+            )
+
+
+def _computed(rows: _Select, made: Mapping[str, str]) -> _Select:
+    given = dict.fromkeys(rows.before.names) | dict(made)
+    return replace(rows, items=tuple(given.items()))
+
+
+def _names_in(value: Expression) -> set[str]:
+    """Columns that an expression, or a condition in it, may be computed from."""
+    from lamella.core.filters.expr import columns_read
+    from lamella.core.query.expressions import Condition
+
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, Named):
+            found.update((one.name, one.name.partition(".")[0]))
+        elif isinstance(one, Condition):
+            for name in columns_read(one.filter):
+                found.update((name, name.partition(".")[0]))
+        elif isinstance(one, Call):
+            waiting.extend(one.arguments)
+    return found
+
+
+def _only(aggregate: Aggregate, column: str, value: Any) -> Aggregate:
+    """Of the rows with this value alone."""
+    here: Filter = Predicate(column, "is_null") if value is None else Predicate(column, "eq", (value,))
+    return replace(aggregate, where=here if aggregate.where is None else all_of((here, aggregate.where)))
+
+
+def _joined_items(
+    step: Join, left: _Select, right: _Select, joined: Sequence[str]
+) -> Iterator[tuple[str, str]]:
+    shared = {one for one, other in zip(step.left_on, step.right_on, strict=True) if one == other}
+    both = step.how in ("right", "full")
+    for name in left.before.names:
+        own = f"l.{identifier(name)}"
+        yield name, f"coalesce({own}, r.{identifier(name)})" if both and name in shared else own
+    kept = [name for name in right.before.names if name not in shared]
+    for called, name in zip(joined, kept, strict=True):
+        yield called, f"r.{identifier(name)}"
+
+
+def _refuse_types(one: Field, other: Field) -> None:
+    is_whole = pa.types.is_integer(one.type) and pa.types.is_integer(other.type)
+    if not (is_whole or sql_type(one.type) == sql_type(other.type)):
+        raise BadQuery(
+            f"a join of '{one.name}' ({one.type}) with '{other.name}' ({other.type}) has no SQL here",
+            "SQL compares them otherwise",
+            "Cast one of them to the other's type first with compute()",
+        )
+
+
+def _indented(body: str) -> str:
+    return "\n".join(f"  {line}" for line in body.splitlines())
+
+
+_NOT_SQL: dict[type, str] = {
+    Sample: "SQL has no random rows that are the same each time",
+    Facets: "Its answer is several tables",
+}
+_STEPS: dict[type, Callable[[_Writer, Any, _Select, Node], _Select]] = {
+    Where: _Writer._where,
+    Compute: _Writer._compute,
+    Select: _Writer._select,
+    Sort: _Writer._sort,
+    Limit: _Writer._limit,
+    Group: _Writer._group,
+    Pivot: _Writer._pivot,
+    Unpivot: _Writer._unpivot,
+    Unwind: _Writer._unwind,
+    Buckets: _Writer._buckets,
+    Join: _Writer._join,
+    Sql: _Writer._sql,
+}
