@@ -30,6 +30,8 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     rows.add_argument("--profile", metavar="COLUMN", help="what a column holds, at a glance")
     rows.add_argument("--aggregate", metavar="JSON", help="a list of MongoDB's aggregation stages")
     rows.add_argument("--saved", type=Path, metavar="QUERY.json", help="a query that was saved as JSON")
+    rows.add_argument("--steps", metavar="JSON|FILE", help="a query, or a list of steps of --table, as JSON")
+    rows.add_argument("--view", metavar="NAME", help="a query that was saved as a view of the store or file")
     rows.add_argument("--explain", action="store_true", help="say what is read instead of the answer")
     statement = parser.add_argument_group("SQL")
     statement.add_argument(

@@ -73,5 +73,10 @@ def saved_runs() -> Path:
     return data_folder() / "races.sqlite"
 
 
+def saved_views() -> Path:
+    """The file of views of files; a store has its own."""
+    return data_folder() / "views.json"
+
+
 def sample_store() -> Path:
     return data_folder() / SAMPLE_STORE

@@ -98,6 +98,10 @@ class UnknownRelation(UnknownName):
     kind = "relation"
 
 
+class UnknownView(UnknownName):
+    kind = "view"
+
+
 class UnknownVersion(UnknownName):
     kind = "version named"
 

@@ -7,10 +7,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
+from lamella.app import paths
 from lamella.app.commands import OK, terminal
 from lamella.app.output import FORMATS
 from lamella.core.datasets import open_dataset
@@ -27,6 +29,7 @@ from lamella.core.query.steps import Aggregate
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import RowsById, Table
+from lamella.core.store.views import FileViews
 from lamella.core.validation import path_of
 
 _AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")
@@ -109,6 +112,8 @@ class Source(Protocol):
     def table(self, name: str | None) -> Dataset:
         """One without a name where there is only one."""
 
+    def view(self, name: str) -> Query: ...
+
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table: ...
 
 
@@ -154,6 +159,9 @@ class StoreSource:
             )
         return self._store[self._store.tables[0]]
 
+    def view(self, name: str) -> Query:
+        return self._store.views[name]
+
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         return self._store.sql(
             text,
@@ -174,6 +182,10 @@ class FileSource:
         if name not in (None, self._dataset.name):
             raise UnknownTable(str(name), "the files", [self._dataset.name])
         return self._dataset
+
+    def view(self, name: str) -> Query:
+        views = FileViews(paths.saved_views())
+        return views.query(name, self._dataset.paths, self.table)
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         if options.write or options.as_of is not None:
@@ -212,13 +224,15 @@ def _value(text: str) -> Any:
 
 
 OF_ROWS = ("where", "search", "group_by", "agg", "having", "sort", "columns", "limit", "offset")
-OF_A_TABLE = (*OF_ROWS, "profile", "aggregate", "saved")
+OF_A_TABLE = (*OF_ROWS, "profile", "aggregate", "saved", "steps", "view")
 NOT_OF_A_SEARCH = ("group_by", "agg", "having", "sort", "explain")
 OF_SQL = ("param", "seconds", "files", "write")
 ALONE = {
     "profile": [name for name in OF_ROWS if name != "where"],
     "aggregate": OF_ROWS,
     "saved": (*OF_ROWS, "table", "as_of"),
+    "steps": (*OF_ROWS, "profile", "aggregate", "saved", "view"),
+    "view": (*OF_ROWS, "profile", "aggregate", "saved", "table", "as_of"),
 }
 """What goes with nothing else, but for what is not listed."""
 BEST = 20
@@ -272,7 +286,11 @@ def _table(source: Source, arguments: argparse.Namespace) -> Dataset:
 
 def _query(source: Source, arguments: argparse.Namespace) -> Query:
     if arguments.saved is not None:
-        return Query.of(_json(_text(arguments), str(arguments.saved)), source.table)
+        return Query.of(_json(_text(arguments.saved), str(arguments.saved)), source.table)
+    if arguments.view is not None:
+        return source.view(arguments.view)
+    if arguments.steps is not None:
+        return _of_steps(source, arguments)
     rows = _table(source, arguments).where(arguments.where)
     if arguments.aggregate is not None:
         return rows.aggregate(_json(arguments.aggregate, "--aggregate"))
@@ -287,12 +305,27 @@ def _query(source: Source, arguments: argparse.Namespace) -> Query:
     return rows if arguments.columns is None else rows.select(*arguments.columns)
 
 
-def _text(arguments: argparse.Namespace) -> str:
+def _of_steps(source: Source, arguments: argparse.Namespace) -> Query:
+    """A whole query names its dataset; steps alone are of the table that is named."""
+    given = arguments.steps.strip()
+    steps = _json(given if given[:1] in ("{", "[") else _text(Path(given)), "--steps")
+    if isinstance(steps, dict):
+        odd = [name for name in ("table", "as_of") if getattr(arguments, name) is not None]
+        if odd:
+            raise LamellaError(
+                f"{_option(odd[0])} does not go with a whole query", fix="Give its steps alone"
+            )
+        return Query.of(steps, source.table)
+    rows = _table(source, arguments).query()
+    others = Query.of({"source": rows.name, "steps": steps}, source.table)
+    return Query({**others.sources, **rows.sources}, others.pipeline)
+
+
+def _text(path: Path) -> str:
     try:
-        text: str = arguments.saved.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileProblem(arguments.saved, "could not be read", str(error), "Check the path") from error
-    return text
+        raise FileProblem(path, "could not be read", str(error), "Check the path") from error
 
 
 def _json(text: str, what: str) -> Any:

@@ -33,6 +33,7 @@ from lamella.core.store.retention import Vacuum, VacuumReport, sweep
 from lamella.core.store.table import RowsById, Table
 from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.store.verify import Report, verify
+from lamella.core.store.views import StoreViews, follow_rename
 from lamella.core.store.writer import TableWriter
 from lamella.core.validation import path_of, text_of
 
@@ -134,6 +135,11 @@ class Store:
         return self._relations
 
     @property
+    def views(self) -> StoreViews:
+        """Queries of its tables that are saved under names."""
+        return StoreViews(self._catalog, self)
+
+    @property
     def maintenance(self) -> StoreMaintenance:
         """Compact, verify and vacuum the whole store."""
         return StoreMaintenance(self._catalog, self._vacuum, self._open, self._table)
@@ -226,6 +232,7 @@ class Store:
         creation.refuse_name(self._catalog, new, besides=old)
         with self._catalog.transaction() as transaction:
             transaction.rename_table(table_id, new)
+            follow_rename(transaction, old, new)
 
     @contextmanager
     def transaction(self, message: str = "") -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella import Store, agg
-from lamella.app import cli
+from lamella import Store, agg, col, open_dataset
+from lamella.app import cli, paths
+from lamella.core.query.pipeline_python import to_command
+from lamella.core.store.views import FileViews
 
 Asked = Callable[..., list[dict[str, Any]]]
 
@@ -94,6 +97,41 @@ def test_stages_and_saved_queries_are_asked(shop: str, asked: Asked, tmp_path: P
         asking = store["sales"].group_by("city").agg(n=agg.count()).sort("city")
         saved.write_text(json.dumps(asking.to_json()), encoding="utf-8")
     assert asked(shop, "--saved", str(saved)) == [{"city": "Oslo", "n": 2}, {"city": "Rome", "n": 1}]
+
+
+def test_steps_and_views_are_asked(
+    shop: str, asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = tmp_path / "steps.json"
+    with Store.open(shop) as store:
+        asking = store["sales"].where("amount > 2").group_by("city").agg(n=agg.count())
+        store.views.save("big", asking)
+        steps.write_text(json.dumps(asking.to_json()), encoding="utf-8")
+        listed = json.dumps(asking.to_json()["steps"])
+        command = shlex.split(to_command(asking.compute(m=col("n") * 2).pipeline, shop, asking.sources))
+        plain = shlex.split(to_command(asking.sort("-city").pipeline, shop, asking.sources))
+    rows = [{"city": "Oslo", "n": 1}, {"city": "Rome", "n": 1}]
+    assert asked(shop, "--view", "big") == rows
+    assert asked(shop, "--steps", str(steps)) == rows
+    assert asked(shop, "--steps", steps.read_text()) == rows
+    assert asked(shop, "--table", "sales", "--steps", listed) == rows
+    assert asked(*command[2:]) == [{**row, "m": 2} for row in rows]
+    assert "--steps" not in plain and asked(*plain[2:]) == rows[::-1]
+    assert "Did you mean 'big'?" in _refused(capsys, "query", shop, "--view", "bigg")
+    assert "does not go with --view" in _refused(capsys, "query", shop, "--view", "big", "--limit", "1")
+    assert "no JSON" in _refused(capsys, "query", shop, "--steps", "{")
+    assert "could not be read" in _refused(capsys, "query", shop, "--steps", "nowhere.json")
+
+
+def test_views_of_files_are_asked(tmp_path: Path, asked: Asked) -> None:
+    (tmp_path / "n.csv").write_text("a\n1\n2\n")
+    data = open_dataset(tmp_path / "n.csv")
+    FileViews(paths.saved_views()).save("big", data.where("a > 1"), data.paths)
+    assert asked(str(tmp_path / "n.csv"), "--view", "big") == [{"a": 2}]
+    command = shlex.split(
+        to_command(data.query().unwind("a").pipeline, "x", data.query().sources, table=False)
+    )
+    assert command[3] == "--steps"
 
 
 def test_a_column_is_told_at_a_glance(shop: str, asked: Asked) -> None:

@@ -21,11 +21,12 @@ from lamella.core.store.catalog.schema import (
     CHECKED,
     FORMAT_VERSION,
     MIGRATIONS,
+    SAVED_VIEWS,
     TABLES,
     checked_rows,
     damaged_entry,
 )
-from lamella.core.store.catalog.transaction import FILES, CatalogRelations, RemovedFile
+from lamella.core.store.catalog.transaction import FILES, CatalogRelations, CatalogViews, RemovedFile
 
 
 def settle_format(catalog: CatalogAccess) -> None:
@@ -71,7 +72,7 @@ def foreign_objects(catalog: CatalogAccess) -> list[tuple[str, str]]:
 
 def _refuse_foreign(catalog: CatalogAccess, objects: Sequence[tuple[str, str]]) -> None:
     """A store that is only read may have what takes no part in it."""
-    own = set(_OWN_TABLES.findall(TABLES))  # in lower case, which SQLite does not tell apart
+    own = set(_OWN_TABLES.findall(TABLES + SAVED_VIEWS))  # in lower case, which SQLite does not tell apart
     for kind, name in objects:
         is_own = name.lower() in own
         if is_own or not catalog.read_only:
@@ -109,7 +110,7 @@ def _create(catalog: CatalogAccess) -> None:
             transaction.script(f"PRAGMA user_version = {FORMAT_VERSION}")
 
 
-_OWN_TABLES = re.compile(r"CREATE TABLE (\w+)")
+_OWN_TABLES = re.compile(r"CREATE TABLE (?:IF NOT EXISTS )?(\w+)")
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 
@@ -306,6 +307,10 @@ class Catalog(CatalogAccess):
     @property
     def relations(self) -> CatalogRelations:
         return CatalogRelations(self.rows, self.path)
+
+    @property
+    def views(self) -> CatalogViews:
+        return CatalogViews(self.rows, self.path)
 
     def versions(self, table_id: int) -> CatalogVersions:
         return CatalogVersions(self.rows, table_id, self.path)

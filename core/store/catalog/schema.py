@@ -115,6 +115,12 @@ CREATE INDEX pending_cells_by_table ON pending_cells (table_id, to_version);
 {_SINCE_2}
 {_SINCE_3}"""
 
+SAVED_VIEWS = """
+CREATE TABLE IF NOT EXISTS saved_views (name TEXT PRIMARY KEY, query TEXT NOT NULL, at REAL NOT NULL)
+"""
+"""Made with the first view that is saved: stores without one are as earlier programs made them, which leave
+the table alone."""
+
 MIGRATIONS = {
     1: f"""
 ALTER TABLE commits ADD COLUMN name TEXT NOT NULL DEFAULT '';
@@ -145,7 +151,19 @@ VERSIONED = {
 }
 
 _TEXTS = frozenset(
-    {"name", "folder", "kind", "message", "path", "names", "checksum", "columns", "column_ids", "options"}
+    {
+        "name",
+        "folder",
+        "kind",
+        "message",
+        "path",
+        "names",
+        "checksum",
+        "columns",
+        "column_ids",
+        "options",
+        "query",
+    }
     | {"from_column_ids", "to_column_ids", "staging"}
 )
 _BYTES = frozenset({"type", "key", "value", "ids", "batch"})

@@ -12,7 +12,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from lamella.core.scan.row_ids import ID_COLUMN
-from lamella.core.store.catalog.schema import FOREVER, VERSIONED, checked_rows, whole_numbers
+from lamella.core.store.catalog.schema import (
+    FOREVER,
+    SAVED_VIEWS,
+    VERSIONED,
+    checked_rows,
+    whole_numbers,
+)
 
 Rows = Callable[..., list[tuple[Any, ...]]]
 ColumnIds = tuple[int, ...]
@@ -34,6 +40,10 @@ class Transaction:
     @property
     def relations(self) -> RelationEntries:
         return RelationEntries(self._connection, self._path)
+
+    @property
+    def views(self) -> ViewEntries:
+        return ViewEntries(self._connection, self._path)
 
     def script(self, statements: str) -> None:
         for statement in filter(str.strip, statements.split(";")):
@@ -290,6 +300,46 @@ class RelationEntries:
                     f"UPDATE relations SET {columns} = ? WHERE relation_id = ?",
                     (json.dumps(after), relation_id),
                 )
+
+    def _fetched(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, values).fetchall()
+
+
+class CatalogViews:
+    """Reads the queries that are saved under names, as JSON."""
+
+    def __init__(self, rows: Rows, catalog: Path) -> None:
+        self._rows, self._path = rows, catalog
+
+    def all(self) -> dict[str, str]:
+        """By their names, in the order of these."""
+        if not self._rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'saved_views'"):
+            return {}
+        found = self._rows("SELECT name, query FROM saved_views ORDER BY name")
+        return dict(checked_rows(self._path, "saved_views", ("name", "query"), found))
+
+
+class ViewEntries:
+    """Saves and drops views inside a catalog transaction."""
+
+    def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
+        self._connection, self._path = connection, catalog
+
+    def all(self) -> dict[str, str]:
+        return CatalogViews(self._fetched, self._path).all()
+
+    def save(self, name: str, query: str) -> None:
+        self._connection.execute(SAVED_VIEWS)
+        self._connection.execute(
+            "INSERT OR REPLACE INTO saved_views (name, query, at) VALUES (?, ?, ?)",
+            (name, query, time.time()),
+        )
+
+    def drop(self, name: str) -> None:
+        self._connection.execute("DELETE FROM saved_views WHERE name = ?", (name,))
+
+    def rename(self, old: str, new: str) -> None:
+        self._connection.execute("UPDATE saved_views SET name = ? WHERE name = ?", (new, old))
 
     def _fetched(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, values).fetchall()

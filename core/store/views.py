@@ -1,0 +1,245 @@
+"""Queries saved under names: those of a store in its catalog, those of files in a file of the user's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lamella.core.errors import (
+    BadData,
+    BadQuery,
+    DamagedStore,
+    FileProblem,
+    StoreProblem,
+    UnknownTable,
+    UnknownView,
+)
+from lamella.core.query.builder import Query, rename_sources
+from lamella.core.query.pipeline_json import DATASETS, NAME, from_json, to_json
+from lamella.core.query.source import Source
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.catalog.transaction import Transaction
+from lamella.core.transfer.exporting import published
+from lamella.core.validation import text_of
+
+if TYPE_CHECKING:
+    from lamella.core.store.store import Store
+
+LONGEST_NAME = 200
+Find = Callable[[str], Source]
+
+
+class StoreViews(Mapping[str, Query]):
+    """The views of a store by their names: `store.views.save("late", flights.where("delay > 60"))`, and
+    `store.views["late"].read()`.
+
+    They belong to the store, not to a version of it, and read the tables as they are when they are asked. A
+    table that is renamed keeps its views. One that asks for a table or column that is gone says so.
+    """
+
+    def __init__(self, catalog: Catalog, store: Store) -> None:
+        self._catalog, self._store = catalog, store
+
+    def __repr__(self) -> str:
+        return f"<Views of '{self._store.name}'>"
+
+    def __len__(self) -> int:
+        return len(self._catalog.views.all())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._catalog.views.all())
+
+    def __getitem__(self, name: str) -> Query:
+        """Raises `UnknownView`, and `StoreProblem` where a table that it asks for is gone."""
+        saved = self.saved(name)
+        try:
+            return Query.of(saved, self._store.__getitem__)
+        except UnknownTable as error:
+            raise StoreProblem(
+                f"{self._place}: the view '{name}' cannot be asked",
+                str(error),
+                "Restore the table, or delete the view",
+            ) from error
+
+    def saved(self, name: str) -> dict[str, Any]:
+        """The query as `Query.to_json` gives it, whether it can be asked or not."""
+        texts = self._catalog.views.all()
+        if text_of(name, f"{self._place}: the view's name") not in texts:
+            raise UnknownView(name, self._place, list(texts))
+        try:
+            found = json.loads(texts[name])
+            from_json(found)
+        except (ValueError, RecursionError, BadQuery) as error:
+            raise DamagedStore(
+                f"{self._catalog.path}: the view '{name}' cannot be read", str(error), "Delete it"
+            ) from error
+        return dict(found)
+
+    def of(self, table: str) -> list[str]:
+        """The names of those that begin with this table."""
+        names = []
+        for name in self:
+            with suppress(DamagedStore):
+                saved = self.saved(name)
+                called = saved.get(DATASETS, {}).get(saved["source"], {}).get(NAME, saved["source"])
+                names += [name] if called == table else []
+        return names
+
+    def save(self, name: str, query: Query, replace: bool = False) -> None:
+        """Save a query of tables of this store. Raises `BadData` for one of others, and for a name that is
+        taken unless it may `replace` what is there."""
+        _refuse_name(name, self._place)
+        for source in query.query().sources.values():
+            if getattr(source, "store", self._store) is not self._store or source.name not in self._store:
+                raise BadData(
+                    f"{self._place}: '{source.name}' is no table of it",
+                    "A view of a store asks for its tables alone",
+                    "Import it first, or save the view for the file",
+                )
+        saved = json.dumps(query.query().to_json())
+        with self._catalog.transaction() as transaction:
+            if not replace and name in transaction.views.all():
+                raise self._taken(name)
+            transaction.views.save(name, saved)
+
+    def delete(self, name: str) -> None:
+        """Raises `UnknownView`."""
+        with self._catalog.transaction() as transaction:
+            self._refuse_unknown(name, transaction)
+            transaction.views.drop(name)
+
+    def rename(self, old: str, new: str) -> None:
+        """Raises `UnknownView`, and `BadData` for a name that is taken."""
+        _refuse_name(new, self._place)
+        with self._catalog.transaction() as transaction:
+            self._refuse_unknown(old, transaction)
+            if new != old and new in transaction.views.all():
+                raise self._taken(new)
+            transaction.views.rename(old, new)
+
+    @property
+    def _place(self) -> str:
+        return f"store {self._store.name}"
+
+    def _refuse_unknown(self, name: str, transaction: Transaction) -> None:
+        known = transaction.views.all()
+        if text_of(name, f"{self._place}: the view's name") not in known:
+            raise UnknownView(name, self._place, list(known))
+
+    def _taken(self, name: str) -> BadData:
+        return BadData(
+            f"{self._place} has a view '{name}' already", fix="Choose another name, or give replace=True"
+        )
+
+
+def follow_rename(transaction: Transaction, old: str, new: str) -> None:
+    """A table is called otherwise from now on, in views too; those that cannot be read stay as they are."""
+    for name, text in transaction.views.all().items():
+        with suppress(ValueError, RecursionError, BadQuery):
+            saved = json.loads(text)
+            pipeline, told = from_json(saved), saved.get(DATASETS, {})
+            for entry in told.values():
+                if entry.get(NAME) == old:
+                    entry[NAME] = new
+            own = {source: new if source == old and NAME not in told.get(source, {}) else source
+                   for source in pipeline.sources()}  # fmt: skip
+            renamed = to_json(rename_sources(pipeline, own))
+            others = {own.get(source, source): entry for source, entry in told.items()}
+            transaction.views.save(name, json.dumps({**renamed, DATASETS: others} if others else renamed))
+
+
+class Files(Protocol):
+    """A dataset of files."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class FileViews:
+    """Views of files, in a JSON file of the user's: each by the paths of the files that it is of."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def names(self, files: Sequence[Path]) -> list[str]:
+        return sorted(self._of(files))
+
+    def query(self, name: str, files: Sequence[Path], find: Find) -> Query:
+        """`find` gives the datasets that it names. Raises `UnknownView`."""
+        known = self._of(files)
+        if name not in known:
+            raise UnknownView(name, _first(files), sorted(known))
+        return Query.of(known[name], find)
+
+    def save(self, name: str, query: Query, files: Sequence[Path], replace: bool = False) -> None:
+        """Raises `BadData` for a query of several datasets, and for a name that is taken unless it may
+        `replace` what is there."""
+        _refuse_name(name, _first(files))
+        if len(query.sources) > 1:
+            raise BadData(
+                f"{_first(files)}: a view of a file asks for nothing else",
+                f"The query is of {', '.join(query.sources)}",
+                "Import the files into a store, and save the view there",
+            )
+        known = self._of(files)
+        if name in known and not replace:
+            raise BadData(f"{_first(files)} has a view '{name}' already", fix="Choose another name")
+        self._write(files, {**known, name: query.to_json()})
+
+    def delete(self, name: str, files: Sequence[Path]) -> None:
+        known = self._of(files)
+        if name not in known:
+            raise UnknownView(name, _first(files), sorted(known))
+        self._write(files, {other: saved for other, saved in known.items() if other != name})
+
+    def rename(self, old: str, new: str, files: Sequence[Path]) -> None:
+        _refuse_name(new, _first(files))
+        known = self._of(files)
+        if old not in known:
+            raise UnknownView(old, _first(files), sorted(known))
+        if new != old and new in known:
+            raise BadData(f"{_first(files)} has a view '{new}' already", fix="Choose another name")
+        self._write(files, {new if name == old else name: saved for name, saved in known.items()})
+
+    def _of(self, files: Sequence[Path]) -> dict[str, Any]:
+        return dict(self._all().get(_key(files), {}))
+
+    def _all(self) -> dict[str, dict[str, Any]]:
+        try:
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError) as error:
+            raise FileProblem(
+                self._path, "the saved views cannot be read", str(error), "Mend the file, or remove it"
+            ) from error
+        if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+            raise FileProblem(self._path, "holds no saved views", "", "Mend the file, or remove it")
+        return found
+
+    def _write(self, files: Sequence[Path], views: Mapping[str, Any]) -> None:
+        every = {**self._all(), _key(files): dict(views)}
+        kept = {key: one for key, one in every.items() if one}
+        with published(self._path) as draft:
+            draft.write_text(json.dumps(kept, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _key(files: Sequence[Path]) -> str:
+    return "\n".join(str(Path(file).absolute()) for file in files)
+
+
+def _first(files: Sequence[Path]) -> str:
+    return str(files[0]) if files else "the files"
+
+
+def _refuse_name(name: str, place: str) -> None:
+    text_of(name, f"{place}: the view's name")
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise BadData(
+            f"{place}: a view cannot be called {name[:60]!r}",
+            f"A name has 1 to {LONGEST_NAME} characters that can be seen",
+            "Choose another name",
+        )
