@@ -1,0 +1,596 @@
+"""What a card over a column shows of all rows and of those that meet a filter: nulls, how values are spread,
+and which are most frequent."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.arrow.nested import python_values
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import Filter, Predicate, all_of, columns_read
+from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
+from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb, exp
+from lamella.core.query.buckets import Axis, Number, axis_of
+from lamella.core.query.duckdb_types import from_duckdb
+from lamella.core.query.engine import CountedCache, cursor
+from lamella.core.query.plan import QueryContext, ScanNode
+from lamella.core.scan.cache import LruCache
+from lamella.core.scan.read import read_range
+from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, project
+
+LARGE_ROWS = 5_000_000
+"""Of more rows, a card is worth showing from a sample first."""
+SMALL_ROWS = 500_000
+"""Of more rows, where the bins lie is found in a sample."""
+SAMPLE_BLOCKS, BLOCK_ROWS = 8, 16_384
+FINE_BINS = 240
+"""About so many lie between the 1st and the 99th percentile; those of a card are made of them."""
+CLIPPED = 32_767
+"""Bins further than so many from the first one are counted in the last."""
+TOP_VALUES = 8
+LONGEST_VALUE = 4_096
+"""Bytes. Longer ones are counted, but not shown."""
+LONGEST_EXTREME = 200
+_LARGEST = int(sys.float_info.max)
+MOSTLY_DIFFERENT = 0.1
+"""Where more of the values of a sample differ, its most frequent ones are counted, not all of them."""
+KEPT_BYTES = 16 << 20
+SAMPLE_BYTES = 64 << 20
+MOST_COUNTS = 64
+_BYTES_OF_FIGURES = 16 << 10
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Bins of one width on a column's axis: bin 0 begins at `first` widths. A width is `of` / `per` units."""
+
+    first: int
+    of: int
+    per: int
+    whole: bool
+
+    def number(self, axis: Axis) -> str:
+        """SQL for the number of a value's bin; null where it is further than `CLIPPED` from the first, or
+        none. To multiply is faster than to divide, and half a unit keeps whole numbers from being rounded."""
+        place = axis.value.sql("duckdb")
+        if self.whole:
+            origin = self.first * self.of
+            exact = abs(origin) + CLIPPED * self.of < 2**52
+            moved = f"({place})::DOUBLE - {origin}" if exact else f"(({place})::HUGEINT - {origin})::DOUBLE"
+            inside = f"({moved} + 0.5::DOUBLE) * {1 / self.of!r}::DOUBLE"
+        else:
+            scaled = f"{place} * {float(self.per)!r}::DOUBLE" if self.per != 1 else place
+            inside = f"floor({scaled} / {float(self.of)!r}::DOUBLE) - {float(self.first)!r}::DOUBLE"
+        return f"TRY_CAST(floor({inside}) AS SMALLINT)"
+
+    def edge(self, number: int) -> Number:
+        """Where a bin begins."""
+        place = (self.first + number) * self.of
+        if self.whole:
+            return place
+        return (
+            place / self.per
+            if abs(place) < _LARGEST * self.per
+            else float(_LARGEST if place > 0 else -_LARGEST)
+        )
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Of a column of some rows. `bins` has how many values lie in each bin that is not empty, by its number;
+    NaN and the infinities lie in none. `distinct` is an estimate where `approximate`."""
+
+    rows: int
+    nulls: int = 0
+    nans: int = 0
+    distinct: int = 0
+    approximate: bool = False
+    min: Any = None
+    max: Any = None
+    bins: Mapping[int, int] = field(default_factory=dict)
+    top: tuple[tuple[Any, int], ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """About what keeping them takes."""
+        values = (self.min, self.max, *(value for value, _ in self.top))
+        return _BYTES_OF_FIGURES + sum(len(value) for value in values if isinstance(value, (str, bytes)))
+
+    def percentile(self, share: float) -> int | None:
+        """The bin that holds it."""
+        wanted, passed = share * sum(self.bins.values()), 0
+        for number in sorted(self.bins):
+            passed += self.bins[number]
+            if passed >= wanted:
+                return number
+        return None
+
+
+@dataclass(frozen=True)
+class Bars:
+    """A histogram: bar i holds values from `edges[i - 1]` up to before `edges[i]`; there is nothing below the
+    first and above the last. `met` is None without a filter."""
+
+    edges: tuple[Any, ...]
+    all: tuple[int, ...]
+    met: tuple[int, ...] | None
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    @property
+    def can_filter(self) -> bool:
+        """Whether conditions can name the edges: Python has no times so far away as some are."""
+        return not any(isinstance(edge, str) for edge in self.edges)
+
+
+@dataclass(frozen=True)
+class TopValue:
+    """A frequent value, how many of all rows have it, and how many of those that meet the filter."""
+
+    value: Any
+    all: int
+    met: int | None
+
+    @property
+    def count(self) -> int:
+        return self.all if self.met is None else self.met
+
+
+@dataclass(frozen=True)
+class ColumnCard:
+    """`met` are the figures of the rows that meet the filter; None without one. `sampled`: of some of the
+    rows only. Numbers and times have bins, and everything else its most frequent values."""
+
+    column: str
+    type: pa.DataType
+    all: Figures
+    met: Figures | None
+    top: tuple[TopValue, ...]
+    scale: Scale | None
+    sampled: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        return self.all.nbytes + (0 if self.met is None else self.met.nbytes)
+
+    @property
+    def shown(self) -> Figures:
+        """Of the rows that people look at."""
+        return self.all if self.met is None else self.met
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether a condition can name its values."""
+        return kind_of(self.type) in COMPARABLE
+
+    def bars(self, most: int) -> Bars:
+        """At most so many, of one width, and at most half as many as there are values. The axis reaches from
+        the 1st to the 99th percentile of all rows and of those that meet the filter; what lies outside is in
+        the bars at the ends."""
+        ends = self._ends
+        if self.scale is None or ends is None:
+            return Bars((), (), None)
+        first, last = ends
+        held = sum(self.all.bins.values())
+        count = max(1, min(most, held // 2))
+        together = -(-(last - first + 1) // count)
+        starts = list(range(first, last + 1, together))
+        met = None if self.met is None else _summed(self.met.bins, starts, together)
+        return Bars(self._values(starts[1:]), _summed(self.all.bins, starts, together), met)
+
+    @cached_property
+    def _ends(self) -> tuple[int, int] | None:
+        sets = [figures for figures in (self.all, self.met) if figures is not None and figures.bins]
+        lows = [low for one in sets if (low := one.percentile(0.01)) is not None]
+        highs = [high for one in sets if (high := one.percentile(0.99)) is not None]
+        if not lows or not highs:
+            return None
+        first, last = min(lows), max(highs)
+        if first == last:  # nearly all are alike: the others are worth a bar, where they are near
+            near = [n for one in sets for n in one.bins if abs(n - first) <= FINE_BINS]
+            first, last = min(near), max(near)
+        return first, last
+
+    def _values(self, numbers: Sequence[int]) -> tuple[Any, ...]:
+        assert self.scale is not None
+        edges = [self.scale.edge(number) for number in numbers]
+        if is_.is_decimal(value_type(self.type)):
+            return tuple(Decimal(repr(edge)) for edge in edges)
+        axis = axis_of(self.type, exp.Null())
+        assert axis is not None
+        return tuple(axis.back(edges))
+
+    def range_filter(self, bars: Bars, first: int, last: int) -> Filter:
+        """That a value lies in one of the bars `first` to `last`."""
+        low = bars.edges[first - 1] if first > 0 else None
+        high = bars.edges[last] if last < len(bars) - 1 else None
+        whole = is_.is_integer(value_type(self.type)) or is_.is_date(value_type(self.type))
+        if whole and high is not None:
+            high -= dt.timedelta(days=1) if is_.is_date(value_type(self.type)) else 1
+        if low is None and high is None:
+            return Predicate(self.column, "not_null")
+        if whole and low is not None and low == high:
+            return Predicate(self.column, "eq", (low,))
+        if whole and low is not None and high is not None:
+            return Predicate(self.column, "between", (low, high))
+        below = "lte" if whole else "lt"
+        parts = [] if low is None else [Predicate(self.column, "gte", (low,))]
+        parts += [] if high is None else [Predicate(self.column, below, (high,))]
+        return parts[0] if len(parts) == 1 else all_of(parts)
+
+    def value_filter(self, values: Sequence[Any]) -> Filter:
+        """That a value is one of these; None stands for null."""
+        given = [value for value in values if value is not None]
+        if not given:
+            return Predicate(self.column, "is_null")
+        if kind_of(self.type) is Kind.BOOLEAN and len(given) == 1:
+            return Predicate(self.column, "is_true" if given[0] else "is_false")
+        one = Predicate(self.column, *(("eq", (given[0],)) if len(given) == 1 else ("in", tuple(given))))
+        return one if len(given) == len(values) else Predicate(self.column, "is_null") | one
+
+
+def _summed(bins: Mapping[int, int], starts: Sequence[int], together: int) -> tuple[int, ...]:
+    counts = [0] * len(starts)
+    for number, count in bins.items():
+        counts[min(max((number - starts[0]) // together, 0), len(counts) - 1)] += count
+    return tuple(counts)
+
+
+_kept: LruCache[tuple[object, ...], ColumnCard] = LruCache(KEPT_BYTES)
+_counts: CountedCache[tuple[object, ...], int] = CountedCache(MOST_COUNTS)
+_samples: LruCache[tuple[object, ...], _Sampled] = LruCache(SAMPLE_BYTES)
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    values: pa.ChunkedArray
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.values.nbytes)
+
+
+def card(
+    snapshot: Snapshot, name: str, where: Filter | None = None, job: Job | None = None, sampled: bool = False
+) -> ColumnCard:
+    """Of a column, or of a field inside one by its path, as it is in all rows and in those that meet `where`;
+    kept while the snapshot stays the same. `sampled`: of some thousands of rows, which are spread over all of
+    them, at once whatever the size.
+
+    Raises `UnknownColumn` and `BadFilter`.
+    """
+    job = job or Job()
+    known = cached_card(snapshot, name, where, sampled)
+    if known is None:
+        rows = sample_of(snapshot, [name, *_columns_of(where, snapshot)], job) if sampled else snapshot
+        whole = None if where is None else card(snapshot, name, None, job, sampled)
+        known = _Making(snapshot, rows, name, where, job).card(whole)
+        _kept.put([((snapshot.token, name, where, sampled), known)])
+    return known
+
+
+def cached_card(
+    snapshot: Snapshot, name: str, where: Filter | None = None, sampled: bool = False
+) -> ColumnCard | None:
+    """The card, if it was made before; reads nothing."""
+    return _kept.get([(snapshot.token, name, where, sampled)])[0]
+
+
+def _columns_of(where: Filter | None, snapshot: Snapshot) -> Iterable[str]:
+    return () if where is None else columns_read(bind(where, snapshot.schema, snapshot.name))
+
+
+def sample_of(snapshot: Snapshot, names: Iterable[str], job: Job) -> Snapshot:
+    """Live rows out of blocks that are spread over all of them, with these columns; they are kept."""
+    columns = {c.key: snapshot.whole(c) for c in project(snapshot, dict.fromkeys(names))}
+    read = {key: _sampled_values(snapshot, column, job) for key, column in columns.items()}
+    rows = pa.table({str(key): values for key, values in read.items()})
+    token = (snapshot.token, "sample", tuple(columns))
+    return Snapshot(snapshot.name, tuple(columns.values()), (MemorySegment.of(rows),), token)
+
+
+def _sampled_values(snapshot: Snapshot, column: Column, job: Job) -> pa.ChunkedArray:
+    key = (snapshot.token, column.key)
+    kept = _samples.get([key])[0]
+    if kept is None:
+        blocks = []
+        for first, stop in _blocks(snapshot):
+            job.check()
+            blocks.append(read_range(snapshot, first, stop, [column]).column(0))
+        chunks = [chunk for block in blocks for chunk in block.chunks]
+        kept = _Sampled(pa.chunked_array(chunks, column.type))
+        _samples.put([(key, kept)])
+    return kept.values
+
+
+def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
+    """First and stop of each, as positions."""
+    total = snapshot.num_positions
+    if total <= SAMPLE_BLOCKS * BLOCK_ROWS:
+        return [(0, total)] if total else []
+    gap = (total - BLOCK_ROWS) / (SAMPLE_BLOCKS - 1)
+    return [(int(gap * i), int(gap * i) + BLOCK_ROWS) for i in range(SAMPLE_BLOCKS)]
+
+
+class _Making:
+    """The figures of one column: `rows` are those that are counted, `snapshot` all of them."""
+
+    def __init__(self, snapshot: Snapshot, rows: Snapshot, name: str, where: Filter | None, job: Job) -> None:
+        self._snapshot, self._rows, self._name, self._where, self._job = snapshot, rows, name, where, job
+        scan = ScanNode(rows, 0)
+        self._field, self._type, value = scan.fields.at_path(name)
+        self._value, self._plain, self._kind = (
+            value.sql("duckdb"),
+            value_type(self._type),
+            kind_of(self._type),
+        )
+        self._axis = None if is_.is_null(self._type) else axis_of(self._type, exp.column("v"))
+
+    def card(self, whole: ColumnCard | None) -> ColumnCard:
+        """`whole` is the card of all rows, where there is a filter."""
+        sampled = self._rows is not self._snapshot
+        with cursor(self._job, self._snapshot.name) as own:
+            if is_.is_null(self._type):
+                figures, scale = self._nulls(own), None
+            elif self._axis is None:
+                figures, scale = self._of_values(own), None
+            else:
+                figures, scale = self._of_axis(own, self._axis, None if whole is None else whole.scale)
+            if whole is None:
+                top = tuple(TopValue(value, count, None) for value, count in figures.top)
+                return ColumnCard(self._name, self._type, figures, None, top, scale, sampled)
+            among = self._among_all(own, figures, whole.all)
+            top = tuple(TopValue(value, n, m) for (value, m), n in zip(figures.top, among, strict=True))
+            return ColumnCard(self._name, self._type, whole.all, figures, top, scale, sampled)
+
+    def _nulls(self, own: duckdb.DuckDBPyConnection) -> Figures:
+        rows = self._num_rows(own)
+        return Figures(rows, rows)
+
+    def _num_rows(self, own: duckdb.DuckDBPyConnection) -> int:
+        """Nulls are what is missing of them: to group by null takes DuckDB 2.0 three times as long."""
+        if self._where is None:
+            return self._rows.num_rows
+        key = (self._rows.token, self._where)
+        known = _counts.get(key)
+        if known is None:
+            known = self._run(own, "SELECT count(*) AS n FROM {rows}", {"n": pa.int64()})["n"][0]
+            _counts.put(key, known)
+        return known
+
+    # ------------------------------------------------------- numbers and times
+
+    def _of_axis(
+        self, own: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale | None
+    ) -> tuple[Figures, Scale]:
+        if scale is not None:
+            return self._binned(own, axis, scale), scale
+        small = self._rows is not self._snapshot or self._rows.num_rows <= SMALL_ROWS
+        sample = self._rows if small else sample_of(self._snapshot, [self._name], self._job)
+        scale = self._scale(own, axis, sample)
+        figures = self._binned(own, axis, scale)
+        outside = sum(n for number, n in figures.bins.items() if abs(number) == CLIPPED)
+        if not small and outside > 0.01 * sum(figures.bins.values()):  # the sample was not like the rest
+            scale = self._scale(own, axis, self._rows)
+            figures = self._binned(own, axis, scale)
+        return figures, scale
+
+    def _scale(self, own: duckdb.DuckDBPyConnection, axis: Axis, rows: Snapshot) -> Scale:
+        """From the 1st to the 99th percentile, or between the extremes where those are one value."""
+        place = axis.value.sql("duckdb")
+        finite = f"WHERE isfinite({place})" if is_.is_floating(self._plain) else ""
+        wanted = f"SELECT min({place}) AS a, max({place}) AS b, quantile_disc({place}, [0.01, 0.99]) AS q"
+        kind = axis.storage_type
+        types = {"a": kind, "b": kind, "q": pa.list_(kind)}
+        found = self._run(own, f"{wanted} FROM {{rows}} {finite}", types, rows)
+        if found["a"][0] is None:
+            return Scale(0, 1, 1, axis.whole)
+        low, high = found["q"][0]
+        if low == high:
+            low, high = found["a"][0], found["b"][0]
+        if axis.whole:
+            low, high = int(low), int(high)
+            wide = _whole_width(-(-(high - low + 1) // FINE_BINS), self._plain)
+            return Scale(low // wide, wide, 1, True)
+        return _float_scale(float(low), float(high))
+
+    def _binned(self, own: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale) -> Figures:
+        number, plain = scale.number(axis), self._plain
+        wanted = (
+            f"SELECT {number} AS b, count(*) AS n, min(v) AS low, max(v) AS high,"
+            " approx_count_distinct(v) AS differing FROM {rows} WHERE v IS NOT NULL GROUP BY ALL"
+        )
+        counts = {"b": pa.int16(), "n": pa.int64()}
+        types = {**counts, "low": plain, "high": plain, "differing": pa.int64()}
+        found = self._run(own, wanted, types)
+        bins = {number: n for number, n in zip(found["b"], found["n"], strict=True) if number is not None}
+        rows, held = self._num_rows(own), sum(found["n"])
+        low = found["low"][found["b"].index(min(bins))] if bins else None
+        high = found["high"][found["b"].index(max(bins))] if bins else None
+        nans = 0
+        outside = next((place for place, number in enumerate(found["b"]) if number is None), None)
+        if outside is not None:
+            also = self._outside(own, number, axis, scale)
+            nans, below, above = also["nans"], also["below"], also["above"]
+            low = also["low"] if below or not bins else low
+            high = also["high"] if above or not bins else high
+            for end, count in ((-CLIPPED, also["finite_below"]), (CLIPPED, also["finite_above"])):
+                if count:
+                    bins[end] = bins.get(end, 0) + count
+        return Figures(rows, rows - held, nans, sum(found["differing"]), True, low, high, bins)
+
+    def _outside(
+        self, own: duckdb.DuckDBPyConnection, number: str, axis: Axis, scale: Scale
+    ) -> dict[str, Any]:
+        """Of the values that lie in no bin: NaN, the infinities, and what is too far away."""
+        place, floating = axis.value.sql("duckdb"), is_.is_floating(self._plain)
+        real, finite = ("NOT isnan(v)", f"isfinite({place})") if floating else ("true", "true")
+        below = f"{place} < {float(scale.edge(0))!r}::DOUBLE"
+        counts = {
+            "nans": f"NOT ({real})",
+            "below": f"{real} AND {below}",
+            "above": f"{real} AND NOT ({below})",
+            "finite_below": f"{finite} AND {below}",
+            "finite_above": f"{finite} AND NOT ({below})",
+        }
+        counted = "".join(f", count(*) FILTER ({met}) AS {name}" for name, met in counts.items())
+        wanted = (
+            f"SELECT min(v) FILTER ({real}) AS low, max(v) FILTER ({real}) AS high{counted}"
+            f" FROM {{rows}} WHERE v IS NOT NULL AND {number} IS NULL"
+        )
+        types = {"low": self._plain, "high": self._plain, **dict.fromkeys(counts, pa.int64())}
+        return {name: values[0] for name, values in self._run(own, wanted, types).items()}
+
+    # ------------------------------------------------------------ other values
+
+    def _of_values(self, own: duckdb.DuckDBPyConnection) -> Figures:
+        """All values are counted, or, where a sample says that they are very many, the sample's top alone."""
+        if self._rows is not self._snapshot or self._rows.num_rows <= SMALL_ROWS:
+            return self._grouped(own)
+        sample = sample_of(self._snapshot, [self._name], self._job)
+        among = _Making(self._snapshot, sample, self._name, None, self._job)._grouped(own)
+        if among.distinct <= MOSTLY_DIFFERENT * (among.rows - among.nulls):
+            return self._grouped(own)
+        types = {"n": pa.int64(), "held": pa.int64(), "differing": pa.int64(), **self._extreme_types}
+        wanted = "SELECT count(*) AS n, count(v) AS held, approx_count_distinct(v) AS differing"
+        found = self._run(own, f"{wanted}{self._extremes('v')} FROM {{rows}}", types)
+        rows, held = found["n"][0], found["held"][0]
+        if held <= SMALL_ROWS:
+            return self._grouped(own)
+        if self._where is not None:
+            read = [self._name, *_columns_of(self._where, self._snapshot)]
+            sample = sample_of(self._snapshot, read, self._job)
+            among = _Making(self._snapshot, sample, self._name, self._where, self._job)._grouped(own)
+        likely = [value for value, count in among.top if count > 1]
+        counts = self._count_of(own, likely, self._where)
+        ranked = sorted(zip(likely, counts, strict=True), key=lambda one: -one[1])
+        low, high = (found[name][0] if name in found else None for name in ("low", "high"))
+        return Figures(rows, rows - held, 0, found["differing"][0], True, low, high, {}, tuple(ranked))
+
+    @property
+    def _extreme_types(self) -> dict[str, pa.DataType]:
+        known = self._kind is Kind.TEXT or is_.is_decimal(self._plain)
+        return {"low": self._plain, "high": self._plain} if known else {}
+
+    def _extremes(self, value: str) -> str:
+        if self._kind is Kind.TEXT:
+            value = f"left({value}, {LONGEST_EXTREME})"
+        return f", min({value}) AS low, max({value}) AS high" if self._extreme_types else ""
+
+    def _grouped(self, own: duckdb.DuckDBPyConnection) -> Figures:
+        length = {Kind.TEXT: "strlen(v)", Kind.BINARY: "octet_length(v)"}.get(self._kind)
+        short = f" AND {length} <= {LONGEST_VALUE}" if length else ""
+        wanted = (
+            "WITH g AS MATERIALIZED (SELECT v, count(*) AS m FROM {rows} GROUP BY ALL),"
+            f" t AS (SELECT coalesce(sum(m), 0)::BIGINT AS n, count(v) AS differing,"
+            f" coalesce(sum(m) FILTER (v IS NOT NULL), 0)::BIGINT AS held{self._extremes('v')} FROM g),"
+            f" o AS (SELECT v, m FROM g WHERE v IS NOT NULL{short} ORDER BY m DESC, v LIMIT {TOP_VALUES})"
+            " SELECT n, differing, held, v, m"
+            f"{', low, high' if self._extreme_types else ''} FROM t LEFT JOIN o ON true ORDER BY m DESC, v"
+        )
+        whole = dict.fromkeys(("n", "differing", "held"), pa.int64())
+        types = {**whole, "v": self._plain, "m": pa.int64(), **self._extreme_types}
+        found = self._run(own, wanted, types)
+        rows, held = found["n"][0], found["held"][0]
+        top = tuple((v, m) for v, m in zip(found["v"], found["m"], strict=True) if m is not None)
+        low, high = (found[name][0] if name in found else None for name in ("low", "high"))
+        return Figures(rows, rows - held, 0, found["differing"][0], False, low, high, {}, top)
+
+    def _among_all(self, own: duckdb.DuckDBPyConnection, figures: Figures, whole: Figures) -> list[int]:
+        """How many of all rows have the frequent values of those that meet the filter."""
+        known = {_key(value): count for value, count in whole.top}
+        values = [value for value, _ in figures.top]
+        missing = [value for value in values if _key(value) not in known]
+        if missing:
+            counts = self._count_of(own, missing, None)
+            known.update(zip(map(_key, missing), counts, strict=True))
+        return [known[_key(value)] for value in values]
+
+    def _count_of(
+        self, own: duckdb.DuckDBPyConnection, values: Sequence[Any], where: Filter | None
+    ) -> list[int]:
+        """How many rows have each of the values; 0 for values that no condition can name."""
+        if not values or self._kind not in COMPARABLE:
+            return [0] * len(values)
+        asked = Predicate(self._name, "in", tuple(values))
+        met = asked if where is None else all_of([where, asked])
+        wanted = "SELECT v, count(*) AS m FROM {rows} GROUP BY ALL"
+        found = self._run(own, wanted, {"v": self._plain, "m": pa.int64()}, where=met)
+        counts = {_key(value): count for value, count in zip(found["v"], found["m"], strict=True)}
+        return [counts.get(_key(value), 0) for value in values]
+
+    # ------------------------------------------------------------------ running
+
+    def _run(
+        self,
+        own: duckdb.DuckDBPyConnection,
+        wanted: str,
+        types: Mapping[str, pa.DataType],
+        rows: Snapshot | None = None,
+        where: Filter | None = None,
+    ) -> dict[str, list[Any]]:
+        """`{rows}` in the statement stands for a relation with the values as `v`, of all rows or those that
+        meet the filter."""
+        self._job.check()
+        if where is None and rows is None:
+            where = self._where
+        scan = ScanNode(rows or self._rows, 0)
+        scan = scan if where is None else scan.narrowed(where)
+        needed = frozenset([self._field.identifier])
+        source = scan.query(needed, QueryContext(own, self._job)).sql("duckdb")
+        found = own.sql(wanted.replace("{rows}", f"(SELECT {self._value} AS v FROM ({source}) AS t)"))
+        table = from_duckdb(found.to_arrow_table(), pa.schema(list(types.items())))
+        return {name: python_values(table.column(place)) for place, name in enumerate(types)}
+
+
+def _key(value: Any) -> object:
+    return (type(value), repr(value))
+
+
+_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200)
+_DAY = 86_400
+
+
+def _whole_width(least: int, kind: pa.DataType) -> int:
+    """At least so wide, and round: of moments and spans in seconds, minutes, hours or days."""
+    if kind_of(kind) not in (Kind.TIMESTAMP, Kind.TIME, Kind.DURATION):
+        return _round_width(least)
+    units = {"s": 1, "ms": 10**3, "ns": 10**9}.get(kind.unit, 10**6) if is_.is_duration(kind) else 10**6
+    if least < units:
+        return _round_width(least)
+    found = next((seconds for seconds in _SECONDS if seconds * units >= least), None)
+    return units * (found or _DAY * _round_width(-(-least // (units * _DAY))))
+
+
+def _round_width(least: int) -> int:
+    """1, 2 or 5, and zeros."""
+    power: int = 10 ** (len(str(max(least, 1))) - 1)
+    many: int = next(many for many in (1, 2, 5, 10) if many * power >= least)
+    return many * power
+
+
+def _float_scale(low: float, high: float) -> Scale:
+    span = high / FINE_BINS - low / FINE_BINS
+    if not span > 0:
+        span = abs(low) / FINE_BINS or 1.0
+    exponent = min(max(math.floor(math.log10(span)), -300), 306)
+    of = next((m for m in (1, 2, 5) if m * 10.0**exponent >= span), 10)
+    of, per = (of * 10**exponent, 1) if exponent >= 0 else (of, 10**-exponent)
+    if of % per == 0:
+        of, per = of // per, 1
+    elif of == 10:
+        of, per = 1, per // 10
+    first = low * per / of
+    return Scale(math.floor(first) if math.isfinite(first) else 0, of, per, False)
