@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types as is_
@@ -21,13 +21,15 @@ from lamella.core.filters.expr import Filter, Predicate, all_of, columns_read
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp
-from lamella.core.query.buckets import Axis, Number, axis_of
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import CountedCache, cursor
 from lamella.core.query.plan import QueryContext, ScanNode
 from lamella.core.scan.cache import LruCache
 from lamella.core.scan.read import read_range
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, project
+
+if TYPE_CHECKING:
+    from lamella.core.query.buckets import Axis, Number
 
 LARGE_ROWS = 5_000_000
 """Of more rows, a card is worth showing from a sample first."""
@@ -120,11 +122,13 @@ class Figures:
 @dataclass(frozen=True)
 class Bars:
     """A histogram: bar i holds values from `edges[i - 1]` up to before `edges[i]`; there is nothing below the
-    first and above the last. `met` is None without a filter."""
+    first and above the last, which may be narrower than the others: they are 1 wide. `met` is None without a
+    filter."""
 
     edges: tuple[Any, ...]
     all: tuple[int, ...]
     met: tuple[int, ...] | None
+    last_width: float = 1.0
 
     def __len__(self) -> int:
         return len(self.all)
@@ -188,7 +192,9 @@ class ColumnCard:
         together = -(-(last - first + 1) // count)
         starts = list(range(first, last + 1, together))
         met = None if self.met is None else _summed(self.met.bins, starts, together)
-        return Bars(self._values(starts[1:]), _summed(self.all.bins, starts, together), met)
+        tail = max(self.all.bins) > last
+        width = 1.0 if tail else (last + 1 - starts[-1]) / together
+        return Bars(self._values(starts[1:]), _summed(self.all.bins, starts, together), met, width)
 
     @cached_property
     def _ends(self) -> tuple[int, int] | None:
@@ -208,7 +214,7 @@ class ColumnCard:
         edges = [self.scale.edge(number) for number in numbers]
         if is_.is_decimal(value_type(self.type)):
             return tuple(Decimal(repr(edge)) for edge in edges)
-        axis = axis_of(self.type, exp.Null())
+        axis = _axis_of(self.type)
         assert axis is not None
         return tuple(axis.back(edges))
 
@@ -324,6 +330,13 @@ def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
     return [(int(gap * i), int(gap * i) + BLOCK_ROWS) for i in range(SAMPLE_BLOCKS)]
 
 
+def _axis_of(kind: pa.DataType) -> Axis | None:
+    """Of values that SQL knows as `v`; None for those that do not lie on a line."""
+    from lamella.core.query.buckets import axis_of  # what is loaded with it is not needed before a card is
+
+    return None if is_.is_null(kind) else axis_of(kind, exp.column("v"))
+
+
 class _Making:
     """The figures of one column: `rows` are those that are counted, `snapshot` all of them."""
 
@@ -336,7 +349,7 @@ class _Making:
             value_type(self._type),
             kind_of(self._type),
         )
-        self._axis = None if is_.is_null(self._type) else axis_of(self._type, exp.column("v"))
+        self._axis = _axis_of(self._type)
 
     def card(self, whole: ColumnCard | None) -> ColumnCard:
         """`whole` is the card of all rows, where there is a filter."""

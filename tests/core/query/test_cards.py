@@ -115,6 +115,11 @@ def test_bars_are_at_most_half_as_many_as_values() -> None:
     assert len(card(in_memory(pa.array(100 * list(range(1, 13)))), "v").bars(28)) == 12
 
 
+def test_the_last_bar_may_be_narrower() -> None:
+    bars = card(in_memory(pa.array(100 * list(range(1, 32)))), "v").bars(28)
+    assert (bars.all[0], bars.all[-1], bars.last_width) == (200, 100, 0.5)
+
+
 def test_the_axis_reaches_as_far_as_the_rows_that_meet_the_filter() -> None:
     values = [*(n % 100 for n in range(20_000)), *range(200, 260)]
     made = card(in_memory(pa.array(values)), "v", col("v") >= 200)
