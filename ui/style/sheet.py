@@ -13,7 +13,8 @@ class Palette:
     `text` and `muted` meet WCAG AA on every surface, `faint` on `window` and `surface`; `input_border` tells
     what can be typed into (3 : 1), while lines that only part things may be fainter.
     `plot` can be told apart with any of the common colour deficiencies, in this order. `ahead` and `behind`
-    are the grounds of a ratio in three strengths, with the text on them.
+    are the grounds of a ratio in three strengths, with the text on them. `card` is for all rows
+    on a column's card, and `card_met` for those that meet the filter.
     """
 
     dark: bool
@@ -40,6 +41,8 @@ class Palette:
     warning_soft: str
     danger: str
     danger_soft: str
+    card: str
+    card_met: str
     plot: tuple[str, ...]
     ahead: tuple[str, str, str]
     on_ahead: str
@@ -72,6 +75,8 @@ LIGHT = Palette(
     warning_soft="#fdf1dc",
     danger="#c22f35",
     danger_soft="#fdebeb",
+    card="#ccd0da",
+    card_met="#5a66da",
     plot=("#0072b2", "#d55e00", "#009e73", "#b5609a", "#e69f00", "#3d9bd6", "#6b6f7b"),
     ahead=("#e9f6ef", "#cfebdb", "#addfc3"),
     on_ahead="#0f5c3a",
@@ -104,6 +109,8 @@ DARK = Palette(
     warning_soft="#362b17",
     danger="#f4817d",
     danger_soft="#3b2124",
+    card="#454955",
+    card_met="#8f98fa",
     plot=("#56b4e9", "#f0813c", "#2bc79a", "#e29bc4", "#f0b93a", "#8ea6ff", "#9a9eaa"),
     ahead=("#182c26", "#1b3f30", "#1f563e"),
     on_ahead="#8ee0b4",
