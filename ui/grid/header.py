@@ -26,6 +26,8 @@ class ColumnHeader(QHeaderView):
 
     sort_requested = Signal(int, bool)
     menu_requested = Signal(int, QPoint)
+    room_below = 0
+    """What the grid keeps between the header and the rows."""
 
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)
@@ -86,10 +88,14 @@ class ColumnHeader(QHeaderView):
         self.viewport().update()
 
     def sizeHint(self) -> QSize:
-        return QSize(0, theme.current().line_height() + 18)
+        return QSize(0, self.own_height + self.room_below)
+
+    @property
+    def own_height(self) -> int:
+        return theme.current().line_height() + 18
 
     def sectionSizeFromContents(self, logicalIndex: int) -> QSize:
-        return QSize(self.wanted_width(logicalIndex), self.sizeHint().height())
+        return QSize(self.wanted_width(logicalIndex), self.own_height)
 
     def wanted_width(self, column: int) -> int:
         """What name and marks need."""
@@ -147,7 +153,8 @@ class ColumnHeader(QHeaderView):
         painter.fillRect(rect, look.color("window"))
         painter.setPen(look.color("border"))
         painter.drawLine(rect.topRight(), rect.bottomRight())
-        painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        if not self.room_below:
+            painter.drawLine(rect.bottomLeft(), rect.bottomRight())
         inner = rect.adjusted(theme.S, 0, -theme.S, 0)
         icon = icon_name(self._grid_model.schema.field(logicalIndex).type)
         look.icon(icon, "faint").paint(

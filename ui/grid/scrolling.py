@@ -110,6 +110,16 @@ class CellPlaces(QTableView):
         places = [*range(place, header.count()), *range(place, -1, -1)]
         return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), place)
 
+    def show_column(self, place: int) -> None:
+        """Scroll sideways as little as needed."""
+        header, bar = self.horizontalHeader(), self.horizontalScrollBar()
+        column = self.column_at(place)
+        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
+        if x < 0 or width > self.viewport().width():
+            bar.setValue(bar.value() + x)
+        elif x + width > self.viewport().width():
+            bar.setValue(bar.value() + x + width - self.viewport().width())
+
 
 class WindowScrolling(CellPlaces):
     """Rows outside of the window are reached by moving it; on screen nothing jumps."""
@@ -130,16 +140,7 @@ class WindowScrolling(CellPlaces):
             bar.setValue(bar.value() + top)
         elif top + height > self.viewport().height():
             bar.setValue(bar.value() + top + height - self.viewport().height())
-        self._show_column(place)
-
-    def _show_column(self, place: int) -> None:
-        header, bar = self.horizontalHeader(), self.horizontalScrollBar()
-        column = self.column_at(place)
-        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
-        if x < 0 or width > self.viewport().width():
-            bar.setValue(bar.value() + x)
-        elif x + width > self.viewport().width():
-            bar.setValue(bar.value() + x + width - self.viewport().width())
+        self.show_column(place)
 
     def top_row(self) -> int:
         """The first row on screen."""

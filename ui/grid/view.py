@@ -19,6 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 
 from lamella.ui import theme
+from lamella.ui.cards.strip import CardStrip
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
@@ -179,6 +180,7 @@ class GridView(WindowScrolling):
         self._painter: CellPainter | None = None
         self._mouse = Mouse(self)
         self._set_up()
+        self.cards = CardStrip(self, tasks)
         self.setModel(self.grid_model)
         self._painter = CellPainter(self)
         self._connect()
@@ -200,6 +202,7 @@ class GridView(WindowScrolling):
         self.selection.changed.connect(self._follow_selection)
         self.grid_model.pages.arrived.connect(self._arrived)
         self.row_header.rows_requested.connect(self.select_rows)
+        self.scrolled.connect(self.cards.follow)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
 
@@ -357,11 +360,13 @@ class GridView(WindowScrolling):
         self._fit_next = False
         for column in self.visible_columns():
             if self.grid_model.pages.column(self.top_row() // PAGE_ROWS, column) is not None:
-                self.fit_column(column)
+                width = max(self.sizeHintForColumn(column), self.cards.least_width)
+                self.horizontalHeader().resizeSection(column, width)
         self.want()
 
     def _columns_moved(self) -> None:
         self.want()
+        self.cards.follow_columns()
         self.viewport().update()
 
     # ---------------------------------------------------------------- events
@@ -373,9 +378,23 @@ class GridView(WindowScrolling):
             painter.end()
             self.painted.emit()
 
+    def updateGeometries(self) -> None:
+        """To Qt, the cards below the header are part of it."""
+        if self._painter is None:
+            super().updateGeometries()
+            return
+        header, below = self.column_header, self.cards.wanted_height
+        header.room_below = below
+        super().updateGeometries()
+        place = self.viewport().geometry()
+        top = place.top() - header.own_height - below
+        header.setGeometry(place.left(), top, place.width(), header.own_height)
+        self.cards.setGeometry(place.left(), place.top() - below, place.width(), below)
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if self._painter is not None:
+            self.cards.follow_columns()
             self.want()
             self.scrolled.emit()
 
@@ -393,7 +412,10 @@ class GridView(WindowScrolling):
             self.edit_requested.emit(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if not press(self, event):
+        alt = event.modifiers() == Qt.KeyboardModifier.AltModifier
+        if alt and event.key() == Key.Key_Up and self.cards.is_shown:
+            self.cards.focus_card(self.selection.current[1] if self.selection.current else self.first_place())
+        elif not press(self, event):
             event.ignore()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -312,6 +312,15 @@ class DatasetTab(QWidget):
             step, draft = with_condition(now.step, now.draft, condition)
             self.apply(self.line.edit(place, step, draft))
 
+    def filter_by_card(self, condition: Filter, instead: Sequence[Filter]) -> None:
+        """One more condition, in place of these."""
+        parts = self.where.children if isinstance(self.where, And) else (self.where,)
+        if instead and all(one in parts for one in instead):
+            others = [one for one in parts if one not in instead]
+            self.set_filter(all_of([*others, condition]) if others else condition)
+        else:
+            self.add_filter(condition)
+
     def open_group(self, row: int) -> None:
         """Show the rows of the group in a row."""
         view, place = self.view, self.line.grouping
@@ -396,6 +405,7 @@ class DatasetTab(QWidget):
         self.file_watch.stop()
         self.loader.cancel()
         self.counts.stop()
+        self.grid.cards.stop()
         self.grid.grid_model.pages.cancel()
         self._stop_filling()
         self._stop_growing()
@@ -411,6 +421,7 @@ class DatasetTab(QWidget):
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
         self.grid.mark_rows(loaded.out_of_place)
         self.grid.column_header.set_sort(loaded.sort)
+        self.grid.cards.set_rows(loaded.view.snapshot, loaded.view.query.where)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
         if from_top:
             self.grid.scroll_to_row(0)
@@ -457,6 +468,7 @@ class DatasetTab(QWidget):
         if isinstance(error, DamagedFile) and self.shown is not None:
             self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN)
             self.counts.set_rows(None)
+            self.grid.cards.set_rows(None, None)
             self.shown = None
         self.failures.show(error)
 
@@ -562,6 +574,7 @@ class DatasetTab(QWidget):
         self.figures.changed.connect(self.changed)
         self.steps.changed.connect(self.apply)
         self.steps.editing.connect(self._take_editor)
+        self.grid.cards.filter_requested.connect(self.filter_by_card)
         self.counts.failed.connect(self.failures.show)
 
     def _place(self) -> tuple[int, int, Sequence[str]]:

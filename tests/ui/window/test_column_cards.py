@@ -1,0 +1,314 @@
+"""Column cards stand between the header and the rows, follow the filter, and make one."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+
+from lamella import col
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query import cards as core_cards
+from lamella.ui import theme
+from lamella.ui.cards import loader as loading
+from lamella.ui.cards import strip as strips
+from lamella.ui.cards.strip import CardStrip
+from lamella.ui.cards.words import texts_of
+
+CONTROL, SHIFT, ALT = (
+    Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.AltModifier,
+)  # fmt: skip
+
+
+@pytest.fixture
+def counted(qtbot, settled):
+    """The current tab once its cards are there."""
+
+    def wait():
+        tab = settled()
+        qtbot.waitUntil(lambda: tab.grid.cards.loader.settled and not tab.grid.cards._soon.isActive())
+        return tab
+
+    return wait
+
+
+def column_of(tab, name: str) -> int:
+    return tab.grid.grid_model.names.index(name)
+
+
+def bar_point(tab, name: str, place: int) -> QPoint:
+    strip: CardStrip = tab.grid.cards
+    column = column_of(tab, name)
+    rect = strip._rect(column)
+    bar = strip._painter.places(rect.width()).bar(place, len(strip._bars(column)))
+    return rect.topLeft() + bar.center()
+
+
+def row_point(tab, name: str, place: int) -> QPoint:
+    rect = tab.grid.cards._rect(column_of(tab, name))
+    return rect.topLeft() + tab.grid.cards._painter.places(rect.width()).row(place).center()
+
+
+def click(tab, point: QPoint, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+    QTest.mouseClick(tab.grid.cards, Qt.MouseButton.LeftButton, modifier, point)
+
+
+def drag(tab, start: QPoint, end: QPoint) -> None:
+    QTest.mousePress(tab.grid.cards, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(tab.grid.cards, (start + end) / 2)
+    QTest.mouseMove(tab.grid.cards, end)
+
+
+def release(tab, point: QPoint) -> None:
+    QTest.mouseRelease(tab.grid.cards, Qt.MouseButton.LeftButton, pos=point)
+
+
+def test_cards_stand_between_header_and_rows(file_tab, counted) -> None:
+    tab = counted()
+    grid, cards = tab.grid, tab.grid.cards
+    header, view = grid.column_header.geometry(), grid.viewport().geometry()
+    assert cards.isVisible() and cards.height() == cards.wanted_height >= 64
+    assert (header.bottom() + 1, cards.geometry().bottom() + 1) == (cards.y(), view.top())
+    assert (cards.x(), cards.width()) == (view.x(), view.width()) == (header.x(), header.width())
+    assert grid.row_header.y() == view.top()
+    for column in range(3):
+        assert cards._rect(column).left() == grid.horizontalHeader().sectionViewportPosition(column)
+    cards.set_shown(False)
+    assert not cards.isVisible()
+    assert grid.viewport().geometry().top() == grid.column_header.geometry().bottom() + 1
+    cards.set_shown(True)
+    assert grid.viewport().geometry() == view
+
+
+def test_cards_follow_columns(file_tab, counted, qtbot) -> None:
+    tab = counted()
+    grid, header = tab.grid, tab.grid.column_header
+    header.resizeSection(0, 1500)
+    qtbot.waitUntil(lambda: grid.horizontalScrollBar().maximum() > 120)
+    grid.horizontalScrollBar().setValue(120)
+    assert grid.cards._rect(0).left() == -120 and grid.cards._rect(1).left() == 1380
+    header.moveSection(0, 2)
+    assert grid.cards._column_at(5) == header.logicalIndexAt(5)
+    grid.setColumnHidden(column_of(tab, "carrier"), True)
+    grid.horizontalScrollBar().setValue(0)
+    assert grid.cards._column_at(5) == column_of(tab, "note")
+
+
+def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, counted) -> None:
+    tab = counted()
+    face = tab.grid.cards.loader.face("delay")
+    assert (face.card.all.rows, face.card.all.min, face.card.all.max, face.card.met) == (1000, -50, 449, None)
+    assert face.texts.captions[0] == "−50 – 449"
+    assert tab.grid.cards.loader.face("carrier").texts.missing == "25% null"
+    tab.set_filter(col("delay") >= 400)
+    tab = counted()
+    face = tab.grid.cards.loader.face("delay")
+    assert (face.card.all.rows, face.card.met.rows, face.texts.captions[0]) == (1000, 100, "400 – 449")
+
+
+def test_the_accent_is_for_filtered_rows(file_tab, counted) -> None:
+    def colors() -> set[str]:
+        image = tab.grid.cards.grab().toImage()
+        return {
+            image.pixelColor(x, y).name() for x in range(image.width()) for y in range(0, image.height(), 2)
+        }
+
+    tab = counted()
+    theme.current().set_mode("light")
+    grey = theme.current().color("card").name()
+    met = QColor(theme.current().color("card_met"))
+    assert grey in colors() and met.name() not in colors()
+    tab.set_filter(col("delay") >= 400)
+    tab = counted()
+    assert met.name() in colors()  # inside the bars of values
+
+
+def test_brushing_bars_filters_a_range_and_again_another(file_tab, counted) -> None:
+    tab = counted()
+    bars = tab.grid.cards._bars(column_of(tab, "delay"))
+    drag(tab, bar_point(tab, "delay", 4), bar_point(tab, "delay", 2))
+    assert tab.grid.cards._note(0).startswith(str(bars.edges[1]))
+    release(tab, bar_point(tab, "delay", 2))
+    tab = counted()
+    assert tab.where == col("delay").between(bars.edges[1], bars.edges[4] - 1)
+    assert tab.view.num_rows == sum(bars.all[2:5])
+    bars = tab.grid.cards._bars(column_of(tab, "delay"))
+    click(tab, bar_point(tab, "delay", 0))
+    tab = counted()
+    assert tab.where == (col("delay") <= bars.edges[0] - 1)
+    last = len(tab.grid.cards._bars(column_of(tab, "delay"))) - 1
+    drag(tab, bar_point(tab, "delay", last), bar_point(tab, "delay", last) + QPoint(500, 0))
+    release(tab, bar_point(tab, "delay", last))
+    assert str(counted().where).count("gte") == 1
+
+
+def test_escape_ends_a_brush(file_tab, counted, qtbot) -> None:
+    tab = counted()
+    with qtbot.assertNotEmitted(tab.grid.cards.filter_requested):
+        drag(tab, bar_point(tab, "delay", 2), bar_point(tab, "delay", 5))
+        QTest.keyClick(tab.grid.cards, Qt.Key.Key_Escape)
+        release(tab, bar_point(tab, "delay", 5))
+    assert tab.grid.cards._note(0) == ""
+
+
+def test_a_value_and_what_is_null_filter_by_a_click(file_tab, counted) -> None:
+    tab = counted()
+    assert [one.value for one in tab.grid.cards._card(1).top] == ["", "AA", "UA"]
+    click(tab, row_point(tab, "carrier", 1))
+    tab = counted()
+    assert tab.where == (col("carrier") == "AA") and tab.view.num_rows == 250
+    tab.set_filter(None)
+    tab = counted()
+    rect = tab.grid.cards._rect(1)
+    missing = tab.grid.cards._painter.missing_rect(tab.grid.cards._face(1), rect.width())
+    click(tab, rect.topLeft() + missing.center())
+    assert counted().where == col("carrier").is_null()
+
+
+def test_control_click_makes_a_list(file_tab, counted) -> None:
+    tab = counted()
+    for place in (1, 0, 2, 0):
+        click(tab, row_point(tab, "carrier", place), CONTROL)
+    assert tab.where is None
+    QTest.keyRelease(tab.grid.cards, Qt.Key.Key_Control)
+    tab = counted()
+    assert tab.where == col("carrier").is_in(["AA", "UA"])
+    tab.set_filter((col("carrier") == "AA") & (col("delay") > 0))
+    tab = counted()
+    click(tab, row_point(tab, "carrier", 0), CONTROL)
+    QTest.keyRelease(tab.grid.cards, Qt.Key.Key_Control)
+    assert counted().where == (col("delay") > 0) & (col("carrier") == "AA")
+
+
+def test_the_keyboard_reaches_cards_and_filters(file_tab, counted, go_to) -> None:
+    tab = counted()
+    go_to(tab, 5, "delay")
+    cards = tab.grid.cards
+    QTest.keyClick(tab.grid, Qt.Key.Key_Up, ALT)
+    assert cards.hasFocus() and "Card of delay: " in cards.accessibleName()
+    assert "1,000 rows" in cards.accessibleName()
+    QTest.keyClick(cards, Qt.Key.Key_Down)
+    QTest.keyClick(cards, Qt.Key.Key_Down, SHIFT)
+    bars = cards._bars(0)
+    assert f"below {bars.edges[1]}: {sum(bars.all[:2])} rows" in cards.accessibleName()
+    QTest.keyClick(cards, Qt.Key.Key_Escape)
+    QTest.keyClick(cards, Qt.Key.Key_Right)
+    QTest.keyClick(cards, Qt.Key.Key_Down)
+    assert "Card of carrier: empty: 250 rows, 25%" in cards.accessibleName()
+    QTest.keyClick(cards, Qt.Key.Key_Return)
+    tab = counted()
+    assert tab.where == (col("carrier") == "")
+    QTest.keyClick(cards, Qt.Key.Key_Down, ALT)
+    assert tab.grid.hasFocus()
+
+
+def test_a_tip_has_exact_counts(file_tab, counted) -> None:
+    tab = counted()
+    cards, bars = tab.grid.cards, tab.grid.cards._bars(0)
+    tip = cards.tip(0, cards._hit(bar_point(tab, "delay", 1)))
+    assert tip.splitlines()[0] == f"{bars.edges[0]} – {bars.edges[1] - 1}: {bars.all[1]} rows".replace(
+        "-", "−"
+    )
+    assert "delay · int32" in tip and "1,000 rows · ≈ 500 different values" in tip
+    assert cards.tip(1, cards._hit(row_point(tab, "carrier", 1))).startswith("AA: 250 rows, 25%\n")
+
+
+def test_a_sample_comes_first_where_there_are_many_rows(
+    window, file: Path, counted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (loading, strips):
+        monkeypatch.setattr(module, "LARGE_ROWS", 100)
+    monkeypatch.setattr(core_cards, "SAMPLE_BLOCKS", 2)
+    monkeypatch.setattr(core_cards, "BLOCK_ROWS", 10)
+    begun: list[bool] = []
+    ask = loading.CardLoader._ask
+    monkeypatch.setattr(
+        loading.CardLoader, "_ask", lambda self, one: (begun.append(one.sampled), ask(self, one))
+    )
+    window.open_paths([file])
+    tab = counted()
+    assert begun == [True] * 3 + [False] * 3
+    assert tab.grid.cards.loader.face("delay").card.all.rows == 1000
+    sampled = core_cards.cached_card(tab.view.snapshot, "delay", sampled=True)
+    assert "From a sample of 20 rows" in texts_of(sampled).summary
+
+
+def test_a_card_that_cannot_be_made_says_why(window, file: Path, counted, monkeypatch) -> None:
+    made = loading.card
+
+    def broken(snapshot, name, *others):
+        if name == "carrier":
+            raise LamellaError("carrier cannot be read")
+        return made(snapshot, name, *others)
+
+    monkeypatch.setattr(loading, "card", broken)
+    window.open_paths([file])
+    tab = counted()
+    assert tab.grid.cards.tip(1, None) == "carrier cannot be read."
+    assert tab.grid.cards.loader.face("note").card is not None
+    tab.grid.cards.grab()
+
+
+@pytest.fixture
+def wide_file(tmp_path: Path) -> Path:
+    pq.write_table(pa.table({f"c{n}": [n, n + 1, None] for n in range(500)}), tmp_path / "wide.parquet")
+    return tmp_path / "wide.parquet"
+
+
+def test_two_at_a_time_and_none_that_was_scrolled_away(
+    window, wide_file: Path, settled, qtbot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    cancelled: list[str] = []
+    go_on = threading.Event()
+
+    def slow(snapshot, name: str, where, job: Job, sampled: bool):
+        begun.append(name)
+        while not go_on.wait(0.005):
+            if job.cancelled:
+                cancelled.append(name)
+            job.check()
+        return made(snapshot, name, where, job, sampled)
+
+    made = loading.card
+    monkeypatch.setattr(loading, "card", slow)
+    window.open_paths([wide_file])
+    tab = settled()
+    qtbot.waitUntil(lambda: len(begun) == 2)
+    assert begun == ["c0", "c1"]
+    bar = tab.grid.horizontalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    qtbot.waitUntil(lambda: sorted(cancelled) == ["c0", "c1"] and len(begun) == 4)
+    names = tab.grid.grid_model.names
+    shown = [names[c] for c in tab.grid.columns_between(0, tab.grid.viewport().width() - 1)]
+    assert begun[2:] == shown[:2]
+    go_on.set()
+    qtbot.waitUntil(lambda: tab.grid.cards.loader.settled)
+    assert set(begun[2:]) <= {names[c] for c in tab.grid.visible_columns()}
+
+
+def test_cards_grow_with_the_text(file_tab, counted) -> None:
+    tab = counted()
+    before = tab.grid.cards.height()
+    theme.current().set_text_scale(1.5)
+    try:
+        cards = tab.grid.cards
+        assert cards.height() == cards.wanted_height > 1.3 * before
+        assert cards.geometry().bottom() + 1 == tab.grid.viewport().y()
+    finally:
+        theme.current().set_text_scale(1.0)
+
+
+def test_changed_rows_have_new_cards(window, table_tab, counted, shown) -> None:
+    tab = counted()
+    assert tab.grid.cards.loader.face("delay").card.all.max == 449
+    tab.table.update([{"_id": 1, "delay": 5000}])
+    tab.reload()
+    assert counted().grid.cards.loader.face("delay").card.all.max == 5000

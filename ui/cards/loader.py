@@ -1,0 +1,164 @@
+"""Has the cards of the columns on screen made, two at a time, and lets go of what is scrolled away."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from lamella.core.errors import LamellaError
+from lamella.core.filters import Filter
+from lamella.core.jobs import Job
+from lamella.core.query.cards import LARGE_ROWS, ColumnCard, cached_card, card
+from lamella.core.scan.snapshot import Snapshot
+from lamella.ui.cards.words import CardTexts, texts_of
+from lamella.ui.tasks import Handle, Tasks
+
+log = logging.getLogger(__name__)
+AT_ONCE = 2
+MOST_CARDS = 400
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A card with its texts, or why there is none."""
+
+    card: ColumnCard | None
+    texts: CardTexts | None
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class _Request:
+    name: str
+    sampled: bool
+
+
+class CardLoader(QObject):
+    """`arrived` names the column whose card is there, or another one than before."""
+
+    arrived = Signal(str)
+
+    def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._snapshot: Snapshot | None = None
+        self.where: Filter | None = None
+        self._generation = 0
+        self._faces: OrderedDict[str, Face] = OrderedDict()
+        self._final: set[str] = set()
+        self._sampled: set[str] = set()
+        self._looked_up: set[str] = set()
+        self._wanted: list[str] = []
+        self._running: dict[_Request, Handle] = {}
+
+    @property
+    def running(self) -> bool:
+        return bool(self._running)
+
+    @property
+    def settled(self) -> bool:
+        """Whether all cards that are wanted are there, and exact."""
+        return not self._running and all(name in self._final for name in self._wanted)
+
+    def set_rows(self, snapshot: Snapshot | None, where: Filter | None) -> None:
+        """Other rows: the cards from before stay until theirs are there, where the columns are the same."""
+        self.stop()
+        before, self._snapshot, self.where = self._snapshot, snapshot, where
+        same = before is not None and snapshot is not None and before.schema.equals(snapshot.schema)
+        if not same:
+            self._faces.clear()
+        self._final.clear()
+        self._sampled.clear()
+        self._looked_up.clear()
+        self._wanted = []
+
+    def stop(self) -> None:
+        """Nobody waits any more for what is under way."""
+        self._generation += 1
+        for handle in self._running.values():
+            handle.cancel()
+        self._running.clear()
+
+    def face(self, name: str) -> Face | None:
+        return self._faces.get(name)
+
+    def want(self, names: Sequence[str]) -> None:
+        """The columns on screen, the most wanted first. What others are asked for is let go of."""
+        self._wanted = list(names)
+        for request in [one for one in self._running if one.name not in self._wanted]:
+            self._running.pop(request).cancel()
+        for name in names:
+            self._take_cached(name)
+        self._begin()
+
+    def _take_cached(self, name: str) -> None:
+        if self._snapshot is None or name in self._looked_up:
+            return
+        self._looked_up.add(name)
+        known = cached_card(self._snapshot, name, self.where)
+        if known is not None:
+            self._keep(name, Face(known, texts_of(known)), final=True)
+
+    def _begin(self) -> None:
+        while len(self._running) < AT_ONCE:
+            request = self._next()
+            if request is None:
+                return
+            self._ask(request)
+
+    def _next(self) -> _Request | None:
+        """A sample of every column first, where there are very many rows."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return None
+        busy = {request.name for request in self._running}
+        open_ = [name for name in self._wanted if name not in self._final and name not in busy]
+        if snapshot.num_rows > LARGE_ROWS:
+            for name in open_:
+                if name not in self._sampled:
+                    return _Request(name, True)
+        return _Request(open_[0], False) if open_ else None
+
+    def _ask(self, request: _Request) -> None:
+        snapshot, where, generation = self._snapshot, self.where, self._generation
+        assert snapshot is not None
+
+        def work(job: Job) -> Face:
+            made = card(snapshot, request.name, where, job, request.sampled)
+            return Face(made, texts_of(made))
+
+        def done(face: Face) -> None:
+            if generation == self._generation:
+                self._take(request, face)
+
+        def failed(error: Exception) -> None:
+            if generation == self._generation:
+                if not isinstance(error, LamellaError):
+                    log.error("No card of %r", request.name, exc_info=error)
+                self._take(request, Face(None, None, str(error)))
+
+        handle = self._tasks.read(work, done, failed, owner=self, quiet=True, text="Column cards")
+        self._running[request] = handle
+
+    def _take(self, request: _Request, face: Face) -> None:
+        if self._running.pop(request, None) is not None:
+            if request.sampled:
+                self._sampled.add(request.name)
+            self._keep(request.name, face, final=not request.sampled)
+            self._begin()
+
+    def _keep(self, name: str, face: Face, final: bool) -> None:
+        self._faces[name] = face
+        self._faces.move_to_end(name)
+        if final:
+            self._final.add(name)
+        while len(self._faces) > MOST_CARDS:
+            dropped, _face = self._faces.popitem(last=False)
+            self._final.discard(dropped)
+            self._sampled.discard(dropped)
+            self._looked_up.discard(dropped)
+        self.arrived.emit(name)

@@ -1,0 +1,490 @@
+"""The strip of column cards between the grid's header and its rows: as wide as the columns, and scrolled with
+them. Brushing a histogram or clicking a value asks for a filter."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QEvent, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QAccessible,
+    QAccessibleEvent,
+    QContextMenuEvent,
+    QFocusEvent,
+    QHelpEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+)
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from lamella.core.filters import And, Filter, Or, Predicate
+from lamella.core.query.cards import LARGE_ROWS, Bars, ColumnCard
+from lamella.core.scan.snapshot import Snapshot
+from lamella.ui import theme
+from lamella.ui.cards.loader import CardLoader, Face
+from lamella.ui.cards.painter import PADDING, CardPainter, Mark
+from lamella.ui.cards.words import bar_counts, bar_text, value_counts
+from lamella.ui.grid.scrolling import CellPlaces
+from lamella.ui.tasks import Tasks
+
+Key = Qt.Key
+LEAST_WIDTH = 96
+WAIT_MS = 60
+"""What passes by while somebody scrolls is not counted."""
+RANGES = frozenset({"eq", "in", "between", "gt", "gte", "lt", "lte", "is_null", "is_true", "is_false"})
+
+
+def conditions_on(where: Filter | None, name: str) -> tuple[Filter, ...]:
+    """The conditions, among those that every row has to meet, that a range or a list of values of this column
+    takes the place of."""
+    parts = where.children if isinstance(where, And) else (where,)
+    return tuple(part for part in parts if part is not None and _is_range(part, name))
+
+
+def _is_range(part: Filter, name: str) -> bool:
+    if isinstance(part, Or):
+        return all(_is_range(child, name) for child in part.children)
+    return isinstance(part, Predicate) and part.column == name and part.operator in RANGES
+
+
+def _values_of(conditions: Sequence[Filter]) -> list[Any]:
+    """Those that the conditions list; none where they ask anything else."""
+    values: list[Any] = []
+    for one in conditions:
+        if not isinstance(one, Predicate) or one.operator not in ("eq", "in"):
+            return []
+        values += one.values
+    return values
+
+
+class CardStrip(QWidget):
+    """`filter_requested` has a condition, and those of the present filter that it takes the place of.
+    `column_opened` names a column whose caption was double-clicked."""
+
+    filter_requested = Signal(object, object)
+    column_opened = Signal(str)
+
+    def __init__(self, grid: CellPlaces, tasks: Tasks) -> None:
+        super().__init__(grid)
+        self._grid = grid
+        self.loader = CardLoader(tasks, self)
+        self._painter = CardPainter()
+        self._shown, self._has_rows = True, False
+        self._large = False
+        self._offset = -1
+        self._current = -1
+        self._item: Mark | None = None
+        self._hover: tuple[int, Mark] | None = None
+        self._brush: tuple[int, Mark] | None = None
+        self._gathered: tuple[int, tuple[int, ...]] | None = None
+        self._soon = QTimer(self, singleShot=True, interval=WAIT_MS)
+        self._soon.timeout.connect(self._want)
+        self.loader.arrived.connect(self._arrived)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setAccessibleName("Column cards")
+        theme.current().changed.connect(self._restyle)
+
+    # --------------------------------------------------------------- what is shown
+
+    def set_rows(self, snapshot: Snapshot | None, where: Filter | None) -> None:
+        """Show the columns of these rows, and beside them of those that meet the filter."""
+        self._brush = self._gathered = self._item = self._hover = None
+        self._large = snapshot is not None and snapshot.num_rows > LARGE_ROWS
+        self.loader.set_rows(snapshot, where)
+        if snapshot is not None and not self._has_rows:
+            self._has_rows = True
+            self._grid.updateGeometries()
+        self._want()
+        self.update()
+
+    def set_shown(self, shown: bool) -> None:
+        """Switch the strip on or off; off it takes no room, and nothing is counted for it."""
+        if shown == self._shown:
+            return
+        self._shown = shown
+        self.setVisible(shown)
+        if not shown:
+            self.loader.want(())
+        self._grid.updateGeometries()
+        self._grid.horizontalHeader().viewport().update()
+        if shown:
+            self._want()
+
+    @property
+    def is_shown(self) -> bool:
+        return self._shown
+
+    @property
+    def wanted_height(self) -> int:
+        """None where there are no rows to show cards of."""
+        return self._painter.height if self._shown and self._has_rows else 0
+
+    @property
+    def least_width(self) -> int:
+        """Of a column, for its card to say something; a narrower one still has a card."""
+        return round(LEAST_WIDTH * theme.current().text_scale) if self._shown else 0
+
+    def stop(self) -> None:
+        """Let go of what is being counted."""
+        self._soon.stop()
+        self.loader.stop()
+
+    def follow(self) -> None:
+        """Go with the columns: they were scrolled, moved, resized, hidden or shown."""
+        offset = self._grid.horizontalHeader().offset()
+        if offset != self._offset:
+            self._offset = offset
+            self.follow_columns()
+
+    def follow_columns(self) -> None:
+        if self._shown:
+            self.update()
+            self._soon.start()
+
+    def _want(self) -> None:
+        self._soon.stop()
+        if not self._shown:
+            return
+        grid = self._grid
+        on_screen = grid.columns_between(0, grid.viewport().width() - 1)
+        columns = on_screen if self._large else [*on_screen, *grid.visible_columns()]
+        names = grid.grid_model.names
+        self.loader.want(list(dict.fromkeys(names[column] for column in columns if column < len(names))))
+
+    def _arrived(self, name: str) -> None:
+        names = self._grid.grid_model.names
+        if name in names:
+            self.update(self._rect(names.index(name)))
+            if self.hasFocus() and names.index(name) == self._current:
+                self._say_current()
+
+    def _restyle(self) -> None:
+        self._painter.restyle()
+        self._grid.updateGeometries()
+        self.update()
+
+    # ------------------------------------------------------------------ places
+
+    def _rect(self, column: int) -> QRect:
+        header = self._grid.horizontalHeader()
+        return QRect(header.sectionViewportPosition(column), 0, header.sectionSize(column), self.height())
+
+    def _column_at(self, x: int) -> int:
+        header = self._grid.horizontalHeader()
+        return header.logicalIndexAt(x) if 0 <= x + header.offset() < header.length() else -1
+
+    def _face(self, column: int) -> Face | None:
+        names = self._grid.grid_model.names
+        return self.loader.face(names[column]) if 0 <= column < len(names) else None
+
+    def _card(self, column: int) -> ColumnCard | None:
+        face = self._face(column)
+        return None if face is None else face.card
+
+    def _bars(self, column: int) -> Bars | None:
+        card = self._card(column)
+        if card is None or card.scale is None:
+            return None
+        bars = self._painter.bars(card, self._rect(column).width())
+        return bars if len(bars) else None
+
+    def _items(self, column: int) -> int:
+        """How many bars or values can be pointed at."""
+        bars, face = self._bars(column), self._face(column)
+        if bars is not None:
+            return len(bars)
+        return 0 if face is None else self._painter.value_rows(face)
+
+    def _hit(self, point: QPoint) -> tuple[int, Mark] | None:
+        """The column under a point, and what of its card is there; a mark of nothing elsewhere on a card."""
+        column = self._column_at(point.x())
+        face = self._face(column)
+        if face is None or face.card is None:
+            return None
+        rect = self._rect(column)
+        inside = point - rect.topLeft()
+        if self._painter.missing_rect(face, rect.width()).adjusted(-2, 0, 2, 0).contains(inside):
+            return column, Mark(null=face.card.shown.nulls > 0)
+        places = self._painter.places(rect.width())
+        if inside.y() < places.line:
+            return column, Mark()
+        bars = self._bars(column)
+        if bars is not None:
+            place = (inside.x() - PADDING) // places.pitch(len(bars))
+            return column, Mark(place, place) if 0 <= place < len(bars) else Mark()
+        place = inside.y() // places.line - 1
+        return column, Mark(place, place) if place < self._painter.value_rows(face) else Mark()
+
+    def _nearest_bar(self, column: int, x: int) -> int:
+        bars, rect = self._bars(column), self._rect(column)
+        if bars is None:
+            return -1
+        pitch = self._painter.places(rect.width()).pitch(len(bars))
+        return min(max((x - rect.left() - PADDING) // pitch, 0), len(bars) - 1)
+
+    # ---------------------------------------------------------------- painting
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, area, look = QPainter(self), event.rect(), theme.current()
+        painter.fillRect(area, look.color("window"))
+        end = 0
+        for column in self._grid.columns_between(area.left(), area.right()):
+            rect = self._rect(column)
+            end = rect.right() + 1
+            painter.save()
+            painter.setClipRect(rect)
+            painter.translate(rect.topLeft())
+            self._painter.paint(
+                painter, self._face(column), rect.width(), self._mark(column), self._note(column)
+            )
+            painter.restore()
+            painter.setPen(look.color("border"))
+            painter.drawLine(rect.topRight(), rect.bottomRight())
+            if self.hasFocus() and column == self._current:
+                painter.setPen(look.color("accent"))
+                painter.drawRect(rect.adjusted(0, 0, -2, -2))
+        painter.setPen(look.color("border"))
+        painter.drawLine(area.left(), self.height() - 1, min(end, area.right() + 1) - 1, self.height() - 1)
+        painter.end()
+
+    def _mark(self, column: int) -> Mark | None:
+        if self._brush is not None and self._brush[0] == column:
+            return self._brush[1]
+        if self._gathered is not None and self._gathered[0] == column:
+            return Mark(also=frozenset(self._gathered[1]), strong=True)
+        if self.hasFocus() and self._current == column and self._item is not None:
+            return self._item
+        return self._hover[1] if self._hover is not None and self._hover[0] == column else None
+
+    def _note(self, column: int) -> str:
+        """The range while one is brushed."""
+        mark = self._mark(column)
+        card, bars = self._card(column), self._bars(column)
+        if mark is None or not mark.strong or mark.first < 0 or card is None or bars is None:
+            return ""
+        return bar_text(card, bars, mark.low, mark.high)
+
+    # ------------------------------------------------------------------- mouse
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        hit = self._hit(event.position().toPoint())
+        if event.button() is not Qt.MouseButton.LeftButton or hit is None:
+            return
+        column, mark = hit
+        self._current, self._item = column, None
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+        control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+        if mark.null:
+            self._ask_for_values(column, [None])
+        elif mark.first >= 0 and self._bars(column) is not None:
+            self._brush = (column, Mark(mark.first, mark.last, strong=True))
+        elif mark.first >= 0 and control:
+            self._gather(column, mark.first)
+        elif mark.first >= 0:
+            self._ask_for_places(column, [mark.first])
+        self.update()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        point = event.position().toPoint()
+        if self._brush is not None:
+            column, mark = self._brush
+            self._brush = (column, Mark(mark.first, self._nearest_bar(column, point.x()), strong=True))
+            self.update(self._rect(column))
+            return
+        hit = self._hit(point) if self.rect().contains(point) else None
+        if hit != self._hover:
+            self._hover = hit
+            can = hit is not None and (hit[1].null or hit[1].first >= 0)
+            self.setCursor(Qt.CursorShape.PointingHandCursor if can else Qt.CursorShape.ArrowCursor)
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._brush is None or event.button() is not Qt.MouseButton.LeftButton:
+            return
+        (column, mark), self._brush = self._brush, None
+        self._ask_for_bars(column, mark)
+        self.update()
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        point = event.position().toPoint()
+        column, hit = self._column_at(point.x()), self._hit(point)
+        if column >= 0 and (hit is None or (hit[1].first < 0 and not hit[1].null)):
+            self.column_opened.emit(self._grid.grid_model.names[column])
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._hover = None
+        self.update()
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """That of the column's header."""
+        column = self._column_at(event.pos().x())
+        header = self._grid.horizontalHeader()
+        if column >= 0 and hasattr(header, "menu_requested"):
+            header.menu_requested.emit(column, event.globalPos())
+
+    # -------------------------------------------------------------------- keys
+
+    def focus_card(self, place: int) -> None:
+        """Let the keyboard be at the card of the column at this place from left to right."""
+        if self._shown and self._grid.grid_model.columnCount():
+            self._current, self._item = self._grid.column_at(place), None
+            self.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._grid.show_column(place)
+            self._say_current()
+            self.update()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, alt = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.AltModifier)
+        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        if key == Key.Key_Escape:
+            self._escape()
+        elif alt and key == Key.Key_Down:
+            self._grid.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif key in (Key.Key_Left, Key.Key_Right) and not alt:
+            self._go_on(1 if key == Key.Key_Right else -1)
+        elif key in (Key.Key_Up, Key.Key_Down) and not alt:
+            self._choose(1 if key == Key.Key_Down else -1, shift)
+        elif key in (Key.Key_Return, Key.Key_Enter):
+            self._take_item()
+        elif key == Key.Key_Space and self._item is not None and self._bars(self._current) is None:
+            self._gather(self._current, self._item.first)
+            self.update()
+        else:
+            event.ignore()
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Key.Key_Control and self._gathered is not None:
+            self._ask_for_gathered()
+        else:
+            super().keyReleaseEvent(event)
+
+    def _escape(self) -> None:
+        """Ends a brush, then a choice, and leaves the strip."""
+        if self._brush is None and self._gathered is None and self._item is None:
+            self._grid.setFocus(Qt.FocusReason.OtherFocusReason)
+        self._brush = self._gathered = self._item = None
+        self.update()
+
+    def _go_on(self, by: int) -> None:
+        header, place = self._grid.horizontalHeader(), self._grid.place(self._current) + by
+        while 0 <= place < header.count() and header.isSectionHidden(header.logicalIndex(place)):
+            place += by
+        if 0 <= place < header.count():
+            self.focus_card(place)
+
+    def _choose(self, by: int, extend: bool) -> None:
+        items = self._items(self._current)
+        if not items:
+            return
+        last = -1 if self._item is None else self._item.last
+        last = min(max(last + by, 0), items - 1)
+        together = extend and self._item is not None and self._bars(self._current) is not None
+        first = self._item.first if together and self._item is not None else last
+        self._item = Mark(first, last, strong=True)
+        self._say_current()
+        self.update()
+
+    def _take_item(self) -> None:
+        if self._gathered is not None:
+            self._ask_for_gathered()
+        elif self._item is not None and self._bars(self._current) is not None:
+            self._ask_for_bars(self._current, self._item)
+        elif self._item is not None:
+            self._ask_for_places(self._current, [self._item.first])
+        elif self._items(self._current):
+            self._choose(1, extend=False)
+
+    # ----------------------------------------------------------------- filters
+
+    def _gather(self, column: int, place: int) -> None:
+        """One more value for a list, or one less."""
+        before = self._gathered[1] if self._gathered is not None and self._gathered[0] == column else ()
+        after = tuple(p for p in before if p != place) if place in before else (*before, place)
+        self._gathered = (column, after) if after else None
+
+    def _ask_for_gathered(self) -> None:
+        assert self._gathered is not None
+        (column, places), self._gathered = self._gathered, None
+        card = self._card(column)
+        if card is not None:
+            listed = _values_of(conditions_on(self.loader.where, card.column))
+            chosen = [card.top[place].value for place in places]
+            self._ask_for_values(column, [*(v for v in listed if v not in chosen), *chosen])
+
+    def _ask_for_places(self, column: int, places: Sequence[int]) -> None:
+        card = self._card(column)
+        if card is not None:
+            self._ask_for_values(column, [card.top[place].value for place in places])
+
+    def _ask_for_values(self, column: int, values: Sequence[Any]) -> None:
+        card = self._card(column)
+        if card is not None and (card.is_comparable or list(values) == [None]):
+            self._ask(card, card.value_filter(values))
+
+    def _ask_for_bars(self, column: int, mark: Mark) -> None:
+        card, bars = self._card(column), self._bars(column)
+        if card is not None and bars is not None and bars.can_filter and mark.high < len(bars):
+            self._ask(card, card.range_filter(bars, mark.low, mark.high))
+
+    def _ask(self, card: ColumnCard, condition: Filter) -> None:
+        self._item = None
+        self.filter_requested.emit(condition, conditions_on(self.loader.where, card.column))
+
+    # ----------------------------------------------------------------- telling
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            column = self._column_at(event.pos().x())
+            text = self.tip(column, self._hit(event.pos()))
+            QToolTip.showText(event.globalPos(), text, self, self._rect(column) if column >= 0 else QRect())
+            return True
+        return super().event(event)
+
+    def tip(self, column: int, hit: tuple[int, Mark] | None) -> str:
+        """All figures of a card, and first those of what is pointed at."""
+        text = self._words(column, None if hit is None else hit[1])
+        return f"<p style='white-space: pre'>{html.escape(text)}</p>" if "<" in text else text
+
+    def _words(self, column: int, mark: Mark | None) -> str:
+        face = self._face(column)
+        if face is None:
+            return "Counting…" if column >= 0 else ""
+        if face.card is None or face.texts is None:
+            return face.error
+        item = self._item_words(column, face, mark)
+        return f"{item}\n\n{face.texts.summary}" if item else face.texts.summary
+
+    def _item_words(self, column: int, face: Face, mark: Mark | None) -> str:
+        assert face.card is not None and face.texts is not None
+        if mark is None or mark.first < 0 or mark.high >= self._items(column):
+            return ""
+        bars = self._bars(column)
+        if bars is None:
+            return f"{face.texts.values[mark.first]}: {value_counts(face.card, mark.first)}"
+        words = bar_text(face.card, bars, mark.low, mark.high)
+        return f"{words}: {bar_counts(bars, mark.low, mark.high)}"
+
+    def _say_current(self) -> None:
+        """Tell a screen reader."""
+        names = self._grid.grid_model.names
+        if not 0 <= self._current < len(names):
+            return
+        words = self._words(self._current, self._item).replace("\n", ". ").replace(". . ", ". ")
+        self.setAccessibleName(f"Card of {names[self._current]}: {words}")
+        QAccessible.updateAccessibility(QAccessibleEvent(self, QAccessible.Event.NameChanged))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        if self._gathered is not None:
+            self._ask_for_gathered()
+        self._brush = self._item = None
+        self.update()

@@ -1,0 +1,287 @@
+"""What a column card says: range, shares and counts, short on the card and in full in its tooltip."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.errors import visible
+from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
+from lamella.core.query.cards import Bars, ColumnCard, Figures
+from lamella.ui.grid.model import screen_texts
+
+MINUS, RANGE, ABOUT = "\u2212", " \u2013 ", "\u2248 "
+LONGEST = 60
+_LARGE = ((10**12, "T"), (10**9, "B"), (10**6, "M"), (10**3, "k"))
+
+
+@dataclass(frozen=True)
+class CardTexts:
+    """`captions` say the same, the longest first. `values` are those of the card's top."""
+
+    captions: tuple[str, ...]
+    missing: str
+    values: tuple[str, ...]
+    shares: tuple[str, ...]
+    summary: str
+
+
+def texts_of(card: ColumnCard) -> CardTexts:
+    """Any thread."""
+    shown = card.shown
+    return CardTexts(
+        captions_of(card),
+        missing_share(shown),
+        tuple(value_text(one.value, card.type) for one in card.top),
+        tuple(percent(one.count, shown.rows) for one in card.top),
+        summary_of(card),
+    )
+
+
+def percent(part: int, whole: int) -> str:
+    """Three digits at most; neither 0% nor 100% where that is not so."""
+    if not whole or not part:
+        return "0%"
+    share = 100 * part / whole
+    if share < 0.1:
+        return "<0.1%"
+    if part < whole and share > 99.9:
+        return ">99.9%"
+    return f"{share:.1f}%" if share < 9.95 or (share > 99 and part < whole) else f"{share:.0f}%"
+
+
+def missing_share(figures: Figures) -> str:
+    """How much is null, or NaN where nothing is; empty where all is there."""
+    if figures.rows and figures.nulls == figures.rows:
+        return "all null"
+    if figures.nulls:
+        return f"{percent(figures.nulls, figures.rows)} null"
+    return f"{percent(figures.nans, figures.rows)} NaN" if figures.nans else ""
+
+
+def captions_of(card: ColumnCard) -> tuple[str, ...]:
+    kind, shown = kind_of(card.type), card.shown
+    if shown.rows == 0:
+        return ("no rows",)
+    if shown.nulls == shown.rows:
+        return ("",)
+    if card.scale is not None and shown.min is not None:
+        return ranges(shown.min, shown.max, kind)
+    if kind is Kind.BOOLEAN:
+        true = next((one.count for one in card.top if one.value is True), 0)
+        return (f"{percent(true, shown.rows)} true",)
+    number = _distinct(shown)
+    if card.met is None:
+        return (f"{number} value{'' if shown.distinct == 1 else 's'}", number)
+    of = f"{number} of {_distinct(card.all)}"
+    return (f"{of} values", of, f"{number} value{'' if shown.distinct == 1 else 's'}", number)
+
+
+def _distinct(figures: Figures) -> str:
+    return f"{ABOUT if figures.approximate else ''}{figures.distinct:,}"
+
+
+# ------------------------------------------------------------------ ranges
+
+
+def ranges(low: Any, high: Any, kind: Kind) -> tuple[str, ...]:
+    """From the least to the greatest value, in more and in fewer characters."""
+    if isinstance(low, str) or isinstance(high, str):
+        return (_joined(str(low)[:10].partition("T")[0], str(high)[:10].partition("T")[0]),)
+    if kind in NUMBERS:
+        return _number_ranges(low, high)
+    if isinstance(low, dt.timedelta):
+        return (_joined(span_text(low), span_text(high)),)
+    if isinstance(low, dt.time):
+        return (_joined(f"{low:%H:%M}", f"{high:%H:%M}"),)
+    if isinstance(low, dt.date) and isinstance(high, dt.date):
+        return _date_ranges(low, high)
+    return (_joined(number_text(low), number_text(high)),)
+
+
+def _joined(low: str, high: str) -> str:
+    return low if low == high else f"{low}{RANGE}{high}"
+
+
+def _number_ranges(low: Any, high: Any) -> tuple[str, ...]:
+    if is_like_years(low, high):
+        return (_joined(str(low), str(high)),)
+    digits = _digits(low, high)
+    full = _joined(number_text(low, digits), number_text(high, digits))
+    short = _joined(short_number(low), short_number(high))
+    return (full, short) if len(short) < len(full) else (full,)
+
+
+def is_like_years(low: Any, high: Any) -> bool:
+    """Whether whole numbers between these read better without a separator, as 2013 does."""
+    return isinstance(low, int) and isinstance(high, int) and 1000 <= low <= high < 3000
+
+
+def _digits(low: Any, high: Any) -> int | None:
+    """So many behind the point that the range has two digits; None for whole numbers."""
+    if isinstance(low, int) and isinstance(high, int):
+        return None
+    span = abs(float(high) - float(low)) or abs(float(high))
+    if not span or not math.isfinite(span):
+        return 2
+    return min(max(1 - math.floor(math.log10(span)), 0), 6)
+
+
+def number_text(value: Any, digits: int | None = None) -> str:
+    if isinstance(value, Decimal) and not value.is_finite():
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else ("∞" if value > 0 else f"{MINUS}∞")
+    if isinstance(value, float | Decimal) and value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.2g}".replace("-", MINUS)
+    if isinstance(value, float) and digits is None:
+        text = f"{value:,.10f}".rstrip("0").rstrip(".") if abs(value) < 1e9 else f"{value:,.4f}"
+        return text.replace("-", MINUS)
+    if isinstance(value, int | float | Decimal):
+        return (f"{value:,}" if digits is None else f"{value:,.{digits}f}").replace("-", MINUS)
+    return str(value)
+
+
+def short_number(value: Any) -> str:
+    """Three digits, and a letter for thousands, millions, billions or trillions."""
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        return number_text(value)
+    size = abs(value)
+    if size >= 10**15:
+        return f"{float(value):.1g}".replace("-", MINUS) if size < 1e308 else number_text(value)
+    for unit, letter in _LARGE:
+        if size >= unit:
+            return f"{float(value) / unit:.3g}{letter}".replace("-", MINUS)
+    return f"{float(value):.3g}".replace("-", MINUS)
+
+
+def _date_ranges(low: dt.date, high: dt.date) -> tuple[str, ...]:
+    days = (_day(high) - _day(low)).days
+    if days == 0 and isinstance(low, dt.datetime) and isinstance(high, dt.datetime):
+        hours = _joined(f"{low:%H:%M}", f"{high:%H:%M}")
+        return (f"{_day_text(low)} {hours}", hours)
+    if days == 0:
+        return (_day_text(low), str(low.year))
+    if days <= 60:
+        return _day_ranges(low, high)
+    if low.year == high.year:
+        return (f"{low:%b}{RANGE}{high:%b} {high.year}", str(high.year))
+    years = _joined(str(low.year), str(high.year))
+    if days <= 730:
+        return (f"{low:%b} {low.year}{RANGE}{high:%b} {high.year}", years)
+    return (years,)
+
+
+def _day_ranges(low: dt.date, high: dt.date) -> tuple[str, ...]:
+    if (low.year, low.month) == (high.year, high.month):
+        return (f"{low.day}{RANGE}{_day_text(high)}", f"{high:%b} {high.year}")
+    if low.year == high.year:
+        return (f"{low.day} {low:%b}{RANGE}{_day_text(high)}", f"{low:%b}{RANGE}{high:%b} {high.year}")
+    return (f"{_day_text(low)}{RANGE}{_day_text(high)}", _joined(str(low.year), str(high.year)))
+
+
+def _day(value: dt.date) -> dt.date:
+    return value.date() if isinstance(value, dt.datetime) else value
+
+
+def _day_text(value: dt.date) -> str:
+    return f"{value.day} {value:%b} {value.year}"
+
+
+def span_text(value: dt.timedelta) -> str:
+    """In the largest unit that it fills."""
+    seconds = abs(value.total_seconds())
+    sign = MINUS if value < dt.timedelta(0) else ""
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        if seconds >= size:
+            return f"{sign}{seconds / size:,.3g} {unit}"
+    return f"{sign}{seconds * 1000:.3g} ms" if seconds else "0 s"
+
+
+# ------------------------------------------------------------------ values
+
+
+def value_text(value: Any, type_: pa.DataType) -> str:
+    """A value on one line, as cells of the grid have it."""
+    if value is None:
+        return "NULL"
+    if value == "":
+        return "empty"
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return number_text(value)
+    if isinstance(value, str):
+        text = " ".join(visible(value[: LONGEST * 2]).split()) or "spaces"
+    else:
+        try:
+            text = screen_texts(pa.array([value], type_))[0] or ""
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def bar_text(card: ColumnCard, bars: Bars, first: int, last: int) -> str:
+    """The values that bars stand for."""
+    low = bars.edges[first - 1] if first > 0 else None
+    high = bars.edges[last] if last < len(bars) - 1 else None
+    if low is None and high is None:
+        return "all values"
+    if high is None:
+        return f"{_edge_text(card, low)} and above"
+    if low is None:
+        return f"below {_edge_text(card, high)}"
+    step = {int: 1, dt.date: dt.timedelta(days=1)}.get(type(high))
+    if step is not None:
+        return _joined(_edge_text(card, low), _edge_text(card, high - step))
+    return f"{_edge_text(card, low)} to below {_edge_text(card, high)}"
+
+
+def _edge_text(card: ColumnCard, edge: Any) -> str:
+    return str(edge) if is_like_years(card.all.min, card.all.max) else value_text(edge, card.type)
+
+
+def bar_counts(bars: Bars, first: int, last: int) -> str:
+    whole = sum(bars.all[first : last + 1])
+    if bars.met is None:
+        return f"{whole:,} row{'' if whole == 1 else 's'}"
+    return f"{sum(bars.met[first : last + 1]):,} filtered, {whole:,} of all rows"
+
+
+def value_counts(card: ColumnCard, place: int) -> str:
+    one = card.top[place]
+    if one.met is None:
+        return f"{one.all:,} row{'' if one.all == 1 else 's'}, {percent(one.all, card.all.rows)}"
+    met = card.shown.rows
+    whole = f"{one.all:,} of all rows, {percent(one.all, card.all.rows)}" if card.is_comparable else ""
+    return f"{one.met:,} filtered, {percent(one.met, met)}" + (f"; {whole}" if whole else "")
+
+
+def summary_of(card: ColumnCard) -> str:
+    """All figures, a line for each set of rows."""
+    lines = [f"{visible(card.column[:200])} \u00b7 {card.type!s:.80}"]
+    if card.met is not None:
+        lines.append(f"Filtered: {_figures(card.met, card.type)}")
+    lines.append(f"All rows: {_figures(card.all, card.type)}" if card.met else _figures(card.all, card.type))
+    if card.sampled:
+        lines.append(f"From a sample of {card.all.rows:,} rows. Exact figures follow.")
+    return "\n".join(lines)
+
+
+def _figures(figures: Figures, type_: pa.DataType) -> str:
+    parts = [f"{figures.rows:,} row{'' if figures.rows == 1 else 's'}"]
+    if figures.nulls:
+        parts.append(f"{figures.nulls:,} null ({percent(figures.nulls, figures.rows)})")
+    if figures.nans:
+        parts.append(f"{figures.nans:,} NaN")
+    if figures.distinct:
+        parts.append(f"{_distinct(figures)} different value{'' if figures.distinct == 1 else 's'}")
+    if figures.min is not None:
+        low, high = figures.min, figures.max
+        plain = is_like_years(low, high)
+        ends = [str(end) if plain else value_text(end, type_) for end in (low, high)]
+        parts.append(ends[0] if low == high else f"{ends[0]} to {ends[1]}")
+    return " \u00b7 ".join(parts)
