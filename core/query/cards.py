@@ -280,9 +280,12 @@ def card(
     job = job or Job()
     known = cached_card(snapshot, name, where, sampled)
     if known is None:
-        rows = sample_of(snapshot, [name, *_columns_of(where, snapshot)], job) if sampled else snapshot
+        rows = snapshot
+        if sampled or snapshot.num_positions <= SAMPLE_BLOCKS * BLOCK_ROWS:
+            # decoded, one of thousands of columns is read sooner than a statement on its file is made
+            rows = sample_of(snapshot, [name, *_columns_of(where, snapshot)], job)
         whole = None if where is None else card(snapshot, name, None, job, sampled)
-        known = _Making(snapshot, rows, name, where, job).card(whole)
+        known = _Making(snapshot, rows, name, where, job).card(whole, sampled)
         _kept.put([((snapshot.token, name, where, sampled), known)])
     return known
 
@@ -299,7 +302,8 @@ def _columns_of(where: Filter | None, snapshot: Snapshot) -> Iterable[str]:
 
 
 def sample_of(snapshot: Snapshot, names: Iterable[str], job: Job) -> Snapshot:
-    """Live rows out of blocks that are spread over all of them, with these columns; they are kept."""
+    """Live rows out of blocks that are spread over all of them, or all where there are few. The columns are
+    kept."""
     columns = {c.key: snapshot.whole(c) for c in project(snapshot, dict.fromkeys(names))}
     read = {key: _sampled_values(snapshot, column, job) for key, column in columns.items()}
     rows = pa.table({str(key): values for key, values in read.items()})
@@ -351,9 +355,8 @@ class _Making:
         )
         self._axis = _axis_of(self._type)
 
-    def card(self, whole: ColumnCard | None) -> ColumnCard:
+    def card(self, whole: ColumnCard | None, sampled: bool) -> ColumnCard:
         """`whole` is the card of all rows, where there is a filter."""
-        sampled = self._rows is not self._snapshot
         with cursor(self._job, self._snapshot.name) as own:
             if is_.is_null(self._type):
                 figures, scale = self._nulls(own), None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
@@ -86,11 +86,16 @@ class CardLoader(QObject):
     def face(self, name: str) -> Face | None:
         return self._faces.get(name)
 
-    def want(self, names: Sequence[str]) -> None:
-        """The columns on screen, the most wanted first. What others are asked for is let go of."""
-        self._wanted = list(names)
-        for request in [one for one in self._running if one.name not in self._wanted]:
+    def hold(self, names: Collection[str]) -> None:
+        """Begin nothing until something is wanted again, and go on with these columns alone."""
+        self._wanted = []
+        for request in [one for one in self._running if one.name not in names]:
             self._running.pop(request).cancel()
+
+    def want(self, names: Sequence[str]) -> None:
+        """The columns on screen, the most wanted first."""
+        self.hold(names)
+        self._wanted = list(names)
         for name in names:
             self._take_cached(name)
         self._begin()

@@ -144,17 +144,24 @@ class CardStrip(QWidget):
     def follow_columns(self) -> None:
         if self._shown:
             self.update()
+            self.loader.hold(self._names(self._on_screen()))
             self._soon.start()
 
     def _want(self) -> None:
         self._soon.stop()
         if not self._shown:
             return
-        grid = self._grid
-        on_screen = grid.columns_between(0, grid.viewport().width() - 1)
-        columns = on_screen if self._large else [*on_screen, *grid.visible_columns()]
-        names = grid.grid_model.names
-        self.loader.want(list(dict.fromkeys(names[column] for column in columns if column < len(names))))
+        columns = self._on_screen()
+        if not self._large:
+            columns += self._grid.visible_columns()
+        self.loader.want(self._names(columns))
+
+    def _on_screen(self) -> list[int]:
+        return self._grid.columns_between(0, self._grid.viewport().width() - 1)
+
+    def _names(self, columns: Sequence[int]) -> list[str]:
+        names = self._grid.grid_model.names
+        return list(dict.fromkeys(names[column] for column in columns if column < len(names)))
 
     def _arrived(self, name: str) -> None:
         names = self._grid.grid_model.names
