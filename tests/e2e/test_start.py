@@ -237,7 +237,9 @@ import sys
 from pathlib import Path
 
 from lamella.core import libraries
+from lamella.ui.cards.loader import CardLoader
 libraries.load = lambda: None  # it comes after the first paint, and would hide what comes before
+CardLoader.want = lambda self, names: None  # so do the cards of columns, after the first page
 
 from lamella.app.bootstrap import application
 from lamella.app.program import FirstPaint, Program

@@ -179,8 +179,12 @@ class CardPainter:
                 places.bar(min(mark.low, count - 1), count),
                 places.bar(min(mark.high, count - 1), count),
             )
-            ground = low.united(high).adjusted(0, 0, GAP, 0)
+            ground = low.united(high)
             painter.fillRect(ground, self._ink["accent_soft" if mark.strong else "hover"])
+            if mark.strong:
+                painter.fillRect(
+                    QRect(ground.left(), places.base + 1, ground.width(), 2), self._ink["accent"]
+                )
         self._paint_heights(painter, bars.all, bars.last_width, places, self._ink["card"])
         if bars.met is not None:
             self._paint_heights(painter, bars.met, bars.last_width, places, self._ink["met"])
@@ -207,7 +211,8 @@ class CardPainter:
         if room - end - theme.XS < widest <= room:
             end = 0  # a value that can be read is worth more than its share
         bar = room - end - 2 * theme.XS - min(widest + theme.S, room * 9 // 20)
-        bar = bar if bar >= theme.XS and end else 0
+        if bar < theme.XS or not end or room - end - bar - 2 * theme.XS < widest <= room - end - theme.XS:
+            bar = 0
         value = room - (end + theme.XS if end else 0) - (bar + theme.XS if bar else 0)
         for place in range(rows):
             self._paint_value(painter, face, place, places.row(place), (value, bar), mark)

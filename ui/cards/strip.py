@@ -33,6 +33,7 @@ from lamella.ui.tasks import Tasks
 
 Key = Qt.Key
 LEAST_WIDTH = 96
+AFTER_ROWS_MS = 16
 WAIT_MS = 60
 """What passes by while somebody scrolls is not counted."""
 RANGES = frozenset({"eq", "in", "between", "gt", "gte", "lt", "lte", "is_null", "is_true", "is_false"})
@@ -75,13 +76,14 @@ class CardStrip(QWidget):
         self._painter = CardPainter()
         self._shown, self._has_rows = True, False
         self._large = False
+        self._by_keys = False
         self._offset = -1
         self._current = -1
         self._item: Mark | None = None
         self._hover: tuple[int, Mark] | None = None
         self._brush: tuple[int, Mark] | None = None
         self._gathered: tuple[int, tuple[int, ...]] | None = None
-        self._soon = QTimer(self, singleShot=True, interval=WAIT_MS)
+        self._soon = QTimer(self, singleShot=True)
         self._soon.timeout.connect(self._want)
         self.loader.arrived.connect(self._arrived)
         self.setMouseTracking(True)
@@ -99,7 +101,7 @@ class CardStrip(QWidget):
         if snapshot is not None and not self._has_rows:
             self._has_rows = True
             self._grid.updateGeometries()
-        self._want()
+        self._soon.start(AFTER_ROWS_MS)
         self.update()
 
     def set_shown(self, shown: bool) -> None:
@@ -145,12 +147,15 @@ class CardStrip(QWidget):
         if self._shown:
             self.update()
             self.loader.hold(self._names(self._on_screen()))
-            self._soon.start()
+            self._soon.start(WAIT_MS)
 
     def _want(self) -> None:
-        self._soon.stop()
         if not self._shown:
             return
+        if not self._grid.grid_model.pages.settled:  # rows come before cards
+            self._soon.start(AFTER_ROWS_MS)
+            return
+        self._soon.stop()
         columns = self._on_screen()
         if not self._large:
             columns += self._grid.visible_columns()
@@ -252,7 +257,7 @@ class CardStrip(QWidget):
             painter.restore()
             painter.setPen(look.color("border"))
             painter.drawLine(rect.topRight(), rect.bottomRight())
-            if self.hasFocus() and column == self._current:
+            if self._by_keys and self.hasFocus() and column == self._current:
                 painter.setPen(look.color("accent"))
                 painter.drawRect(rect.adjusted(0, 0, -2, -2))
         painter.setPen(look.color("border"))
@@ -283,7 +288,7 @@ class CardStrip(QWidget):
         if event.button() is not Qt.MouseButton.LeftButton or hit is None:
             return
         column, mark = hit
-        self._current, self._item = column, None
+        self._current, self._item, self._by_keys = column, None, False
         self.setFocus(Qt.FocusReason.MouseFocusReason)
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if mark.null:
@@ -311,10 +316,13 @@ class CardStrip(QWidget):
             self.update()
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        if self._brush is None or event.button() is not Qt.MouseButton.LeftButton:
+        if event.button() is not Qt.MouseButton.LeftButton:
             return
-        (column, mark), self._brush = self._brush, None
-        self._ask_for_bars(column, mark)
+        if self._brush is not None:
+            (column, mark), self._brush = self._brush, None
+            self._ask_for_bars(column, mark)
+        if self._gathered is None:
+            self._grid.setFocus(Qt.FocusReason.MouseFocusReason)
         self.update()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
@@ -339,7 +347,7 @@ class CardStrip(QWidget):
     def focus_card(self, place: int) -> None:
         """Let the keyboard be at the card of the column at this place from left to right."""
         if self._shown and self._grid.grid_model.columnCount():
-            self._current, self._item = self._grid.column_at(place), None
+            self._current, self._item, self._by_keys = self._grid.column_at(place), None, True
             self.setFocus(Qt.FocusReason.OtherFocusReason)
             self._grid.show_column(place)
             self._say_current()

@@ -13,6 +13,7 @@ GRID_KEYS = (
     ("Ctrl+Home, Ctrl+End", "First and last cell"),
     ("Page Up, Page Down", "A screen up or down"),
     ("Shift and arrows", "Select"),
+    ("Alt+Up", "To the column's card: arrows choose, Enter filters, Alt+Down goes back"),
     ("Any character", "Type into the cell"),
     ("Ctrl+Backspace", "NULL, while a cell is edited"),
     ("Esc", "Leave the cell as it was"),

@@ -121,6 +121,7 @@ def test_the_accent_is_for_filtered_rows(file_tab, counted) -> None:
         }
 
     tab = counted()
+    tab.grid.setColumnWidth(column_of(tab, "carrier"), 200)
     theme.current().set_mode("light")
     grey = theme.current().color("card").name()
     met = QColor(theme.current().color("card_met"))
