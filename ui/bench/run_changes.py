@@ -31,7 +31,6 @@ from lamella.core.bench.results.compare import (
     SLOWER,
     TOO_FEW,
     Comparison,
-    compare,
     comparison_table,
 )
 from lamella.core.bench.results.figures import EQUAL_WITHIN, in_order, shown_factor, shown_rows, shown_seconds
@@ -93,9 +92,8 @@ class ComparisonView(QWidget):
         self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
         self._build()
 
-    def show_runs(self, one: SavedRun, other: SavedRun) -> None:
-        before, after = sorted((one, other), key=lambda run: run.started)
-        self.found = compare(before.records, after.records)
+    def show_comparison(self, before: SavedRun, after: SavedRun, found: list[Comparison]) -> None:
+        self.found = found
         self.which.tell(f"{_named(after)}, compared with {_named(before)}")
         self._draw()
 

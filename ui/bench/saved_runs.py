@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
@@ -24,6 +24,7 @@ from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.machine import sentence
 from lamella.core.bench.engine.protocol import Measured, Message
 from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.compare import Comparison, compare
 from lamella.core.bench.results.results_file import SUFFIX, read_results_file
 from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.store import SavedRuns
@@ -52,19 +53,15 @@ class RunView(QWidget):
         self.where, self.view, self.news = Caption(), ResultsView(EMPTY), MessageBar()
         self._build()
 
-    def show_run(self, run: SavedRun) -> None:
-        self.run = run
+    def show_run(self, run: SavedRun, results: dict[str, BenchmarkResults]) -> None:
+        """`results` are by workload, as `results_of` makes them off the GUI thread."""
+        self.run, self._results = run, results
         self.news.clear()
-        workloads = _workloads_of(run)
-        told = _messages(run)
-        self._results = {
-            one.id: BenchmarkResults.of(one, [m for m in told if _of(m) == one.id]) for one in workloads
-        }
         self.where.tell(_where(run))
-        self.view.setVisible(bool(workloads))
-        if workloads:
-            self._show(workloads[0].id)
-        lost = sorted({record.workload for record in run.records} - set(self._results))
+        self.view.setVisible(bool(results))
+        if results:
+            self._show(next(iter(results)))
+        lost = sorted({record.workload for record in run.records} - set(results))
         if lost:
             names = ", ".join(lost)
             self.news.say(f"What {names} is, is not known here any more, so it has no plot.", stays=True)
@@ -112,12 +109,14 @@ def _workloads_of(run: SavedRun) -> list[Workload]:
     return found
 
 
-def _messages(run: SavedRun) -> list[Message]:
-    return [*map(Measured, run.records), *run.failures, *run.unsupported, *run.surroundings]
-
-
-def _of(message: Message) -> str:
-    return message.record.workload if isinstance(message, Measured) else getattr(message, "workload", "")
+def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
+    """By workload. May take seconds."""
+    told: dict[str, list[Message]] = {}
+    for record in run.records:
+        told.setdefault(record.workload, []).append(Measured(record))
+    for one in (*run.failures, *run.unsupported, *run.surroundings):
+        told.setdefault(one.workload, []).append(one)
+    return {one.id: BenchmarkResults.of(one, told.get(one.id, ())) for one in _workloads_of(run)}
 
 
 def _where(run: SavedRun) -> str:
@@ -137,6 +136,23 @@ NONE_CHOSEN = ("Choose a run", "Choose two with Ctrl to compare them, or as many
 MANY_CHOSEN = ("{count} runs are chosen", "Two can be compared; any number can be deleted.")
 UNKNOWN = "It measured what is not known here, or with files of another computer"
 FILES = f"Results files (*{SUFFIX});;All files (*)"
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """One run and its results, or two and how they compare: the older first."""
+
+    runs: tuple[SavedRun, ...]
+    results: dict[str, BenchmarkResults]
+    comparisons: list[Comparison]
+
+
+def _opened(runs: Sequence[SavedRun]) -> _Opened:
+    """Off the GUI thread: a run may have half a million samples."""
+    if len(runs) == 1:
+        return _Opened((runs[0],), results_of(runs[0]), [])
+    before, after = sorted(runs, key=lambda run: run.started)
+    return _Opened((before, after), {}, compare(before.records, after.records))
 
 
 class ResultsBrowser(QDialog):
@@ -257,18 +273,18 @@ class ResultsBrowser(QDialog):
             self._reading.cancel()
         kept, files = self._kept, dict(self._files)
 
-        def work(job: Job) -> tuple[SavedRun, ...]:
-            return tuple(files[number] if number in files else kept.run(number) for number in numbers)
+        def work(job: Job) -> _Opened:
+            return _opened([files[number] if number in files else kept.run(number) for number in numbers])
 
         self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
 
-    def _show(self, runs: tuple[SavedRun, ...]) -> None:
-        self._reading, self._open = None, runs
-        if len(runs) == 1:
-            self.run.show_run(runs[0])
+    def _show(self, opened: _Opened) -> None:
+        self._reading, self._open = None, opened.runs
+        if len(opened.runs) == 1:
+            self.run.show_run(opened.runs[0], opened.results)
             self.pages.setCurrentWidget(self.run)
         else:
-            self.comparison.show_runs(*runs)
+            self.comparison.show_comparison(*opened.runs, opened.comparisons)
             self.pages.setCurrentWidget(self.comparison)
         self._offer()
 

@@ -126,7 +126,7 @@ _TYPES: dict[Any, type | tuple[type, ...]] = {
     "float | None": (int, float, type(None)),
     "str": str,
 }
-_LEAST_SECONDS, _MOST_SECONDS = 1e-12, 1e9
+LEAST_SECONDS, MOST_SECONDS = 1e-12, 1e9
 _MOST_COUNT = 1 << 63
 MOST_BYTES = 1 << 29
 """Of a file of results, unpacked: a hundred times what all workloads together take."""
@@ -192,7 +192,7 @@ def object_of(found: Any) -> dict[str, Any]:
 
 
 def is_time(seconds: float) -> bool:
-    return seconds == 0 or _LEAST_SECONDS <= seconds <= _MOST_SECONDS
+    return seconds == 0 or LEAST_SECONDS <= seconds <= MOST_SECONDS
 
 
 def to_json(records: Iterable[Record]) -> str:

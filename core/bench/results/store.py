@@ -23,6 +23,9 @@ from lamella.core.bench.engine.machine import machine_of
 from lamella.core.bench.engine.protocol import Ended, Failure, Surroundings, Unsupported
 from lamella.core.bench.registry import UnknownWorkload, name_of_any, plain_name
 from lamella.core.bench.results.records import (
+    LEAST_SECONDS,
+    MOST_SECONDS,
+    MOST_TEXT,
     STATISTICS,
     Figures,
     Record,
@@ -148,6 +151,8 @@ def insert_rows(connection: sqlite3.Connection, table: str, items: Sequence[Mapp
 
 BUSY_SECONDS = 30.0
 MOST_NOTE = 10_000
+MOST_LATENCIES = 1 << 25
+"""Characters of the latencies of a sample: of a million calls."""
 _T = TypeVar("_T")
 
 
@@ -321,7 +326,7 @@ def select_run(connection: sqlite3.Connection, number: int) -> SavedRun:
     )
     return replace(
         typed(SavedRun, vars(run)),
-        records=tuple(map(_record, of("samples"))),
+        records=_records(connection, number),
         failures=tuple(typed(Failure, item) for item in of("failures")),
         unsupported=tuple(typed(Unsupported, item) for item in of("unsupported")),
         surroundings=tuple(map(_surroundings, of("surroundings"))),
@@ -402,10 +407,59 @@ def _sample_row(record: Record) -> dict[str, Any]:
 
 
 def _record(row: dict[str, Any]) -> Record:
-    found = _json(row["latencies"], list, dict)
-    if isinstance(found, dict):
-        return typed(Record, row | {"latencies": (), "figures": typed(Figures, found)})
-    return typed(Record, row | {"latencies": seconds_of(found)})
+    latencies, figures = _calls(row["latencies"])
+    return typed(Record, row | {"latencies": latencies, "figures": figures})
+
+
+_TEXTS = ("workload", "backend", "operation", "checksum", "temperature", "latencies")
+_COUNTS = ("rows", "columns", "repeat", "peak_rss_bytes", "disk_bytes")
+_SECONDS = ("seconds", "cpu_seconds")
+_SAMPLE = (*_TEXTS, *_COUNTS, *_SECONDS)
+
+_SOUND = " AND ".join(
+    [
+        f"rows > 0 AND length(latencies) <= {MOST_LATENCIES}",
+        *(f"typeof({name}) = 'text'" for name in _TEXTS),
+        *(f"length({name}) <= {MOST_TEXT}" for name in _TEXTS if name != "latencies"),
+        *(f"typeof({name}) = 'integer' AND {name} >= 0" for name in _COUNTS),
+        *(f"typeof({name}) IN ('real', 'integer')" for name in _SECONDS),
+        *(f"({name} = 0 OR {name} BETWEEN {LEAST_SECONDS} AND {MOST_SECONDS})" for name in _SECONDS),
+    ]
+)
+"""What `typed` asks of a record. SQLite looks at half a million of them in the time of ten thousand here."""
+
+
+def _records(connection: sqlite3.Connection, number: int) -> tuple[Record, ...]:
+    of_run = f"SELECT {', '.join(_SAMPLE)} FROM samples WHERE run = ?"
+    unsound = connection.execute(f"{of_run} AND NOT ({_SOUND}) LIMIT 1", (number,)).fetchone()
+    if unsound is not None:
+        _record(dict(unsound))  # which says what is wrong with it
+        raise BadData("A sample has more latencies than any benchmark measures")
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    shown_text, shown_system = cache(visible), cache(lambda name: name_of_any(visible(name)))
+    found = []
+    for workload, system, operation, checksum, temperature, latencies, *numbers in cursor.execute(
+        f"{of_run} ORDER BY rowid", (number,)
+    ):
+        rows, columns, repeat, peak, disk, seconds, cpu = numbers
+        found.append(
+            Record(
+                *(shown_text(workload), shown_system(system), shown_text(operation), rows, columns, repeat),
+                *(seconds, cpu, peak, disk, shown_text(checksum), shown_text(temperature)),
+                *(_NO_CALLS if latencies == "[]" else _calls(latencies)),
+            )
+        )
+    return tuple(found)
+
+
+_NO_CALLS: tuple[tuple[float, ...], Figures | None] = ((), None)
+
+
+def _calls(text: str) -> tuple[tuple[float, ...], Figures | None]:
+    """Of many calls that were timed one by one: each, or figures of them."""
+    found = _json(text, list, dict)
+    return ((), typed(Figures, found)) if isinstance(found, dict) else (seconds_of(found), None)
 
 
 def _dated_record(row: dict[str, Any]) -> tuple[int, datetime, Record]:

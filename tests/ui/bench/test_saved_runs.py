@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.protocol import Surroundings
 from lamella.core.bench.registry import workload_named
+from lamella.core.bench.results.compare import compare
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import SavedRun
@@ -130,7 +131,8 @@ def test_two_runs_are_compared_the_newer_with_the_older(qtbot: QtBot, browser: R
 def test_too_few_samples_decide_nothing(qtbot: QtBot, qapp: QApplication) -> None:
     view = ComparisonView()
     qtbot.addWidget(view)
-    view.show_runs(run(1, {("lamella", "read"): 0.1}, samples=2), run(0, samples=2))
+    before, after = run(0, samples=2), run(1, {("lamella", "read"): 0.1}, samples=2)
+    view.show_comparison(before, after, compare(before.records, after.records))
     assert view.summary.text() == "4 with too few samples to tell"
     bars = [bar for group in view.chart.bars.groups for bar in group.bars]
     colors = theme.current().colors
@@ -142,7 +144,7 @@ def test_runs_with_nothing_in_common_say_so(qtbot: QtBot, qapp: QApplication) ->
     view = ComparisonView()
     qtbot.addWidget(view)
     view.show()
-    view.show_runs(run(0), replace(run(1), records=()))
+    view.show_comparison(run(0), replace(run(1), records=()), [])
     assert view.nothing.isVisible() and view.summary.text() == "Nothing to compare"
 
 
