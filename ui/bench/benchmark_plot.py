@@ -10,11 +10,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QStackedWidget, QWidget
 
 from lamella.ui import theme
-from lamella.ui.bench.bar_chart import NOTHING, BarChart
-from lamella.ui.bench.bars import Bars
+from lamella.ui.bench.bar_chart import NOTHING, BarChart, Bars
 from lamella.ui.bench.legend import Legend
-from lamella.ui.bench.line_canvas import LineCanvas
-from lamella.ui.bench.plot_lines import Spot
+from lamella.ui.bench.line_canvas import LineCanvas, Spot
 from lamella.ui.bench.quantities import Quantity, Scale
 from lamella.ui.bench.series import Series
 

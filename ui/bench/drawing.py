@@ -13,7 +13,7 @@ from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.published import published_lines
 from lamella.core.bench.results.records import Point, Summary
 from lamella.core.bench.workloads.model import Operation
-from lamella.ui.bench.bars import Bar, BarGroup, Bars, ranked
+from lamella.ui.bench.bar_chart import Bar, BarGroup, Bars, ranked
 from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
 from lamella.ui.bench.durations import short_rows
 from lamella.ui.bench.multiples import Panel

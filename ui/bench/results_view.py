@@ -20,12 +20,11 @@ from lamella.ui.bench.benchmark_results import BenchmarkResults, title_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.display_bar import OVERVIEW, SENTENCES, DisplayBar
 from lamella.ui.bench.drawing import bars, lines, normalised, panels
-from lamella.ui.bench.findings_table import FindingsTable, findings
 from lamella.ui.bench.legend import LegendLine
 from lamella.ui.bench.overview import Overview
 from lamella.ui.bench.quantities import DISK, TIME, Scale
+from lamella.ui.bench.result_tables import FindingsTable, StatisticsTable, findings, statistics_rows
 from lamella.ui.bench.series import DAGGER, PUBLISHED, PublishedSeries, Series
-from lamella.ui.bench.statistics_table import StatisticsTable, statistics_rows
 
 if TYPE_CHECKING:
     from lamella.ui.bench.benchmark_plot import BenchmarkPlot

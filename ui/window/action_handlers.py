@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from lamella.core.bench.engine.choice import Choice
     from lamella.core.bench.workloads.user_table_source import Source
     from lamella.ui.bench.saved_runs import ResultsBrowser
-    from lamella.ui.bench.user_script_dialog import UserScriptDialog
-    from lamella.ui.bench.user_table_dialog import UserTableDialog
+    from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
     from lamella.ui.main_window import MainWindow
 
 
@@ -79,7 +78,7 @@ BUSY = "A benchmark is running. Another can begin when it is over."
 
 def benchmark_table(window: MainWindow, tab: DatasetTab) -> UserTableDialog | None:
     """Ask what is to be measured of the rows and columns that the tab shows; None while a benchmark runs."""
-    from lamella.ui.bench.user_table_dialog import UserTableDialog
+    from lamella.ui.bench.user_benchmark_dialogs import UserTableDialog
 
     if window.benchmark is not None and window.benchmark.running:
         tab.messages.say(BUSY, ("Show it", window.show_benchmark))
@@ -119,7 +118,7 @@ def ask_benchmark_file(window: MainWindow) -> None:
 def benchmark_file(window: MainWindow, path: Path) -> UserScriptDialog | None:
     """Ask how the benchmark in a Python file is to be run; what is wrong with the file is told."""
     from lamella.core.bench.workloads.user_script import load_file
-    from lamella.ui.bench.user_script_dialog import UserScriptDialog
+    from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog
 
     try:
         workload = load_file(path)

@@ -19,8 +19,7 @@ from lamella.core.bench.workloads.user_table_source import Source
 from lamella.core.filters import Filter
 from lamella.core.query.expressions import col
 from lamella.ui.bench.benchmark_controls import TABLE
-from lamella.ui.bench.user_script_dialog import UserScriptDialog
-from lamella.ui.bench.user_table_dialog import UserTableDialog
+from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.action_handlers import benchmark_file, benchmark_table
