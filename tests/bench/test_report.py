@@ -227,6 +227,14 @@ def test_the_page_says_how_to_run_it_again_on_what_and_with_what_set_up() -> Non
     assert "Machine: A processor, 2 cores, 24 GB, ext4, Linux, CPython 3.11.2." in page
     assert "- Lamella 1.0: as installed." in page
     assert "SQLite (synchronous off), in Needle in a haystack: with an index." in page
+    appendix = page.index("## Appendix")
+    assert (
+        page.index("--seed 11")
+        < page.index("Machine: ")
+        < appendix
+        < page.index("- Lamella 1.0: as installed")
+    )
+    assert page.index("**Small benchmark.** Lamella is") < page.index("--seed 11")
     small, sought = page.index("## Small benchmark"), page.index("## Needle in a haystack")
     limit = page.index("Lamella, query, 1,000 rows: **limit**. Ended: the limit of 1 s passed")
     assert page.index("| [Small benchmark](#small-benchmark) | 1,000 | Lamella |") < small

@@ -23,7 +23,7 @@ from lamella.ui import theme
 from lamella.ui.widgets.message_bar import MessageBar
 
 FORMATS = {
-    ".md": "Report as Markdown (*.md)",
+    ".md": "Report as Markdown, with its plots beside it (*.md)",
     ".results": "Results file, which opens on any computer (*.results)",
     ".json": "Samples as JSON (*.json)",
     ".csv": "Samples as CSV (*.csv)",
@@ -51,10 +51,13 @@ def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar
 
 
 def export(path: Path, run: SavedRun, picture: QWidget) -> None:
-    """By the suffix of `path`. Raises FileProblem when it cannot be written."""
+    """By the suffix of `path`; the plots of a report are a file beside it. Raises FileProblem when one cannot
+    be written."""
     match path.suffix:
         case ".md":
-            write_text(path, markdown_report(run))
+            plots = path.with_name(f"{path.stem}-plots.svg")
+            _write_svg(plots, picture)
+            write_text(path, markdown_report(run, plots.name))
         case ".results":
             write_results_file(run, path)
         case ".json":

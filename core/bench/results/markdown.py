@@ -1,11 +1,13 @@
-"""A benchmark as Markdown: the verdict and the matrix of each workload, how to run it again, the machine, and
-how each system was set up; then for each workload a table per size, and what went wrong."""
+"""A benchmark as Markdown, to be read in a minute: verdict and matrix of each workload, the plots, how to run
+it again, and the machine. An appendix has how each system was set up, and for each workload a table for every
+size and what went wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from lamella.core.bench.engine.machine import sentence
 from lamella.core.bench.engine.protocol import Failure, Unsupported
@@ -27,12 +29,17 @@ HOW_TO_READ = (
 )
 
 
-def markdown_report(run: SavedRun) -> str:
+def markdown_report(run: SavedRun, plots: str = "") -> str:
+    """`plots` is where a picture of them is, beside the page."""
+    surroundings = by_system(run.surroundings)
     parts = [
         f"# {run.title}",
         *_verdicts(run),
+        f"![The plots]({quote(plots)})" if plots else "",
         _how(run),
-        machine_and_systems(by_system(run.surroundings)),
+        _machine(surroundings),
+        "## Appendix",
+        _systems(surroundings),
         _differences(run),
         HOW_TO_READ,
         _overview(run.records),
@@ -77,13 +84,20 @@ def _claims(records: Sequence[Record]) -> str:
 
 def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
     """`surroundings` are as `run.by_system` gives them."""
+    return "\n\n".join(filter(None, [_machine(surroundings), _systems(surroundings)]))
+
+
+def _machine(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
     if not surroundings:
         return ""
     found = next(iter(surroundings.values()))
-    pythons = dict.fromkeys(one.get("python", "") for one in surroundings.values())
     versions = ", ".join(f"{name} {number}" for name, number in found.get("libraries", {}).items())
-    systems = [_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings)]
-    return "\n".join([f"Machine: {sentence(dict(found))}. Libraries: {versions}.", "", *systems])
+    return f"Machine: {sentence(dict(found))}. Libraries: {versions}."
+
+
+def _systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
+    pythons = dict.fromkeys(one.get("python", "") for one in surroundings.values())
+    return "\n".join(_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings))
 
 
 def tables(records: Sequence[Record]) -> list[str]:

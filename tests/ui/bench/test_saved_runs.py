@@ -323,6 +323,9 @@ def test_results_are_exported(browser: ResultsBrowser, tmp_path: Path) -> None:
     for suffix in (".md", ".csv", ".png", ".svg", ".json", ".results"):
         browser.run.export(tmp_path / f"benchmark{suffix}")
         assert (tmp_path / f"benchmark{suffix}").stat().st_size > 0
+    page = (tmp_path / "benchmark.md").read_text("utf8")
+    assert "![The plots](benchmark-plots.svg)" in page
+    assert (tmp_path / "benchmark-plots.svg").stat().st_size > 1_000
     assert read_results_file(tmp_path / "benchmark.results").records == browser.run.run.records
     browser.run.export(tmp_path / "absent" / "benchmark.md")
     assert "absent" in browser.run.news.label.text()
