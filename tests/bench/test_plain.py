@@ -24,7 +24,7 @@ from lamella.core.bench.registry import UnknownSystem, entry_named, variant_name
 from lamella.core.bench.results.compare import standings
 from lamella.core.bench.results.figures import in_order
 from lamella.core.bench.results.records import Record
-from lamella.core.bench.results.run import Recording
+from lamella.core.bench.results.run import Recording, combine
 from lamella.core.bench.results.store import SavedRuns, trend
 from lamella.core.bench.workloads.table_rows import blocks, checksum
 from lamella.core.bench.workloads.tables import FLOATS, SMALL
@@ -164,8 +164,8 @@ def test_saved_figures_of_another_python_stand_beside_ours(elsewhere: Path, tmp_
     name = variant_name("csv", OWN)
     assert [run.systems for run in saved.runs()] == [(name,), ("csv",)]
     assert [len(trend(saved, "floats", "read", system, 9)) for system in ("csv", name)] == [1, 1]
-    both = [record for run in saved.runs() for record in saved.run(run.id).records]
-    assert {(one.subject, one.rival) for one in standings(both)} == {("csv", name)}
+    both = combine([saved.run(run.id) for run in saved.runs()])
+    assert {(one.subject, one.rival) for one in standings(both.records)} == {("csv", name)}
 
 
 def test_what_another_python_cannot_run_has_its_reason() -> None:

@@ -156,26 +156,39 @@ class Recording:
 
 def combine(runs: Sequence[SavedRun]) -> SavedRun:
     """One run of them all: of each workload and size what the last of them has that measured it, so that
-    everything that is compared was measured in one run."""
+    everything that is compared was measured in one run. One under another interpreter stands beside them.
+    """
     if len(runs) == 1:
         return runs[0]
-    last: dict[tuple[str, int], SavedRun] = {}
+    last: dict[tuple[str, int, str], SavedRun] = {}
+    variants = {id(run): _variant(run) for run in runs}
     for run in runs:
         measured: list[Record | Failure] = [*run.records, *run.failures]
-        last |= {(one.workload, one.rows): run for one in measured}
+        last |= {(one.workload, one.rows, variants[id(run)]): run for one in measured}
+
+    def counts(run: SavedRun, one: Record | Failure) -> bool:
+        return last[one.workload, one.rows, variants[id(run)]] is run
+
     return SavedRun(
         started=min(run.started for run in runs),
         title=f"{len(runs)} benchmarks together",
         command="\n".join(run.command for run in runs),
         seconds=sum(run.seconds for run in runs),
         choice=None,
-        records=tuple(o for run in runs for o in run.records if last[o.workload, o.rows] is run),
-        failures=tuple(o for run in runs for o in run.failures if last[o.workload, o.rows] is run),
+        records=tuple(one for run in runs for one in run.records if counts(run, one)),
+        failures=tuple(one for run in runs for one in run.failures if counts(run, one)),
         unsupported=tuple(dict.fromkeys(one for run in runs for one in run.unsupported)),
         surroundings=tuple(one for run in runs for one in run.surroundings),
         ended=tuple(one for run in runs for one in run.ended),
         note=" ".join(run.note for run in runs if run.note),
     )
+
+
+def _variant(run: SavedRun) -> str:
+    """What ran all of its systems; empty where that is what usually does."""
+    measured: list[Record | Failure] = [*run.records, *run.failures]
+    found = {entry_named(one.system).variant for one in measured}
+    return found.pop() if len(found) == 1 else ""
 
 
 def by_system(surroundings: Sequence[Surroundings], workload: str | None = None) -> dict[str, dict[str, Any]]:
