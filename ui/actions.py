@@ -93,6 +93,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("copy", "Copy", "Edit", 3, "Ctrl+C", "copy", context=("cell",), when=lambda s: s.selection),
     Action("copy_headers", "Copy with headers", "Edit", 3, "Ctrl+Shift+C", context=("cell",),
            when=lambda s: s.selection),
+    Action("copy_as", "Copy as…", "Edit", 3, "Ctrl+Alt+C", context=("cell",), when=lambda s: s.selection,
+           tip="As CSV, JSON, Markdown, SQL or Python"),
     Action("select_all", "Select all", "Edit", 3, "Ctrl+A", when=_on_dataset),
     Action("select_column", "Select column", "Edit", 3, "Ctrl+Space", when=_on_cell),
     Action("select_row", "Select row", "Edit", 3, "Shift+Space", when=_on_cell),

@@ -24,6 +24,7 @@ class StatusBar(QStatusBar):
         self.text.setAccessibleName("What is shown")
         theme.variant(self.text, "muted")
         self.figures = QLabel(self)
+        self.figures.setMinimumWidth(1)  # what it says must not make the window wider
         self.figures.setAccessibleName("What the selection comes to")
         self.figures.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.doing = QLabel(self)

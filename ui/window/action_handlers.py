@@ -184,6 +184,7 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
         "set_values": window.set_values,
         "copy": on(lambda tab: tab.copying.copy()),
         "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
+        "copy_as": on(lambda tab: tab.copying.ask_format()),
         "select_all": on(lambda tab: tab.grid.select_all()),
         "select_column": on(_select_column),
         "select_row": on(_select_row),

@@ -1,17 +1,20 @@
-"""Copies what is selected as tab-separated text, read in full off the GUI thread."""
+"""Copies what is selected, in one of several formats, read in full off the GUI thread."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+import pyarrow as pa
+from PySide6.QtCore import QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu
 
 from lamella.core.jobs import Job
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.window.copy_formats import BY_ID, FORMATS, Cells, CopyFormat
 
 if TYPE_CHECKING:
     from lamella.ui.window.dataset_tab import DatasetTab
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 ASK_ABOVE = 200_000
 MOST_CELLS = 20_000_000
 CHUNK_CELLS = 100_000
-BREAKS = "\t\n\r"
+Part = tuple[CellRange, list[str]]
 
 
 class Copying(QObject):
@@ -28,6 +31,10 @@ class Copying(QObject):
         self._tab = tab
 
     def copy(self, headers: bool = False) -> None:
+        """As tab-separated text, which spreadsheets take."""
+        self.copy_as(BY_ID["tsv_names" if headers else "tsv"])
+
+    def copy_as(self, format_: CopyFormat) -> None:
         """Copy now, or after a question when it is much."""
         cells = self._tab.grid.selection.num_cells
         if cells > MOST_CELLS:
@@ -35,57 +42,64 @@ class Copying(QObject):
             self._tab.messages.say(text, kind="message-danger")
         elif cells > ASK_ABOVE:
             self._tab.messages.say(
-                f"Copy {cells:,} cells?", ("Copy", lambda: self._start(headers)), stays=True
+                f"Copy {cells:,} cells?", ("Copy", lambda: self._start(format_)), stays=True
             )
         elif cells:
-            self._start(headers)
+            self._start(format_)
 
-    def _start(self, headers: bool) -> None:
+    def ask_format(self) -> QMenu | None:
+        """A menu of all formats, at the current cell."""
+        grid = self._tab.grid
+        if not grid.selection.blocks:
+            return None
+        menu = QMenu("Copy as", self._tab)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for format_ in FORMATS:
+            menu.addAction(format_.label, lambda format_=format_: self.copy_as(format_))
+        rect = grid.cell_rect(grid.selection.current)
+        inside = rect is not None and grid.viewport().rect().intersects(rect)
+        point = rect.bottomLeft() if rect is not None and inside else QPoint(0, 0)
+        menu.popup(grid.viewport().mapToGlobal(point))
+        return menu
+
+    def _start(self, format_: CopyFormat) -> None:
         view, grid = self._tab.view, self._tab.grid
         if view is None:
             return
+        name = self._tab.dataset.name
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
         rows = sum(block.num_rows for block, _ in parts)
 
         def put_on_clipboard(text: str) -> None:
             QGuiApplication.clipboard().setText(text)
-            if rows > 1:
-                self._tab.messages.say(f"Copied {rows:,} rows")
+            if rows > 1 or format_.id not in ("tsv", "tsv_names"):
+                as_what = "" if format_.id == "tsv" else f" as {format_.label}"
+                count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+                self._tab.messages.say(f"Copied {count}{as_what}")
 
         self._tab.tasks.read(
-            lambda job: as_text(view, parts, headers, job),
+            lambda job: as_text(view, parts, format_, name, job),
             put_on_clipboard,
+            self._tab.failures.show,
             owner=self._tab,
             text="Copying",
         )
 
 
-def as_text(rows: Rows, parts: Sequence[tuple[CellRange, list[str]]], headers: bool, job: Job) -> str:
-    """Blocks. One line for each row, a tab between cells; nulls are empty. One cell alone is its text."""
-    if not headers and len(parts) == 1 and parts[0][0].num_rows == len(parts[0][1]) == 1:
+def as_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, name: str, job: Job) -> str:
+    """Blocks. Each block is written by itself. One cell alone is its text, where text is asked for."""
+    if format_.id == "tsv" and len(parts) == 1 and parts[0][0].num_rows == len(parts[0][1]) == 1:
         block, names = parts[0]
         return whole_texts(rows.page(block.top, 1, names).column(0))[0] or ""
     lines: list[str] = []
     for block, names in parts:
-        if headers:
-            lines.append("\t".join(map(_cell, names)))
-        for line in _lines(rows, block, names, job):
-            lines.append(line)
+        schema = rows.page(block.top, 0, names).schema
+        lines.extend(format_.write(Cells(name, schema, _pages(rows, block, names, job))))
     return "\n".join(lines)
 
 
-def _lines(rows: Rows, block: CellRange, names: list[str], job: Job) -> Iterator[str]:
+def _pages(rows: Rows, block: CellRange, names: list[str], job: Job) -> Iterator[pa.Table]:
     step = max(1, CHUNK_CELLS // max(1, len(names)))
-    total = block.num_rows
     for start in range(block.top, block.bottom + 1, step):
-        job.report(start - block.top, total, "rows")
-        table = rows.page(start, min(step, block.bottom + 1 - start), names)
-        yield from map("\t".join, zip(*(map(_cell, whole_texts(c)) for c in table.columns), strict=True))
-
-
-def _cell(text: str | None) -> str:
-    """Quoted where a spreadsheet would otherwise end the cell early, or take a quote of its own for ours."""
-    if text is None:
-        return ""
-    quoted = text.startswith('"') or any(c in text for c in BREAKS)
-    return '"' + text.replace('"', '""') + '"' if quoted else text
+        job.report(start - block.top, block.num_rows, "rows")
+        yield rows.page(start, min(step, block.bottom + 1 - start), names)
