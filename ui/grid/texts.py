@@ -13,12 +13,13 @@ import pyarrow as pa
 from pyarrow import types
 
 from lamella.core.arrow.nested import python_value, python_values
-from lamella.core.errors import BadData
+from lamella.core.errors import BadData, visible
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
 FRACTION = re.compile(r"\.(\d*?)0+(?=$|[+\-Z])")
+ZONE = re.compile(r"(:\d\d(?:\.\d+)?[+-]\d\d)(\d\d)$")
 FRACTION_DIGITS = re.compile(r"\.(\d+)")
 TIME_FRACTION = re.compile(r"(.*\d\d:\d\d:\d\d)(?:\.(\d+))?(.*)$")
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
@@ -27,7 +28,9 @@ EXACT_DIGITS = 15  # of a decimal number that a float always keeps; more are mos
 ROUNDED_DIGITS = 10
 DECIMALS = 2  # at least, of a rounded number that has no exponent
 LARGEST_PLAIN = 1e15
-STANDS_FOR = frozenset((CUT, BREAK, TAB, ROUNDED))
+LENGTH = "·"  # between the length of binary values and what they begin with
+SIGNS = frozenset(map(chr, range(0x2400, 0x2422)))  # that stand for control characters
+STANDS_FOR = SIGNS | {CUT, BREAK, TAB, ROUNDED, LENGTH, "\\"}
 UNREADABLE = "(text that is not UTF-8)"
 Texts = list[str | None]
 
@@ -131,7 +134,8 @@ def _one_line(text: str | None) -> str | None:
     cut = text if len(text) <= LONGEST else text[: LONGEST - 1] + CUT
     if cut.isprintable():
         return cut
-    return cut.replace("\r\n", BREAK).replace("\n", BREAK).replace("\r", BREAK).replace("\t", TAB)
+    line = cut.replace("\r\n", BREAK).replace("\n", BREAK).replace("\r", BREAK).replace("\t", TAB)
+    return visible(line)
 
 
 def _float(value: float) -> str:
@@ -152,18 +156,19 @@ def _short_float(text: str) -> str:
 
 
 def _without_zeros(text: str | None) -> str | None:
-    """A time without the zeros at the end of its fraction."""
-    return (
-        None
-        if text is None
-        else FRACTION.sub(lambda found: "." + found[1] if found[1] else "", text, count=1)
-    )
+    """A time without the zeros at the end of its fraction, its zone as `+01:00`."""
+    if text is None:
+        return None
+    short = FRACTION.sub(lambda found: "." + found[1] if found[1] else "", text, count=1)
+    return ZONE.sub(r"\1:\2", short)
 
 
 def _hex(value: bytes, longest: int | None) -> str:
-    if longest is not None and len(value) > longest:
-        return "0x" + value[:longest].hex() + CUT
-    return "0x" + value.hex()
+    """On screen, where there is a longest, with the length before it."""
+    if longest is None:
+        return "0x" + value.hex()
+    cut = CUT if len(value) > longest else ""
+    return f"{len(value):,} B" + (f" {LENGTH} 0x{value[:longest].hex()}{cut}" if value else "")
 
 
 def _json(value: Any) -> str:

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lamella.ui.grid.texts import LONGEST, ROUNDED, filled, fraction_digits, screen_texts, whole_texts
+from lamella.core.filters.cells import parse_cell
+from lamella.ui.grid.texts import (
+    LONGEST,
+    ROUNDED,
+    filled,
+    fraction_digits,
+    is_whole,
+    screen_texts,
+    whole_texts,
+)
 
 STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
 
@@ -36,7 +45,7 @@ STRUCT = pa.struct({"a": pa.string(), "b": pa.binary()})
         ([dt.datetime(1970, 10, 20)], pa.timestamp("ms"), ["1970-10-20 00:00:00"]),
         ([0, 10], pa.timestamp("s", "UTC"), ["1970-01-01 00:00:00Z", "1970-01-01 00:00:10Z"]),
         ([Decimal("1.20")], pa.decimal128(5, 2), ["1.20"]),
-        ([b"\x00\xff"], pa.binary(), ["0x00ff"]),
+        ([b"\x00\xff", b"", None], pa.binary(), ["2 B · 0x00ff", "0 B", None]),
         ([[1, None]], pa.list_(pa.int8()), ["[1, null]"]),
         (
             [{"a": "ü", "b": b"\x01"}],
@@ -88,6 +97,28 @@ def test_long_text_is_cut_on_screen_and_whole_when_copied() -> None:
 
 def test_line_breaks_stay_on_one_line_on_screen() -> None:
     assert screen_texts(pa.array(["a\r\nb\tc\nd"])) == ["a↵b⇥c↵d"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("nul\0 bell\a", "nul␀ bell␇"),
+        ("\x1b[31m", "␛[31m"),
+        ("\u202egnp", "\\u202egnp"),
+        ("e\u0301", "e\u0301"),
+    ],
+)
+def test_control_characters_are_seen(text, shown) -> None:
+    assert screen_texts(pa.array([text])) == [shown]
+    assert whole_texts(pa.array([text])) == [text]
+    assert is_whole(shown) is (text == shown)
+
+
+def test_times_with_a_zone_are_written_as_iso_has_them() -> None:
+    times = pa.array([dt.datetime(2020, 1, 1, 0, 0, 7, 500_000)], pa.timestamp("us", "Asia/Kolkata"))
+    assert whole_texts(times) == ["2020-01-01 05:30:07.5+05:30"]
+    assert filled("2020-01-01 05:30:07.5+05:30", 3) == "2020-01-01 05:30:07.500+05:30"
+    assert parse_cell(whole_texts(times)[0], times.type) == dt.datetime(2020, 1, 1, 0, 0, 7, 500_000, dt.UTC)
 
 
 def test_text_that_is_not_utf8_is_shown_with_escapes() -> None:
