@@ -22,7 +22,7 @@ EXCEPTIONS = {
     "bench/test_mongodb.py": {"_client"},
     # What is in memory, or no longer.
     "bench/test_entities.py": {"_digests"},
-    "core/datasets/test_foreign_parquet.py": {"_footers", "_measured_int96"},
+    "core/datasets/test_int96.py": {"_footers", "_measured_int96"},
     "core/query/test_decoded.py": {"_keep"},
     "core/query/test_number_sort.py": {"_orders"},
     "core/query/test_sql.py": {"_numbers"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -26,6 +27,19 @@ from lamella.core.query.view import View
 from lamella.core.scan.read import live_positions, row_at
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.importing import import_file, table_columns
+
+NEAR = [dt.datetime(1970, 1, 1), None, dt.datetime(2024, 2, 29, 1, 2, 3, 4), dt.datetime(1677, 9, 22)]
+
+
+def written(path: Path, rows: pa.Table, **options: Any) -> Path:
+    pq.write_table(rows, path, **options)
+    return path
+
+
+def times(values: list, path: Path, **more: list) -> Path:
+    columns = {name: pa.array(held, pa.timestamp("us")) for name, held in {"t": values, **more}.items()}
+    return written(path, pa.table(columns), use_deprecated_int96_timestamps=True)
+
 
 ORDERS: dict[str, Callable[[Any, Any], bool]] = {
     "eq": lambda a, b: a == b,

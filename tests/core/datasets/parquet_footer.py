@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 MAGIC = b"PAR1"
-NUM_ROWS, ROW_GROUPS, CREATED_BY = 3, 4, 6
+SCHEMA, NUM_ROWS, ROW_GROUPS, CREATED_BY = 2, 3, 4, 6
+LOGICAL_TYPE, CONVERTED_TYPE = 10, 6
 GROUP_COLUMNS, GROUP_ROWS = 1, 3
 CHUNK_METADATA, CHUNK_STATISTICS, CHUNK_VALUES = 3, 12, 5
 MAX, MIN, NULL_COUNT, MAX_VALUE, MIN_VALUE = 1, 2, 3, 5, 6
-_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
+_TRUE, _FALSE, _BYTE, _DOUBLE, BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 
 
 @dataclass
@@ -66,7 +67,7 @@ class _Reader:
             return self._list(kind)
         if kind == _STRUCT:
             return Value(kind, self.struct())
-        if kind == _BINARY:
+        if kind == BINARY:
             return Value(kind, self._bytes(self._unsigned()))
         if kind == _DOUBLE:
             return Value(kind, self._bytes(8))
@@ -120,7 +121,7 @@ def _value(value: Value) -> bytes:
         return head + b"".join(_value(Value(value.item_type, item)) for item in value.held)
     if value.type == _STRUCT:
         return _struct(value.held)
-    if value.type == _BINARY:
+    if value.type == BINARY:
         return _unsigned(len(value.held)) + bytes(value.held)
     if value.type == _DOUBLE:
         return bytes(value.held)
