@@ -25,8 +25,7 @@ from lamella.core.filters.expr import (
     fold,
 )
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
-from lamella.core.filters.operand import NullOperand
-from lamella.core.filters.operators import OPERATORS, WHOLE, Arity, Operator, Takes, fitting
+from lamella.core.filters.operators import OPERATORS, WHOLE, Arity, NullOperand, Operator, Takes, fitting
 from lamella.core.filters.predicate_values import BadValue, BoundReference, TypedPredicate, Types, place_in
 from lamella.core.filters.values import value_text
 

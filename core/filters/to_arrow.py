@@ -26,8 +26,7 @@ from lamella.core.filters.kinds import (
     kind_of,
     value_type,
 )
-from lamella.core.filters.operand import Operand
-from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import BoundReference, as_regex
 from lamella.core.filters.temporal import unit_ns
 from lamella.core.filters.values import (

@@ -27,8 +27,7 @@ from lamella.core.filters.kinds import (
     kind_of,
     value_type,
 )
-from lamella.core.filters.operand import Operand
-from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import ESCAPE, BoundReference
 from lamella.core.filters.temporal import DAY_NS, unit_ns
 from lamella.core.filters.to_arrow import ordered_bytes

@@ -16,8 +16,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.filters.binding import Bound
 from lamella.core.filters.kinds import Kind, kind_of, value_type
-from lamella.core.filters.operand import Operand
-from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import ESCAPE
 from lamella.core.filters.to_arrow import ordered_bytes
 from lamella.core.filters.values import Narrowed, float_width, narrow, narrow_each, narrow_float, value_range

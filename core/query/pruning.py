@@ -17,8 +17,7 @@ from pyarrow import types as is_
 from lamella.core.arrow.nested import type_at
 from lamella.core.filters.binding import Bound
 from lamella.core.filters.expr import And, Branch, Filter, Not, Predicate, columns_read, fold
-from lamella.core.filters.operand import Operand
-from lamella.core.filters.operators import OPERATORS
+from lamella.core.filters.operators import OPERATORS, Operand
 from lamella.core.filters.predicate_values import ESCAPE
 from lamella.core.filters.values import Narrowed, narrow, narrow_each, value_range
 from lamella.core.scan.parquet_file import Footer, unchanged

@@ -108,8 +108,8 @@ class RowsById(Dataset):
         within = _positions(state, ids)
         if query.columns == (ID,):
             rows = scan_query.find_scan_rows(state.snapshot, query, job or Job(), within)
-            if rows is not None:
-                return _ids_alone(state, rows)
+            if rows is not None:  # most ids are known by arithmetic, and not read
+                return pa.Table.from_arrays([from_numpy(ids_at(state, rows))], schema=schema_of([ID_COLUMN]))
         return scan_query.read_scan(state.snapshot, query, job, flatten, within)
 
     def batches(
@@ -154,12 +154,6 @@ class RowsById(Dataset):
         in another order.
         """
         return page_by_id(self._state(as_of), size, after, columns, where, sort, job, flatten)
-
-
-def _ids_alone(state: TableVersion, positions: np.ndarray) -> pa.Table:
-    """Most are known by arithmetic, and not read."""
-    ids = from_numpy(ids_at(state, positions))
-    return pa.Table.from_arrays([ids], schema=schema_of([ID_COLUMN]))
 
 
 def _positions(state: TableVersion, ids: Iterable[int] | None) -> np.ndarray | None:

@@ -18,7 +18,7 @@ from lamella.core.datasets.options import Checksums, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.filters import fits
-from lamella.core.filters.expr import Filter, Predicate, columns_read
+from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Group, Step, Where

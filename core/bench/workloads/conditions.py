@@ -20,7 +20,7 @@ from lamella.core.bench.workloads.user_table import CannotAsk
 from lamella.core.filters import OPERATORS, And, Bound, Filter, Not
 from lamella.core.filters.expr import Branch, Predicate, fold
 from lamella.core.filters.kinds import Kind, kind_of
-from lamella.core.filters.operand import Operand
+from lamella.core.filters.operators import Operand
 from lamella.core.filters.predicate_values import BoundReference, as_regex
 from lamella.core.filters.values import float_width, narrow, narrow_division, narrow_float, value_range
 
