@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lamella.core.errors import (
     BadData,
@@ -22,7 +22,6 @@ from lamella.core.query.pipeline_json import DATASETS, NAME, from_json, to_json
 from lamella.core.query.source import Source
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import Transaction
-from lamella.core.transfer.exporting import published
 from lamella.core.validation import text_of
 
 if TYPE_CHECKING:
@@ -151,13 +150,6 @@ def follow_rename(transaction: Transaction, old: str, new: str) -> None:
             transaction.views.save(name, json.dumps({**renamed, DATASETS: others} if others else renamed))
 
 
-class Files(Protocol):
-    """A dataset of files."""
-
-    @property
-    def name(self) -> str: ...
-
-
 class FileViews:
     """Views of files, in a JSON file of the user's: each by the paths of the files that it is of."""
 
@@ -221,6 +213,8 @@ class FileViews:
         return found
 
     def _write(self, files: Sequence[Path], views: Mapping[str, Any]) -> None:
+        from lamella.core.transfer.exporting import published
+
         every = {**self._all(), _key(files): dict(views)}
         kept = {key: one for key, one in every.items() if one}
         with published(self._path) as draft:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -23,8 +23,10 @@ from lamella.core.errors import BadData, FileProblem, TypeConflict, UnknownName
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job, Unreported
+from lamella.core.query.builder import Query
 from lamella.core.query.find import find_rows
 from lamella.core.query.source import whole_snapshot
+from lamella.core.query.view import View
 from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.read import tables, take_rows
 from lamella.core.scan.snapshot import Snapshot, project
@@ -259,6 +261,60 @@ def export(
         files = [p for p in draft.rglob("*") if p.is_file()] if draft.is_dir() else [draft]
         sizes = [file.stat().st_size for file in files]
     return Export(target, rows, sum(sizes), len(sizes))
+
+
+def export_query(
+    query: Query,
+    path: str | Path,
+    format: str | None = None,
+    job: Job | None = None,
+    *,
+    overwrite: bool = False,
+) -> Export:
+    """Write the answer of a query as `export` does a dataset: streamed, all of its columns, in its order."""
+    target, work = path_of(path, "the export"), job or Job()
+    kind = _format(target, format, ())
+    _refuse_target(target, overwrite)
+    with closing(query.batches(work)) as reader:
+        steps = (pa.Table.from_batches([batch]) for batch in reader)
+        return _export_rows(kind, target, reader.schema, steps, None, work)
+
+
+def export_view(
+    view: View,
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    format: str | None = None,
+    job: Job | None = None,
+    *,
+    overwrite: bool = False,
+) -> Export:
+    """Write the rows of a view, in its order, with these columns or else its own: what a grid shows."""
+    target, work = path_of(path, "the export"), job or Job()
+    kind = _format(target, format, ())
+    _refuse_target(target, overwrite)
+    shown = project(view.snapshot, view.query.columns if columns is None else columns)
+    schema = pa.schema([column.field for column in shown])
+    names = [column.name for column in shown]
+    pages = (view.page(at, ROWS_A_STEP, names) for at in range(0, view.num_rows, ROWS_A_STEP))
+    return _export_rows(kind, target, schema, pages, view.num_rows, work)
+
+
+def _export_rows(
+    kind: Format, target: Path, schema: pa.Schema, steps: Iterable[pa.Table], total: int | None, job: Job
+) -> Export:
+    done = 0
+    with published(target) as draft:
+        with closing(kind.open(draft, schema)) as writer:
+            for rows in steps:
+                of = "" if total is None else f" of {total:,}"
+                job.report(done, total, f"{done:,}{of} rows")
+                writer.write(rows)
+                done += len(rows)
+            job.check()
+            writer.finish()
+        size = draft.stat().st_size
+    return Export(target, done, size, 1)
 
 
 def _format(target: Path, named: str | None, partition_by: Sequence[str]) -> Format:
