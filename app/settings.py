@@ -340,6 +340,10 @@ class Memory:
         return paths.saved_runs()
 
     @property
+    def saved_views(self) -> Path:
+        return paths.saved_views()
+
+    @property
     def recent(self) -> list[Path]:
         return self._state.recent
 

@@ -7,34 +7,51 @@ first page of a Parquet file needs them.
 from __future__ import annotations
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["duckdb", "exp", "load"]
+__all__ = ["duckdb", "exp", "load", "qualifying", "scopes", "sqlglot"]
 
 if TYPE_CHECKING:
     import duckdb
+    import sqlglot
     from sqlglot import exp
+    from sqlglot.optimizer import qualify as qualifying
+    from sqlglot.optimizer import scope as scopes
+
+_lock = RLock()
 
 
 class _Library:
-    """Stands for a module. What was used of it once costs as little as in the module itself."""
+    """Stands for a module. What was used of it once costs as little as in the module itself.
 
-    def __init__(self, name: str) -> None:
-        self._module_name = name
+    One thread imports at a time: the modules of sqlglot import each other, also late, and two threads that
+    come in at different ones would wait for each other.
+    """
+
+    def __init__(self, name: str, *before: str) -> None:
+        self._module_name, self._before = name, before
 
     def __getattr__(self, name: str) -> Any:
-        value = getattr(import_module(self._module_name), name)
+        with _lock:
+            for module in self._before:
+                import_module(module)
+            value = getattr(import_module(self._module_name), name)
         self.__dict__[name] = value
         return value
 
 
-_DUCKDB, _EXPRESSIONS = "duckdb", "sqlglot.expressions"
+_DUCKDB, _SQLGLOT, _DIALECT = "duckdb", "sqlglot", "sqlglot.dialects.duckdb"
 if not TYPE_CHECKING:
     duckdb = _Library(_DUCKDB)
-    exp = _Library(_EXPRESSIONS)
+    sqlglot = _Library(_SQLGLOT, _SQLGLOT, _DIALECT)
+    exp = _Library("sqlglot.expressions", _SQLGLOT, _DIALECT)
+    qualifying = _Library("sqlglot.optimizer.qualify", _SQLGLOT, _DIALECT)
+    scopes = _Library("sqlglot.optimizer.scope", _SQLGLOT, _DIALECT)
 
 
 def load() -> None:
     """Import all of them. Blocks for 0.1 s, on any thread."""
-    for name in (_DUCKDB, _EXPRESSIONS):
-        import_module(name)
+    with _lock:
+        for name in (_DUCKDB, _SQLGLOT, _DIALECT):
+            import_module(name)

@@ -78,6 +78,10 @@ ACTIONS: tuple[Action, ...] = (
            tip="A folder of files as one table"),
     Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",
            tip="Copy data into a table that can be edited, with undo", when=lambda s: not s.no_import),
+    Action("export", "Export what is shown…", "File", 1, "Ctrl+E", "export", "Export", when=_on_dataset,
+           tip="Write the rows that are shown to a file"),
+    Action("save_view", "Save the steps as a view…", "File", 1, "Ctrl+S", "bookmark",
+           when=lambda s: s.dataset and s.steps),
     Action("close_tab", "Close tab", "File", 2, "Ctrl+W", when=lambda s: s.tab),
     Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
     Action("quit", "Quit", "File", 3, "Ctrl+Q"),
@@ -111,6 +115,9 @@ ACTIONS: tuple[Action, ...] = (
            tip="A column computed from others"),
     Action("join", "Join…", "View", 0, "Ctrl+Shift+J", "join", "Join", when=_on_dataset,
            tip="Together with the rows of another dataset"),
+    Action("copy_sql", "Copy the steps as SQL", "View", 0, when=_on_dataset),
+    Action("copy_python", "Copy the steps as Python", "View", 0, when=_on_dataset),
+    Action("paste_steps", "Paste SQL or JSON as steps", "View", 0, when=_on_dataset),
     Action("clear_steps", "Remove all steps", "View", 0, when=lambda s: s.steps),
     Action("filter", "Filter builder", "View", 1, "Ctrl+Shift+F", "filter", "Filter",
            tip="Show only the rows that meet conditions", when=_on_dataset),
@@ -174,6 +181,7 @@ TOOLBAR = (
     ("open", "import"),
     ("filter", "columns", "group", "join"),
     ("set_values", "undo", "redo"),
+    ("export",),
     ("benchmark",),
 )
 LABELLED = ("filter", "group", "benchmark")

@@ -81,7 +81,8 @@ class MainWindow(QMainWindow):
         if known is not None:
             self.tabs.show_tab(known)
             return
-        tab = DatasetTab(dataset, key, self.tasks, self.commits)
+        tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views)
+        tab.line_actions.views_changed.connect(self.library.refresh)
         tab.steps.others = partial(self._joinable, tab)
         tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
         tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
@@ -95,6 +96,7 @@ class MainWindow(QMainWindow):
         )
         if is_file:
             self.memory.remember(Path(key[0]))
+        self.opening.show_wanted_view()
         self._show_files()
 
     def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:

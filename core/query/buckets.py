@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.nested import python_values
@@ -22,6 +21,7 @@ from lamella.core.filters.kinds import COUNTED, ORDERED, Kind, kind_of, value_ty
 from lamella.core.filters.temporal import unit_ns
 from lamella.core.filters.to_sql import in_sql_units, literal, sql_range, sql_unit_ns
 from lamella.core.filters.values import convert, float_width, nearest_float, value_range
+from lamella.core.libraries import exp
 from lamella.core.query import execute as answers
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.expressions import Named

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.errors import BadQuery, shown
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.filters.values import convert, float_width, natural, nearest_float
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
 from lamella.core.query import execute as answers
 from lamella.core.query.buckets import bucket_node
 from lamella.core.query.duckdb_types import sql_type

@@ -11,12 +11,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
 from lamella.core.errors import BadQuery, LamellaError
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp, sqlglot
 from lamella.core.query import engine
 from lamella.core.query.buckets import HIGH, LOW, bucket_edges, end_of_range, place_of_value
 from lamella.core.query.compile import ROW_COUNT, Compiler, column_values, given_names, value_names

@@ -9,12 +9,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.arrow.nested import python_value, python_values
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import COMPARABLE, NUMBERS, kind_of, value_type
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
 from lamella.core.query.buckets import Number, axis_of
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import cursor

@@ -11,14 +11,13 @@ from typing import Any, TypeVar
 
 import duckdb
 import pyarrow as pa
-import sqlglot
-from sqlglot import exp
 
 from lamella.core.errors import BadQuery, BadSql, LamellaError
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
 from lamella.core.filters.text.lexer import number
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp, sqlglot
 from lamella.core.query import engine
 from lamella.core.query.builder import Query
 from lamella.core.query.compile import compile_pipeline

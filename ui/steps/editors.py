@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
+    QPlainTextEdit,
     QSpinBox,
     QToolButton,
     QVBoxLayout,
@@ -29,7 +30,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.query.source import Source
-from lamella.core.query.steps import Compute, Limit, Sample, Select, Sort, Step, Unpivot, Unwind
+from lamella.core.query.steps import Compute, Limit, Sample, Select, Sort, Sql, Step, Unpivot, Unwind
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
@@ -393,6 +394,45 @@ class LimitEditor(StepEditor):
     def focus_first(self) -> None:
         self.count.setFocus()
         self.count.selectAll()
+
+
+class SqlEditor(StepEditor):
+    """One SELECT that reads the rows before it by the dataset's name."""
+
+    def __init__(self, context: StepContext, step: Sql | None, parent: QWidget | None = None) -> None:
+        super().__init__(context, parent)
+        self._rows = step.rows if step else context.source.name
+        self._others: dict[str, Source] = {}
+        self.text = QPlainTextEdit(step.text if step else f'SELECT *\nFROM "{self._rows}"')
+        self.text.setAccessibleName("SELECT")
+        self.text.setFont(theme.current().mono_font())
+        self.text.setFixedHeight(8 * theme.current().line_height())
+        layout = column(self)
+        layout.addWidget(word(f"The rows before this step are called “{visible(self._rows)}”."))
+        layout.addWidget(self.text)
+        layout.addWidget(self.reason)
+        self.text.textChanged.connect(self.tell)
+
+    def step(self) -> Sql | None:
+        from lamella.core.query.sql.step import sql_step
+
+        def find(name: str) -> Source | None:
+            others = self.context.others()
+            return self.context.sources.get(name) or (others[name]() if name in others else None)
+
+        try:
+            made, self._others = sql_step(self.text.toPlainText(), self._rows, find)
+        except LamellaError as error:
+            self.say(str(error))
+            return None
+        self.say("")
+        return made
+
+    def sources(self) -> Mapping[str, Source]:
+        return self._others
+
+    def focus_first(self) -> None:
+        self.text.setFocus()
 
 
 class SampleEditor(StepEditor):

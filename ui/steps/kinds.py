@@ -20,6 +20,7 @@ from lamella.core.query.steps import (
     Sample,
     Select,
     Sort,
+    Sql,
     Step,
     Unpivot,
     Unwind,
@@ -31,6 +32,7 @@ from lamella.ui.steps.editors import (
     SampleEditor,
     SelectEditor,
     SortEditor,
+    SqlEditor,
     StepContext,
     StepEditor,
     UnpivotEditor,
@@ -156,6 +158,10 @@ KINDS: Mapping[type[Step], StepKind] = {
         ),
         StepKind(
             Buckets, "Ranges", "Groups by ranges of a number or time", "histogram", _buckets, _buckets_editor
+        ),
+        StepKind(
+            Sql, "SQL", "One SELECT of the rows before it", "sql",
+            lambda step, schema: visible(" ".join(step.text.split())), SqlEditor,
         ),
     )
 }  # fmt: skip

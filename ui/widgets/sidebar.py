@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import shiboken6
@@ -20,7 +20,7 @@ ROLE = Qt.ItemDataRole.UserRole
 class Entry:
     """One leaf: a table of a store, an open file or a recent one. `key` says which."""
 
-    kind: str  # "table", "file" or "recent"
+    kind: str  # "table", "view", "file" or "recent"
     key: tuple[str, ...]
     text: str
     tip: str = ""
@@ -31,6 +31,8 @@ class StoreEntry:
     path: Path
     name: str
     tables: tuple[str, ...]
+    views: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of those of each table."""
 
 
 def _delete(item: QTreeWidgetItem) -> None:
@@ -73,7 +75,11 @@ class Sidebar(QTreeWidget):
             item.setToolTip(0, str(store.path))
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
             for table in store.tables:
-                self._leaf(item, Entry("table", (str(store.path), table), table, f"{table} in {store.path}"))
+                key = (str(store.path), table)
+                leaf = self._leaf(item, Entry("table", key, table, f"{table} in {store.path}"))
+                for view in store.views.get(table, ()):
+                    self._leaf(leaf, Entry("view", (*key, view), view, f"A view of {table}"))
+                leaf.setExpanded(True)
             if not store.tables:
                 hint = QTreeWidgetItem(item, ["No tables yet"])
                 hint.setFlags(Qt.ItemFlag.NoItemFlags)
@@ -141,10 +147,11 @@ class Sidebar(QTreeWidget):
         section.setExpanded(True)
         self._restyle()
 
-    def _leaf(self, parent: QTreeWidgetItem, entry: Entry) -> None:
+    def _leaf(self, parent: QTreeWidgetItem, entry: Entry) -> QTreeWidgetItem:
         item = QTreeWidgetItem(parent, [entry.text])
         item.setData(0, ROLE, entry)
         item.setToolTip(0, entry.tip)
+        return item
 
     def _leaves(self) -> list[QTreeWidgetItem]:
         found, todo = [], [self.topLevelItem(i) for i in range(self.topLevelItemCount())]
@@ -177,5 +184,9 @@ class Sidebar(QTreeWidget):
         for item in self._leaves():
             kind = item.data(0, ROLE).kind
             item.setIcon(
-                0, look.icon("table" if kind == "table" else "file", "faint" if kind == "recent" else "muted")
+                0,
+                look.icon(
+                    {"table": "table", "view": "bookmark"}.get(kind, "file"),
+                    "faint" if kind == "recent" else "muted",
+                ),
             )

@@ -37,6 +37,7 @@ from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
+from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 from lamella.ui.window.selection_figures import SelectionFigures
 
@@ -158,7 +159,8 @@ GROW_EVERY_MS = 200
 
 
 class DatasetTab(QWidget):
-    """`changed` when what actions or the status line depend on may be different."""
+    """`changed` when what actions or the status line depend on may be different. `saved_views` is the file of
+    the views of files."""
 
     changed = Signal()
 
@@ -168,6 +170,7 @@ class DatasetTab(QWidget):
         key: tuple[str, ...],
         tasks: Tasks,
         commits: Commits,
+        saved_views: Path,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
@@ -183,6 +186,7 @@ class DatasetTab(QWidget):
         self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells = TableCells(self)
+        self.line_actions = LineActions(self, saved_views)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)

@@ -30,6 +30,13 @@ Key = tuple[str, ...]
 Listing = list[StoreEntry]
 
 
+def _entry_of(store: Store) -> StoreEntry:
+    """Reads the catalog."""
+    tables = tuple(store.tables)
+    views = {table: tuple(sorted(store.views.of(table))) for table in tables} if store.views else {}
+    return StoreEntry(store.path, store.name, tables, views)
+
+
 class Library(QObject):
     """`opened` has a dataset and its key: (path,) for files, (store folder, table) for tables.
     `fillable` has why a file was not opened, which filling up its short rows would mend, and its key;
@@ -73,7 +80,7 @@ class Library(QObject):
         stores = list(self.stores)
 
         def work(job: Job) -> Listing:
-            return [StoreEntry(store.path, store.name, tuple(store.tables)) for store in stores]
+            return [_entry_of(store) for store in stores]
 
         if self._listing is not None:
             self._listing.cancel()

@@ -16,6 +16,10 @@ class Memory(Protocol):
         """The file of the benchmarks that are kept."""
 
     @property
+    def saved_views(self) -> Path:
+        """The file of the views of files."""
+
+    @property
     def recent(self) -> list[Path]:
         """The files opened last, newest first."""
 

@@ -29,6 +29,7 @@ class Opening(QObject):
             memory,
             window,
         )
+        self._wanted_view: tuple[tuple[str, ...], str] | None = None
 
     def open_paths(self, paths: Sequence[Path]) -> None:
         """Each in a tab of its own; one that is open already comes to the front."""
@@ -44,7 +45,26 @@ class Opening(QObject):
             tab.reopening.follow_file()
 
     def open_entry(self, entry: Entry) -> None:
-        self.open_key(entry.key)
+        if entry.kind == "view":
+            self._open_view(entry.key)
+        else:
+            self.open_key(entry.key)
+
+    def _open_view(self, key: tuple[str, ...]) -> None:
+        """A tab of its table with the steps of the view."""
+        *table, name = key
+        self.open_key(tuple(table))
+        self._wanted_view = (tuple(table), name)
+        self.show_wanted_view()
+
+    def show_wanted_view(self) -> None:
+        """Once the tab is there."""
+        if self._wanted_view is not None:
+            key, name = self._wanted_view
+            tab = self._tabs.find(key)
+            if tab is not None:
+                self._wanted_view = None
+                tab.when_shown(lambda: tab.line_actions.show_view(name))
 
     def import_paths(self, paths: Sequence[Path]) -> None:
         """Ask where the rows go; folders that are stores have tables already and are opened."""

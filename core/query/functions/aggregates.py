@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.errors import BadQuery, instead_of
 from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, cast, cast_to, column, func, number
 from lamella.core.query.functions.table import condition, type_expression
 from lamella.core.query.plan import Needed, Node

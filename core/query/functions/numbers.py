@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
 from lamella.core.query.functions.types import MOST_DIGITS, as_decimal, cast_exactly, common_type
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
-from sqlglot import exp
 
 from lamella.core.errors import BadQuery, instead_of
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import columns_read
 from lamella.core.filters.kinds import value_type
 from lamella.core.filters.to_sql import to_sql
+from lamella.core.libraries import exp
 from lamella.core.query.expressions import DEEPEST, Call, Condition, Constant, Expression, Named
 from lamella.core.query.fields import Fields, Value, case, common_subexpressions, constant, leaf
 from lamella.core.query.functions import numbers, texts, times

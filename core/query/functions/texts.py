@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, cast, func, number, paren, text, try_cast
 
 Made = tuple[exp.Expr, pa.DataType] | None

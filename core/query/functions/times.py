@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.filters.temporal import zone_named
+from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
 
 Made = tuple[exp.Expr, pa.DataType] | None

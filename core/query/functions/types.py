@@ -7,9 +7,9 @@ from functools import reduce
 
 import pyarrow as pa
 from pyarrow import types as is_
-from sqlglot import exp
 
 from lamella.core.filters.kinds import NUMBERS, ORDERED, Kind, kind_of
+from lamella.core.libraries import exp
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.fields import (
     Value,

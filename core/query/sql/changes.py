@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import sqlglot
-from sqlglot import exp
-
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadSql
+from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.sql.statement import QUERY_WORDS, first_word
 
 Kind = Literal["insert", "update", "delete", "create"]

@@ -9,14 +9,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import sqlglot
 from pyarrow import types as is_
-from sqlglot import exp
-from sqlglot.optimizer.qualify import qualify
-from sqlglot.optimizer.scope import Scope, build_scope
 
 from lamella.core.errors import BadData, BadSql, shown
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp, qualifying, scopes, sqlglot
 from lamella.core.query.duckdb_source import Decodings
 from lamella.core.query.duckdb_types import from_duckdb, holds
 from lamella.core.query.engine import Confined, collect_table, cursor, memory_limit, time_limit
@@ -115,18 +112,18 @@ def _may_hand_on(text: str, columns: Sequence[str]) -> bool:
     return unnamed or any(name in said for name in columns)
 
 
-def _scope(text: str, types: Types) -> Scope | None:
+def _scope(text: str, types: Types) -> scopes.Scope | None:
     """None for statements that sqlglot does not follow: the types of their answers are the engine's."""
     schema: dict[str, object] = {table: dict.fromkeys(names, "text") for table, names in types.items()}
     try:
         tree = sqlglot.parse_one(text, dialect="duckdb")
-        qualified = qualify(tree, schema=schema, dialect="duckdb", validate_qualify_columns=False)
-        return build_scope(qualified)
+        qualified = qualifying.qualify(tree, schema=schema, dialect="duckdb", validate_qualify_columns=False)
+        return scopes.build_scope(qualified)
     except sqlglot.errors.SqlglotError:
         return None
 
 
-def _outputs(scope: Scope, types: Types) -> list[pa.DataType | None]:
+def _outputs(scope: scopes.Scope, types: Types) -> list[pa.DataType | None]:
     tree = scope.expression
     if isinstance(tree, exp.SetOperation):
         if tree.args.get("by_name") or len(scope.set_operation_scopes) != 2:
@@ -138,7 +135,7 @@ def _outputs(scope: Scope, types: Types) -> list[pa.DataType | None]:
     return [_origin(value, scope, types) for value in tree.selects]
 
 
-def _origin(value: exp.Expr, scope: Scope, types: Types) -> pa.DataType | None:
+def _origin(value: exp.Expr, scope: scopes.Scope, types: Types) -> pa.DataType | None:
     if isinstance(value, exp.Alias):
         return _origin(value.this, scope, types)
     if isinstance(value, _HANDED_ON):
@@ -147,7 +144,7 @@ def _origin(value: exp.Expr, scope: Scope, types: Types) -> pa.DataType | None:
     if not isinstance(value, exp.Column):
         return None
     named, source = scope.selected_sources.get(value.table, (None, None))
-    if isinstance(source, Scope):
+    if isinstance(source, scopes.Scope):
         names, kinds = getattr(source.expression, "named_selects", []), _outputs(source, types)
     elif isinstance(source, exp.Table) and not source.args.get("pivots"):
         own = types.get(source.name.casefold(), {})

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from sqlglot import exp
 
 from lamella.core.errors import BadSql, UnknownTable
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
 from lamella.core.query.duckdb_source import TEMPORARY, DecodedRows, Decodings, relation, without_statistics
 from lamella.core.query.engine import CountedCache
 from lamella.core.query.execute import PreparedCursor

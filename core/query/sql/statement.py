@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
-import sqlglot
-from sqlglot import exp
 
 from lamella.core.errors import BadSql
+from lamella.core.libraries import exp, sqlglot
 from lamella.core.query.duckdb_source import OWN_NAMES
 from lamella.core.query.engine import CountedCache
 

@@ -1,0 +1,258 @@
+"""What is done with the line of steps of a tab: copied as text, pasted, saved as a view, exported."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from lamella.core.errors import LamellaError, UnknownTable, visible
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.query.line import Line, query_of_line
+from lamella.core.query.source import Source
+from lamella.ui import theme
+from lamella.ui.widgets.popover import Popover
+
+if TYPE_CHECKING:
+    from lamella.core.transfer.exporting import Export
+    from lamella.ui.window.dataset_tab import DatasetTab
+
+COPIED = {"sql": "SQL", "python": "Python", "command": "a command", "json": "JSON"}
+EXPORTS = {"CSV (*.csv)": ".csv", "Parquet (*.parquet)": ".parquet", "JSON lines (*.jsonl)": ".jsonl"}
+
+
+class LineActions(QObject):
+    """`views_changed` follows a view that was saved."""
+
+    views_changed = Signal()
+
+    def __init__(self, tab: DatasetTab, saved_views: Path) -> None:
+        super().__init__(tab)
+        self._tab, self._saved_views = tab, saved_views
+        self._form = SaveForm()
+        self._popover = Popover(self._form, tab.steps.bar.save)
+        bar = tab.steps.bar
+        bar.copy_requested.connect(self.copy)
+        bar.paste_requested.connect(self.paste)
+        bar.save_requested.connect(self.ask_name)
+        self._form.save_requested.connect(self.save)
+
+    # ------------------------------------------------------------------- text
+
+    def copy(self, kind: str) -> None:
+        """Put the steps on the clipboard as "sql", "python", "command" or "json"."""
+        tab, line = self._tab, self._tab.line
+        write = {"sql": _sql, "python": _python, "command": _command, "json": _json}[kind]
+
+        def done(text: str) -> None:
+            QGuiApplication.clipboard().setText(text)
+            tab.messages.say(f"Copied as {COPIED[kind]}", kind="message-success")
+
+        tab.tasks.read(
+            lambda job: write(query_of_line(line, tab.dataset, line.active), tab.key, job),
+            done,
+            lambda error: self._say(f"The steps cannot be copied as {COPIED[kind]}", error),
+            owner=self,
+            quiet=True,
+        )
+
+    def paste(self) -> None:
+        """Show what the text on the clipboard asks for, if it is a query of this dataset."""
+        tab, text, others = self._tab, QGuiApplication.clipboard().text(), dict(self._tab.steps.others())
+
+        def find(name: str) -> Source:
+            if name == tab.dataset.name:
+                return tab.dataset
+            if name not in others:
+                raise UnknownTable(name, "what is open", [tab.dataset.name, *others])
+            return others[name]()
+
+        def read(job: Job) -> Query:
+            from lamella.core.query.sql_reader import from_text
+
+            return from_text(text, find)
+
+        def show(query: Query) -> None:
+            if query.sources[query.name] is not tab.dataset:
+                tab.messages.say(
+                    f"What was pasted asks for “{visible(query.name)}”, and this tab shows "
+                    f"“{visible(tab.dataset.name)}”"
+                )
+                return
+            joined = {name: source for name, source in query.sources.items() if name != query.name}
+            tab.steps.close_editor()
+            tab.apply(Line.of(query.pipeline.steps, joined))
+
+        tab.tasks.read(
+            read, show, lambda error: self._say("The clipboard holds no query", error), owner=self, quiet=True
+        )
+
+    # ------------------------------------------------------------------- views
+
+    def ask_name(self) -> None:
+        if not self._tab.line.active:
+            self._tab.messages.say("There are no steps to save: add a filter, a group or a sort first")
+            return
+        self._popover.open_below(self._tab.steps.bar.save)
+        self._form.begin()
+
+    def save(self, name: str, replace: bool = False) -> None:
+        """Under a name, in the table's store or, of files, in the user's folder."""
+        tab, line = self._tab, self._tab.line
+        self._popover.close()
+
+        def write(job: Job) -> None:
+            query = query_of_line(line, tab.dataset, line.active)
+            if tab.table is not None:
+                tab.table.store.views.save(name, query, replace)
+            else:
+                from lamella.core.store.views import FileViews
+
+                FileViews(self._saved_views).save(name, query, [Path(tab.key[0])], replace)
+
+        def done(_: None) -> None:
+            tab.messages.say(f"Saved as “{visible(name)}”. It is listed under {visible(tab.name)}.",
+                             kind="message-success")  # fmt: skip
+            self.views_changed.emit()
+
+        def failed(error: Exception) -> None:
+            taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
+            choices = [("Replace it", lambda: self.save(name, replace=True))] if taken else []
+            tab.messages.say(str(error), *choices, kind="message-danger")
+
+        tab.tasks.read(write, done, failed, owner=self, quiet=True)
+
+    def show_view(self, name: str) -> None:
+        """The steps that were saved under a name."""
+        tab = self._tab
+
+        def read(job: Job) -> Query:
+            if tab.table is not None:
+                return tab.table.store.views[name]
+            from lamella.core.store.views import FileViews
+
+            return FileViews(self._saved_views).query(name, [Path(tab.key[0])], lambda _: tab.dataset)
+
+        def show(query: Query) -> None:
+            joined = {other: source for other, source in query.sources.items() if other != query.name}
+            tab.steps.close_editor()
+            tab.apply(Line.of(query.pipeline.steps, joined))
+
+        tab.tasks.read(read, show, lambda error: self._say(f"“{visible(name)}” cannot be shown", error),
+                       owner=self, quiet=True)  # fmt: skip
+
+    # ------------------------------------------------------------------- export
+
+    def ask_export(self) -> None:
+        dialog = QFileDialog(self._tab.window(), "Export what is shown", "", ";;".join(EXPORTS))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(Path(self._tab.name).stem)
+        dialog.fileSelected.connect(
+            lambda path: self.export(_with_suffix(Path(path), dialog.selectedNameFilter()), overwrite=True)
+        )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def export(self, path: Path, overwrite: bool = False) -> None:
+        """The rows that are shown, in their order, with the columns that are shown, to a new file."""
+        tab, view = self._tab, self._tab.view
+        if view is None:
+            return
+        header, names = tab.grid.horizontalHeader(), tab.grid.grid_model.names
+        places = sorted(range(len(names)), key=header.visualIndex)
+        columns = [names[place] for place in places if not header.isSectionHidden(place)]
+
+        def write(job: Job) -> Export:
+            from lamella.core.transfer.exporting import export_view
+
+            return export_view(view, path, columns, job=job, overwrite=overwrite)
+
+        def done(made: Export) -> None:
+            tab.messages.say(f"Exported {made.rows:,} rows to {visible(path.name)}", kind="message-success")
+
+        tab.tasks.read(
+            write, done, lambda error: self._say("Nothing was exported", error),
+            stopped=lambda: tab.messages.say("Stopped; nothing was exported."),
+            owner=self, text=f"Exporting to {path.name}",
+        )  # fmt: skip
+
+    def _say(self, what: str, error: Exception) -> None:
+        reason = str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"
+        self._tab.messages.say(f"{what}: {reason}", kind="message-danger")
+
+
+class SaveForm(QWidget):
+    save_requested = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = QLineEdit(placeholderText="Name of the view", accessibleName="Name of the view")
+        self.save = QPushButton("Save view")
+        theme.variant(self.save, "primary")
+        about = QLabel("Keeps the steps, and reads the rows anew each time.")
+        theme.variant(about, "caption")
+        line = QHBoxLayout()
+        line.addStretch(1)
+        line.addWidget(self.save)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.name)
+        layout.addWidget(about)
+        layout.addLayout(line)
+        self.save.clicked.connect(self._take)
+        self.name.returnPressed.connect(self._take)
+        self.name.textChanged.connect(lambda text: self.save.setEnabled(bool(text.strip())))
+        self.save.setEnabled(False)
+
+    def begin(self) -> None:
+        self.name.clear()
+        self.name.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def _take(self) -> None:
+        if self.name.text().strip():
+            self.save_requested.emit(self.name.text().strip())
+
+
+def _with_suffix(path: Path, chosen: str) -> Path:
+    """That of the chosen format, where none was typed."""
+    return path if path.suffix else path.with_suffix(EXPORTS.get(chosen, ".csv"))
+
+
+def _sql(query: Query, key: tuple[str, ...], job: Job) -> str:
+    from lamella.core.query.pipeline_sql import to_sql
+
+    return to_sql(query.pipeline, query.sources, job)
+
+
+def _python(query: Query, key: tuple[str, ...], job: Job) -> str:
+    """A program that stands alone."""
+    from lamella.core.query.pipeline_python import to_python
+
+    is_file = len(key) == 1
+    opened = (lambda name: f"open_dataset({key[0]!r})") if is_file else None
+    text = to_python(query.pipeline, query.sources, opened)
+    lines = text.split("\n")
+    imports = [line for line in lines if line.startswith("from ")]
+    body = "\n".join(line for line in lines if not line.startswith("from ")).strip()
+    imports.append(f"from lamella import {'open_dataset' if is_file else 'Store'}")
+    begin = "" if is_file else f"store = Store.open({key[0]!r})\n"
+    return "\n".join([*sorted(imports), "", f"{begin}rows = {body}"])
+
+
+def _command(query: Query, key: tuple[str, ...], job: Job) -> str:
+    from lamella.core.query.pipeline_python import to_command
+
+    if not query.pipeline.steps:
+        return shlex.join(["lamella", "query", key[0], *(["--table", key[1]] if len(key) > 1 else [])])
+    return to_command(query.pipeline, key[0], query.sources, len(key) > 1)
+
+
+def _json(query: Query, key: tuple[str, ...], job: Job) -> str:
+    return json.dumps(query.to_json(), indent=1, ensure_ascii=False)
