@@ -886,6 +886,8 @@ class _Values:
             return Condition(_Conditions(self._scope).met(_coalesced(tree)))
         if isinstance(tree, exp.Coalesce):
             return Call("coalesce", tuple(map(self._read, (tree.this, *tree.expressions))))
+        if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal | exp.Neg):
+            return Constant(_literal(tree if tree.this.is_string else tree.this))
         return Constant(_literal(tree))
 
     def _binary(self, tree: exp.Expr) -> Expression:
