@@ -337,6 +337,9 @@ LONG_FORMS = {
     "expressions": property_test(
         "random expressions as text and back", 2, 5000, "tests/core/query/test_expression_text.py"
     ),
+    "statements": property_test(
+        "random queries as SQL and Python and back", 6, 1000, "tests/property/test_pipelines_as_sql.py"
+    ),
     "search": property_test(
         "full-text searches against plain Python", 2, 1000, "tests/property/test_search_model.py"
     ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from lamella.core.errors import BadQuery, LamellaError
+from lamella.core.errors import BadQuery
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp, sqlglot
@@ -69,14 +68,13 @@ def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = 
     not fit.
     """
     from lamella.core.query.pipeline_json import query_to_json
-    from lamella.core.query.sql_reader import from_sql
+    from lamella.core.query.sql_reader import steps_of
 
     statement = written(pipeline, sources, job or Job())
     saved = json.dumps(query_to_json(sources, pipeline), ensure_ascii=False)
-    with suppress(LamellaError):
-        again = from_sql(statement, {one.name: one for one in sources.values()}.__getitem__)
-        if json.dumps(query_to_json(again.sources, again.pipeline), ensure_ascii=False) == saved:
-            return statement
+    again = steps_of(statement, {one.name: one for one in sources.values()}.__getitem__)
+    if again is not None and json.dumps(again.to_json(), ensure_ascii=False) == saved:
+        return statement
     return f"{statement}\n{STEPS_NOTE}{saved}"
 
 
@@ -619,13 +617,13 @@ def named_fields(fields: Fields) -> Fields:
 def _refuse_alike(names: Sequence[str], what: str) -> None:
     first: dict[str, str] = {}
     for name in names:
-        other = first.setdefault(name.casefold(), name)
-        if other != name or names.count(name) > 1:
+        if name.casefold() in first:
             raise BadQuery(
-                f"{what} are called '{other}' and '{name}'",
+                f"{what} are called '{first[name.casefold()]}' and '{name}'",
                 "SQL does not tell upper from lower case in names",
                 "Rename one of them",
             )
+        first[name.casefold()] = name
 
 
 def _computed(rows: _Select, made: Mapping[str, str]) -> _Select:

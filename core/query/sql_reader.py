@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 import duckdb
@@ -79,14 +80,20 @@ def from_sql(text: str, find: Find) -> Query:
         return noted
     text = _NOTE.sub("", text).strip().rstrip(";").rstrip()
     whole = _as_step(text, find)
-    names = whole.schema.names
+    names, found = whole.schema.names, steps_of(text, find)
     try:
-        found = _from_tree(text, find)
-        if found.schema.names == names:
-            return found
-    except (_OtherSql, LamellaError, sqlglot.errors.SqlglotError, RecursionError):
+        return found if found is not None and found.schema.names == names else whole
+    except LamellaError:
         return whole
-    return whole
+
+
+def steps_of(text: str, find: Find) -> Query | None:
+    """The query that a statement is in steps, None where they do not say it. What it asks for is not looked
+    up in DuckDB, so it may be a statement that fails there."""
+    try:
+        return _from_tree(text, find)
+    except (_OtherSql, LamellaError, sqlglot.errors.SqlglotError, RecursionError):
+        return None
 
 
 def _from_note(text: str, find: Find) -> Query | None:
@@ -545,11 +552,23 @@ class _Scope:
         if column.table:
             found = {self.called.get((column.table.casefold(), key))}
         else:
-            found = {name for (_table, called), name in self.called.items() if called == key}
+            found = self._meant.get(key, set())
         only = next(iter(found)) if len(found) == 1 else None
-        if only is None or only not in self.fields:
+        if only is None or only not in self._names:
             raise _OtherSql
         return only
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.fields.names)
+
+    @cached_property
+    def _meant(self) -> dict[str, set[str | None]]:
+        """What a name without a table may mean."""
+        found: dict[str, set[str | None]] = {}
+        for (_table, key), name in self.called.items():
+            found.setdefault(key, set()).add(name)
+        return found
 
 
 def _literal(tree: exp.Expr) -> Any:
