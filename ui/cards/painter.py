@@ -90,7 +90,7 @@ class CardPainter:
         look = theme.current()
         self.font = look.tabular_font("caption")
         self.metrics = QFontMetrics(self.font)
-        self.line = max(self.metrics.height(), round(14 * look.text_scale))
+        self.line = max(self.metrics.height(), look.px(14))
         self.height = (ROWS + 1) * self.line + theme.S
         self._italic = QFont(self.font)
         self._italic.setItalic(True)

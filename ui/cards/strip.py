@@ -129,7 +129,7 @@ class CardStrip(QWidget):
     @property
     def least_width(self) -> int:
         """Of a column, for its card to say something; a narrower one still has a card."""
-        return round(LEAST_WIDTH * theme.current().text_scale) if self._shown else 0
+        return theme.current().px(LEAST_WIDTH) if self._shown else 0
 
     def stop(self) -> None:
         """Let go of what is being counted."""

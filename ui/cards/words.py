@@ -13,7 +13,7 @@ import pyarrow as pa
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.query.cards import Bars, ColumnCard, Figures
-from lamella.ui.grid.model import screen_texts
+from lamella.ui.grid.texts import screen_texts
 
 MINUS, RANGE, ABOUT = "\u2212", " \u2013 ", "\u2248 "
 LONGEST = 60
@@ -214,7 +214,9 @@ def value_text(value: Any, type_: pa.DataType) -> str:
         return "empty"
     if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
         return number_text(value)
-    if isinstance(value, str):
+    if isinstance(value, bytes):
+        text = f"0x{value[:LONGEST].hex()}"
+    elif isinstance(value, str):
         text = " ".join(visible(value[: LONGEST * 2]).split()) or "spaces"
     else:
         try:
