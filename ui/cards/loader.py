@@ -66,10 +66,14 @@ class CardLoader(QObject):
 
     def set_rows(self, snapshot: Snapshot | None, where: Filter | None) -> None:
         """Other rows: the cards from before stay until theirs are there, where the columns are the same."""
+        before, self._snapshot = self._snapshot, snapshot
+        same = before is not None and snapshot is not None and before.token == snapshot.token
+        if same and where == self.where:  # in another order
+            return
         self.stop()
-        before, self._snapshot, self.where = self._snapshot, snapshot, where
-        same = before is not None and snapshot is not None and before.schema.equals(snapshot.schema)
-        if not same:
+        self.where = where
+        alike = before is not None and snapshot is not None and before.schema.equals(snapshot.schema)
+        if not alike:
             self._faces.clear()
         self._final.clear()
         self._sampled.clear()

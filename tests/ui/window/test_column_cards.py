@@ -16,6 +16,7 @@ from lamella import col
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query import cards as core_cards
+from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.cards import loader as loading
 from lamella.ui.cards import strip as strips
@@ -293,6 +294,27 @@ def test_two_at_a_time_and_none_that_was_scrolled_away(
     go_on.set()
     qtbot.waitUntil(lambda: tab.grid.cards.loader.settled)
     assert set(begun[2:]) <= {names[c] for c in tab.grid.visible_columns()}
+
+
+def test_rows_in_another_order_keep_their_cards(file_tab, counted, monkeypatch: pytest.MonkeyPatch) -> None:
+    tab = counted()
+    before = tab.grid.cards.loader.face("delay")
+    monkeypatch.setattr(loading, "card", None)
+    tab.set_sort([SortKey("delay", True)])
+    assert counted().grid.cards.loader.face("delay") is before
+
+
+@pytest.mark.parametrize("columns", [{}, {"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}])
+def test_no_rows_or_no_columns_have_no_figures(window, tmp_path: Path, counted, columns) -> None:
+    pq.write_table(pa.table(columns), tmp_path / "none.parquet")
+    window.open_paths([tmp_path / "none.parquet"])
+    cards = counted().grid.cards
+    cards.grab()
+    QTest.keyClick(counted().grid, Qt.Key.Key_Up, ALT)
+    QTest.keyClick(cards, Qt.Key.Key_Down)
+    QTest.keyClick(cards, Qt.Key.Key_Return)
+    QTest.mouseClick(cards, Qt.MouseButton.LeftButton, pos=QPoint(20, 30))
+    assert [cards.loader.face(name).texts.captions for name in columns] == [("no rows",)] * len(columns)
 
 
 def test_cards_grow_with_the_text(file_tab, counted) -> None:
