@@ -13,10 +13,13 @@ from PySide6.QtCore import QFileSystemWatcher, Qt
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella.core.datasets.text.cache import CacheEntry
+from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.error_dialog import ErrorDialog
-from lamella.ui.window.dataset_tab import PAD, DatasetTab
+from lamella.ui.window import dataset_tab
+from lamella.ui.window.dataset_tab import PAD
+from lamella.ui.window.loader import load
 
 
 def labels(tab) -> list[str]:
@@ -90,29 +93,29 @@ def test_a_text_file_that_changed_is_read_to_its_new_end(window, tmp_path, settl
 def test_rows_read_while_a_text_file_came_in_do_not_replace_all_of_them(
     window, tmp_path, settled, qtbot, monkeypatch
 ) -> None:
-    was_read, may_answer, answered = threading.Event(), threading.Event(), threading.Event()
-    longer, finish = DatasetTab._longer, CacheEntry.finish
+    was_read, may_answer = threading.Event(), threading.Event()
+    finish, jobs = CacheEntry.finish, []
 
-    def late_answer(tab, job):
-        loaded = longer(tab, job)
+    def late_answer(*words):
+        loaded = load(*words)
+        jobs.extend(word for word in words if isinstance(word, Job))
         was_read.set()
         assert may_answer.wait(30)
-        answered.set()
         return loaded
 
     def late_end(entry, kept):
         assert was_read.wait(30)
         finish(entry, kept)
 
-    monkeypatch.setattr(DatasetTab, "_longer", late_answer)
+    monkeypatch.setattr(dataset_tab, "load", late_answer)
     monkeypatch.setattr(CacheEntry, "finish", late_end)
     (tmp_path / "numbers.csv").write_text("n\n" + "".join(f"{i}\n" for i in range(300_000)))
     window.open_paths([tmp_path / "numbers.csv"])
     tab = settled()
-    qtbot.waitUntil(lambda: tab.status == "300,000 rows")
-    with qtbot.waitSignal(window.tasks.finished):
+    qtbot.waitUntil(lambda: tab.status == "300,000 rows", timeout=15_000)
+    with qtbot.waitSignal(window.tasks.finished, check_params_cb=lambda handle: handle.job in jobs):
         may_answer.set()
-    assert answered.is_set() and tab.status == "300,000 rows"
+    assert tab.status == "300,000 rows"
 
 
 def test_an_error_of_a_changed_file_offers_to_reload_it(window, file_tab, file, longer, settled) -> None:
