@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,7 @@ from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.tasks import Handle
 from lamella.ui.window.dataset_tab import DatasetTab
 
 D = TypeVar("D", bound=QDialog)
@@ -153,6 +155,7 @@ def _settled(tour: Tour) -> DatasetTab:
             and not tab.loader.running
             and not tour.program.tasks.running
             and tab.grid.grid_model.pages.settled
+            and tour.is_idle
         )
 
     tour.wait("everything is shown", settled)
@@ -233,6 +236,7 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 PATIENCE_SECONDS = 120.0
+IDLE_SECONDS = 0.2
 WINDOW_SIZE = (1280, 800)
 
 
@@ -247,6 +251,22 @@ class Tour:
         self.program, self.camera = program, camera
         self.window = program.window
         self.errors: list[BaseException] = []
+        self._working: set[Handle] = set()
+        self._idle_since = time.monotonic()
+        program.tasks.started.connect(self._started)
+        program.tasks.finished.connect(self._finished)
+
+    def _started(self, handle: Handle) -> None:
+        self._working.add(handle)
+
+    def _finished(self, handle: Handle) -> None:
+        self._working.discard(handle)
+        self._idle_since = time.monotonic()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing has been read or written for a while, cards and counts of conditions among it."""
+        return not self._working and time.monotonic() - self._idle_since > IDLE_SECONDS
 
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
         """Raises TourFailed when `condition` does not come true, or something broke meanwhile."""
