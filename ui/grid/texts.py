@@ -29,8 +29,8 @@ ROUNDED_DIGITS = 10
 DECIMALS = 2  # at least, of a rounded number that has no exponent
 LARGEST_PLAIN = 1e15
 LENGTH = "·"  # between the length of binary values and what they begin with
-SIGNS = frozenset(map(chr, range(0x2400, 0x2422)))  # that stand for control characters
-STANDS_FOR = SIGNS | {CUT, BREAK, TAB, ROUNDED, LENGTH, "\\"}
+CONTROLS = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F)}  # few fonts have their signs, ␀ and ␛
+STANDS_FOR = frozenset((CUT, BREAK, TAB, ROUNDED, LENGTH, "\\"))
 UNREADABLE = "(text that is not UTF-8)"
 Texts = list[str | None]
 
@@ -135,7 +135,7 @@ def _one_line(text: str | None) -> str | None:
     if cut.isprintable():
         return cut
     line = cut.replace("\r\n", BREAK).replace("\n", BREAK).replace("\r", BREAK).replace("\t", TAB)
-    return visible(line)
+    return visible(line.translate(CONTROLS))
 
 
 def _float(value: float) -> str:

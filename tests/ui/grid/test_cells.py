@@ -102,8 +102,8 @@ def test_line_breaks_stay_on_one_line_on_screen() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("nul\0 bell\a", "nul␀ bell␇"),
-        ("\x1b[31m", "␛[31m"),
+        ("nul\0 bell\a", "nul\\x00 bell\\x07"),
+        ("\x1b[31m", "\\x1b[31m"),
         ("\u202egnp", "\\u202egnp"),
         ("e\u0301", "e\u0301"),
     ],
