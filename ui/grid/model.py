@@ -11,12 +11,14 @@ from typing import Protocol
 
 import pyarrow as pa
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QImage
 
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
+from lamella.ui.grid.pictures import thumbnails
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.tasks import Handle, Tasks
 
@@ -50,6 +52,7 @@ def note_of(field: pa.Field) -> str:
 PAGE_ROWS = 32  # rows scattered over a file cost one by one, so a page is no more than a screen
 AT_ONCE = 2  # requests under way: a jump need not wait for the page it left
 MOST_CELLS = 1_500_000
+CELLS_A_PICTURE = 200
 
 
 class Rows(Protocol):
@@ -84,6 +87,20 @@ class Request:
     columns: tuple[int, ...]
 
 
+class PictureTexts(list[str | None]):
+    """Texts of a page of which some values are `pictures`, by their place in it."""
+
+    def __init__(self, texts: Texts, pictures: dict[int, QImage]) -> None:
+        super().__init__(texts)
+        self.pictures = pictures
+
+
+def _weight(texts: Texts | tuple[()]) -> int:
+    """In cells, as far as memory goes."""
+    pictures = len(texts.pictures) if isinstance(texts, PictureTexts) else 0
+    return len(texts) + CELLS_A_PICTURE * pictures
+
+
 PageTexts = dict[int, dict[int, Texts]]  # page -> column -> texts
 
 
@@ -96,9 +113,12 @@ def read_pages(rows: Rows, request: Request, names: Sequence[str], job: Job) -> 
     for column, values in zip(request.columns, table.columns, strict=True):
         job.check()
         texts = screen_texts(values)
+        pictures = thumbnails(values)
         for page in pages:
             at = (page - request.first) * PAGE_ROWS
-            pages[page][column] = texts[at : at + PAGE_ROWS]
+            shown = texts[at : at + PAGE_ROWS]
+            here = {row - at: image for row, image in pictures.items() if at <= row < at + PAGE_ROWS}
+            pages[page][column] = PictureTexts(shown, here) if here else shown
     return pages
 
 
@@ -146,7 +166,7 @@ class Pages(QObject):
         self._rows = rows
         self.cancel()
         for column in self._pages.pop(last, {}).values():
-            self._cells -= len(column)
+            self._cells -= _weight(column)
 
     def cancel(self) -> None:
         """Nobody waits any more for what is under way."""
@@ -234,7 +254,7 @@ class Pages(QObject):
     def _keep(self, pages: PageTexts) -> None:
         for page, columns in pages.items():
             held = self._pages.setdefault(page, {})
-            self._cells += sum(len(texts) - len(held.get(c, ())) for c, texts in columns.items())
+            self._cells += sum(_weight(texts) - _weight(held.get(c, ())) for c, texts in columns.items())
             held.update(columns)
             for column in self._fractions.keys() & columns.keys():
                 most = max(self.fraction_digits.get(column, 0), most_fraction_digits(columns[column]))
@@ -242,7 +262,7 @@ class Pages(QObject):
             self._pages.move_to_end(page)
         while self._cells > MOST_CELLS and len(self._pages) > len(pages) + 2:
             _, dropped = self._pages.popitem(last=False)
-            self._cells -= sum(map(len, dropped.values()))
+            self._cells -= sum(map(_weight, dropped.values()))
 
 
 def _total_rows(rows: Rows) -> int:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLine, QRect, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter
 
 from lamella.ui import theme
-from lamella.ui.grid.model import PAGE_ROWS
+from lamella.ui.grid.model import PAGE_ROWS, PictureTexts
 from lamella.ui.grid.texts import Fraction, filled, fraction_digits
 
 if TYPE_CHECKING:
@@ -141,15 +141,19 @@ class CellPainter:
         x, y, flags = strip.x + PADDING, top, strip.flags
         always_fits = width // self._widest
         page_number, texts, place = -1, None, self._grid.place(strip.column)
+        pictures: dict[int, QImage] = {}
         for row in rows:
             if row // PAGE_ROWS != page_number:
                 page_number = row // PAGE_ROWS
                 texts = pages.column(page_number, strip.column)
+                pictures = texts.pictures if isinstance(texts, PictureTexts) else {}
             at = row % PAGE_ROWS
             if texts is None or at >= len(texts):
                 self._paint_waiting(painter, QRect(x, y, width, height), flags, row)
             elif (text := texts[at]) is None:
                 nulls.append((QRect(x, y, width, height), flags, self._is_coloured(row, place)))
+            elif at in pictures:
+                self._paint_picture(painter, QRect(x, y, width, height), pictures[at], text)
             elif text:
                 room = width
                 if strip.digits:
@@ -198,6 +202,19 @@ class CellPainter:
             found = self.metrics.elidedText(shown, Qt.TextElideMode.ElideRight, width)
             self._elided[key] = found
         return found
+
+    def _paint_picture(self, painter: QPainter, cell: QRect, picture: QImage, text: str) -> None:
+        size = picture.size().scaled(cell.width(), cell.height() - 4, Qt.AspectRatioMode.KeepAspectRatio)
+        if size.height() > picture.height():
+            size = picture.size()
+        place = QRect(
+            cell.left(), cell.top() + (cell.height() - size.height()) // 2, size.width(), size.height()
+        )
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.drawImage(place, picture)
+        beside = cell.adjusted(size.width() + PADDING, 0, 0, 0)
+        if beside.width() > 0:
+            painter.drawText(beside, LEFT, self._fitted(text, beside.width()))
 
     def _paint_waiting(self, painter: QPainter, cell: QRect, flags: int, row: int) -> None:
         bar = QRect(0, 0, max(8, cell.width() * (40 + row * 37 % 35) // 100), 8)
