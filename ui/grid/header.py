@@ -21,10 +21,12 @@ NARROWEST, USUAL_WIDTH = 40, 130
 class ColumnHeader(QHeaderView):
     """Click sorts, drag moves, double click on an edge fits the width.
 
-    `sort_requested` has the column and whether its key is to be added to those there are.
+    `sort_requested` has the column and whether its key is to be added to those there are, `column_requested`
+    the column that Ctrl+click selects and whether what is selected is to reach up to it.
     """
 
     sort_requested = Signal(int, bool)
+    column_requested = Signal(int, bool)
     menu_requested = Signal(int, QPoint)
     room_below = 0
     """What the grid keeps between the header and the rows."""
@@ -183,8 +185,12 @@ class ColumnHeader(QHeaderView):
                 inner.setRight(inner.right() - self._rank_width(name))
 
     def _clicked(self, column: int) -> None:
-        shift = bool(QApplication.keyboardModifiers() & Qt.KeyboardModifier.ShiftModifier)
-        self.sort_requested.emit(column, shift)
+        modifiers = QApplication.keyboardModifiers()
+        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        if modifiers & Qt.KeyboardModifier.ControlModifier:
+            self.column_requested.emit(column, shift)
+        else:
+            self.sort_requested.emit(column, shift)
 
 
 def _middle(rect: QRect, height: int) -> int:

@@ -202,6 +202,7 @@ class GridView(WindowScrolling):
         self.selection.changed.connect(self._follow_selection)
         self.grid_model.pages.arrived.connect(self._arrived)
         self.row_header.rows_requested.connect(self.select_rows)
+        self.column_header.column_requested.connect(self._select_columns)
         self.scrolled.connect(self.cards.follow)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
@@ -307,6 +308,16 @@ class GridView(WindowScrolling):
             top = self.selection.current[0] if self.selection.current else 0
             block = CellRange(0, place, self.grid_model.num_rows - 1, place)
             self.selection.select_block(block, (top, place))
+
+    def _select_columns(self, column: int, extend: bool) -> None:
+        """One, or those from the current cell's up to it."""
+        place, current = self.place(column), self.selection.current
+        if extend and current is not None:
+            block = CellRange.between((0, current[1]), (self.grid_model.num_rows - 1, place))
+            self.selection.select_block(block, current)
+        else:
+            self.select_column(place)
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
 
     def go_to(self, row: int, place: int | None = None, extend: bool = False) -> None:
         """Make a cell the current one and show it."""

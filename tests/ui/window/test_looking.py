@@ -21,6 +21,7 @@ from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.filters.builder import ConditionRow
+from lamella.ui.grid.selection import CellRange
 from lamella.ui.tasks import READERS
 
 
@@ -73,6 +74,17 @@ def test_shift_click_adds_a_sort_key(file_tab, settled) -> None:
     settled()
     click_header(file_tab, "delay", Qt.KeyboardModifier.ShiftModifier)
     assert settled().sort == (SortKey("carrier"), SortKey("delay"))
+
+
+def test_control_click_on_a_header_selects_columns(file_tab, settled) -> None:
+    control, shift = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+    click_header(file_tab, "delay", control)
+    assert file_tab.grid.selection.blocks == [CellRange(0, 0, 999, 0)]
+    click_header(file_tab, "note", control | shift)
+    assert file_tab.grid.selection.blocks == [CellRange(0, 0, 999, 2)]
+    click_header(file_tab, "carrier", control)
+    assert file_tab.grid.selection.blocks == [CellRange(0, 1, 999, 1)]
+    assert file_tab.sort == () and file_tab.grid.hasFocus()
 
 
 def test_filtering_for_a_cell_takes_its_value_and_null(window, file_tab, settled, go_to) -> None:
