@@ -72,6 +72,7 @@ class ErrorDialog(QDialog):
         """Where the file is, to be copied: however long, it makes nothing wider."""
         field = QLineEdit(visible(path), self)
         field.setReadOnly(True)
+        field.setCursorPosition(0)
         field.setAccessibleName("File")
         theme.variant(field, "flat")
         return field

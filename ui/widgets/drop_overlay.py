@@ -19,12 +19,14 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from lamella.core.datasets.formats import STORE, Kind, kind_of, sentence
+from lamella.core.errors import LamellaError
 from lamella.core.store.paths import is_store
 from lamella.ui import theme
 from lamella.ui.tasks import Handle, Tasks
 
 ICON_SIZE = 40
 ZONE_SIZE = QSize(440, 280)
+ZONES_STRETCH = 4
 VEIL = 235  # of 255: what is below stays to be guessed
 
 
@@ -42,6 +44,8 @@ class DropOverlay(QWidget):
         self._openable = True
         self.title = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
         theme.variant(self.title, "title")
+        self.why = QLabel(alignment=Qt.AlignmentFlag.AlignCenter, wordWrap=True)
+        theme.variant(self.why, "muted")
         self.open_zone = DropZone(
             "open", "Open in place", "Look, filter and sort. The files stay as they are."
         )
@@ -108,8 +112,10 @@ class DropOverlay(QWidget):
         layout.setSpacing(theme.L)
         layout.addStretch(1)
         layout.addWidget(self.title)
-        layout.addLayout(zones, 4)
+        layout.addWidget(self.why)
+        layout.addLayout(zones, ZONES_STRETCH)
         layout.addStretch(1)
+        self._layout, self._zones = layout, zones
 
     def _begin(self, event: QDragEnterEvent) -> bool:
         self._paths = local_paths(event.mimeData())
@@ -131,6 +137,8 @@ class DropOverlay(QWidget):
     def _say(self, kinds: list[Kind]) -> None:
         if [kind.path for kind in kinds] == self._paths:
             self.title.setText(sentence(kinds))
+            refused = kinds[0].problem if len(kinds) == 1 else None
+            self.why.setText(str(LamellaError(refused.why, fix=refused.fix)) if refused else "")
             self._offer(any(kind.problem is None for kind in kinds))
 
     def _offer(self, openable: bool) -> None:
@@ -138,6 +146,8 @@ class DropOverlay(QWidget):
         self._openable = openable
         for zone in (self.open_zone, self.import_zone):
             zone.setVisible(openable)
+        self.why.setVisible(not openable and bool(self.why.text()))
+        self._layout.setStretchFactor(self._zones, ZONES_STRETCH if openable else 0)
 
     def _end(self) -> None:
         if self._looking is not None:
