@@ -181,7 +181,15 @@ def test_short_rows_found_at_once_can_be_filled_up(window, tmp_path, settled, qt
     assert settled().status == "4 rows"
 
 
-def test_a_file_that_changes_on_disk_is_offered_again(file_tab, file, longer, settled, qtbot) -> None:
+@pytest.fixture
+def noticed_at_once(monkeypatch) -> None:
+    """Name it before the tab."""
+    monkeypatch.setattr("lamella.ui.window.file_watch.LOOK_AFTER_MS", 20)
+
+
+def test_a_file_that_changes_on_disk_is_offered_again(
+    noticed_at_once, file_tab, file, longer, settled, qtbot
+) -> None:
     write(file, longer)
     qtbot.waitUntil(file_tab.messages.isVisible)
     assert file_tab.messages.label.text() == (
@@ -193,7 +201,7 @@ def test_a_file_that_changes_on_disk_is_offered_again(file_tab, file, longer, se
 
 
 def test_a_file_put_in_the_place_of_another_is_noticed_each_time(
-    file_tab, file, longer, rows, settled, qtbot
+    noticed_at_once, file_tab, file, longer, rows, settled, qtbot
 ) -> None:
     for table in (longer, rows.slice(0, 10)):
         write(file.with_name("next"), table)
@@ -205,14 +213,16 @@ def test_a_file_put_in_the_place_of_another_is_noticed_each_time(
         settled()
 
 
-def test_a_file_that_is_deleted_or_cut_off_is_told(file_tab, file, qtbot) -> None:
+def test_a_file_that_is_deleted_or_cut_off_is_told(noticed_at_once, file_tab, file, qtbot) -> None:
     os.truncate(file, 100)
     qtbot.waitUntil(lambda: "cut off" in file_tab.messages.label.text())
     file.unlink()
     assert file_tab.view.num_rows == 1000
 
 
-def test_a_file_that_is_only_touched_is_not_offered(file_tab, file, rows, qtbot, monkeypatch) -> None:
+def test_a_file_that_is_only_touched_is_not_offered(
+    noticed_at_once, file_tab, file, rows, qtbot, monkeypatch
+) -> None:
     looks = []
     monkeypatch.setattr("lamella.ui.window.file_watch.same_files", lambda *files: looks.append(files) or True)
     os.utime(file)
