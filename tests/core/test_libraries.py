@@ -15,7 +15,7 @@ def use(work):
 works = (
     lambda: exp.select("a").from_("b").sql("duckdb"),
     lambda: sqlglot.parse_one("SELECT a FROM b", dialect="duckdb").sql(),
-    lambda: qualifying.qualify(sqlglot.parse_one("SELECT a FROM b")).sql(),
+    lambda: qualifying.qualify(sqlglot.parse_one("SELECT b.a FROM b"), schema={"b": {"a": "INT"}}).sql(),
     lambda: scopes.build_scope(sqlglot.parse_one("SELECT a FROM b")).expression.sql(),
     lambda: duckdb.connect().sql("SELECT 1").fetchall(),
 )

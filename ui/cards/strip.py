@@ -73,7 +73,7 @@ class CardStrip(QWidget):
         super().__init__(grid)
         self._grid = grid
         self.loader = CardLoader(tasks, self)
-        self._painter = CardPainter()
+        self.card_painter = CardPainter()
         self._shown, self._has_rows = True, False
         self._large = False
         self._by_keys = False
@@ -124,7 +124,7 @@ class CardStrip(QWidget):
     @property
     def wanted_height(self) -> int:
         """None where there are no rows to show cards of."""
-        return self._painter.height if self._shown and self._has_rows else 0
+        return self.card_painter.height if self._shown and self._has_rows else 0
 
     @property
     def least_width(self) -> int:
@@ -171,72 +171,72 @@ class CardStrip(QWidget):
     def _arrived(self, name: str) -> None:
         names = self._grid.grid_model.names
         if name in names:
-            self.update(self._rect(names.index(name)))
+            self.update(self.card_rect(names.index(name)))
             if self.hasFocus() and names.index(name) == self._current:
                 self._say_current()
 
     def _restyle(self) -> None:
-        self._painter.restyle()
+        self.card_painter.restyle()
         self._grid.updateGeometries()
         self.update()
 
     # ------------------------------------------------------------------ places
 
-    def _rect(self, column: int) -> QRect:
+    def card_rect(self, column: int) -> QRect:
         header = self._grid.horizontalHeader()
         return QRect(header.sectionViewportPosition(column), 0, header.sectionSize(column), self.height())
 
-    def _column_at(self, x: int) -> int:
+    def column_at(self, x: int) -> int:
         header = self._grid.horizontalHeader()
         return header.logicalIndexAt(x) if 0 <= x + header.offset() < header.length() else -1
 
-    def _face(self, column: int) -> Face | None:
+    def face_of(self, column: int) -> Face | None:
         names = self._grid.grid_model.names
         return self.loader.face(names[column]) if 0 <= column < len(names) else None
 
-    def _card(self, column: int) -> ColumnCard | None:
-        face = self._face(column)
+    def card_of(self, column: int) -> ColumnCard | None:
+        face = self.face_of(column)
         return None if face is None else face.card
 
-    def _bars(self, column: int) -> Bars | None:
-        card = self._card(column)
+    def bars_of(self, column: int) -> Bars | None:
+        card = self.card_of(column)
         if card is None or card.scale is None:
             return None
-        bars = self._painter.bars(card, self._rect(column).width())
+        bars = self.card_painter.bars(card, self.card_rect(column).width())
         return bars if len(bars) else None
 
     def _items(self, column: int) -> int:
         """How many bars or values can be pointed at."""
-        bars, face = self._bars(column), self._face(column)
+        bars, face = self.bars_of(column), self.face_of(column)
         if bars is not None:
             return len(bars)
-        return 0 if face is None else self._painter.value_rows(face)
+        return 0 if face is None else self.card_painter.value_rows(face)
 
-    def _hit(self, point: QPoint) -> tuple[int, Mark] | None:
+    def mark_at(self, point: QPoint) -> tuple[int, Mark] | None:
         """The column under a point, and what of its card is there; a mark of nothing elsewhere on a card."""
-        column = self._column_at(point.x())
-        face = self._face(column)
+        column = self.column_at(point.x())
+        face = self.face_of(column)
         if face is None or face.card is None:
             return None
-        rect = self._rect(column)
+        rect = self.card_rect(column)
         inside = point - rect.topLeft()
-        if self._painter.missing_rect(face, rect.width()).adjusted(-2, 0, 2, 0).contains(inside):
+        if self.card_painter.missing_rect(face, rect.width()).adjusted(-2, 0, 2, 0).contains(inside):
             return column, Mark(null=face.card.shown.nulls > 0)
-        places = self._painter.places(rect.width())
+        places = self.card_painter.places(rect.width())
         if inside.y() < places.line:
             return column, Mark()
-        bars = self._bars(column)
+        bars = self.bars_of(column)
         if bars is not None:
             place = (inside.x() - PADDING) // places.pitch(len(bars))
             return column, Mark(place, place) if 0 <= place < len(bars) else Mark()
         place = inside.y() // places.line - 1
-        return column, Mark(place, place) if place < self._painter.value_rows(face) else Mark()
+        return column, Mark(place, place) if place < self.card_painter.value_rows(face) else Mark()
 
     def _nearest_bar(self, column: int, x: int) -> int:
-        bars, rect = self._bars(column), self._rect(column)
+        bars, rect = self.bars_of(column), self.card_rect(column)
         if bars is None:
             return -1
-        pitch = self._painter.places(rect.width()).pitch(len(bars))
+        pitch = self.card_painter.places(rect.width()).pitch(len(bars))
         return min(max((x - rect.left() - PADDING) // pitch, 0), len(bars) - 1)
 
     # ---------------------------------------------------------------- painting
@@ -246,13 +246,13 @@ class CardStrip(QWidget):
         painter.fillRect(area, look.color("window"))
         end = 0
         for column in self._grid.columns_between(area.left(), area.right()):
-            rect = self._rect(column)
+            rect = self.card_rect(column)
             end = rect.right() + 1
             painter.save()
             painter.setClipRect(rect)
             painter.translate(rect.topLeft())
-            self._painter.paint(
-                painter, self._face(column), rect.width(), self._mark(column), self._note(column)
+            self.card_painter.paint(
+                painter, self.face_of(column), rect.width(), self._mark(column), self.note_of(column)
             )
             painter.restore()
             painter.setPen(look.color("border"))
@@ -273,10 +273,10 @@ class CardStrip(QWidget):
             return self._item
         return self._hover[1] if self._hover is not None and self._hover[0] == column else None
 
-    def _note(self, column: int) -> str:
+    def note_of(self, column: int) -> str:
         """The range while one is brushed."""
         mark = self._mark(column)
-        card, bars = self._card(column), self._bars(column)
+        card, bars = self.card_of(column), self.bars_of(column)
         if mark is None or not mark.strong or mark.first < 0 or card is None or bars is None:
             return ""
         return bar_text(card, bars, mark.low, mark.high)
@@ -284,7 +284,7 @@ class CardStrip(QWidget):
     # ------------------------------------------------------------------- mouse
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        hit = self._hit(event.position().toPoint())
+        hit = self.mark_at(event.position().toPoint())
         if event.button() is not Qt.MouseButton.LeftButton or hit is None:
             return
         column, mark = hit
@@ -293,7 +293,7 @@ class CardStrip(QWidget):
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if mark.null:
             self._ask_for_values(column, [None])
-        elif mark.first >= 0 and self._bars(column) is not None:
+        elif mark.first >= 0 and self.bars_of(column) is not None:
             self._brush = (column, Mark(mark.first, mark.last, strong=True))
         elif mark.first >= 0 and control:
             self._gather(column, mark.first)
@@ -306,9 +306,9 @@ class CardStrip(QWidget):
         if self._brush is not None:
             column, mark = self._brush
             self._brush = (column, Mark(mark.first, self._nearest_bar(column, point.x()), strong=True))
-            self.update(self._rect(column))
+            self.update(self.card_rect(column))
             return
-        hit = self._hit(point) if self.rect().contains(point) else None
+        hit = self.mark_at(point) if self.rect().contains(point) else None
         if hit != self._hover:
             self._hover = hit
             can = hit is not None and (hit[1].null or hit[1].first >= 0)
@@ -327,7 +327,7 @@ class CardStrip(QWidget):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         point = event.position().toPoint()
-        column, hit = self._column_at(point.x()), self._hit(point)
+        column, hit = self.column_at(point.x()), self.mark_at(point)
         if column >= 0 and (hit is None or (hit[1].first < 0 and not hit[1].null)):
             self.column_opened.emit(self._grid.grid_model.names[column])
 
@@ -337,7 +337,7 @@ class CardStrip(QWidget):
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         """That of the column's header."""
-        column = self._column_at(event.pos().x())
+        column = self.column_at(event.pos().x())
         header = self._grid.horizontalHeader()
         if column >= 0 and hasattr(header, "menu_requested"):
             header.menu_requested.emit(column, event.globalPos())
@@ -366,7 +366,7 @@ class CardStrip(QWidget):
             self._choose(1 if key == Key.Key_Down else -1, shift)
         elif key in (Key.Key_Return, Key.Key_Enter):
             self._take_item()
-        elif key == Key.Key_Space and self._item is not None and self._bars(self._current) is None:
+        elif key == Key.Key_Space and self._item is not None and self.bars_of(self._current) is None:
             self._gather(self._current, self._item.first)
             self.update()
         else:
@@ -398,7 +398,7 @@ class CardStrip(QWidget):
             return
         last = -1 if self._item is None else self._item.last
         last = min(max(last + by, 0), items - 1)
-        together = extend and self._item is not None and self._bars(self._current) is not None
+        together = extend and self._item is not None and self.bars_of(self._current) is not None
         first = self._item.first if together and self._item is not None else last
         self._item = Mark(first, last, strong=True)
         self._say_current()
@@ -407,7 +407,7 @@ class CardStrip(QWidget):
     def _take_item(self) -> None:
         if self._gathered is not None:
             self._ask_for_gathered()
-        elif self._item is not None and self._bars(self._current) is not None:
+        elif self._item is not None and self.bars_of(self._current) is not None:
             self._ask_for_bars(self._current, self._item)
         elif self._item is not None:
             self._ask_for_places(self._current, [self._item.first])
@@ -425,24 +425,24 @@ class CardStrip(QWidget):
     def _ask_for_gathered(self) -> None:
         assert self._gathered is not None
         (column, places), self._gathered = self._gathered, None
-        card = self._card(column)
+        card = self.card_of(column)
         if card is not None:
             listed = _values_of(conditions_on(self.loader.where, card.column))
             chosen = [card.top[place].value for place in places]
             self._ask_for_values(column, [*(v for v in listed if v not in chosen), *chosen])
 
     def _ask_for_places(self, column: int, places: Sequence[int]) -> None:
-        card = self._card(column)
+        card = self.card_of(column)
         if card is not None:
             self._ask_for_values(column, [card.top[place].value for place in places])
 
     def _ask_for_values(self, column: int, values: Sequence[Any]) -> None:
-        card = self._card(column)
+        card = self.card_of(column)
         if card is not None and (card.is_comparable or list(values) == [None]):
             self._ask(card, card.value_filter(values))
 
     def _ask_for_bars(self, column: int, mark: Mark) -> None:
-        card, bars = self._card(column), self._bars(column)
+        card, bars = self.card_of(column), self.bars_of(column)
         if card is not None and bars is not None and bars.can_filter and mark.high < len(bars):
             self._ask(card, card.range_filter(bars, mark.low, mark.high))
 
@@ -454,9 +454,11 @@ class CardStrip(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
-            column = self._column_at(event.pos().x())
-            text = self.tip(column, self._hit(event.pos()))
-            QToolTip.showText(event.globalPos(), text, self, self._rect(column) if column >= 0 else QRect())
+            column = self.column_at(event.pos().x())
+            text = self.tip(column, self.mark_at(event.pos()))
+            QToolTip.showText(
+                event.globalPos(), text, self, self.card_rect(column) if column >= 0 else QRect()
+            )
             return True
         return super().event(event)
 
@@ -466,7 +468,7 @@ class CardStrip(QWidget):
         return f"<p style='white-space: pre'>{html.escape(text)}</p>" if "<" in text else text
 
     def _words(self, column: int, mark: Mark | None) -> str:
-        face = self._face(column)
+        face = self.face_of(column)
         if face is None:
             return "Counting…" if column >= 0 else ""
         if face.card is None or face.texts is None:
@@ -478,7 +480,7 @@ class CardStrip(QWidget):
         assert face.card is not None and face.texts is not None
         if mark is None or mark.first < 0 or mark.high >= self._items(column):
             return ""
-        bars = self._bars(column)
+        bars = self.bars_of(column)
         if bars is None:
             return f"{face.texts.values[mark.first]}: {value_counts(face.card, mark.first)}"
         words = bar_text(face.card, bars, mark.low, mark.high)

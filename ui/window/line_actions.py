@@ -35,13 +35,13 @@ class LineActions(QObject):
     def __init__(self, tab: DatasetTab, saved_views: Path) -> None:
         super().__init__(tab)
         self._tab, self._saved_views = tab, saved_views
-        self._form = SaveForm()
-        self._popover = Popover(self._form, tab.steps.bar.save)
+        self.form = SaveForm()
+        self._popover = Popover(self.form, tab.steps.bar.save)
         bar = tab.steps.bar
         bar.copy_requested.connect(self.copy)
         bar.paste_requested.connect(self.paste)
         bar.save_requested.connect(self.ask_name)
-        self._form.save_requested.connect(self.save)
+        self.form.save_requested.connect(self.save)
 
     # ------------------------------------------------------------------- text
 
@@ -100,7 +100,7 @@ class LineActions(QObject):
             self._tab.messages.say("There are no steps to save: add a filter, a group or a sort first")
             return
         self._popover.open_below(self._tab.steps.bar.save)
-        self._form.begin()
+        self.form.begin()
 
     def save(self, name: str, replace: bool = False) -> None:
         """Under a name, in the table's store or, of files, in the user's folder."""

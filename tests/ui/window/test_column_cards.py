@@ -47,14 +47,14 @@ def column_of(tab, name: str) -> int:
 def bar_point(tab, name: str, place: int) -> QPoint:
     strip: CardStrip = tab.grid.cards
     column = column_of(tab, name)
-    rect = strip._rect(column)
-    bar = strip._painter.places(rect.width()).bar(place, len(strip._bars(column)))
+    rect = strip.card_rect(column)
+    bar = strip.card_painter.places(rect.width()).bar(place, len(strip.bars_of(column)))
     return rect.topLeft() + bar.center()
 
 
 def row_point(tab, name: str, place: int) -> QPoint:
-    rect = tab.grid.cards._rect(column_of(tab, name))
-    return rect.topLeft() + tab.grid.cards._painter.places(rect.width()).row(place).center()
+    rect = tab.grid.cards.card_rect(column_of(tab, name))
+    return rect.topLeft() + tab.grid.cards.card_painter.places(rect.width()).row(place).center()
 
 
 def click(tab, point: QPoint, modifier=Qt.KeyboardModifier.NoModifier) -> None:
@@ -80,7 +80,7 @@ def test_cards_stand_between_header_and_rows(file_tab, counted) -> None:
     assert (cards.x(), cards.width()) == (view.x(), view.width()) == (header.x(), header.width())
     assert grid.row_header.y() == view.top()
     for column in range(3):
-        assert cards._rect(column).left() == grid.horizontalHeader().sectionViewportPosition(column)
+        assert cards.card_rect(column).left() == grid.horizontalHeader().sectionViewportPosition(column)
     cards.set_shown(False)
     assert not cards.isVisible()
     assert grid.viewport().geometry().top() == grid.column_header.geometry().bottom() + 1
@@ -94,12 +94,12 @@ def test_cards_follow_columns(file_tab, counted, qtbot) -> None:
     header.resizeSection(0, 1500)
     qtbot.waitUntil(lambda: grid.horizontalScrollBar().maximum() > 120)
     grid.horizontalScrollBar().setValue(120)
-    assert grid.cards._rect(0).left() == -120 and grid.cards._rect(1).left() == 1380
+    assert grid.cards.card_rect(0).left() == -120 and grid.cards.card_rect(1).left() == 1380
     header.moveSection(0, 2)
-    assert grid.cards._column_at(5) == header.logicalIndexAt(5)
+    assert grid.cards.column_at(5) == header.logicalIndexAt(5)
     grid.setColumnHidden(column_of(tab, "carrier"), True)
     grid.horizontalScrollBar().setValue(0)
-    assert grid.cards._column_at(5) == column_of(tab, "note")
+    assert grid.cards.column_at(5) == column_of(tab, "note")
 
 
 def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, counted) -> None:
@@ -134,18 +134,18 @@ def test_the_accent_is_for_filtered_rows(file_tab, counted) -> None:
 
 def test_brushing_bars_filters_a_range_and_again_another(file_tab, counted) -> None:
     tab = counted()
-    bars = tab.grid.cards._bars(column_of(tab, "delay"))
+    bars = tab.grid.cards.bars_of(column_of(tab, "delay"))
     drag(tab, bar_point(tab, "delay", 4), bar_point(tab, "delay", 2))
-    assert tab.grid.cards._note(0).startswith(str(bars.edges[1]))
+    assert tab.grid.cards.note_of(0).startswith(str(bars.edges[1]))
     release(tab, bar_point(tab, "delay", 2))
     tab = counted()
     assert tab.where == col("delay").between(bars.edges[1], bars.edges[4] - 1)
     assert tab.view.num_rows == sum(bars.all[2:5])
-    bars = tab.grid.cards._bars(column_of(tab, "delay"))
+    bars = tab.grid.cards.bars_of(column_of(tab, "delay"))
     click(tab, bar_point(tab, "delay", 0))
     tab = counted()
     assert tab.where == (col("delay") <= bars.edges[0] - 1)
-    last = len(tab.grid.cards._bars(column_of(tab, "delay"))) - 1
+    last = len(tab.grid.cards.bars_of(column_of(tab, "delay"))) - 1
     drag(tab, bar_point(tab, "delay", last), bar_point(tab, "delay", last) + QPoint(500, 0))
     release(tab, bar_point(tab, "delay", last))
     assert str(counted().where).count("gte") == 1
@@ -157,19 +157,19 @@ def test_escape_ends_a_brush(file_tab, counted, qtbot) -> None:
         drag(tab, bar_point(tab, "delay", 2), bar_point(tab, "delay", 5))
         QTest.keyClick(tab.grid.cards, Qt.Key.Key_Escape)
         release(tab, bar_point(tab, "delay", 5))
-    assert tab.grid.cards._note(0) == ""
+    assert tab.grid.cards.note_of(0) == ""
 
 
 def test_a_value_and_what_is_null_filter_by_a_click(file_tab, counted) -> None:
     tab = counted()
-    assert [one.value for one in tab.grid.cards._card(1).top] == ["", "AA", "UA"]
+    assert [one.value for one in tab.grid.cards.card_of(1).top] == ["", "AA", "UA"]
     click(tab, row_point(tab, "carrier", 1))
     tab = counted()
     assert tab.where == (col("carrier") == "AA") and tab.view.num_rows == 250
     tab.set_filter(None)
     tab = counted()
-    rect = tab.grid.cards._rect(1)
-    missing = tab.grid.cards._painter.missing_rect(tab.grid.cards._face(1), rect.width())
+    rect = tab.grid.cards.card_rect(1)
+    missing = tab.grid.cards.card_painter.missing_rect(tab.grid.cards.face_of(1), rect.width())
     click(tab, rect.topLeft() + missing.center())
     assert counted().where == col("carrier").is_null()
 
@@ -198,7 +198,7 @@ def test_the_keyboard_reaches_cards_and_filters(file_tab, counted, go_to) -> Non
     assert "1,000 rows" in cards.accessibleName()
     QTest.keyClick(cards, Qt.Key.Key_Down)
     QTest.keyClick(cards, Qt.Key.Key_Down, SHIFT)
-    bars = cards._bars(0)
+    bars = cards.bars_of(0)
     assert f"below {bars.edges[1]}: {sum(bars.all[:2])} rows" in cards.accessibleName()
     QTest.keyClick(cards, Qt.Key.Key_Escape)
     QTest.keyClick(cards, Qt.Key.Key_Right)
@@ -213,13 +213,13 @@ def test_the_keyboard_reaches_cards_and_filters(file_tab, counted, go_to) -> Non
 
 def test_a_tip_has_exact_counts(file_tab, counted) -> None:
     tab = counted()
-    cards, bars = tab.grid.cards, tab.grid.cards._bars(0)
-    tip = cards.tip(0, cards._hit(bar_point(tab, "delay", 1)))
+    cards, bars = tab.grid.cards, tab.grid.cards.bars_of(0)
+    tip = cards.tip(0, cards.mark_at(bar_point(tab, "delay", 1)))
     assert tip.splitlines()[0] == f"{bars.edges[0]} – {bars.edges[1] - 1}: {bars.all[1]} rows".replace(
         "-", "−"
     )
     assert "delay · int32" in tip and "1,000 rows · ≈ 500 different values" in tip
-    assert cards.tip(1, cards._hit(row_point(tab, "carrier", 1))).startswith("AA: 250 rows, 25%\n")
+    assert cards.tip(1, cards.mark_at(row_point(tab, "carrier", 1))).startswith("AA: 250 rows, 25%\n")
 
 
 def test_a_sample_comes_first_where_there_are_many_rows(

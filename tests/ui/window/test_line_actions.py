@@ -121,7 +121,7 @@ def test_a_view_is_saved_listed_under_its_table_and_opened(
     qtbot: QtBot, window: MainWindow, grouped_tab: DatasetTab, table: Table, settled: Settled
 ) -> None:
     window.commands["save_view"].trigger()
-    form = grouped_tab.line_actions._form
+    form = grouped_tab.line_actions.form
     qtbot.waitUntil(form.name.isVisible)
     qtbot.keyClicks(form.name, "late by carrier")
     qtbot.keyClick(form.name, Qt.Key.Key_Return)
