@@ -170,13 +170,15 @@ TypedRelation = tuple[duckdb.DuckDBPyRelation, Sequence[pa.DataType | None]]
 @dataclass(frozen=True)
 class SqlRequest:
     """What belongs to a statement: values for its `?` or `$name`, the versions to read (one for all tables,
-    or by name), the seconds and bytes it may take, and whether it may read files that it names."""
+    or by name), the seconds and bytes it may take, and whether it may read files that it names. `described`:
+    nothing runs, and the answer is empty, with its columns."""
 
     parameters: Parameters | None = None
     as_of: When | Mapping[str, When] | None = None
     seconds: float | None = None
     memory: int | None = None
     files: bool = False
+    described: bool = False
 
 
 def run_sql(
@@ -228,6 +230,9 @@ def _answer(
 ) -> pa.Table:
     _refuse_text_as_number(statement, tables)
     relation, kinds = own.again() or _bound(own, statement, tables, request, job)
+    if request.described:  # names that stand twice get numbers in what limit() makes
+        empty = collect_table(relation.limit(0), memory_limit(), job)
+        return in_types(empty.rename_columns(relation.columns), kinds)
     return in_types(collect_table(relation, request.memory or memory_limit(), job, _LESS), kinds)
 
 

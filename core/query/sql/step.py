@@ -16,7 +16,7 @@ from lamella.core.query.engine import Confined, cursor
 from lamella.core.query.fields import refuse_twice
 from lamella.core.query.plan import Needed, Node, QueryContext, ScanNode
 from lamella.core.query.source import Source, When
-from lamella.core.query.sql.run import run_sql
+from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
 from lamella.core.query.sql.statement import first_word, parse_statement
 from lamella.core.query.steps import Sql
@@ -82,11 +82,11 @@ class _Frozen:
 
 
 def sql_node(step: Sql, rows: Node, others: Mapping[str, Snapshot], number: int, job: Job) -> Node:
-    """Its columns are those of its answer on no rows at all: nothing of the datasets is read for that."""
+    """Its columns are found out on empty datasets and without running it: nothing is read or computed."""
     tables_named(step.text, step.rows)
     empty = {name: _in_memory(name, other.schema.empty_table()) for name, other in others.items()}
     empty[step.rows] = _in_memory(step.rows, rows.fields.schema.empty_table())
-    answer = _answer(step, empty, rows.fields.place, job)
+    answer = _answer(step, empty, rows.fields.place, job, described=True)
     return SqlNode(step, rows, others, _in_memory(rows.fields.place, answer), number)
 
 
@@ -96,11 +96,14 @@ def _in_memory(name: str, rows: pa.Table) -> Snapshot:
     return Snapshot(name, columns, (MemorySegment.of(kept),), ("statement", next(_numbers)))
 
 
-def _answer(step: Sql, datasets: Mapping[str, Snapshot], place: str, job: Job) -> pa.Table:
+def _answer(
+    step: Sql, datasets: Mapping[str, Snapshot], place: str, job: Job, described: bool = False
+) -> pa.Table:
     def find(name: str, _when: When | None) -> Source:
         return _Frozen(name, datasets[name])
 
-    answer = run_sql(step.text, Sources(place, list(datasets), find), job=job)
+    asked = SqlRequest(described=described)
+    answer = run_sql(step.text, Sources(place, list(datasets), find), asked, job)
     refuse_twice(answer.column_names, place)
     return answer
 

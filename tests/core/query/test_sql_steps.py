@@ -12,6 +12,7 @@ from lamella import Store, agg, open_dataset
 from lamella.core.errors import BadQuery, BadSql, LamellaError, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
+from lamella.core.query.sql_reader import from_sql
 from lamella.core.query.steps import Sql
 from lamella.core.store.table import Table
 
@@ -76,6 +77,20 @@ def test_a_schema_reads_no_rows(flights: Table) -> None:
     assert failing.schema.names == ["n"]
     with pytest.raises(BadSql, match="Could not convert"):
         failing.read()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "WITH RECURSIVE x AS (SELECT 1 AS a UNION ALL SELECT a FROM x) SELECT max(a) AS m FROM x, flights",
+        "SELECT count(*) AS m FROM range(1000000000000), range(1000000000000), flights",
+        "SELECT error('it ran') AS m FROM range(3) AS r LEFT JOIN flights ON true",
+    ],
+)
+def test_a_statement_that_never_ends_is_a_step_at_once(flights: Table, text: str) -> None:
+    """It is parsed, and its columns are found out; it runs when somebody reads it."""
+    assert flights.query().sql(text).schema.names == ["m"]
+    assert from_sql(text, {"flights": flights}.__getitem__).schema.names == ["m"]
 
 
 def test_its_columns_may_not_depend_on_the_rows(flights: Table) -> None:
