@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -26,6 +25,8 @@ from lamella.core.query.functions.table import condition, type_expression
 from lamella.core.query.functions.types import in_common
 from lamella.core.query.plan import Needed, Node, QueryContext, Rank
 from lamella.core.query.source import Pinned, Source, whole_snapshot
+from lamella.core.query.sql_clauses import steps_of
+from lamella.core.query.sql_tidying import identifier, named_fields, refuse_alike, tidied
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -50,12 +51,6 @@ from lamella.core.query.steps import (
 STEPS_NOTE = "-- lamella: "
 """Begins the line below a statement that holds the steps as JSON, where the statement alone does not tell
 them: whoever reads it back writes the statement anew from them, and compares."""
-_PARTS = {
-    "year": exp.Year,
-    "quarter": exp.Quarter,
-    "month": exp.Month,
-    "day": exp.Day,
-}
 
 
 def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = None) -> str:
@@ -68,7 +63,6 @@ def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = 
     not fit.
     """
     from lamella.core.query.pipeline_json import query_to_json
-    from lamella.core.query.sql_reader import steps_of
 
     statement = written(pipeline, sources, job or Job())
     saved = json.dumps(query_to_json(sources, pipeline), ensure_ascii=False)
@@ -82,21 +76,6 @@ def written(pipeline: Pipeline, sources: Mapping[str, Source], job: Job) -> str:
     """The statement alone."""
     with engine.cursor(job, pipeline.source) as own, engine.not_too_deep(pipeline.source):
         return _Writer(sources, own, job).statement(pipeline)
-
-
-def identifier(name: str) -> str:
-    """In double quotes where SQL needs them."""
-    plain = name.isascii() and name.isidentifier() and name.casefold() not in _keywords()
-    return name if plain else '"' + name.replace('"', '""') + '"'
-
-
-@lru_cache(1)
-def _keywords() -> frozenset[str]:
-    with engine.cursor(of="keywords") as own:
-        found = own.execute(
-            "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
-        ).fetchall()
-    return frozenset(word for (word,) in found)
 
 
 @dataclass(frozen=True)
@@ -199,7 +178,7 @@ class _Writer:
         self._compiler = Compiler(lambda name: whole_snapshot(sources[name], job), job, by_id=False)
         self._steps: list[tuple[str, str]] = []
         self._taken = {source.name.casefold() for source in sources.values()}
-        _refuse_alike([source.name for source in sources.values()], "two datasets")
+        refuse_alike([source.name for source in sources.values()], "two datasets")
 
     def statement(self, pipeline: Pipeline) -> str:
         rows = self._rows(pipeline)
@@ -444,186 +423,8 @@ class _Writer:
         return tidied(made, fields, self._own, kind)
 
 
-def tidied(
-    made: exp.Expr, fields: Fields, own: duckdb.DuckDBPyConnection, kind: pa.DataType | None = None
-) -> str:
-    """The same with fewer casts and parentheses; types are asked of DuckDB. With a `kind`, that of the answer
-    stays."""
-    plain = made.sql("duckdb")
-    try:
-        tree = sqlglot.parse_one(plain, dialect="duckdb")
-    except sqlglot.errors.SqlglotError:
-        return plain
-    oracle = _Oracle(own, fields)
-    whole = oracle.type_of(tree)
-    simple = _Tidying(oracle).simplified(tree.copy())
-    if isinstance(simple, exp.Paren):
-        simple = simple.this
-    if kind is not None and oracle.type_of(simple) != whole:
-        return plain
-    return _lower(_unquoted(simple))
-
-
-class _Oracle:
-    """Which type DuckDB gives to SQL over columns of these types; None where it gives none."""
-
-    def __init__(self, own: duckdb.DuckDBPyConnection, fields: Fields) -> None:
-        self._own, self._fields = own, fields
-        self._known: dict[str, str | None] = {}
-
-    def type_of(self, made: exp.Expr) -> str | None:
-        plain = made.sql("duckdb")
-        if plain not in self._known:
-            self._known[plain] = self._asked(plain, {c.name for c in made.find_all(exp.Column)})
-        return self._known[plain]
-
-    def _asked(self, plain: str, names: set[str]) -> str | None:
-        columns = []
-        for field in self._fields.all:
-            if field.name in names:
-                name = sql_type(field.type)
-                if name is None:
-                    return None
-                columns.append(f"CAST(NULL AS {name}) AS {_quoted(field.name)}")
-        rows = f"(SELECT {', '.join(columns) or '1'})"
-        try:
-            return str(self._own.sql(f"SELECT {plain} AS x FROM {rows}").types[0])
-        except duckdb.Error:
-            return None
-
-
-class _Tidying:
-    def __init__(self, oracle: _Oracle) -> None:
-        self._oracle = oracle
-
-    def simplified(self, tree: exp.Expr) -> exp.Expr:
-        if isinstance(tree, exp.Lambda):
-            return tree
-        for name, value in list(tree.args.items()):
-            if isinstance(value, exp.Expr):
-                tree.set(name, self.simplified(value))
-            elif isinstance(value, list):
-                parts = [self.simplified(one) if isinstance(one, exp.Expr) else one for one in value]
-                tree.set(name, parts)
-        rule = next((rule for kind, rule in _RULES if isinstance(tree, kind)), None)
-        return tree if rule is None else rule(self, tree)
-
-    def cast(self, tree: exp.Expr) -> exp.Expr:
-        """One that changes no type goes."""
-        inner, kind = tree.this, self._oracle.type_of(tree)
-        return inner if kind is not None and self._oracle.type_of(inner) == kind else tree
-
-    def arithmetic(self, tree: exp.Expr) -> exp.Expr:
-        """A whole number takes the type of what it meets by itself."""
-        kind = self._oracle.type_of(tree)
-        for side in ("this", "expression"):
-            bare = _bare_number(tree.args[side])
-            if bare is None or kind is None:
-                continue
-            tried = tree.copy()
-            tried.set(side, bare)
-            if self._oracle.type_of(tried) == kind:
-                tree = tried
-        return tree
-
-    def nullif(self, tree: exp.Expr) -> exp.Expr:
-        bare = _bare_number(tree.this)
-        return tree.this if bare is not None and bare.sql() not in ("0", "-0") else tree
-
-    def case(self, tree: exp.Expr) -> exp.Expr:
-        """A condition that is never null needs to be no case in another case."""
-        for one in tree.args["ifs"]:
-            if isinstance(one.this, exp.Coalesce) and _is(one.this.expressions, False):
-                one.set("this", one.this.this)
-        first = tree.args["ifs"][0]
-        is_condition = len(tree.args["ifs"]) == 1 and _is([first.args["true"]], True)
-        if is_condition and _is([tree.args.get("default")], False):
-            return exp.Coalesce(this=first.this, expressions=[exp.false()])
-        return tree
-
-    def paren(self, tree: exp.Expr) -> exp.Expr:
-        alone = (exp.Column, exp.Literal, exp.Func, exp.Paren, exp.Boolean)
-        binds = (exp.Connector, exp.Case)
-        return tree.this if isinstance(tree.this, alone) and not isinstance(tree.this, binds) else tree
-
-    def count(self, tree: exp.Expr) -> exp.Expr:
-        return exp.Count(this=exp.Star()) if tree.this == exp.Literal.number(1) else tree
-
-    def coalesce(self, tree: exp.Expr) -> exp.Expr:
-        """What is never null needs no coalesce."""
-        inner = tree.this
-        known = isinstance(inner, exp.Is) or (isinstance(inner, exp.Not) and isinstance(inner.this, exp.Is))
-        known = known or (isinstance(inner, exp.Coalesce) and _is(inner.expressions, False))
-        return inner if known and _is(tree.expressions, False) else tree
-
-    def part(self, tree: exp.Expr) -> exp.Expr:
-        if tree.name.casefold() != "date_part" or len(tree.expressions) != 2:
-            return tree
-        kind = _PARTS.get(tree.expressions[0].name)
-        return tree if kind is None else kind(this=tree.expressions[1])
-
-
-_RULES: tuple[tuple[Any, Callable[[_Tidying, exp.Expr], exp.Expr]], ...] = (
-    (exp.Cast, _Tidying.cast),
-    (exp.Nullif, _Tidying.nullif),
-    (exp.Case, _Tidying.case),
-    (exp.Paren, _Tidying.paren),
-    (exp.Count, _Tidying.count),
-    ((exp.Add, exp.Sub, exp.Mul, exp.Div), _Tidying.arithmetic),
-    (exp.Coalesce, _Tidying.coalesce),
-    (exp.Anonymous, _Tidying.part),
-)
-
-
-def _bare_number(tree: exp.Expr) -> exp.Expr | None:
-    while isinstance(tree, exp.Cast):
-        tree = tree.this
-    number = tree.this if isinstance(tree, exp.Neg) else tree
-    return tree if isinstance(number, exp.Literal) and number.is_int else None
-
-
-def _is(parts: Sequence[exp.Expr | None], value: bool) -> bool:
-    return len(parts) == 1 and isinstance(parts[0], exp.Boolean) and parts[0].this is value
-
-
-def _unquoted(tree: exp.Expr) -> exp.Expr:
-    for one in tree.find_all(exp.Identifier):
-        if identifier(one.this) == one.this:
-            one.set("quoted", False)
-    return tree
-
-
-def _lower(tree: exp.Expr) -> str:
-    return str(tree.sql("duckdb", normalize_functions="lower"))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _column(name: str) -> exp.Expr:
     return exp.column(exp.to_identifier(name, quoted=True))
-
-
-def named_fields(fields: Fields) -> Fields:
-    """Known by the names that people know them by. Raises `BadQuery` for names that SQL has not."""
-    names = fields.names
-    _refuse_alike(names, f"{fields.place}: two columns")
-    if any(not name or "\0" in name for name in names):
-        raise BadQuery(f"{fields.place}: SQL has no name for a column", "It is empty", "Rename the column")
-    return Fields(fields.place, tuple(replace(one, identifier=one.name) for one in fields.all), trusted=True)
-
-
-def _refuse_alike(names: Sequence[str], what: str) -> None:
-    first: dict[str, str] = {}
-    for name in names:
-        if name.casefold() in first:
-            raise BadQuery(
-                f"{what} are called '{first[name.casefold()]}' and '{name}'",
-                "SQL does not tell upper from lower case in names",
-                "Rename one of them",
-            )
-        first[name.casefold()] = name
 
 
 def _computed(rows: _Select, made: Mapping[str, str]) -> _Select:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from lamella.core.errors import (
     BadData,
@@ -24,11 +24,19 @@ from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.validation import text_of
 
-if TYPE_CHECKING:
-    from lamella.core.store.store import Store
-
 LONGEST_NAME = 200
 Find = Callable[[str], Source]
+
+
+class ViewedStore(Protocol):
+    """The store of the views."""
+
+    @property
+    def name(self) -> str: ...
+
+    def __getitem__(self, name: str) -> Source: ...
+
+    def __contains__(self, name: str) -> bool: ...
 
 
 class StoreViews(Mapping[str, Query]):
@@ -39,7 +47,7 @@ class StoreViews(Mapping[str, Query]):
     table that is renamed keeps its views. One that asks for a table or column that is gone says so.
     """
 
-    def __init__(self, catalog: Catalog, store: Store) -> None:
+    def __init__(self, catalog: Catalog, store: ViewedStore) -> None:
         self._catalog, self._store = catalog, store
 
     def __repr__(self) -> str:

@@ -1,0 +1,500 @@
+"""Conditions, values and aggregates of SQL that was parsed, as filters, expressions and aggregates."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from lamella.core.filters.binding import bind
+from lamella.core.filters.expr import And, Filter, Not, Or, Predicate, Reference, all_of, any_of
+from lamella.core.filters.text.lexer import number
+from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named
+from lamella.core.query.fields import Fields
+from lamella.core.query.functions.table import type_expression
+from lamella.core.query.sql_tidying import tidied
+from lamella.core.query.steps import Aggregate
+
+
+class OtherSql(Exception):
+    """SQL that steps do not say; whoever meets it keeps the statement as it is."""
+
+
+def extras(tree: exp.Expr, known: set[str]) -> list[str]:
+    return [name for name, value in tree.args.items() if value and name not in known]
+
+
+def only(tree: exp.Expr, known: set[str]) -> None:
+    if extras(tree, known):
+        raise OtherSql
+
+
+def bare(tree: exp.Expr) -> exp.Expr:
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    return tree
+
+
+def canonical(tree: exp.Expr) -> str:
+    """The same text for what differs in parentheses, quotes and the case of names alone."""
+
+    def plain(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Paren):
+            return bare(node)
+        if isinstance(node, exp.Column):
+            return exp.column(exp.to_identifier(node.name.casefold(), quoted=True))
+        return node
+
+    return str(tree.copy().transform(plain).sql("duckdb", normalize_functions="lower"))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns that can be named."""
+
+    fields: Fields
+    called: Mapping[tuple[str, str], str]
+    tables: Sequence[str]
+    own: duckdb.DuckDBPyConnection
+
+    def knows(self, column: exp.Column) -> bool:
+        try:
+            self.name(column)
+        except OtherSql:
+            return False
+        return True
+
+    def name(self, column: exp.Expr) -> str:
+        if not isinstance(column, exp.Column) or extras(column, {"this", "table"}):
+            raise OtherSql
+        key = column.name.casefold()
+        if column.table:
+            found = {self.called.get((column.table.casefold(), key))}
+        else:
+            found = self._meant.get(key, set())
+        only = next(iter(found)) if len(found) == 1 else None
+        if only is None or only not in self._names:
+            raise OtherSql
+        return only
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(self.fields.names)
+
+    @cached_property
+    def _meant(self) -> dict[str, set[str | None]]:
+        """What a name without a table may mean."""
+        found: dict[str, set[str | None]] = {}
+        for (_table, key), name in self.called.items():
+            found.setdefault(key, set()).add(name)
+        return found
+
+
+def literal_of(tree: exp.Expr) -> Any:
+    """The value that is written out. Raises `OtherSql` for anything else."""
+    tree = bare(tree)
+    if isinstance(tree, exp.Neg) and isinstance(tree.this, exp.Literal) and not tree.this.is_string:
+        return -number(tree.this.this)
+    if isinstance(tree, exp.Literal):
+        return tree.this if tree.is_string else number(tree.this)
+    if isinstance(tree, exp.Boolean):
+        return tree.this
+    if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal) and tree.this.is_string:
+        read = _TYPED.get(tree.to.sql("duckdb"))
+        if read is not None:
+            try:
+                return read(tree.this.this)
+            except ValueError as error:
+                raise OtherSql from error
+    raise OtherSql
+
+
+def _zoned(text: str) -> dt.datetime:
+    moment = dt.datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError("it has no zone")
+    return moment
+
+
+def _local(text: str) -> dt.datetime:
+    moment = dt.datetime.fromisoformat(text)
+    if moment.tzinfo is not None:
+        raise ValueError("it has a zone")
+    return moment
+
+
+_TYPED: dict[str, Callable[[str], Any]] = {
+    "DATE": dt.date.fromisoformat,
+    "TIMESTAMP": _local,
+    "TIMESTAMPTZ": _zoned,
+    "DOUBLE": float,
+}
+_COMPARED: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.EQ: ("eq", "ne"),
+    exp.NEQ: ("ne", "eq"),
+    exp.LT: ("lt", "gte"),
+    exp.LTE: ("lte", "gt"),
+    exp.GT: ("gt", "lte"),
+    exp.GTE: ("gte", "lt"),
+}
+"""The operator, and the one that is met where SQL says false."""
+_MIRRORED = {"lt": "gt", "gt": "lt", "lte": "gte", "gte": "lte"}
+_ARGUMENTS: dict[type[exp.Expr], set[str]] = {
+    exp.Column: {"this", "table"},
+    exp.In: {"this", "expressions"},
+    exp.Between: {"this", "low", "high"},
+    exp.Like: {"this", "expression", "negate"},
+    exp.ILike: {"this", "expression", "negate"},
+}
+"""What of SQL's conditions is looked at: with anything else they mean something else."""
+_INCLUDE_NULL = frozenset({"ne", "nin", "not_contains", "not_between"})
+_OPPOSITE = {"in": "nin", "contains": "not_contains", "between": "not_between", "eq": "ne"}
+_FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Contains: "contains",
+    exp.StartsWith: "starts_with",
+    exp.EndsWith: "ends_with",
+    exp.RegexpLike: "regex",
+}
+
+
+class Conditions:
+    """SQL's conditions are true, false or null, filters met or not: `met` gives what is met where it is true,
+    `failed` what is met where it is false."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def met(self, tree: exp.Expr) -> Filter:
+        tree = bare(tree)
+        if isinstance(tree, exp.And):
+            return _joined(And, [self.met(one) for one in _flat(tree, exp.And)])
+        if isinstance(tree, exp.Or):
+            return _joined(Or, [self.met(one) for one in _flat(tree, exp.Or)])
+        if isinstance(tree, exp.Not):
+            return self.failed(tree.this)
+        if isinstance(tree, exp.Coalesce):
+            return self.met(_coalesced(tree))
+        return self._asked(tree, True)
+
+    def failed(self, tree: exp.Expr) -> Filter:
+        tree = bare(tree)
+        if isinstance(tree, exp.And):
+            return any_of(self.failed(one) for one in _flat(tree, exp.And))
+        if isinstance(tree, exp.Or):
+            return all_of(self.failed(one) for one in _flat(tree, exp.Or))
+        if isinstance(tree, exp.Not):
+            return self.met(tree.this)
+        if isinstance(tree, exp.Coalesce):
+            return _opposite(self.met(_coalesced(tree)))
+        return self._asked(tree, False)
+
+    def _asked(self, tree: exp.Expr, positive: bool) -> Filter:
+        only(tree, _ARGUMENTS.get(type(tree), {"this", "expression"}))
+        if isinstance(tree, exp.Boolean):
+            return And(()) if tree.this is positive else Or(())
+        if isinstance(tree, exp.Column):
+            return self._fitting(Predicate(self._scope.name(tree), "is_true" if positive else "is_false"))
+        if isinstance(tree, exp.Is):
+            return self._is(tree, positive)
+        if isinstance(tree, exp.NullSafeEQ | exp.NullSafeNEQ):
+            equal = isinstance(tree, exp.NullSafeEQ) == positive
+            name, value = self._scope.name(bare(tree.this)), bare(tree.expression)
+            if isinstance(value, exp.Null):
+                return Predicate(name, "is_null" if equal else "not_null")
+            return self._fitting(Predicate(name, "eq" if equal else "ne", (literal_of(value),)))
+        if type(tree) in _COMPARED:
+            return self._compared(tree, positive)
+        like = tree.this if isinstance(tree, exp.Escape) else tree
+        return self._negatable(self._single(tree), positive is not bool(like.args.get("negate")))
+
+    def _is(self, tree: exp.Is, positive: bool) -> Filter:
+        value, asked = bare(tree.expression), bare(tree.this)
+        if isinstance(value, exp.Null) and isinstance(asked, exp.Column):
+            return Predicate(self._scope.name(asked), "is_null" if positive else "not_null")
+        if not isinstance(value, exp.Boolean):
+            raise OtherSql
+        found = self.met(asked) if value.this else self.failed(asked)
+        return found if positive else _opposite(found)
+
+    def _compared(self, tree: exp.Expr, positive: bool) -> Filter:
+        left, right = bare(tree.this), bare(tree.expression)
+        operator = _COMPARED[type(tree)][0 if positive else 1]
+        if isinstance(left, exp.Mod) and operator in ("eq", "ne"):
+            values = (literal_of(left.expression), literal_of(right))
+            asked = Predicate(self._scope.name(bare(left.this)), "mod", values)
+            return self._negatable(asked, operator == "eq")
+        if not isinstance(_folded(left)[0], exp.Column):
+            left, right, operator = right, left, _MIRRORED.get(operator, operator)
+        column, folds = _folded(left)
+        name = self._scope.name(column)
+        if isinstance(right, exp.Column):
+            return self._columns(name, operator, self._scope.name(right))
+        value, also = _folded(right)
+        if folds and not also and value.sql() != value.sql().lower():
+            raise OtherSql
+        found = self._fitting(Predicate(name, operator, (literal_of(value),), folds))
+        return _without_null(found, name) if operator in _INCLUDE_NULL else found
+
+    def _columns(self, name: str, operator: str, other: str) -> Filter:
+        one, two = self._scope.fields[name].type, self._scope.fields[other].type
+        if not one.equals(two):
+            raise OtherSql
+        found = self._fitting(Predicate(name, operator, (Reference(other),)))
+        if operator not in _INCLUDE_NULL:
+            return found
+        return all_of([found, Predicate(name, "not_null"), Predicate(other, "not_null")])
+
+    def _single(self, tree: exp.Expr) -> Predicate:
+        """Conditions that are null where the column is."""
+        if isinstance(tree, exp.In):
+            values = tuple(literal_of(one) for one in tree.expressions)
+            return self._fitting(Predicate(self._scope.name(bare(tree.this)), "in", values))
+        if isinstance(tree, exp.Between):
+            values = (literal_of(tree.args["low"]), literal_of(tree.args["high"]))
+            return self._fitting(Predicate(self._scope.name(bare(tree.this)), "between", values))
+        if isinstance(tree, exp.Like | exp.ILike | exp.Escape):
+            return self._fitting(self._like(tree))
+        operator = _FUNCTIONS.get(type(tree))
+        if operator is None:
+            raise OtherSql
+        column, folds = _folded(bare(tree.this))
+        value, also = _folded(bare(tree.expression))
+        if folds != also:
+            raise OtherSql
+        found = Predicate(self._scope.name(column), operator, (_text(value),), folds)
+        return self._fitting(found)
+
+    def _like(self, tree: exp.Expr) -> Predicate:
+        escaped = isinstance(tree, exp.Escape)
+        like = tree.this if escaped else tree
+        only(like, _ARGUMENTS[exp.Like])
+        if escaped and _text(tree.expression) != "\\":
+            raise OtherSql
+        column, folds = _folded(bare(like.this))
+        value, also = _folded(bare(like.expression))
+        if folds != also:
+            raise OtherSql
+        pattern = _text(value) if escaped else _text(value).replace("\\", "\\\\")
+        return Predicate(self._scope.name(column), "like", (pattern,), folds or isinstance(like, exp.ILike))
+
+    def _negatable(self, asked: Predicate, positive: bool) -> Filter:
+        return asked if positive else _without_null(_opposite(asked), asked.column)
+
+    def _fitting(self, asked: Predicate) -> Predicate:
+        """What SQL compares in another way than a filter, such as numbers of four bytes, or does not."""
+        kind = self._scope.fields[asked.column].type
+        if pa.types.is_float32(kind) or pa.types.is_float16(kind) or pa.types.is_duration(kind):
+            raise OtherSql
+        bind(asked, self._scope.fields.schema, self._scope.fields.place)
+        return asked
+
+
+def _folded(tree: exp.Expr) -> tuple[exp.Expr, bool]:
+    return (bare(tree.this), True) if isinstance(tree, exp.Lower) else (tree, False)
+
+
+def _text(tree: exp.Expr) -> str:
+    value = literal_of(tree)
+    if not isinstance(value, str):
+        raise OtherSql
+    return value
+
+
+def _flat(tree: exp.Expr, kind: type[exp.Connector]) -> list[exp.Expr]:
+    """What one connector joins, unless parentheses keep it together."""
+    found: list[exp.Expr] = []
+    waiting = [tree]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, kind):
+            waiting += [one.expression, one.this]
+        else:
+            found.append(one)
+    return found
+
+
+def _joined(kind: type[And] | type[Or], parts: list[Filter]) -> Filter:
+    """With what stands between two ends as one condition."""
+    parts = [one for part in parts for one in (part.children if isinstance(part, kind) else (part,))]
+    if kind is And:
+        parts = _ranges(parts)
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def _ranges(parts: list[Filter]) -> list[Filter]:
+    found: list[Filter] = []
+    for one in parts:
+        last = found[-1] if found else None
+        if (
+            isinstance(last, Predicate)
+            and isinstance(one, Predicate)
+            and (last.operator, one.operator) == ("gte", "lte")
+            and last.column == one.column
+        ):
+            found[-1] = Predicate(one.column, "between", (*last.values, *one.values))
+        else:
+            found.append(one)
+    return found
+
+
+def _coalesced(tree: exp.Coalesce) -> exp.Expr:
+    """A condition that is false where it would be null."""
+    others = tree.expressions
+    if len(others) != 1 or not isinstance(others[0], exp.Boolean) or others[0].this is not False:
+        raise OtherSql
+    return bare(tree.this)
+
+
+def _opposite(found: Filter) -> Filter:
+    if isinstance(found, Predicate) and found.operator in _OPPOSITE:
+        return replace(found, operator=_OPPOSITE[found.operator])
+    if isinstance(found, Predicate) and found.operator in ("is_null", "not_null"):
+        return replace(found, operator="not_null" if found.operator == "is_null" else "is_null")
+    return Not(found)
+
+
+def _without_null(found: Filter, name: str) -> Filter:
+    return all_of([found, Predicate(name, "not_null")])
+
+
+_PLAIN: dict[type[exp.Expr], str] = {
+    exp.Upper: "upper",
+    exp.Lower: "lower",
+    exp.Length: "length",
+    exp.Abs: "abs",
+    exp.Floor: "floor",
+    exp.Ceil: "ceil",
+    exp.Year: "year",
+    exp.Quarter: "quarter",
+    exp.Month: "month",
+    exp.Day: "day",
+}
+_TWO: dict[type[exp.Expr], str] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.DPipe: "add",
+}
+
+
+class ComputedValues:
+    """SQL's expressions as ours, where ours are written as the same SQL."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def checked(self, tree: exp.Expr) -> Expression:
+        found = self._read(tree)
+        typed = type_expression(found, self._scope.fields).value
+        again = tidied(typed.sql, self._scope.fields, self._scope.own, typed.type)
+        if canonical(sqlglot.parse_one(again, dialect="duckdb")) != self._named(tree):
+            raise OtherSql
+        return found
+
+    def _named(self, tree: exp.Expr) -> str:
+        def named(node: exp.Expr) -> exp.Expr:
+            return exp.column(self._scope.name(node)) if isinstance(node, exp.Column) else node
+
+        return canonical(tree.copy().transform(named))
+
+    def _read(self, tree: exp.Expr) -> Expression:
+        tree = bare(tree)
+        if isinstance(tree, exp.Column):
+            return Named(self._scope.name(tree))
+        for kind, name in _PLAIN.items():
+            if isinstance(tree, kind):
+                return Call(name, (self._read(tree.this),))
+        if type(tree) in _TWO:
+            return self._binary(tree)
+        if isinstance(tree, exp.Neg) and not isinstance(tree.this, exp.Literal):
+            return Call("negate", (self._read(tree.this),))
+        if isinstance(tree, exp.Round):
+            digits = tree.args.get("decimals")
+            return Call(
+                "round", (self._read(tree.this), Constant(0 if digits is None else literal_of(digits)))
+            )
+        return self._chosen(tree)
+
+    def _chosen(self, tree: exp.Expr) -> Expression:
+        if isinstance(tree, exp.Case) and not tree.this:
+            return self._case(tree)
+        if isinstance(tree, exp.Substring) and tree.args.get("length"):
+            start = Constant(literal_of(tree.args["start"]) - 1)
+            return Call(
+                "substring", (self._read(tree.this), start, Constant(literal_of(tree.args["length"])))
+            )
+        if isinstance(tree, exp.Coalesce) and isinstance(tree.expressions[-1], exp.Boolean):
+            return Condition(Conditions(self._scope).met(_coalesced(tree)))
+        if isinstance(tree, exp.Coalesce):
+            return Call("coalesce", tuple(map(self._read, (tree.this, *tree.expressions))))
+        if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal | exp.Neg):
+            return Constant(literal_of(tree if tree.this.is_string else tree.this))
+        return Constant(literal_of(tree))
+
+    def _binary(self, tree: exp.Expr) -> Expression:
+        left, right = tree.this, bare(tree.expression)
+        if isinstance(tree, exp.Div) and isinstance(right, exp.Nullif):
+            right = right.this
+        return Call(_TWO[type(tree)], (self._read(left), self._read(right)))
+
+    def _case(self, tree: exp.Case) -> Expression:
+        default = tree.args.get("default")
+        found = Constant(None) if default is None else self._read(default)
+        for one in reversed(tree.args["ifs"]):
+            met = Condition(Conditions(self._scope).met(one.this))
+            found = Call("when", (met, self._read(one.args["true"]), found))
+        return found
+
+
+_AGGREGATES: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Median: "median",
+    exp.StddevSamp: "stddev",
+    exp.Stddev: "stddev",
+    exp.StddevPop: "stddev_pop",
+    exp.Variance: "variance",
+}
+
+
+class AggregateCalls:
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    def read(self, tree: exp.Expr) -> Aggregate:
+        """A sum may be cast to the type that it has here."""
+        tree = bare(tree)
+        if isinstance(tree, exp.Cast) and isinstance(bare(tree.this), exp.Sum | exp.Filter):
+            found = self.read(tree.this)
+            if found.function != "sum" or tree.to.sql("duckdb") != "BIGINT":
+                raise OtherSql
+            return found
+        if isinstance(tree, exp.Filter):
+            where = Conditions(self._scope).met(tree.expression.this)
+            return replace(self.read(tree.this), where=where)
+        function = _AGGREGATES.get(type(tree))
+        if function is None or extras(tree, {"this", "big_int"}):
+            raise OtherSql
+        return self._of(function, bare(tree.this))
+
+    def _of(self, function: str, value: exp.Expr) -> Aggregate:
+        if function == "count" and isinstance(value, exp.Star):
+            return Aggregate("count")
+        if function == "count" and isinstance(value, exp.Distinct) and len(value.expressions) == 1:
+            function, value = "count_distinct", bare(value.expressions[0])
+        if function in ("stddev", "stddev_pop", "variance") and isinstance(value, exp.Cast):
+            value = bare(value.this)
+        if isinstance(value, exp.Column):
+            return Aggregate(function, Named(self._scope.name(value)))
+        return Aggregate(function, ComputedValues(self._scope).checked(value))
