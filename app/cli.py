@@ -196,9 +196,9 @@ def _sqlite(arguments: argparse.Namespace) -> int:
 
 
 def _index(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import upkeep
+    from lamella.app.commands import store
 
-    return upkeep.index(arguments)
+    return store.index(arguments)
 
 
 def _make_data(arguments: argparse.Namespace) -> int:
@@ -208,15 +208,15 @@ def _make_data(arguments: argparse.Namespace) -> int:
 
 
 def _relations(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import relations
+    from lamella.app.commands import store
 
-    return relations.run(arguments)
+    return store.relations(arguments)
 
 
-def _keep_up(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import upkeep
+def _run_on_store(arguments: argparse.Namespace) -> int:
+    from lamella.app.commands import store
 
-    work: Callable[[argparse.Namespace], int] = getattr(upkeep, arguments.upkeep)
+    work: Callable[[argparse.Namespace], int] = getattr(store, arguments.store_command)
     return work(arguments)
 
 
@@ -269,11 +269,11 @@ COMMANDS = {
     "query": ("ask a store or files, in SQL or by a condition", options.query, _query),
     "index": ("list, make and drop the indexes of a table", options.index, _index),
     "sqlite": ("open files and stores in SQLite's shell", options.sqlite, _sqlite),
-    "export": ("copy a table into a file, or a folder of Parquet files", options.export, _keep_up),
-    "compact": ("merge small files and work in what is pending", options.compact, _keep_up),
-    "verify": ("look for damage in a store", options.verify, _keep_up),
-    "backup": ("copy a store while it is in use", options.backup, _keep_up),
-    "summary": ("what a store holds and takes, on one screen", options.summary, _keep_up),
+    "export": ("copy a table into a file, or a folder of Parquet files", options.export, _run_on_store),
+    "compact": ("merge small files and work in what is pending", options.compact, _run_on_store),
+    "verify": ("look for damage in a store", options.verify, _run_on_store),
+    "backup": ("copy a store while it is in use", options.backup, _run_on_store),
+    "summary": ("what a store holds and takes, on one screen", options.summary, _run_on_store),
     "relations": ("how the tables of a store belong together", options.relations, _relations),
     "make-data": ("write a Parquet file of made data", options.make_data, _make_data),
 }

@@ -273,32 +273,32 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition-by", type=names, default=[], metavar="NAME,NAME,…", help=PARTITION_HELP)
     parser.add_argument("--ids", action="store_true", help="with the _id of each row")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there")
-    parser.set_defaults(upkeep="export")
+    parser.set_defaults(store_command="export")
 
 
 def compact(parser: argparse.ArgumentParser) -> None:
     _store_and_table(parser)
     parser.add_argument("--group-rows", type=whole_number, metavar="N", help="rows a row group")
     parser.add_argument("--file-rows", type=whole_number, metavar="N", help="rows a file")
-    parser.set_defaults(upkeep="compact")
+    parser.set_defaults(store_command="compact")
 
 
 def verify(parser: argparse.ArgumentParser) -> None:
     _store_and_table(parser)
     parser.add_argument("--quick", action="store_true", help="leave the checksums of the files out")
-    parser.set_defaults(upkeep="verify")
+    parser.set_defaults(store_command="verify")
 
 
 def backup(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("out", type=Path, metavar="OUT", help="a new folder, or an earlier backup's")
     parser.add_argument("--link", action="store_true", help="hard links instead of copies, on the same disk")
-    parser.set_defaults(upkeep="backup")
+    parser.set_defaults(store_command="backup")
 
 
 def summary(parser: argparse.ArgumentParser) -> None:
     _store_and_table(parser)
-    parser.set_defaults(upkeep="summary")
+    parser.set_defaults(store_command="summary")
 
 
 def relations(parser: argparse.ArgumentParser) -> None:

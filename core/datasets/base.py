@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
@@ -17,6 +19,34 @@ from lamella.core.validation import text_of
 if TYPE_CHECKING:
     from lamella.core.query.explain import Explain
     from lamella.core.query.profile import ColumnProfile
+
+Ragged = Literal["refuse", "pad"]
+Checksums = Literal["verify", "ignore"]
+
+
+@dataclass(frozen=True)
+class OpenOptions:
+    """None means: found out from the file.
+
+    `ragged="pad"` fills up rows that are too short with nulls. Of rows that are too long it drops
+    the surplus only where that is empty; a file with a value there is refused all the same.
+    `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100.
+
+    `checksums="ignore"` reads Parquet pages that are not what their checksums say, as far as they go.
+    """
+
+    cache_dir: Path | None = None
+    ragged: Ragged = "refuse"
+    encoding: str | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    text_columns: tuple[str, ...] = ()
+    checksums: Checksums = "verify"
+
+    @property
+    def reading(self) -> tuple[object, ...]:
+        """What decides how the bytes become rows; part of a cache's key."""
+        return (self.ragged, self.encoding, self.delimiter, self.header, *self.text_columns)
 
 
 class Dataset(Fluent, ABC):

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Checksums, Dataset, OpenOptions, Ragged
 from lamella.core.datasets.contents import Contents, foreign_format, look_into
 from lamella.core.datasets.locate import Location, locate
-from lamella.core.datasets.options import Checksums, OpenOptions, Ragged
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
 from lamella.core.datasets.text.dataset import (
     is_note,

@@ -13,10 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.arrow.types import common_type
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Checksums, Dataset
 from lamella.core.datasets.contents import Contents, look_into
 from lamella.core.datasets.locate import Location
-from lamella.core.datasets.options import Checksums
 from lamella.core.datasets.partitions import folder_columns, noted_types
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.core.query.engine import cursor

@@ -12,10 +12,9 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import take
 from lamella.core.arrow.nested import project, python_value, type_at
 from lamella.core.jobs import Job
-from lamella.core.scan.apply_changes import Gaps, patched
 from lamella.core.scan.cache import ChunkCache, browsed, cache
 from lamella.core.scan.chunks import column_chunks, leaf_of, run_chunks
-from lamella.core.scan.overlay import Changed
+from lamella.core.scan.overlay import Changed, Gaps, patched
 from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
 from lamella.core.scan.parquet_file import OpenFile, unchanged
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment, Snapshot

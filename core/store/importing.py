@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.text.blocks import TypesWidened
 from lamella.core.datasets.text.dataset import TextDataset
 from lamella.core.jobs import Job, Unreported

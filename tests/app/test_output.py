@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella import Store
+from lamella.app.commands.query import FORMATS, NULL, WIDEST
 from lamella.app.commands.terminal import CLEAR_LINE
-from lamella.app.output import FORMATS, NULL, WIDEST
 from lamella.core.errors import visible
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.interpreters import BadInterpreter, Interpreter, examine, objection
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
 from lamella.core.bench.engine.runner import run, run_workload
-from lamella.core.bench.plain.described import DESCRIPTIONS, PLACES
 from lamella.core.bench.plain.rows import checksum as plain_checksum
+from lamella.core.bench.plain.systems import DESCRIPTIONS, PLACES
 from lamella.core.bench.registry import UnknownSystem, entry_named, variant_name
 from lamella.core.bench.results.compare import standings
 from lamella.core.bench.results.figures import in_order

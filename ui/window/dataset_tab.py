@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.filters import fits

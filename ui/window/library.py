@@ -10,8 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QMessageBox, QWidget
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.options import Checksums, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
 from lamella.core.jobs import Job

@@ -19,8 +19,8 @@ import numpy as np
 from lamella.core.bench.engine.judge import expectations
 from lamella.core.bench.engine.machine import environment
 from lamella.core.bench.engine.protocol import Message, Spec, Surroundings
-from lamella.core.bench.plain.described import DESCRIPTIONS
 from lamella.core.bench.plain.rows import DATA
+from lamella.core.bench.plain.systems import DESCRIPTIONS
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.table_rows import blocks

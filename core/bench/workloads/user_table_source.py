@@ -22,8 +22,7 @@ from lamella.core.bench.registry import FAMILIES, workload_with_options
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.user_table import PREFIX, Change, TableCopy, compared_type
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.options import Ragged
+from lamella.core.datasets.base import Dataset, Ragged
 from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.filters import Filter, bind, from_json, sentence, to_json, to_text
 from lamella.core.filters.expr import columns_read

@@ -11,10 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow.types import is_floating
 
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.contents import HEAD_BYTES, Contents
 from lamella.core.datasets.locate import Location
-from lamella.core.datasets.options import OpenOptions
 from lamella.core.datasets.text.blocks import (
     LONGEST_ROW,
     RowEnds,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella.core.scan.apply_changes import FEW_GAPS, Gaps, patched
+from lamella.core.scan.overlay import FEW_GAPS, Gaps, patched
 
 VALUES = {
     "bool": (pa.bool_(), [True, False, None]),

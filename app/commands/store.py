@@ -1,15 +1,24 @@
-"""Commands that keep a store in good order: export, compact, verify, backup, summary and index."""
+"""Commands on a store: export, compact, verify, backup, summary, index and relations."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
 
 from lamella.app.commands import DAMAGED, OK, terminal
 from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.relations import Relation
+from lamella.core.relations.checking import RelationCheck
+from lamella.core.relations.suggesting import Suggestion
 from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.verify import log_damage
+
+Listed = Relation | RelationCheck | Suggestion
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -57,14 +66,14 @@ def verify(arguments: argparse.Namespace) -> int:
         print(damage)
         return DAMAGED
     print(report)
-    return DAMAGED if report.problems else 0
+    return DAMAGED if report.problems else OK
 
 
 def backup(arguments: argparse.Namespace) -> int:
     with terminal.job() as job, _open_store(arguments, read_only=True) as store:
         done = store.backup(arguments.out, arguments.link, job)
     print(done)
-    return DAMAGED if done.damaged else 0
+    return DAMAGED if done.damaged else OK
 
 
 def summary(arguments: argparse.Namespace) -> int:
@@ -88,13 +97,11 @@ def _tables(store: Store, name: str | None) -> list[Table]:
 
 
 def index(arguments: argparse.Namespace) -> int:
-    if not is_store(arguments.store):
-        raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
     if arguments.drop and not arguments.columns:
         raise LamellaError("--drop does not say which index", fix="Name its columns")
     kind = "fulltext" if arguments.words else "sorted"
     reading = not arguments.columns
-    with terminal.job() as job, Store.open(arguments.store, read_only=reading) as store:
+    with terminal.job() as job, _open_store(arguments, read_only=reading) as store:
         table = store[arguments.table]
         if reading:
             print("\n".join(map(str, table.indexes)) or "no indexes")
@@ -106,3 +113,32 @@ def index(arguments: argparse.Namespace) -> int:
         else:
             print(table.indexes.create(arguments.columns, job=job))
     return OK
+
+
+def relations(arguments: argparse.Namespace) -> int:
+    """Lists what is declared, unless something else is asked for."""
+    problems = False
+    with terminal.job() as job, _open_store(arguments, read_only=True) as store:
+        if not (arguments.check or arguments.suggest):
+            _print_all(store.relations, "no relations; --suggest looks for some", arguments.json)
+        if arguments.check:
+            checks = store.relations.check(job=job)
+            problems = any(check.problems for check in checks)
+            _print_all(checks, "no relations to check; --suggest looks for some", arguments.json)
+        if arguments.suggest:
+            _print_all(store.relations.suggest(job=job), "nothing to suggest", arguments.json)
+    return DAMAGED if problems else OK
+
+
+def _print_all(items: Sequence[Listed], none: str, as_json: bool) -> None:
+    lines: Iterable[str] = (json.dumps(_json_ready(each), ensure_ascii=False) for each in items)
+    if not as_json:
+        lines = map(str, items) if items else [none]
+    for line in lines:
+        print(line)
+
+
+def _json_ready(item: Listed) -> dict[str, Any]:
+    """Keys may hold anything: what JSON lacks is told as it prints."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(item), default=str))
+    return plain
