@@ -32,7 +32,7 @@ class RowBatch:
     integers: IntegerRow | None = None
 
 
-class KeptBlocks(Iterator[RowBatch]):
+class RepeatableBlocks(Iterator[RowBatch]):
     """Blocks as they come, and all of them again."""
 
     def __init__(self, blocks: Iterator[RowBatch]) -> None:

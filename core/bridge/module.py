@@ -65,8 +65,8 @@ class RowBlock:
         return numbers
 
 
-class KeptRows:
-    """The live rows of a piece, or those of them that were kept. A column is decoded when first read."""
+class PieceRows:
+    """The live rows of a piece, or those of them that `keep` left. A column is decoded when first read."""
 
     def __init__(self, snapshot: Snapshot, piece: Piece, id_column: Column | None) -> None:
         self._snapshot, self._piece, self._id_column = snapshot, piece, id_column
@@ -229,8 +229,8 @@ class Scan:
             _may_hold(self.snapshot, piece, condition) for condition in self.conditions
         )
 
-    def _matching_rows(self, piece: Piece) -> KeptRows:
-        rows = KeptRows(self.snapshot, piece, self.id_column)
+    def _matching_rows(self, piece: Piece) -> PieceRows:
+        rows = PieceRows(self.snapshot, piece, self.id_column)
         for number in self.numbers:
             rows.keep(inside(rows.positions + 1, number))
         for condition in self.conditions:

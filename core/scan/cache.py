@@ -84,7 +84,7 @@ MOST_NUMBERS_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class KeptRows:
+class CachedRows:
     """Some rows of a file: ascending places, and the values there of some columns."""
 
     places: np.ndarray
@@ -101,7 +101,7 @@ cache = ChunkCache()
 browsed = ChunkCache()
 """For pages that people leaf through. Small, so that memory just used is used again: decoding a row
 group into fresh memory takes three times as long."""
-few_rows = LruCache[RowsKey, KeptRows]()
+few_rows = LruCache[RowsKey, CachedRows]()
 """Scattered rows that were asked for once."""
 coded = ChunkCache()
 """Texts as places in dictionaries."""

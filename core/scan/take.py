@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, take, to_numpy
 from lamella.core.filters.to_arrow import scalar_of
-from lamella.core.scan.cache import ChunkKey, KeptRows, Leaf, cache, few_rows
+from lamella.core.scan.cache import CachedRows, ChunkKey, Leaf, cache, few_rows
 from lamella.core.scan.chunks import decode, keep, leaf_of, typed
 from lamella.core.scan.parallel import cells_at_once, each, rows_at_once
 from lamella.core.scan.parquet_file import Footer, OpenFile, unchanged
@@ -88,7 +88,7 @@ def _leaf_values(footer: Footer, places: np.ndarray, leaves: Sequence[Leaf]) -> 
     if missing:
         values.update(_Taking(footer, missing).take(places))
         if len(places) * FEW_SHARE <= footer.num_rows:
-            few_rows.put([(key, KeptRows(places, values))])
+            few_rows.put([(key, CachedRows(places, values))])
     return values
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.from_python import blocks, is_given_by_key, partial_rows, partial_rows_of, repeatable
-from lamella.core.arrow.ingest import KeptBlocks, RowBatch
+from lamella.core.arrow.ingest import RepeatableBlocks, RowBatch
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData
@@ -385,7 +385,7 @@ class Table(RowsById):
             return self._update_chosen(data, on, where, message, job or Job(), expected_version)
         keys, own, said = self._names(on), job or Job(), message or "update"
         source = repeatable(data)
-        coming = KeptBlocks(blocks(source))
+        coming = RepeatableBlocks(blocks(source))
         by_key = is_given_by_key(source)
         if len(keys) == 1:  # rows that fit in the catalog are passed over at once, without being read
             done = self._writer.replace_rows(coming, keys[0], by_key, said, own, expected_version)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.from_python import common_schema, concat_batches
-from lamella.core.arrow.ingest import KeptBlocks, RowBatch, as_block
+from lamella.core.arrow.ingest import RepeatableBlocks, RowBatch, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
@@ -177,7 +177,7 @@ class TableWriter:
 
     def replace_rows(
         self,
-        blocks: KeptBlocks,
+        blocks: RepeatableBlocks,
         on: str,
         by_key: bool,
         message: str,

@@ -80,7 +80,7 @@ class TextDataset(Dataset):
         self._shown = self._snapshot(schema, (MemorySegment.of(rows),), "first", complete=entry is None)
         if entry is not None:
             weakref.finalize(self, entry.release)
-            self._take_kept(entry)
+            self._load_cached(entry)
 
     @property
     def block_bytes(self) -> int:
@@ -169,7 +169,7 @@ class TextDataset(Dataset):
     def _blocks(self) -> Iterator[TextBlock]:
         return blocks(self.source, self.text.ends, self.block_bytes, self.text.skip_lines)
 
-    def _take_kept(self, entry: CacheEntry) -> None:
+    def _load_cached(self, entry: CacheEntry) -> None:
         if entry.load() is None:
             return
         entry.hold()
