@@ -35,7 +35,7 @@ def can_be_cached(pipeline: Pipeline) -> bool:
 
 
 def read(pipeline: Pipeline, snapshot: Snapshot, job: Job) -> pa.Table:
-    """The answer of one that `can_be_cached`."""
+    """The answer of one that `is_kept`."""
     statement = _cached_statement(pipeline, snapshot)
     if statement is not None:
         for file in files_of(snapshot):

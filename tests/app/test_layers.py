@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house import circles, imports
+
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("app", "core", "ui", "resources")
 MYPY = [sys.executable, "-m", "mypy"]
@@ -33,6 +35,11 @@ def test_importing_all_of_core_brings_no_qt_along():
     assert done.returncode == 0, done.stderr
     count, *strangers = done.stdout.split()
     assert int(count) > 30 and strangers == []
+
+
+def test_no_modules_import_each_other() -> None:
+    """Nor inside functions, nor for type checking alone."""
+    assert circles(imports()) == []
 
 
 @pytest.fixture

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from PySide6.QtCore import QLine, QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter
+from PySide6.QtWidgets import QHeaderView
 
 from lamella.ui import theme
-from lamella.ui.grid.model import PAGE_ROWS, PictureTexts
+from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
+from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import Fraction, filled, fraction_digits
-
-if TYPE_CHECKING:
-    from lamella.ui.grid.view import GridView
 
 PADDING = theme.S
 NULL = "NULL"
@@ -81,10 +80,36 @@ class Inks:
         return inks
 
 
+class PaintedGrid(Protocol):
+    """What the painter knows of a grid."""
+
+    grid_model: GridModel
+    selection: Selection
+    marks: dict[tuple[int, int], Mark]
+    row_marks: dict[int, str]
+    row_height: int
+
+    def horizontalHeader(self) -> QHeaderView: ...
+
+    def hasFocus(self) -> bool: ...
+
+    def rows_between(self, top: int, bottom: int) -> range: ...
+
+    def columns_between(self, left: int, right: int) -> list[int]: ...
+
+    def row_top(self, row: int) -> int: ...
+
+    def place(self, column: int) -> int: ...
+
+    def cell_rect(self, cell: tuple[int, int] | None) -> QRect | None: ...
+
+    def block_rect(self, block: CellRange, rows: range) -> QRect: ...
+
+
 class CellPainter:
     """Paints a part of a grid. Restyle it after the theme has changed."""
 
-    def __init__(self, grid: GridView) -> None:
+    def __init__(self, grid: PaintedGrid) -> None:
         self._grid = grid
         self._elided: dict[tuple[str, int], str] = {}
         self._lined_up: dict[tuple[str, int, int], tuple[str, int]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
@@ -26,17 +26,47 @@ from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import without_mnemonic
-from lamella.ui.window.action_state import current_column
-from lamella.ui.window.commits import row_ids
+from lamella.ui.widgets.sidebar import Sidebar
+from lamella.ui.window.action_state import ActionSet, current_column
+from lamella.ui.window.appearance import Appearance
+from lamella.ui.window.commits import Commits, row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.opening import Opening
+from lamella.ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:
     from lamella.core.bench.engine.choice import Choice
+    from lamella.core.bench.results.store import SavedRuns
     from lamella.core.bench.workloads.user_table_source import Source
+    from lamella.ui.bench.benchmark_panel import BenchmarkPanel
     from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
-    from lamella.ui.main_window import MainWindow
+
+
+class Window(Protocol):
+    """The main window, as far as actions know it; it is the parent of their dialogs, too."""
+
+    tabs: TabSet
+    tasks: Tasks
+    commits: Commits
+    opening: Opening
+    sidebar: Sidebar
+    appearance: Appearance
+    commands: ActionSet
+    benchmark: BenchmarkPanel | None
+    saved_runs: SavedRuns
+
+    def show_benchmark(self) -> None: ...
+
+    def show_error(self, error: Exception) -> None: ...
+
+    def reopen_tab(self) -> None: ...
+
+    def set_values(self) -> None: ...
+
+    def close(self) -> bool: ...
 
 
 def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
@@ -76,7 +106,7 @@ def selected_rows(tab: DatasetTab) -> SelectedRows | None:
 BUSY = "A benchmark is running. Another can begin when it is over."
 
 
-def benchmark_table(window: MainWindow, tab: DatasetTab) -> UserTableDialog | None:
+def benchmark_table(window: Window, tab: DatasetTab) -> UserTableDialog | None:
     """Ask what is to be measured of the rows and columns that the tab shows; None while a benchmark runs."""
     from lamella.ui.bench.user_benchmark_dialogs import UserTableDialog
 
@@ -92,7 +122,7 @@ def benchmark_table(window: MainWindow, tab: DatasetTab) -> UserTableDialog | No
     return dialog
 
 
-def benchmark_open_table(window: MainWindow) -> None:
+def benchmark_open_table(window: Window) -> None:
     """As `benchmark_table`, of the table that is open; of several a menu asks which."""
     tabs = [tab for tab in window.tabs.dataset_tabs if tab.view is not None]
     if not tabs:
@@ -109,13 +139,13 @@ def benchmark_open_table(window: MainWindow) -> None:
         menu.popup(QCursor.pos())
 
 
-def ask_benchmark_file(window: MainWindow) -> None:
+def ask_benchmark_file(window: Window) -> None:
     path, _ = QFileDialog.getOpenFileName(window, "Run a benchmark of your own", "", "Python files (*.py)")
     if path:
         benchmark_file(window, Path(path))
 
 
-def benchmark_file(window: MainWindow, path: Path) -> UserScriptDialog | None:
+def benchmark_file(window: Window, path: Path) -> UserScriptDialog | None:
     """Ask how the benchmark in a Python file is to be run; what is wrong with the file is told."""
     from lamella.core.bench.workloads.user_script import load_file
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog
@@ -132,7 +162,7 @@ def benchmark_file(window: MainWindow, path: Path) -> UserScriptDialog | None:
     return dialog
 
 
-def show_saved_runs(window: MainWindow) -> ResultsBrowser:
+def show_saved_runs(window: Window) -> ResultsBrowser:
     from lamella.ui.bench.saved_runs import ResultsBrowser
 
     browser = ResultsBrowser(window.saved_runs, window.tasks, window)
@@ -142,7 +172,7 @@ def show_saved_runs(window: MainWindow) -> ResultsBrowser:
     return browser
 
 
-def benchmark(window: MainWindow, choice: Choice) -> None:
+def benchmark(window: Window, choice: Choice) -> None:
     """In the benchmark's tab; nothing is begun while another benchmark runs, which is told there."""
     window.show_benchmark()
     assert window.benchmark is not None
@@ -167,7 +197,7 @@ Handler = Callable[[], object]
 TabWork = Callable[[DatasetTab], object]
 
 
-def handlers(window: MainWindow) -> dict[str, Handler]:
+def handlers(window: Window) -> dict[str, Handler]:
     """For a window that is built already."""
     on = partial(_on_tab, window)
     return {
@@ -238,7 +268,7 @@ def handlers(window: MainWindow) -> dict[str, Handler]:
     }
 
 
-def _on_tab(window: MainWindow, work: TabWork) -> Handler:
+def _on_tab(window: Window, work: TabWork) -> Handler:
     def handler() -> None:
         tab = window.tabs.dataset_tab
         if tab is not None:
@@ -351,7 +381,7 @@ def _show_columns(tab: DatasetTab) -> None:
     tab.changed.emit()
 
 
-def _ask_row(window: MainWindow, tab: DatasetTab) -> None:
+def _ask_row(window: Window, tab: DatasetTab) -> None:
     dialog = GoToRow(tab.grid.grid_model.num_rows, window)
     dialog.chosen.connect(tab.grid.go_to)
     dialog.open()

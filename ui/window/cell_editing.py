@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QObject, Qt, Signal
@@ -22,10 +22,7 @@ from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import CUT, is_whole, whole_texts
 from lamella.ui.window.commits import row_ids
-from lamella.ui.window.loader import TableCell
-
-if TYPE_CHECKING:
-    from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.loader import Tab, TableCell
 
 
 @dataclass(eq=False)
@@ -45,7 +42,7 @@ class Edits(QObject):
 
     again = Signal(Edit)
 
-    def __init__(self, tab: DatasetTab) -> None:
+    def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
         self._tab = tab
         self._edits: list[Edit] = []
@@ -131,7 +128,7 @@ class CellEditing(QObject):
 
     import_requested = Signal(object, str, object)
 
-    def __init__(self, tab: DatasetTab) -> None:
+    def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
         self._tab, self._edits = tab, Edits(tab)
         self._editor: CellEditor | None = None

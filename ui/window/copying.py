@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from PySide6.QtCore import QObject, QPoint, Qt
@@ -15,9 +14,7 @@ from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.window.copy_formats import BY_ID, FORMATS, Cells, CopyFormat
-
-if TYPE_CHECKING:
-    from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.loader import Tab
 
 ASK_ABOVE = 200_000
 MOST_CELLS = 20_000_000
@@ -26,7 +23,7 @@ Part = tuple[CellRange, list[str]]
 
 
 class Copying(QObject):
-    def __init__(self, tab: DatasetTab) -> None:
+    def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
         self._tab = tab
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.text.dataset import TextDataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui.dialogs.error_dialog import message
-
-if TYPE_CHECKING:
-    from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.loader import Tab
 
 LOOK_AFTER_MS = 700  # a program that writes a file does so in several steps
 MOST_FILES = 64
@@ -42,11 +40,24 @@ def same_files(before: Dataset, fresh: Dataset) -> bool:
     return before.snapshot().token == fresh.snapshot().token
 
 
+class Reopener(Protocol):
+    """Opens the file of a tab again, with what was chosen for it."""
+
+    ragged: Ragged
+    checksums: Checksums
+
+    def refresh(self) -> None: ...
+
+
+class FileTab(Tab, Protocol):
+    reopening: Reopener
+
+
 class FileWatch(QObject):
     """Of one tab. Whether a file is another one is found out off the GUI thread; it is offered once, and
     once more after the file was read again."""
 
-    def __init__(self, tab: DatasetTab) -> None:
+    def __init__(self, tab: FileTab) -> None:
         super().__init__(tab)
         self._tab = tab
         self._watcher = _watcher()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
@@ -17,14 +17,23 @@ from lamella.core.query.builder import Query
 from lamella.core.query.line import Line, query_of_line
 from lamella.core.query.source import Source
 from lamella.ui import theme
+from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
-    from lamella.ui.window.dataset_tab import DatasetTab
 
 COPIED = {"sql": "SQL", "python": "Python", "command": "a command", "json": "JSON"}
 EXPORTS = {"CSV (*.csv)": ".csv", "Parquet (*.parquet)": ".parquet", "JSON lines (*.jsonl)": ".jsonl"}
+
+
+class LineTab(Tab, Protocol):
+    steps: StepLine
+
+    def apply(self, line: Line) -> None: ...
+
+    def window(self) -> QWidget: ...
 
 
 class LineActions(QObject):
@@ -32,7 +41,7 @@ class LineActions(QObject):
 
     views_changed = Signal()
 
-    def __init__(self, tab: DatasetTab, saved_views: Path) -> None:
+    def __init__(self, tab: LineTab, saved_views: Path) -> None:
         super().__init__(tab)
         self._tab, self._saved_views = tab, saved_views
         self.form = SaveForm()

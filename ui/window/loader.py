@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 from weakref import WeakSet
 
 from PySide6.QtCore import QObject, Signal
@@ -19,13 +19,11 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.grid.model import PageTexts, Request, read_pages
+from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.window.commits import id_at, row_of
+from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.window.commits import Commits, id_at, row_of
 from lamella.ui.window.kept_rows import NO_LONGER_MATCHES, KeptRows
-
-if TYPE_CHECKING:
-    from lamella.ui.window.dataset_tab import DatasetTab
-
 
 VisibleRange = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
 
@@ -208,12 +206,38 @@ class TableCell:
         return found
 
 
+class FailureMessages(Protocol):
+    def show(self, error: Exception) -> None: ...
+
+
+class Tab(Protocol):
+    """A tab of rows, as far as its parts know it."""
+
+    name: str
+    key: tuple[str, ...]
+    dataset: Dataset
+    line: Line
+    table: Table | None
+    editable: Table | None
+    shown: Loaded | None
+    view: View | None
+    grid: GridView
+    messages: MessageBar
+    failures: FailureMessages
+    tasks: Tasks
+    commits: Commits
+    loader: Loader
+    cells: TableCells
+
+    def open_group(self, row: int) -> None: ...
+
+
 class TableCells(QObject):
     """Makes cells of what a tab shows. `moved` after those in use were looked for in another view."""
 
     moved = Signal()
 
-    def __init__(self, tab: DatasetTab) -> None:
+    def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
         self._tab = tab
         self._cells: WeakSet[TableCell] = WeakSet()

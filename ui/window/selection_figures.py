@@ -21,7 +21,7 @@ from lamella.ui.grid.texts import whole_texts
 
 if TYPE_CHECKING:
     from lamella.ui.tasks import Handle
-    from lamella.ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.loader import Tab
 
 CHUNK_CELLS = 1_000_000
 ORDERED = (Kind.DATE, Kind.TIMESTAMP)
@@ -170,7 +170,7 @@ class SelectionFigures(QObject):
 
     changed = Signal()
 
-    def __init__(self, tab: DatasetTab) -> None:
+    def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
         self.text = ""
         self._tab = tab
