@@ -243,7 +243,8 @@ class ImportDialog(QDialog):
             self.message.say(text, *fill_up, kind=DANGER)
         else:
             what = f"None of the {len(problems):,} files can be imported"
-            self._offer(LamellaError(what, "; ".join(listed + more), "Choose other files"))
+            why = "each was refused: " + "; ".join(listed + more)  # a sentence that begins with no name
+            self._offer(LamellaError(what, why, "Choose other files"))
 
     def _ignore(self, path: Path) -> None:
         """Import a file whose checksums differ; one of a folder's is named by the folder."""

@@ -198,5 +198,6 @@ def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) ->
     failures: list[Exception] = []
     dialog.failed.connect(failures.append)
     qtbot.waitUntil(lambda: not dialog.isVisible())
-    told = "None of the 2 files can be imported. one is a PDF document; two is a PDF document."
+    told = "None of the 2 files can be imported. Each was refused:"
+    told = f"{told} one is a PDF document; two is a PDF document."
     assert [str(failure) for failure in failures] == [f"{told} Choose other files."]
