@@ -166,7 +166,7 @@ class BenchmarkBar(QFrame):
         self.progress.setFixedWidth(140)
         self.status.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         layout = QHBoxLayout(self)
-        layout.setContentsMargins(theme.L, theme.XS, theme.L, theme.XS)
+        layout.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
         layout.setSpacing(theme.S)
         for widget in (self.start, self.pause, self.stop, self._controls, self.progress):
             layout.addWidget(widget)
