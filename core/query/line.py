@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +14,12 @@ from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
+from lamella.core.query.computed_view import ComputedView, computed_on_pages
 from lamella.core.query.scan_query import ScanQuery, as_scan
 from lamella.core.query.source import Source, whole_snapshot
 from lamella.core.query.steps import Group, Limit, Pipeline, Sample, Select, Sort, Step, Where
 from lamella.core.query.view import View
-from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, SortKey
+from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
 
 
 @dataclass(frozen=True)
@@ -197,17 +197,9 @@ def query_of_line(line: Line, source: Source, steps: Sequence[Step]) -> Query:
     return Query({**line.sources, source.name: source}, Pipeline(source.name, tuple(steps)))
 
 
-_numbers = itertools.count()
-
-
-def snapshot_of(answer: pa.Table, name: str) -> Snapshot:
-    """The rows of an answer, to be looked at like those of a dataset."""
-    columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(answer.schema))
-    rows = MemorySegment.of(answer.rename_columns([str(column.key) for column in columns]))
-    return Snapshot(name, columns, (rows,), ("answer", next(_numbers)))
-
-
 MOST_ANSWERS = 4
+MOST_COMPUTED = 2_000_000
+"""Of more rows, columns are computed page by page where the steps allow it."""
 
 
 class LineAnswers:
@@ -223,6 +215,11 @@ class LineAnswers:
         own = source.snapshot()
         checked = check_line(line, source, own.schema, job)
         made, scan = split_steps(checked.steps)
+        paged = computed_on_pages(checked.steps) if made and own.num_rows > MOST_COMPUTED else None
+        if paged is not None:
+            plain, computed = paged
+            shown = ComputedView(View(own, plain, job), computed, checked.schemas[-1])
+            return LineView(shown, checked, True, own, time.perf_counter() - started)
         snapshot = self._answer(line, source, made, job) if made else own
         job.check()
         view = View(snapshot, scan, job)
@@ -235,7 +232,7 @@ class LineAnswers:
         key = (pipeline, repr(pipeline), tokens)  # to Python 1, 1.0 and True are equal
         known = self._kept.pop(key, None)
         if known is None:
-            known = snapshot_of(query_of_line(line, source, made).read(job), source.name)
+            known = snapshot_of_rows(query_of_line(line, source, made).read(job), source.name)
         self._kept[key] = known
         for old in list(self._kept)[:-MOST_ANSWERS]:
             self._kept.pop(old, None)
@@ -246,7 +243,7 @@ class LineAnswers:
 class LineView:
     """`is_computed` says that the rows are no longer those of the dataset, whose own are `source`."""
 
-    view: View
+    view: View | ComputedView
     checked: RunnableLine
     is_computed: bool
     source: Snapshot

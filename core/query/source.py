@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -71,6 +72,24 @@ class StoreTable(Protocol):
 
     @property
     def store(self) -> SourceStore: ...
+
+
+@dataclass(frozen=True)
+class SnapshotSource:
+    """The rows of a snapshot, to be queried."""
+
+    frozen: Snapshot
+
+    @property
+    def name(self) -> str:
+        return self.frozen.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.frozen.schema
+
+    def snapshot(self) -> Snapshot:
+        return self.frozen
 
 
 def whole_snapshot(source: Source, job: Job) -> Snapshot:

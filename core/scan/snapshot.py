@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -158,6 +159,16 @@ class Snapshot:
     def select(self, names: Iterable[str] | None) -> tuple[Column, ...]:
         """The columns of these names, in their order; all of them for None."""
         return self.columns if names is None else tuple(self.column(n) for n in names)
+
+
+_numbers = count()
+
+
+def snapshot_of_rows(rows: pa.Table, name: str) -> Snapshot:
+    """Rows in memory, to be looked at like those of a dataset."""
+    columns = tuple(Column(one.name, one.type, key) for key, one in enumerate(rows.schema))
+    segment = MemorySegment.of(rows.rename_columns([str(column.key) for column in columns]))
+    return Snapshot(name, columns, (segment,), ("rows", next(_numbers)))
 
 
 def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = False) -> tuple[Column, ...]:

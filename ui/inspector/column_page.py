@@ -26,7 +26,7 @@ from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
 from lamella.core.query.profile import ColumnProfile, Histogram, profile
-from lamella.core.query.source import Source
+from lamella.core.query.source import SnapshotSource, Source
 from lamella.core.query.steps import Aggregate, Group, Limit, Sort, Step, Where
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
@@ -36,24 +36,6 @@ MOST_VALUES = 50
 SEARCH_MS = 200
 HEIGHT = 72
 COUNT = "rows with this value"
-
-
-@dataclass(frozen=True)
-class SnapshotRows:
-    """A snapshot, to be queried."""
-
-    frozen: Snapshot
-
-    @property
-    def name(self) -> str:
-        return self.frozen.name
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.frozen.schema
-
-    def snapshot(self) -> Snapshot:
-        return self.frozen
 
 
 @dataclass(frozen=True)
@@ -80,7 +62,7 @@ def read_values(
     kind = snapshot.column(name).type
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         return ()
-    source: Source = SnapshotRows(snapshot)
+    source: Source = SnapshotSource(snapshot)
     steps: list[Step] = [] if where is None else [Where(where)]
     if words and kind_of(kind) is Kind.TEXT:
         steps.append(Where(Predicate(name, "contains", (words,), True)))
@@ -175,6 +157,11 @@ class ColumnPage(QWidget):
         self.histogram.show_histogram(shown.histogram, lambda value: _text(value, kind))
         self._show_figures(figures, kind)
         self.show_values(figures.values, shown.rows)
+
+    def show_unread(self, name: str, kind: pa.DataType) -> None:
+        """A column that is computed as its rows are shown, and of no others."""
+        self.show_column(name, kind, None)
+        self.kind.setText(f"{kind}, computed as the rows are shown: sort by it for its figures")
 
     def show_nothing(self) -> None:
         self._name = ""

@@ -125,6 +125,9 @@ class Inspector(QFrame):
 
     def _read_column(self, view: View, name: str) -> None:
         snapshot, where, kind = view.snapshot, view.query.where, view.schema.field(name).type
+        if name not in snapshot.types:
+            self.column_page.show_unread(name, kind)
+            return
         self.column_page.show_column(name, kind, None)
         words = self.column_page.words
 

@@ -14,8 +14,10 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QPush
 from lamella.core.errors import LamellaError, UnknownTable, visible
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, query_of_line
 from lamella.core.query.source import Source
+from lamella.core.query.steps import Select
 from lamella.ui import theme
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.popover import Popover
@@ -177,9 +179,14 @@ class LineActions(QObject):
         places = sorted(range(len(names)), key=header.visualIndex)
         columns = [names[place] for place in places if not header.isSectionHidden(place)]
 
-        def write(job: Job) -> Export:
-            from lamella.core.transfer.exporting import export_view
+        steps = (*tab.line.active, Select(tuple(columns)))
+        query = query_of_line(tab.line, tab.dataset, steps)
 
+        def write(job: Job) -> Export:
+            from lamella.core.transfer.exporting import export_query, export_view
+
+            if isinstance(view, ComputedView):
+                return export_query(query, path, job=job, overwrite=overwrite)
             return export_view(view, path, columns, job=job, overwrite=overwrite)
 
         def done(made: Export) -> None:

@@ -10,6 +10,7 @@ import pytest
 from lamella import Store, agg, col
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, LineAnswers, LineVisits, fitting_line
 from lamella.core.query.steps import Compute, Group, Join, Limit, Pipeline, Sample, Select, Sort, Where
 from lamella.core.scan.snapshot import SortKey
@@ -166,3 +167,50 @@ def test_edits_in_one_form_are_one_visit() -> None:
         visits.visit(Line.of((Limit(number),)), session=1)
     visits.visit(Line.of((LATE,)), session=2)
     assert visits.back().active == (Limit(4),) and visits.back() == Line()
+
+
+DOUBLE = Compute((("double", col("delay") * 2), ("half", col("delay") / 2)))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (DOUBLE,),
+        (LATE, DOUBLE, BY_DELAY),
+        (DOUBLE, AA, Limit(20, 3)),
+        (BY_DELAY, DOUBLE, Compute((("four", col("double") * 2),)), Select(("four", "carrier"))),
+        (Compute((("delay", col("delay") + 1),)), AA),
+    ],
+)
+def test_columns_of_large_tables_are_computed_page_by_page(
+    flights: Table, answers: LineAnswers, monkeypatch: pytest.MonkeyPatch, steps: tuple[object, ...]
+) -> None:
+    monkeypatch.setattr("lamella.core.query.line.MOST_COMPUTED", 10)
+    monkeypatch.setattr(Query, "batches", None)
+    found = answers.view(Line.of(steps), flights, Job()).view
+    assert isinstance(found, ComputedView)
+    expected = Query({"flights": flights}, Pipeline("flights", steps)).read()
+    names = [name for name in expected.column_names if name != "_id"]
+    for offset in (0, 7, found.num_rows - 3):
+        page = found.page(offset, 5, names)
+        assert page.equals(expected.select(names).slice(offset, 5)), (steps, offset)
+    assert found.num_rows == expected.num_rows and found.schema.names == expected.schema.names
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        (DOUBLE, Where(col("double") > 100)),
+        (DOUBLE, Sort((SortKey("double"),))),
+        (Compute((("delay", col("delay") + 1),)), LATE),
+        (DOUBLE, BY_CARRIER),
+        (Select(("delay",)), DOUBLE),
+    ],
+)
+def test_rows_that_depend_on_what_is_computed_are_computed_once(
+    flights: Table, answers: LineAnswers, monkeypatch: pytest.MonkeyPatch, steps: tuple[object, ...]
+) -> None:
+    monkeypatch.setattr("lamella.core.query.line.MOST_COMPUTED", 10)
+    found = answers.view(Line.of(steps), flights, Job()).view
+    assert not isinstance(found, ComputedView)
+    assert found.num_rows == Query({"flights": flights}, Pipeline("flights", steps)).count()

@@ -310,3 +310,29 @@ def test_controls_of_the_forms_have_names(table_tab: DatasetTab, settled: Settle
         named = [w for w in own if w.accessibleName() or (isinstance(w, QAbstractButton) and w.text())]
         assert named == own, kind
         table_tab.steps.close_editor()
+
+
+def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
+    qtbot: QtBot,
+    window: MainWindow,
+    table_tab: DatasetTab,
+    settled: Settled,
+    shown,
+    go_to,
+    monkeypatch,
+    tmp_path,
+) -> None:
+    """Its values are made page by page."""
+    monkeypatch.setattr("lamella.core.query.line.MOST_COMPUTED", 10)
+    table_tab.add_step(Compute((("hours", col("delay") / 60),)))
+    tab = settled()
+    assert columns(tab) == ["delay", "carrier", "note", "hours"] and shown(tab, 2, "hours") == "0.4"
+    go_to(tab, 0, "hours")
+    tab.inspector.show_page("column")
+    qtbot.waitUntil(lambda: "sort by it" in tab.inspector.column_page.kind.text())
+    path = tmp_path / "rows.csv"
+    tab.line_actions.export(path)
+    qtbot.waitUntil(path.exists)
+    assert path.read_text().splitlines()[0].replace('"', "") == "delay,carrier,note,hours"
+    tab.set_sort([SortKey("hours", True)])
+    assert shown(settled(), 0, "delay") == "449"

@@ -1,0 +1,106 @@
+"""A view with computed columns, whose values are made of the rows of a page as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.filters.expr import columns_read
+from lamella.core.jobs import Job
+from lamella.core.query.builder import query_of
+from lamella.core.query.explain import Explain
+from lamella.core.query.expressions import Call, Condition, Expression, Named
+from lamella.core.query.scan_query import ScanQuery, as_scan
+from lamella.core.query.source import SnapshotSource
+from lamella.core.query.steps import Compute, Limit, Select, Sort, Step, Where
+from lamella.core.query.view import View
+from lamella.core.scan.snapshot import Snapshot, snapshot_of_rows
+
+
+class ComputedView:
+    """As `View`, of rows that some steps compute columns of. Where a table has billions of rows, a computed
+    column of all of them takes minutes and gigabytes, and of the rows on screen milliseconds."""
+
+    def __init__(self, view: View, steps: Sequence[Compute], schema: pa.Schema) -> None:
+        self._view, self._steps = view, tuple(steps)
+        self.schema = schema
+        self._own = frozenset(view.snapshot.types)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """Of the rows before anything is computed."""
+        return self._view.snapshot
+
+    @property
+    def query(self) -> ScanQuery:
+        return self._view.query
+
+    @property
+    def explain(self) -> Explain:
+        return self._view.explain
+
+    @property
+    def num_rows(self) -> int:
+        return self._view.num_rows
+
+    def positions(self, offset: int, count: int) -> np.ndarray:
+        return self._view.positions(offset, count)
+
+    def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
+        names = list(self.schema.names) if columns is None else columns
+        computed = {name for step in self._steps for name, _ in step.values}
+        if not computed & set(names):
+            return self._view.page(offset, count, names)
+        needed = dict.fromkeys([*names, *_columns_of(self._steps)])
+        rows = self._view.page(offset, count, [name for name in needed if name in self._own])
+        query = query_of(SnapshotSource(snapshot_of_rows(rows, self.snapshot.name)))
+        return query.with_steps((*self._steps, Select(tuple(names)))).read(Job())
+
+    def close(self) -> None:
+        self._view.close()
+
+
+def computed_on_pages(steps: Sequence[Step]) -> tuple[ScanQuery, tuple[Compute, ...]] | None:
+    """The steps as a scan of a dataset's rows, and what is computed of them page by page; None where rows are
+    chosen or sorted by what is computed, or by more than conditions."""
+    scan: list[Step] = []
+    computed: list[Compute] = []
+    names: set[str] = set()
+    for step in steps:
+        if isinstance(step, Compute):
+            computed.append(step)
+            names.update(name for name, _ in step.values)
+        elif isinstance(step, Where | Sort | Limit) and not names & set(_columns_read(step)):
+            scan.append(step)
+        elif not isinstance(step, Select) or step is not steps[-1]:
+            return None
+    found = as_scan(scan)
+    return None if found is None else (found, tuple(computed))
+
+
+def _columns_read(step: Where | Sort | Limit) -> Iterator[str]:
+    """With the columns that fields lie in."""
+    if isinstance(step, Sort):
+        yield from (key.column for key in step.keys)
+    elif isinstance(step, Where):
+        for name in columns_read(step.condition):
+            yield from (name, name.partition(".")[0])
+
+
+def _columns_of(steps: Sequence[Compute]) -> Iterator[str]:
+    for step in steps:
+        for _, value in step.values:
+            yield from _columns_in(value)
+
+
+def _columns_in(value: Expression) -> Iterator[str]:
+    if isinstance(value, Named):
+        yield from (value.name, value.name.partition(".")[0])
+    elif isinstance(value, Condition):
+        for name in columns_read(value.filter):
+            yield from (name, name.partition(".")[0])
+    elif isinstance(value, Call):
+        for argument in value.arguments:
+            yield from _columns_in(argument)
