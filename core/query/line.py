@@ -17,7 +17,7 @@ from lamella.core.query.builder import Query
 from lamella.core.query.computed_view import ComputedView, computed_on_pages
 from lamella.core.query.scan_query import ScanQuery, as_scan
 from lamella.core.query.source import Source, whole_snapshot
-from lamella.core.query.steps import Group, Limit, Pipeline, Sample, Select, Sort, Step, Where
+from lamella.core.query.steps import Compute, Group, Limit, Pipeline, Sample, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
 
@@ -112,6 +112,16 @@ class Line:
         """The last step of a kind that changes nothing but what is shown of the rows before it."""
         places = range(len(self.steps) - 1, self.tail - 1, -1)
         return next((n for n in places if self.steps[n].on and self.steps[n].kind is kind), None)
+
+    @property
+    def filter_place(self) -> int | None:
+        """The last filter of rows such as are shown: what comes behind it makes no others of them."""
+        for place in range(len(self.steps) - 1, -1, -1):
+            if self.steps[place].kind is Where:
+                return place
+            if self.steps[place].kind not in (Sort, Select, Limit, Sample, Compute):
+                return None
+        return None
 
     def place_of_new(self, kind: type[Step]) -> int:
         """Where a new step of a kind goes: filters before the sort, sorts before the choice of columns, all

@@ -15,6 +15,7 @@ from PySide6.QtGui import (
     QEnterEvent,
     QFocusEvent,
     QFontMetrics,
+    QIcon,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -54,6 +55,9 @@ ARROW = 16
 """Between two chips."""
 
 TIGHT = "QToolButton#inside-chip { padding: 3px; border: none; }"
+NARROW = 900
+"""Pixels at the usual text size, below which the line has icons for the names of its buttons."""
+
 STEP_MIME = "application/x-lamella-step"
 COPIES = {"sql": "SQL", "python": "Python", "command": "Command line", "json": "JSON"}
 
@@ -104,7 +108,13 @@ class StepChip(QAbstractButton):
 
     def sizeHint(self) -> QSize:
         metrics = QFontMetrics(theme.current().font())
-        width = theme.S + ICON + theme.S + metrics.horizontalAdvance(self.state.text) + theme.M
+        width = (
+            theme.S
+            + theme.current().px(ICON)
+            + theme.S
+            + metrics.horizontalAdvance(self.state.text)
+            + theme.M
+        )
         return QSize(min(MOST_WIDTH, max(48, width)), metrics.height() + 12)
 
     def paintEvent(self, event: QPaintEvent) -> None:
@@ -120,9 +130,10 @@ class StepChip(QAbstractButton):
         inner = self.rect().adjusted(theme.S, 0, -theme.S, 0)
         icon = "warning" if state.problem else KINDS[state.kind].icon if state.kind in KINDS else "sql"
         tint = "danger" if state.problem else "accent" if state.on else "faint"
-        middle = (self.height() - ICON) // 2
-        look.icon(icon, tint).paint(painter, QRect(inner.left(), middle, ICON, ICON))
-        words = inner.adjusted(ICON + theme.S - 2, 0, 0, 0)
+        side = look.px(ICON)
+        middle = (self.height() - side) // 2
+        look.icon(icon, tint).paint(painter, QRect(inner.left(), middle, side, side))
+        words = inner.adjusted(side + theme.S - 2, 0, 0, 0)
         font = look.font()
         font.setStrikeOut(not state.on)
         painter.setFont(font)
@@ -390,6 +401,9 @@ class StepsBar(QFrame):
         self.strip.arrange(self._scroll.viewport().width())
         if focused is not None:
             self.focus_chip(focused)
+        for chip in self.strip.chips:
+            if chip.state.current:
+                self._scroll.ensureWidgetVisible(chip)
 
     @property
     def chips(self) -> list[StepChip]:
@@ -413,7 +427,17 @@ class StepsBar(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._name_buttons()
         self.strip.arrange(self._scroll.viewport().width())
+
+    def _name_buttons(self) -> None:
+        """Names give way to icons where the chips need the room."""
+        narrow = self.width() < NARROW * theme.current().text_scale
+        for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, "Save …", "bookmark")):
+            button.setText("" if narrow else name)
+            button.setAccessibleName(name.rstrip(" ▾…"))
+            button.setIcon(theme.current().icon(icon) if narrow else QIcon())
+            button.setIconSize(theme.current().icon_size())
 
     def _chip(self, place: int, state: ChipState) -> StepChip:
         chip = StepChip(state)
@@ -480,7 +504,8 @@ class StepsBar(QFrame):
 
     def _restyle(self) -> None:
         look = theme.current()
-        self._icon.setPixmap(look.icon(self._icon_name).pixmap(ICON + 2, ICON + 2))
+        self._icon.setPixmap(look.icon(self._icon_name).pixmap(look.px(ICON + 2), look.px(ICON + 2)))
         self.source.setFont(look.font(bold=True))
         self.setFixedHeight(look.line_height() + 24)
+        self._name_buttons()
         self.strip.arrange(self._scroll.viewport().width())

@@ -11,7 +11,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.query.source import Source, related_keys
-from lamella.core.query.steps import Join, Pipeline
+from lamella.core.query.steps import Join, Pipeline, Select
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, line_of, word
@@ -78,7 +78,15 @@ class JoinEditor(StepEditor):
             return None
         left, right = zip(*pairs, strict=True)
         suffix = self.suffix.text().strip() or f"_{self._other.name}"
-        return Join(Pipeline(self._name), tuple(left), tuple(right), self.how.currentData(), suffix)
+        return Join(
+            Pipeline(self._name, self._columns()), tuple(left), tuple(right), self.how.currentData(), suffix
+        )
+
+    def _columns(self) -> tuple[Select, ...]:
+        """Of a table of a store all but its ids."""
+        assert self._other is not None
+        names = self._other.schema.names
+        return (Select(tuple(name for name in names if name != ID)),) if ID in names else ()
 
     def sources(self) -> Mapping[str, Source]:
         return {} if self._other is None else {self._name: self._other}

@@ -116,7 +116,7 @@ class StepLine(QWidget):
 
     def edit_filter(self) -> None:
         """The last filter of what is shown, or a new one."""
-        place = self.line.last_of(Where)
+        place = self.line.filter_place
         self.edit(place) if place is not None else self.add(Where)
 
     @property

@@ -61,8 +61,10 @@ class WhereEditor(StepEditor):
         return None if asked is None else Where(asked)
 
     def draft(self) -> Any:
+        """None while nobody has chosen anything."""
         tree = self.builder.tree
-        return to_json(tree) if tree.children else None
+        chosen = any(condition.values() is not None and condition.column for condition in tree.conditions())
+        return to_json(tree) if chosen else None
 
     def filter(self) -> Filter | None:
         return self.builder.filter()
