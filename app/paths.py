@@ -74,8 +74,8 @@ def saved_runs() -> Path:
 
 
 def saved_views() -> Path:
-    """The file of views of files; a store has its own."""
-    return data_folder() / "views.json"
+    """The file of views of files; a store has its own. Its folder is made with the first view."""
+    return _place("data") / "views.json"
 
 
 def sample_store() -> Path:

@@ -226,6 +226,7 @@ class FileViews:
         every = {**self._all(), _key(files): dict(views)}
         kept = {key: one for key, one in every.items() if one}
         with published(self._path) as draft:
+            draft.parent.mkdir(parents=True, exist_ok=True)
             draft.write_text(json.dumps(kept, ensure_ascii=False, indent=1), encoding="utf-8")
 
 

@@ -62,7 +62,7 @@ def test_the_page_shows_a_file_that_works(tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_commands_of_the_page_are_understood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     file_in(tmp_path)
-    lines = [line.partition(" #")[0] for line in PAGE.splitlines() if line.startswith("lamella ")]
+    lines = [line.partition("  #")[0] for line in PAGE.splitlines() if line.startswith("lamella ")]
     for line in lines:
         cli.command_parser("bench").parse_intermixed_args(shlex.split(line)[2:])
     both, one = (arguments(line) for line in lines if "my_benchmark.py" in line)

@@ -41,7 +41,7 @@ class Remembered:
     recent: tuple[Path, ...] = ()
 
     def __init__(self, saved_runs: Path) -> None:
-        self.saved_runs = saved_runs
+        self.saved_runs, self.saved_views = saved_runs, saved_runs.with_name("views.json")
 
     def remember(self, path: Path) -> None:
         """Nothing is."""
