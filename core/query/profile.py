@@ -12,7 +12,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.nested import python_value, python_values
 from lamella.core.filters.expr import Filter
-from lamella.core.filters.kinds import COMPARABLE, NUMBERS, kind_of, value_type
+from lamella.core.filters.kinds import COMPARABLE, NUMBERS, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
 from lamella.core.query.buckets import Number, axis_of
@@ -30,6 +30,8 @@ BINS = 20
 TOP_VALUES = 10
 KEPT_BYTES = 8 << 20
 _BYTES_A_PROFILE = 8 << 10
+_LENGTHS = {Kind.TEXT: "length", Kind.BINARY: "octet_length", Kind.LIST: "len"}
+"""DuckDB's function for each kind of value that has a length."""
 
 Wanted = tuple[str, exp.Expr, pa.DataType]
 
@@ -44,15 +46,26 @@ class Histogram:
 
 
 @dataclass(frozen=True)
+class Lengths:
+    """Of texts in characters, of binary values in bytes, of lists in items. `empty` have none."""
+
+    min: int
+    mean: float
+    max: int
+    empty: int
+
+
+@dataclass(frozen=True)
 class ColumnProfile:
     """A column of the rows that meet a condition. Values are Python's, as `get` gives them.
 
     `approximate` says that `distinct` and `quantiles` are estimates, as they are of more than a million
-    values. NaN is counted in `nans` and `distinct`, and left out of everything else; quantiles and histogram
-    leave the infinities out too. Numbers and times have those two, everything else its most frequent values;
-    where it is estimated that most values occur once, there are none. Nested values have neither least nor
-    greatest. A quantile is a value of the column, the lower one of two, where aggregates of numbers take what
-    lies between them.
+    values. NaN is counted in `nans` and `distinct`, and left out of everything else; quantiles and
+    histogram leave the infinities out too. Numbers and times have those two, everything else its most
+    frequent values; where it is estimated that most values occur once, there are none. Nested values have
+    neither least nor greatest. Texts, binary values and lists have `lengths`, unless all are null. A
+    quantile is a value of the column, the lower one of two, where aggregates of numbers take what lies
+    between them.
     """
 
     column: str
@@ -68,6 +81,7 @@ class ColumnProfile:
     histogram: Histogram | None = None
     top_values: tuple[tuple[Any, int], ...] = ()
     approximate: bool = False
+    lengths: Lengths | None = None
 
     @property
     def nbytes(self) -> int:
@@ -120,6 +134,7 @@ class _Profiling:
                 None if quantiles is None else dict(zip(QUANTILES, quantiles, strict=True)),
                 counted,
                 () if approximate and two["distinct"] > count // 2 else self._top_values(own), approximate,
+                _lengths(one),
             )  # fmt: skip
 
     # --------------------------------------------------------------- extremes
@@ -131,6 +146,15 @@ class _Profiling:
             wanted.append(("nans", func("count_if", func("isnan", value)), pa.int64()))
         if self._kind in COMPARABLE:
             wanted += [(name, self._met(func(name, value)), plain) for name in ("min", "max")]
+        if self._kind in _LENGTHS:
+            length = func(_LENGTHS[self._kind], value)
+            none = exp.EQ(this=length, expression=number(0))
+            wanted += [
+                ("shortest", func("min", length), pa.int64()),
+                ("mean_length", func("avg", length), pa.float64()),
+                ("longest", func("max", length), pa.int64()),
+                ("empty", func("count_if", none), pa.int64()),
+            ]
         if self._axis is not None:
             wanted += [
                 ("low", self._met(func("min", self._axis.value), finite=True), self._axis.storage_type),
@@ -209,6 +233,12 @@ class _Profiling:
         answer = own.sql(query.sql("duckdb")).to_arrow_table()
         table = from_duckdb(answer, pa.schema([pa.field(name, kind) for name, _, kind in wanted]))
         return {name: python_value(v[0]) for name, v in zip(table.schema.names, table.columns, strict=True)}
+
+
+def _lengths(one: Mapping[str, Any]) -> Lengths | None:
+    if one.get("shortest") is None:
+        return None
+    return Lengths(one["shortest"], one["mean_length"], one["longest"], one["empty"])
 
 
 def _is_null(value: exp.Expr) -> exp.Expr:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import (
+    QComboBox,
     QHeaderView,
     QLabel,
     QLineEdit,
@@ -20,22 +23,36 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.arrow.nested import python_values
 from lamella.core.errors import visible
-from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.filters.expr import And, Filter, Predicate
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
+from lamella.core.query.expressions import col
 from lamella.core.query.profile import ColumnProfile, Histogram, profile
 from lamella.core.query.source import SnapshotSource, Source
-from lamella.core.query.steps import Aggregate, Group, Limit, Sort, Step, Where
+from lamella.core.query.steps import Aggregate, Compute, Group, Limit, Sort, Step, Where
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
 from lamella.ui.grid.texts import whole_texts
 
-MOST_VALUES = 50
+MOST_VALUES, MOST_UNITS = 50, 1000
 SEARCH_MS = 200
 HEIGHT = 72
 COUNT = "rows with this value"
+BEGIN = "begin of the unit"
+ITEMS = {Kind.TEXT: "characters", Kind.BINARY: "bytes", Kind.LIST: "items"}
+UNITS = {
+    "year": "Per year",
+    "month": "Per month",
+    "weekday": "Per day of the week",
+    "hour": "Per hour of the day",
+}
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+Values = tuple[tuple[str | None, Any, int], ...]
+"""Each as text, itself (or its rows' condition, None where there is none), and how many rows have it."""
 
 
 @dataclass(frozen=True)
@@ -44,24 +61,35 @@ class ColumnFigures:
 
     whole: ColumnProfile
     part: ColumnProfile | None
-    values: tuple[tuple[str | None, Any, int], ...]
-    """The most frequent: as text, themselves, and how many rows have them."""
+    values: Values
 
 
-def read_figures(snapshot: Snapshot, name: str, where: Filter | None, words: str, job: Job) -> ColumnFigures:
-    """Blocks. Of the values, those that contain `words`."""
+@dataclass(frozen=True)
+class ValueList:
+    """Which values the page lists: those that contain `words`, or, of dates, the rows of each `unit`, a key
+    of `UNITS`."""
+
+    words: str = ""
+    unit: str = ""
+
+
+def read_figures(
+    snapshot: Snapshot, name: str, where: Filter | None, wanted: ValueList, job: Job
+) -> ColumnFigures:
+    """Blocks."""
     whole = profile(snapshot, name, None, job)
     part = None if where is None else profile(snapshot, name, where, job)
-    return ColumnFigures(whole, part, read_values(snapshot, name, where, words, job))
+    return ColumnFigures(whole, part, read_values(snapshot, name, where, wanted, job))
 
 
-def read_values(
-    snapshot: Snapshot, name: str, where: Filter | None, words: str, job: Job
-) -> tuple[tuple[str | None, Any, int], ...]:
-    """Blocks. The most frequent values of the rows that meet a filter; none of nested columns."""
-    kind = snapshot.column(name).type
+def read_values(snapshot: Snapshot, name: str, where: Filter | None, wanted: ValueList, job: Job) -> Values:
+    """Blocks. The most frequent values of the rows that meet a filter, or the rows of each unit of time; none
+    of nested columns."""
+    kind, words = snapshot.column(name).type, wanted.words
     if pa.types.is_nested(kind) or pa.types.is_null(kind):
         return ()
+    if wanted.unit in units_of(kind):
+        return _read_units(snapshot, name, where, wanted.unit, job)
     source: Source = SnapshotSource(snapshot)
     steps: list[Step] = [] if where is None else [Where(where)]
     if words and kind_of(kind) is Kind.TEXT:
@@ -74,6 +102,55 @@ def read_values(
     answer = query_of(source).with_steps(tuple(steps)).read(job)
     texts = whole_texts(answer.column(name), 64)
     return tuple(zip(texts, answer.column(name), answer.column(COUNT).to_pylist(), strict=True))
+
+
+def units_of(kind: pa.DataType) -> tuple[str, ...]:
+    """The keys of `UNITS` by which values of a type are counted."""
+    if kind_of(kind) is Kind.DATE:
+        return ("year", "month", "weekday")
+    return tuple(UNITS) if kind_of(kind) is Kind.TIMESTAMP else ()
+
+
+def _read_units(snapshot: Snapshot, name: str, where: Filter | None, unit: str, job: Job) -> Values:
+    value = col(name)
+    part = value.weekday() if unit == "weekday" else value.hour() if unit == "hour" else value.truncate(unit)
+    steps: list[Step] = [] if where is None else [Where(where)]
+    steps += [
+        Compute(((BEGIN, part),)),
+        Group((BEGIN,), ((COUNT, Aggregate("count")),)),
+        Sort((SortKey(BEGIN),)),
+        Limit(MOST_UNITS),
+    ]
+    answer = query_of(SnapshotSource(snapshot)).with_steps(tuple(steps)).read(job)
+    keys, counts = python_values(answer.column(BEGIN)), answer.column(COUNT).to_pylist()
+    kind = answer.column(BEGIN).type
+    ticks = kind.unit if pa.types.is_timestamp(kind) else "D"
+    texts = [None if key is None else _unit_text(key, unit, ticks) for key in keys]
+    rows = [Predicate(name, "is_null") if key is None else _range(name, key, unit) for key in keys]
+    return tuple(zip(texts, rows, counts, strict=True))
+
+
+def _unit_text(key: Any, unit: str, ticks: str) -> str:
+    """`ticks` is NumPy's name for what a number counts since 1970."""
+    if unit == "weekday":
+        return DAYS[key - 1]
+    if unit == "hour":
+        return f"{key:02}:00"
+    if not isinstance(key, dt.date):  # a year that Python's calendar does not have
+        return str(np.datetime64(key, ticks).astype("datetime64[Y]" if unit == "year" else "datetime64[M]"))
+    return f"{key.year:04}" if unit == "year" else f"{key.year:04}-{key.month:02}"
+
+
+def _range(name: str, begin: Any, unit: str) -> Filter | None:
+    """The rows from a year's or a month's begin until the next one's; None where Python's calendar ends."""
+    if not isinstance(begin, dt.date):
+        return None
+    later = (begin.year + 1, 1) if unit == "year" or begin.month == 12 else (begin.year, begin.month + 1)
+    if later[0] > dt.MAXYEAR:
+        return None
+    return And(
+        (Predicate(name, "gte", (begin,)), Predicate(name, "lt", (begin.replace(later[0], later[1]),)))
+    )
 
 
 class HistogramView(QWidget):
@@ -121,30 +198,31 @@ def _histogram_words(shown: Histogram, text: Callable[[Any], str]) -> str:
 
 
 class ColumnPage(QWidget):
-    """`filter_requested` has a condition, for a value that was chosen; `values_requested` wants the values
-    that contain a text."""
+    """`filter_requested` has a condition, for a value that was chosen; `values_requested` a `ValueList`."""
 
     filter_requested = Signal(object)
-    values_requested = Signal(str)
+    values_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.title, self.kind = QLabel(), QLabel()
         self.histogram, self.figures, self.values = HistogramView(), QTreeWidget(), QTreeWidget()
         self.find = QLineEdit(placeholderText="Search the values", accessibleName="Search the values")
+        self.unit, self.heading = QComboBox(accessibleName="Count the values"), QLabel("Most frequent")
         self._name = ""
         self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
         self._build()
 
     @property
-    def words(self) -> str:
-        return self.find.text().strip()
+    def wanted(self) -> ValueList:
+        return ValueList(self.find.text().strip(), self.unit.currentData() or "")
 
     def show_column(self, name: str, kind: pa.DataType, figures: ColumnFigures | None) -> None:
         """None while they are being read."""
         if name != self._name:
             self._name = name
             self.find.clear()
+            self._offer_units(units_of(kind))
         self.title.setText(visible(name))
         self.kind.setText(str(kind))
         self.find.setVisible(kind_of(kind) is Kind.TEXT)
@@ -171,7 +249,7 @@ class ColumnPage(QWidget):
         self.figures.clear()
         self.values.clear()
 
-    def show_values(self, values: tuple[tuple[str | None, Any, int], ...], rows: int) -> None:
+    def show_values(self, values: Values, rows: int) -> None:
         self.values.clear()
         look = theme.current()
         for text, value, count in values:
@@ -202,8 +280,25 @@ class ColumnPage(QWidget):
         header = self.figures.header().sizeHint().height()
         self.figures.setFixedHeight(self.figures.topLevelItemCount() * line + header + 2)
 
+    def _offer_units(self, units: tuple[str, ...]) -> None:
+        """Keeps the unit that was chosen for the column before, if this one has it."""
+        chosen = self.unit.currentData()
+        with QSignalBlocker(self.unit):
+            self.unit.clear()
+            self.unit.addItem("Most frequent", "")
+            for unit in units:
+                self.unit.addItem(UNITS[unit], unit)
+            self.unit.setCurrentIndex(max(0, self.unit.findData(chosen)))
+        self.unit.setVisible(bool(units))
+        self.heading.setVisible(not units)
+
     def _take(self, item: QTreeWidgetItem) -> None:
         value = item.data(0, Qt.ItemDataRole.UserRole)
+        if value is None:
+            return
+        if isinstance(value, Filter):
+            self.filter_requested.emit(value)
+            return
         plain = value.as_py()
         null = Predicate(self._name, "is_null")
         self.filter_requested.emit(null if plain is None else Predicate(self._name, "eq", (plain,)))
@@ -227,14 +322,16 @@ class ColumnPage(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.M, theme.S)
         layout.setSpacing(theme.S)
-        most = QLabel("Most frequent")
-        theme.variant(most, "heading")
-        for widget in (self.title, self.kind, self.histogram, self.figures, most, self.find):
+        theme.variant(self.heading, "heading")
+        self._offer_units(())
+        top = (self.title, self.kind, self.histogram, self.figures, self.heading, self.unit, self.find)
+        for widget in top:
             layout.addWidget(widget)
         layout.addWidget(self.values, 1)
         self.values.itemActivated.connect(self._take)
         self.find.textEdited.connect(lambda _: self._wait.start())
-        self._wait.timeout.connect(lambda: self.values_requested.emit(self.words))
+        self._wait.timeout.connect(lambda: self.values_requested.emit(self.wanted))
+        self.unit.activated.connect(lambda _: self.values_requested.emit(self.wanted))
 
 
 def _text(value: Any, kind: pa.DataType) -> str:
@@ -260,6 +357,14 @@ def _lines(one: ColumnProfile, kind: pa.DataType) -> list[tuple[str, str]]:
     lines += [("Min", _text(one.min, kind)), ("Max", _text(one.max, kind))]
     if one.mean is not None:
         lines.append(("Mean", _text(one.mean, kind)))
+    if one.lengths is not None:
+        short, long = one.lengths.min, one.lengths.max
+        between = f"{short:,}" if short == long else f"{short:,} – {long:,}"
+        lines += [
+            (ITEMS[kind_of(kind)].capitalize(), between),
+            ("Mean length", f"{one.lengths.mean:,.1f}"),
+            ("Empty", f"{one.lengths.empty:,}"),
+        ]
     names = {0.05: "5%", 0.25: "25%", 0.5: "Median", 0.75: "75%", 0.95: "95%"}
     lines += [(names[part], f"{about}{_text(value, kind)}") for part, value in (one.quantiles or {}).items()]
     return lines

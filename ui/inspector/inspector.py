@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 from lamella.core.query.view import View
 from lamella.ui import theme
 from lamella.ui.grid.view import GridView
-from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, read_figures, read_values
+from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
 from lamella.ui.inspector.row_page import RowPage, names_of, read_row
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
@@ -129,21 +129,21 @@ class Inspector(QFrame):
             self.column_page.show_unread(name, kind)
             return
         self.column_page.show_column(name, kind, None)
-        words = self.column_page.words
+        wanted = self.column_page.wanted
 
         def show(figures: ColumnFigures) -> None:
             self._rows = (figures.part or figures.whole).rows
             self.column_page.show_column(name, kind, figures)
 
         self._handle = self._tasks.read(
-            lambda job: read_figures(snapshot, name, where, words, job),
+            lambda job: read_figures(snapshot, name, where, wanted, job),
             show,
             self._tasks.failed.emit,
             owner=self,
             quiet=True,
         )
 
-    def _read_values(self, words: str) -> None:
+    def _read_values(self, wanted: ValueList) -> None:
         view, current = self._view(), self._grid.selection.current
         if view is None or current is None:
             return
@@ -151,7 +151,7 @@ class Inspector(QFrame):
         name = self._grid.grid_model.names[self._grid.column_at(current[1])]
         snapshot, where = view.snapshot, view.query.where
         self._handle = self._tasks.read(
-            lambda job: read_values(snapshot, name, where, words, job),
+            lambda job: read_values(snapshot, name, where, wanted, job),
             lambda values: self.column_page.show_values(values, self._rows),
             self._tasks.failed.emit,
             owner=self,

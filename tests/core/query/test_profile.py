@@ -91,6 +91,30 @@ def test_texts_have_their_most_frequent_values(store: Store, values: list[str | 
     assert told.top_values == tuple(ranked[: profiles.TOP_VALUES])
     assert (told.min, told.max) == (min(held, default=None), max(held, default=None))
     assert told.histogram is None
+    assert_lengths(told, held)
+
+
+def assert_lengths(profile: ColumnProfile, values: list[Any]) -> None:
+    lengths = [len(value) for value in values]
+    if not lengths:
+        assert profile.lengths is None
+        return
+    assert (profile.lengths.min, profile.lengths.max) == (min(lengths), max(lengths))
+    assert profile.lengths.mean == pytest.approx(statistics.mean(lengths))
+    assert profile.lengths.empty == lengths.count(0)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.one_of(st.none(), st.binary(max_size=5)), max_size=20))
+def test_bytes_have_lengths(store: Store, values: list[bytes | None]) -> None:
+    assert_lengths(profiled(store, pa.array(values, pa.binary())), [v for v in values if v is not None])
+
+
+def test_lists_have_lengths_and_numbers_have_none(store: Store) -> None:
+    values = [[1, 2, 3], [], None, [None]]
+    assert_lengths(profiled(store, pa.array(values, pa.list_(pa.int64()))), [[1, 2, 3], [], [None]])
+    assert_lengths(profiled(store, pa.array(["ab", "", "ab"]).dictionary_encode()), ["ab", "", "ab"])
+    assert profiled(store, pa.array([1, 2])).lengths is None
 
 
 ID = UUID("12345678-1234-5678-1234-567812345678")

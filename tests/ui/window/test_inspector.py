@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,3 +140,57 @@ def test_f4_opens_and_closes_it_and_nothing_is_read_while_it_is_closed(
     assert lines(table_tab.inspector.row_page.tree) == texts
     window.commands["inspector"].trigger()
     qtbot.waitUntil(lambda: ["note", "row 7"] in lines(table_tab.inspector.row_page.tree))
+
+
+def test_texts_have_lengths(qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, go_to) -> None:
+    go_to(table_tab, 0, "carrier")
+    opened(qtbot, window, table_tab, "column")
+    figures = {line[0]: line[1] for line in lines(table_tab.inspector.column_page.figures)}
+    assert (figures["Characters"], figures["Mean length"], figures["Empty"]) == ("0 – 2", "1.3", "250")
+
+
+def test_dates_are_counted_per_unit_and_one_is_a_filter(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
+) -> None:
+    moments = [dt.datetime(2023, 12, 31, 23), dt.datetime(2024, 1, 1, 7), dt.datetime(2024, 1, 8, 23), None]
+    pq.write_table(
+        pa.table({"at": pa.array(moments, pa.timestamp("us")), "n": [1, 2, 3, 4]}), tmp_path / "t.parquet"
+    )
+    window.open_paths([tmp_path / "t.parquet"])
+    tab = settled()
+    go_to(tab, 0, "at")
+    opened(qtbot, window, tab, "column")
+    page = tab.inspector.column_page
+
+    def counted(title: str, *wanted: tuple[str, str]) -> None:
+        page.unit.setCurrentText(title)
+        page.unit.activated.emit(page.unit.currentIndex())
+        qtbot.waitUntil(lambda: [(line[0], line[1]) for line in lines(page.values)] == list(wanted))
+
+    counted("Per year", ("2023", "1"), ("2024", "2"), ("NULL", "1"))
+    counted("Per day of the week", ("Monday", "2"), ("Sunday", "1"), ("NULL", "1"))
+    counted("Per hour of the day", ("07:00", "1"), ("23:00", "2"), ("NULL", "1"))
+    counted("Per month", ("2023-12", "1"), ("2024-01", "2"), ("NULL", "1"))
+    page.values.itemActivated.emit(page.values.topLevelItem(1), 0)
+    assert settled().view.num_rows == 2
+    go_to(tab, 0, "n")
+    qtbot.waitUntil(lambda: not page.unit.isVisible() and page.heading.isVisible())
+
+
+def test_units_of_time_keep_to_zones_and_to_the_calendar(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
+) -> None:
+    moments = pa.array([0, 1_711_922_399_000_000], pa.timestamp("us", "Europe/Berlin"))  # the last of March
+    far = pa.array([2**60, -(2**55)], pa.timestamp("us"))
+    pq.write_table(pa.table({"at": moments, "far": far}), tmp_path / "t.parquet")
+    window.open_paths([tmp_path / "t.parquet"])
+    tab = settled()
+    page = tab.inspector.column_page
+    for name in ("at", "far"):
+        go_to(tab, 0, name)
+        opened(qtbot, window, tab, "column")
+        qtbot.waitUntil(lambda name=name: page.title.text() == name and page.figures.topLevelItemCount() > 0)
+        page.unit.setCurrentText("Per month")
+        page.unit.activated.emit(page.unit.currentIndex())
+        wanted = ["1970-01", "2024-03"] if name == "at" else ["0828-04", "38504-08"]
+        qtbot.waitUntil(lambda wanted=wanted: [line[0] for line in lines(page.values)] == wanted)
