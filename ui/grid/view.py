@@ -405,9 +405,18 @@ class GridView(WindowScrolling):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if self._painter is not None:
+            self._keep_current_column(event.oldSize().width())
             self.cards.follow_columns()
             self.want()
             self.scrolled.emit()
+
+    def _keep_current_column(self, width: int) -> None:
+        """In sight, if it was when the grid had this width: a panel that opens beside it covers nothing."""
+        if self.selection.current is None:
+            return
+        place = self.selection.current[1]
+        if 0 <= self.horizontalHeader().sectionViewportPosition(self.column_at(place)) < width:
+            self.show_column(place)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._mouse.press(event)

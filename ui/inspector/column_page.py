@@ -268,6 +268,7 @@ class ColumnPage(QWidget):
         self.figures.clear()
         whole, part = figures.whole, figures.part
         self.figures.setHeaderLabels(["", "filtered", "all rows"] if part else ["", "all rows", ""])
+        self.figures.setColumnHidden(2, part is None)
         rows = zip(_lines(part or whole, kind), _lines(whole, kind), strict=False)
         for (title, first), (_, second) in rows:
             item = QTreeWidgetItem([title, first, second if part else ""])

@@ -194,3 +194,20 @@ def test_units_of_time_keep_to_zones_and_to_the_calendar(
         page.unit.activated.emit(page.unit.currentIndex())
         wanted = ["1970-01", "2024-03"] if name == "at" else ["0828-04", "38504-08"]
         qtbot.waitUntil(lambda wanted=wanted: [line[0] for line in lines(page.values)] == wanted)
+
+
+def test_the_current_column_stays_in_sight_when_the_inspector_opens(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled, go_to
+) -> None:
+    pq.write_table(pa.table({f"column number {n}": [1] for n in range(30)}), tmp_path / "wide.parquet")
+    window.open_paths([tmp_path / "wide.parquet"])
+    tab = settled()
+    header = tab.grid.horizontalHeader()
+    last = tab.grid.visible_columns()[-1]
+    tab.grid.go_to(0, header.visualIndex(last))
+    opened(qtbot, window, tab, "row")
+
+    def right() -> int:
+        return header.sectionViewportPosition(last) + header.sectionSize(last)
+
+    qtbot.waitUntil(lambda: 0 < right() <= tab.grid.viewport().width())
