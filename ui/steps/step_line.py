@@ -44,6 +44,7 @@ class StepLine(QWidget):
         self.others: Others = dict
         self.bar, self.editor = StepsBar(name, icon), None
         self.place: int | None = None
+        self._unfinished: int | None = None
         self._tasks, self._session = tasks, 0
         self._wait = QTimer(self, singleShot=True, interval=DEBOUNCE_MS)
         self._wait.timeout.connect(self._take)
@@ -52,8 +53,14 @@ class StepLine(QWidget):
     # ------------------------------------------------------------------- showing
 
     def show_line(self, line: Line, checked: RunnableLine | None = None) -> None:
-        """`checked` is what is known of it; an editor stays while its step is what it made."""
-        before, self.line = self.line, line
+        """`checked` is what is known of it; an editor stays while its step is what it made, and one that has
+        made none yet while the other steps are the same."""
+        before, new = self.line, self._unfinished
+        if new is not None and before.remove(new) == line:
+            line = line.insert(new, before.steps[new].kind, None, before.steps[new].draft)
+        else:
+            self._unfinished = None
+        self.line = line
         if checked is not None:
             self.checked = checked
         if self.place is not None and not self._still_edits(before):
@@ -71,9 +78,10 @@ class StepLine(QWidget):
         self.bar.show_steps([self._state(place) for place in range(len(self.line.steps))])
 
     def _state(self, place: int) -> ChipState:
-        one = self.line.steps[place]
-        words = step_words(one.kind, one.step, self._schema(place))
-        problem = self.checked.problems.get(place, "") if one.on else ""
+        one, new = self.line.steps[place], self._unfinished
+        known = place - (new is not None and new < place)
+        words = step_words(one.kind, one.step, self._schema(known))
+        problem = self.checked.problems.get(known, "") if one.is_active else ""
         return ChipState(one.kind, words, one.on, problem, place == self.place)
 
     def _schema(self, place: int) -> pa.Schema:
@@ -83,21 +91,27 @@ class StepLine(QWidget):
 
     def add(self, kind: type[Step], place: int | None = None) -> None:
         """Begin a step of a kind, which is part of the line once its form makes one."""
-        self.close_editor()
-        place = self.line.place_of_new(kind) if place is None else place
-        self._show(self.line.insert(place, kind, None))
-        self.edit(place)
+        gone = self.close_editor()
+        if place is None:
+            place = self.line.place_of_new(kind)
+        elif gone is not None and gone < place:
+            place -= 1
+        self.line = self.line.insert(place, kind, None)
+        self._open(place)
+        self._unfinished = place
+        self._show_chips()
 
     def edit(self, place: int) -> None:
         """Open the form of a step."""
         if place == self.place and self.editor is not None:
             self.editor.focus_first()
             return
+        now = self._place_after_closing(place)
+        if now is not None and self.line.steps[now].kind in KINDS:
+            self._open(now)
+
+    def _open(self, place: int) -> None:
         one = self.line.steps[place]
-        self.close_editor()
-        if one not in self.line.steps or one.kind not in KINDS:
-            return
-        place = self.line.steps.index(one, 0) if self.line.steps[place : place + 1] != (one,) else place
         context = StepContext(
             self._schema(place), self._tasks, self.source, self.others, one.draft, self.line.sources
         )
@@ -123,17 +137,29 @@ class StepLine(QWidget):
     def filter_open(self) -> bool:
         return isinstance(self.editor, WhereEditor)
 
-    def close_editor(self) -> None:
-        """What was begun and not made goes."""
+    def close_editor(self) -> int | None:
+        """What was begun and not made goes; where it stood is returned."""
         self.flush()
         place = self.place
         if place is None:
-            return
+            return None
+        is_new, one = self._unfinished == place, self.line.steps[place]
         self._drop_editor()
-        one = self.line.steps[place]
         if one.step is None and one.draft is None:
             self._show(self.line.remove(place))
-        self._show_chips()
+            return place
+        self._show(self.line)
+        if is_new:
+            self.changed.emit(self.line, self._session)
+        return None
+
+    def _place_after_closing(self, place: int) -> int | None:
+        """Where a step stands once the form is closed; None when it went with the form."""
+        gone = self.close_editor()
+        if gone == place:
+            return None
+        place -= gone is not None and gone < place
+        return place if place < len(self.line.steps) else None
 
     def flush(self) -> None:
         """Take what was typed now rather than after the pause."""
@@ -148,7 +174,7 @@ class StepLine(QWidget):
             self._scroll.takeWidget()
             self.editor.hide()
             self.editor.deleteLater()
-        self.editor, self.place = None, None
+        self.editor, self.place, self._unfinished = None, None, None
         self._panel.hide()
         self.editing.emit(None)
 
@@ -160,6 +186,7 @@ class StepLine(QWidget):
         if step is None and not isinstance(editor, WhereEditor):
             return  # the last one that was whole stays
         line = self.line.edit(place, step, draft).with_sources(editor.sources())
+        self._unfinished = self._unfinished if step is None else None
         changed = (now.step, repr(now.step)) != (step, repr(step))  # to Python 1, 1.0 and True are equal
         self.line = line
         self._show_chips()
@@ -178,25 +205,29 @@ class StepLine(QWidget):
             self.changed.emit(line, 0)
 
     def _switch(self, place: int) -> None:
-        self.close_editor()
-        if place < len(self.line.steps):
-            self._change(self.line.switch(place))
+        if (now := self._place_after_closing(place)) is not None:
+            self._change(self.line.switch(now))
 
     def _remove(self, place: int) -> None:
-        self.close_editor()
-        if place < len(self.line.steps):
-            self._change(self.line.remove(place))
-            self.bar.focus_chip(place)
+        if (now := self._place_after_closing(place)) is not None:
+            self._change(self.line.remove(now))
+        self.bar.focus_chip(place)
 
     def _move(self, place: int, before: int) -> None:
-        self.close_editor()
+        gone = self.close_editor()
+        if gone == place:
+            return
+        if gone is not None:
+            place, before = place - (gone < place), before - (gone < before)
         self._change(self.line.move(place, before))
 
     def _show_up_to(self, place: int) -> None:
         """Switch off what comes behind a step."""
-        self.close_editor()
+        now = self._place_after_closing(place)
+        if now is None:
+            return
         line = self.line
-        for later in range(place + 1, len(line.steps)):
+        for later in range(now + 1, len(line.steps)):
             line = line.switch(later) if line.steps[later].on else line
         self._change(line)
 

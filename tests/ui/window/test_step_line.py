@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col
-from lamella.core.query.steps import Compute, Group, Join, Limit, Select, Sort, Where
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Compute, Group, Join, Limit, Pivot, Select, Sort, Step, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.main_window import MainWindow
@@ -336,3 +337,66 @@ def test_a_computed_column_of_a_large_table_is_shown_sorted_and_exported(
     assert path.read_text().splitlines()[0].replace('"', "") == "delay,carrier,note,hours"
     tab.set_sort([SortKey("hours", True)])
     assert shown(settled(), 0, "delay") == "449"
+
+
+def test_a_chip_is_moved_switched_and_removed_while_another_form_is_unfinished(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    """Closing the form takes its chip away, and those behind it stand one place further left."""
+    left = {Qt.Key.Key_Left: Qt.KeyboardModifier.ControlModifier}
+    for key, expected in (
+        (Qt.Key.Key_Left, (["keep 10 rows", "delay > 5"], [True, True])),
+        (Qt.Key.Key_Space, (["delay > 5", "keep 10 rows"], [True, False])),
+        (Qt.Key.Key_Delete, (["delay > 5"], [True])),
+    ):
+        table_tab.apply(Line.of([Where(col("delay") > 5), Limit(10)]))
+        settled()
+        table_tab.steps.add(Pivot, 0)
+        qtbot.keyClick(table_tab.steps.bar.chips[2], key, left.get(key, Qt.KeyboardModifier.NoModifier))
+        settled()
+        assert table_tab.line.steps == table_tab.steps.line.steps
+        assert [one.on for one in table_tab.line.steps] == expected[1]
+        assert [one.kind for one in table_tab.line.steps] == [
+            Limit if text.startswith("keep") else Where for text in expected[0]
+        ]
+
+
+def test_a_form_is_begun_in_place_of_another_that_was_never_finished(
+    table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.apply(Line.of([Where(col("delay") > 5)]))
+    settled()
+    table_tab.steps.add(Pivot, 0)
+    table_tab.steps.add(Limit, 2)
+    assert [one.kind for one in table_tab.steps.line.steps] == [Where, Limit]
+
+
+@pytest.mark.parametrize("kind", [Pivot, Where])
+def test_a_form_stays_while_the_rows_are_read_again(
+    qtbot: QtBot, table_tab: DatasetTab, table: Table, settled: Settled, kind: type[Step]
+) -> None:
+    """Because another program changed them, say, or because they had not been there yet."""
+    table_tab.apply(Line.of([Where(col("note") != "x"), BY_CARRIER]))
+    settled()
+    table_tab.steps.add(kind, 1)
+    editor = table_tab.steps.editor
+    table_tab.reload()
+    settled()
+    assert table_tab.steps.editor is editor and table_tab.steps.place == 1
+    assert len(table_tab.steps.bar.chips) == 3 and len(table_tab.line.steps) == 2
+    table_tab.apply(Line.of([Limit(3)]))
+    assert table_tab.steps.editor is None and len(table_tab.steps.bar.chips) == 1
+
+
+def test_conditions_that_are_not_finished_stay_when_their_form_is_closed(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.steps.add(Where)
+    (box,) = (b for b in table_tab.steps.editor.findChildren(QLineEdit) if b.accessibleName() == "Column")
+    qtbot.keyClicks(box, "delay")
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+    qtbot.keyClick(table_tab.steps, Qt.Key.Key_Escape)
+    table_tab.reload()
+    settled()
+    assert [one.kind for one in table_tab.line.steps] == [Where] and table_tab.line.active == ()
+    assert texts(table_tab) == ["Filter …"]
