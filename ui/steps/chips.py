@@ -257,9 +257,16 @@ class StepMenu(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up) and self.find.hasFocus():
-            QApplication.sendEvent(self.list, event)
+            self._step(1 if event.key() == Qt.Key.Key_Down else -1)
         else:
             super().keyPressEvent(event)
+
+    def _step(self, by: int) -> None:
+        """To the next of those that match."""
+        shown = [item for place in range(self.list.count()) if not (item := self.list.item(place)).isHidden()]
+        now = self.list.currentItem()
+        if now in shown:
+            self.list.setCurrentItem(shown[(shown.index(now) + by) % len(shown)])
 
     def _say(self, item: QListWidgetItem | None) -> None:
         self.about.setText(item.toolTip() if item else "")

@@ -145,13 +145,11 @@ class StepLine(QWidget):
             return None
         is_new, one = self._unfinished == place, self.line.steps[place]
         self._drop_editor()
-        if one.step is None and one.draft is None:
-            self._show(self.line.remove(place))
-            return place
-        self._show(self.line)
-        if is_new:
+        is_gone = one.step is None and one.draft is None
+        self._show(self.line.remove(place) if is_gone else self.line)
+        if is_gone != is_new:
             self.changed.emit(self.line, self._session)
-        return None
+        return place if is_gone else None
 
     def _place_after_closing(self, place: int) -> int | None:
         """Where a step stands once the form is closed; None when it went with the form."""

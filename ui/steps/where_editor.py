@@ -14,7 +14,7 @@ from lamella.core.filters import Filter, bind, sentence
 from lamella.core.filters.expr import columns_read
 from lamella.core.query.steps import Where
 from lamella.ui.filters.builder import FilterBuilder
-from lamella.ui.filters.tree import Condition, Group, from_filter, from_json, to_json
+from lamella.ui.filters.tree import Condition, Group, Node, from_filter, from_json, to_json
 from lamella.ui.steps.editors import StepContext, StepEditor, column
 from lamella.ui.widgets.controls import breakable
 
@@ -63,8 +63,7 @@ class WhereEditor(StepEditor):
     def draft(self) -> Any:
         """None while nobody has chosen anything."""
         tree = self.builder.tree
-        chosen = any(condition.values() is not None and condition.column for condition in tree.conditions())
-        return to_json(tree) if chosen else None
+        return to_json(tree) if self.filter() is not None or _has_values(tree) else None
 
     def filter(self) -> Filter | None:
         return self.builder.filter()
@@ -92,6 +91,14 @@ class WhereEditor(StepEditor):
         cut = said if len(said) <= LONGEST_SENTENCE else said[:LONGEST_SENTENCE] + "…"
         self._sentence.setText(breakable(cut))
         self._sentence.setVisible(bool(cut))
+
+
+def _has_values(node: Node) -> bool:
+    """Whether any condition, on or off, says what it asks for; the empty one that a new form begins with
+    does not."""
+    if isinstance(node, Condition):
+        return bool(node.column) and node.values() not in (None, ()) or any(node.texts)
+    return any(_has_values(child) for child in node.children)
 
 
 def with_condition(step: Where | None, draft: Any, condition: Filter) -> tuple[Where, Any]:

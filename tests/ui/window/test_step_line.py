@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QSpinBox
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col
@@ -388,15 +388,50 @@ def test_a_form_stays_while_the_rows_are_read_again(
     assert table_tab.steps.editor is None and len(table_tab.steps.bar.chips) == 1
 
 
-def test_conditions_that_are_not_finished_stay_when_their_form_is_closed(
+def values_of(tab: DatasetTab) -> list[QLineEdit]:
+    return [b for b in tab.steps.editor.findChildren(QLineEdit) if b.accessibleName() == "Value"]
+
+
+def test_a_condition_that_is_off_stays_when_its_form_is_closed(
     qtbot: QtBot, table_tab: DatasetTab, settled: Settled
 ) -> None:
     table_tab.steps.add(Where)
-    (box,) = (b for b in table_tab.steps.editor.findChildren(QLineEdit) if b.accessibleName() == "Column")
-    qtbot.keyClicks(box, "delay")
-    qtbot.keyClick(box, Qt.Key.Key_Return)
+    qtbot.keyClicks(values_of(table_tab)[0], "7")
+    (box,) = (b for b in table_tab.steps.editor.findChildren(QCheckBox) if b.isVisible() and b.isChecked())
+    qtbot.mouseClick(box, Qt.MouseButton.LeftButton)
     qtbot.keyClick(table_tab.steps, Qt.Key.Key_Escape)
     table_tab.reload()
     settled()
     assert [one.kind for one in table_tab.line.steps] == [Where] and table_tab.line.active == ()
     assert texts(table_tab) == ["Filter …"]
+
+
+def test_a_filter_without_a_value_leaves_no_chip(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.steps.edit_filter()
+    qtbot.keyClick(table_tab.steps, Qt.Key.Key_Escape)
+    assert texts(table_tab) == []
+    table_tab.set_filter(col("delay") > 400)
+    settled()
+    table_tab.steps.edit_filter()
+    box = values_of(table_tab)[0]
+    box.selectAll()
+    qtbot.keyClick(box, Qt.Key.Key_Delete)
+    qtbot.keyClick(table_tab.steps, Qt.Key.Key_Escape)
+    table_tab.reload()
+    settled()
+    assert texts(table_tab) == [] and table_tab.line.steps == ()
+
+
+def test_arrow_keys_go_through_the_steps_that_are_found(qtbot: QtBot, table_tab: DatasetTab) -> None:
+    table_tab.steps.bar.open_menu()
+    menu = table_tab.steps.bar.menu
+    first = menu.list.currentItem()
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+        qtbot.keyClick(menu.find, key)
+    assert menu.list.currentItem() is first
+    qtbot.keyClicks(menu.find, "nothing is called so")
+    for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+        qtbot.keyClick(menu.find, key)
+    assert menu.list.currentItem() is None
