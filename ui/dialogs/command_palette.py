@@ -1,117 +1,284 @@
-"""Everything that can be done, found by typing a part of its name."""
+"""What can be done or gone to, found by typing a part of its name."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QAction, QIcon, QKeyEvent, QPixmap
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QEvent,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QRect,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QAction, QIcon, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QDialog,
-    QHeaderView,
+    QFrame,
     QLineEdit,
-    QTreeWidget,
-    QTreeWidgetItem,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
 )
 
+from lamella.core.errors import visible
 from lamella.ui import theme
 
-WIDTH, HEIGHT = 520, 380
+WIDTH, HEIGHT = 560, 420
 ICON = 16
-ONE_PIECE = "QTreeView::item { border-radius: 0; }"
+ROW_PADDING = 12
+MOST_OF_A_GROUP = 7
+"""That are listed where several groups have something; one that is alone is listed whole."""
+COMMANDS = "Commands"
+Index = QModelIndex | QPersistentModelIndex
+
+
+@dataclass(frozen=True)
+class Offer:
+    """`icon` is one of resources/icons or a picture; `detail` stands at the right."""
+
+    name: str
+    do: Callable[[], object]
+    group: str = ""
+    icon: str | QIcon = ""
+    detail: str = ""
+    folded: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folded", self.name.casefold())
+
+
+def command_offers(actions: Iterable[QAction]) -> list[Offer]:
+    """Those of actions that are possible now."""
+    return [
+        Offer(
+            action.text().rstrip("…"),
+            action.trigger,
+            COMMANDS,
+            action.icon(),
+            action.shortcut().toString(action.shortcut().SequenceFormat.NativeText),
+        )
+        for action in actions
+        if action.isEnabled()
+    ]
+
+
+def matching(offers: Iterable[Offer], text: str) -> list[Offer]:
+    """Those with every word of `text` in their names, the closest first; all of them for no word."""
+    words = text.casefold().split()
+    if not words:
+        return list(offers)
+    found = [offer for offer in offers if all(word in offer.folded for word in words)]
+    return sorted(found, key=lambda offer: _distance(offer.folded, words))
+
+
+def _distance(name: str, words: Sequence[str]) -> int:
+    """0 for the name itself, 1 for its beginning, 2 for the beginning of a word in it."""
+    if name == " ".join(words):
+        return 0
+    if name.startswith(words[0]):
+        return 1
+    return 2 if all(_begins_a_word(name, word) for word in words) else 3
+
+
+def _begins_a_word(name: str, word: str) -> bool:
+    place = name.find(word)
+    while place > 0 and name[place - 1].isalnum():
+        place = name.find(word, place + 1)
+    return place >= 0
+
+
+class OfferModel(QAbstractListModel):
+    """A row is an offer, or a text between them: the heading of a group, how many more it has."""
+
+    def __init__(self, offers: Sequence[Offer], parent: QObject) -> None:
+        super().__init__(parent)
+        self._groups: dict[str, list[Offer]] = {}
+        for offer in offers:
+            self._groups.setdefault(offer.group, []).append(offer)
+        self.rows: list[Offer | str] = []
+
+    def filter(self, text: str) -> None:
+        found = {group: matching(offers, text) for group, offers in self._groups.items()}
+        words = text.casefold().split()
+        groups = [group for group, offers in found.items() if offers]
+        if words:
+            groups.sort(key=lambda group: _distance(found[group][0].folded, words))
+        rows: list[Offer | str] = []
+        for place, group in enumerate(groups):
+            whole = len(groups) == 1 or (place == 0 and not words)
+            listed = found[group] if whole else found[group][:MOST_OF_A_GROUP]
+            rows += [group] if len(self._groups) > 1 else []
+            rows += listed
+            more = len(found[group]) - len(listed)
+            rows += [f"{more:,} more: type more of the name"] if more else []
+        self.beginResetModel()
+        self.rows = rows or [f"Nothing is called “{visible(text.strip())}”"]
+        self.endResetModel()
+
+    def is_heading(self, row: int) -> bool:
+        return self.rows[row] in self._groups
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.DisplayRole:
+            return row if isinstance(row, str) else visible(row.name)
+        if role == Qt.ItemDataRole.AccessibleTextRole and isinstance(row, Offer):
+            return ", ".join(part for part in (visible(row.name), row.detail, row.group) if part)
+        return None
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        is_offer = isinstance(self.rows[index.row()], Offer)
+        return (
+            Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable if is_offer else Qt.ItemFlag.NoItemFlags
+        )
+
+
+class OfferPainter(QStyledItemDelegate):
+    """Colours are looked up as a row is painted, so that they follow the theme."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(0, theme.current().line_height() + ROW_PADDING)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        model, look = index.model(), theme.current()
+        assert isinstance(model, OfferModel)
+        row = model.rows[index.row()]
+        inner = option.rect.adjusted(theme.S, 0, -theme.S, 0)
+        painter.save()
+        if isinstance(row, str):
+            heading = model.is_heading(index.row())
+            painter.setFont(look.font("caption", bold=heading))
+            painter.setPen(look.color("muted"))
+            across = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(inner, across, row)
+        else:
+            _paint_offer(painter, option, inner, row)
+        painter.restore()
+
+
+def _paint_offer(painter: QPainter, option: QStyleOptionViewItem, inner: QRect, offer: Offer) -> None:
+    look, side = theme.current(), theme.current().px(ICON)
+    if option.state & QStyle.StateFlag.State_Selected:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(look.color("accent_soft"))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.drawRoundedRect(option.rect, theme.RADIUS, theme.RADIUS)
+    icon = look.icon(offer.icon) if isinstance(offer.icon, str) and offer.icon else offer.icon
+    if isinstance(icon, QIcon) and not icon.isNull():
+        icon.paint(painter, QRect(inner.left(), inner.center().y() - side // 2 + 1, side, side))
+    inner.setLeft(inner.left() + side + theme.S)
+    middle = Qt.AlignmentFlag.AlignVCenter
+    painter.setFont(look.font("caption"))
+    room = painter.fontMetrics()
+    detail = room.elidedText(visible(offer.detail), Qt.TextElideMode.ElideLeft, inner.width() // 2)
+    painter.setPen(look.color("muted"))
+    painter.drawText(inner, middle | Qt.AlignmentFlag.AlignRight, detail)
+    inner.setRight(inner.right() - room.horizontalAdvance(detail) - theme.M)
+    painter.setFont(look.font())
+    painter.setPen(look.color("text"))
+    name = painter.fontMetrics().elidedText(visible(offer.name), Qt.TextElideMode.ElideRight, inner.width())
+    painter.drawText(inner, middle | Qt.AlignmentFlag.AlignLeft, name)
 
 
 class CommandPalette(QDialog):
-    """Offers the actions that are possible now; Enter does the chosen one."""
+    """Enter does the chosen one of its offers; groups stand in the order in which they first come."""
 
-    def __init__(self, actions: list[QAction], parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        offers: Sequence[Offer],
+        parent: QWidget | None = None,
+        title: str = COMMANDS,
+        hint: str = "Find a command, column, table, view, tab or file",
+        begin_at: int = 0,
+    ) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Commands")
-        self._actions = [action for action in actions if action.isEnabled()]
+        self.setWindowTitle(title)
         self.field = QLineEdit(self)
-        self.field.setPlaceholderText("What do you want to do?")
-        self.field.setAccessibleName("Find a command")
+        self.field.setPlaceholderText(hint)
+        self.field.setAccessibleName(hint)
         self.field.installEventFilter(self)
-        self.list = QTreeWidget(self)
-        self.list.setAccessibleName("Commands")
-        self.list.setColumnCount(2)
-        self.list.setHeaderHidden(True)
-        self.list.setRootIsDecorated(False)
-        self.list.setStyleSheet(ONE_PIECE)
-        self.list.setIconSize(QSize(ICON, ICON))
-        self.list.header().setStretchLastSection(False)
-        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        self._blank = QIcon(_blank())
-        self.list.itemActivated.connect(self._do)
-        self.list.itemClicked.connect(self._do)
+        self.model = OfferModel(offers, self)
+        self.list = QListView(self)
+        self.list.setObjectName("offers")
+        self.list.setAccessibleName(title)
+        self.list.setUniformItemSizes(True)
+        self.list.setModel(self.model)
+        self.list.setItemDelegate(OfferPainter(self.list))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.activated.connect(self._do)
+        self.list.clicked.connect(self._do)
         self.field.textChanged.connect(self._filter)
-        layout = QVBoxLayout(self)
+        frame = QFrame(self)
+        theme.variant(frame, "overlay")
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(frame)
+        layout = QVBoxLayout(frame)
         layout.setContentsMargins(theme.M, theme.M, theme.M, theme.M)
         layout.setSpacing(theme.S)
         layout.addWidget(self.field)
         layout.addWidget(self.list)
-        self.resize(WIDTH, HEIGHT)
-        theme.current().changed.connect(self._restyle)
+        look = theme.current()
+        self.resize(look.px(WIDTH), look.px(HEIGHT))
+        look.changed.connect(self.list.viewport().update)
         self._filter("")
+        self._choose(begin_at)
+
+    @property
+    def shown(self) -> list[Offer]:
+        return [row for row in self.model.rows if isinstance(row, Offer)]
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() is QEvent.Type.KeyPress:
-            if event.key() in (Qt.Key.Key_Down, Qt.Key.Key_Up):
-                self._step(1 if event.key() == Qt.Key.Key_Down else -1)
+            key, page = event.key(), max(1, self.list.viewport().height() // self.list.sizeHintForRow(0) - 1)
+            steps = {
+                Qt.Key.Key_Down: 1,
+                Qt.Key.Key_Up: -1,
+                Qt.Key.Key_PageDown: page,
+                Qt.Key.Key_PageUp: -page,
+            }
+            if key in steps:
+                self._step(steps[Qt.Key(key)])
                 return True
-            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                if self.list.currentItem() is not None:
-                    self._do(self.list.currentItem())
+            if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._do(self.list.currentIndex())
                 return True
         return False
 
     def _step(self, step: int) -> None:
-        count = self.list.topLevelItemCount()
+        """One beyond an end is the other end; a page stops there."""
+        count = len(self.shown)
         if count:
-            now = self.list.indexOfTopLevelItem(self.list.currentItem())
-            self.list.setCurrentItem(self.list.topLevelItem((now + step) % count))
+            places = [n for n, row in enumerate(self.model.rows) if isinstance(row, Offer)]
+            at = places.index(self.list.currentIndex().row()) + step
+            self._choose(at % count if abs(step) == 1 else min(max(at, 0), count - 1))
+
+    def _choose(self, place: int) -> None:
+        """The offer at a place among those that are shown."""
+        rows = [n for n, row in enumerate(self.model.rows) if isinstance(row, Offer)]
+        if rows:
+            self.list.setCurrentIndex(self.model.index(rows[place], 0))
+        if place == 0:
+            self.list.scrollToTop()
 
     def _filter(self, text: str) -> None:
-        words = text.casefold().split()
-        self.list.clear()
-        for action in self._actions:
-            name = action.text().rstrip("…")
-            if all(word in name.casefold() for word in words):
-                self._offer(action, name)
-        self.list.setCurrentItem(self.list.topLevelItem(0))
+        self.model.filter(text)
+        self._choose(0)
 
-        if not self.list.topLevelItemCount():
-            self._say_none(text)
-
-    def _restyle(self) -> None:
-        """Colours are written into the rows, so they are made anew."""
-        self._filter(self.field.text())
-
-    def _say_none(self, text: str) -> None:
-        item = QTreeWidgetItem(self.list, [f"Nothing is called “{text.strip()}”"])
-        item.setFlags(Qt.ItemFlag.NoItemFlags)
-        item.setFirstColumnSpanned(True)
-        item.setForeground(0, theme.current().color("muted"))
-
-    def _offer(self, action: QAction, name: str) -> None:
-        keys = action.shortcut()
-        item = QTreeWidgetItem(self.list, [name, keys.toString(keys.SequenceFormat.NativeText)])
-        item.setIcon(0, action.icon() if not action.icon().isNull() else self._blank)
-        item.setForeground(1, theme.current().color("muted"))
-        item.setData(0, Qt.ItemDataRole.UserRole, action)
-
-    def _do(self, item: QTreeWidgetItem, _column: int = 0) -> None:
-        action = item.data(0, Qt.ItemDataRole.UserRole)
-        if action is None:
-            return
-        self.accept()
-        action.trigger()
-
-
-def _blank() -> QPixmap:
-    """Keeps the names of actions without an icon in line."""
-    pixmap = QPixmap(ICON, ICON)
-    pixmap.fill(Qt.GlobalColor.transparent)
-    return pixmap
+    def _do(self, index: QModelIndex) -> None:
+        offer = self.model.rows[index.row()] if index.isValid() else ""
+        if isinstance(offer, Offer):
+            self.accept()
+            offer.do()

@@ -332,6 +332,18 @@ class GridView(WindowScrolling):
             self.selection.select(row, place)
         self.show_cell(row, place)
 
+    def go_to_column(self, column: int) -> None:
+        """Make it the column of the current cell and show it, even if it was hidden."""
+        if self.isColumnHidden(column):
+            self.setColumnHidden(column, False)
+            self.updateGeometries()
+        place = self.place(column)
+        if self.grid_model.num_rows:
+            self.go_to(self.selection.current[0] if self.selection.current else self.top_row(), place)
+        else:
+            self.show_column(place)
+        self.setFocus(Qt.FocusReason.OtherFocusReason)
+
     # -------------------------------------------------------------- scrolling
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:

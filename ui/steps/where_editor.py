@@ -97,7 +97,7 @@ def _has_values(node: Node) -> bool:
     """Whether any condition, on or off, says what it asks for; the empty one that a new form begins with
     does not."""
     if isinstance(node, Condition):
-        return bool(node.column) and node.values() not in (None, ()) or any(node.texts)
+        return (bool(node.column) and node.values() not in (None, ())) or any(node.texts)
     return any(_has_values(child) for child in node.children)
 
 

@@ -21,7 +21,6 @@ from lamella.core.query.line import Line
 from lamella.core.query.steps import Aggregate, Compute, Group, Join, Select, Step
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
-from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
@@ -33,6 +32,7 @@ from lamella.ui.window.action_state import ActionSet, current_column
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.destinations import column_finder, palette
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.tab_set import TabSet
 
@@ -249,6 +249,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "show_columns": on(_show_columns),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),
+        "go_to_column": on(lambda tab: column_finder(tab, window).open()),
         "refresh": on(lambda tab: tab.reopening.refresh()),
         "stop": window.tasks.cancel_all,
         "sidebar": lambda: window.sidebar.setVisible(window.sidebar.isHidden()),
@@ -262,7 +263,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "benchmark_table": on(partial(benchmark_table, window)),
         "benchmark_file": lambda: ask_benchmark_file(window),
         "saved_runs": lambda: show_saved_runs(window),
-        "palette": lambda: CommandPalette(window.commands.all(), window).open(),
+        "palette": lambda: palette(window).open(),
         "shortcuts": lambda: ShortcutsDialog(window).open(),
         "about": lambda: AboutDialog(window).open(),
     }

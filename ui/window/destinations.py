@@ -1,0 +1,85 @@
+"""What a window can be asked for by name: its commands, and what it can show."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from PySide6.QtWidgets import QWidget
+
+from lamella.ui.dialogs.command_palette import CommandPalette, Offer, command_offers
+from lamella.ui.grid.model import icon_name
+from lamella.ui.widgets.sidebar import Entry
+from lamella.ui.window.dataset_tab import DatasetTab
+
+if TYPE_CHECKING:
+    from lamella.ui.main_window import MainWindow
+
+LONGEST_TYPE = 40
+HIDDEN = "hidden"
+
+
+def palette(window: MainWindow) -> CommandPalette:
+    """Of all that the window knows by a name."""
+    tab = window.tabs.dataset_tab
+    offers = command_offers(window.commands.all())
+    offers += column_offers(tab) if tab is not None else []
+    offers += _entry_offers(window, "table", "Tables")
+    offers += _entry_offers(window, "view", "Views")
+    offers += [
+        Offer(one.property("title"), partial(window.tabs.show_tab, one), "Open tabs", one.property("icon"))
+        for one in window.tabs.widgets
+        if one is not window.tabs.current
+    ]
+    offers += [
+        Offer(path.name or str(path), partial(window.open_paths, [path]), "Recent files", "file",
+              str(path.parent))
+        for path in window.memory.recent
+    ]  # fmt: skip
+    return CommandPalette(offers, window)
+
+
+def column_finder(tab: DatasetTab, parent: QWidget) -> CommandPalette:
+    """Of the columns of a tab, beginning at the current one."""
+    offers, grid = column_offers(tab), tab.grid
+    current = grid.selection.current
+    begin_at = grid.column_at(current[1]) if current is not None else 0
+    return CommandPalette(offers, parent, "Columns", f"Find one of {len(offers):,} columns", begin_at)
+
+
+def column_offers(tab: DatasetTab) -> list[Offer]:
+    """To go to a column, which is shown if it was hidden."""
+    grid = tab.grid
+    header, schema = grid.horizontalHeader(), grid.grid_model.schema
+    looks: dict[pa.DataType, tuple[str, str]] = {}
+    offers = []
+    for column, (name, kind) in enumerate(zip(grid.grid_model.names, schema.types, strict=True)):
+        if kind not in looks:
+            looks[kind] = icon_name(kind), str(kind)[:LONGEST_TYPE]
+        icon, detail = looks[kind]
+        if header.isSectionHidden(column):
+            icon, detail = "eye-off", f"{detail} · {HIDDEN}"
+        offers.append(Offer(name, partial(_go_to_column, tab, column, name), "Columns", icon, detail))
+    return offers
+
+
+def _go_to_column(tab: DatasetTab, column: int, name: str) -> None:
+    """Unless other columns came while it was chosen."""
+    if tab.grid.grid_model.names[column : column + 1] == [name]:
+        tab.grid.go_to_column(column)
+        tab.changed.emit()
+
+
+def _entry_offers(window: MainWindow, kind: str, group: str) -> list[Offer]:
+    """Of what the sidebar lists."""
+
+    def place(entry: Entry) -> str:
+        return " / ".join([Path(entry.key[0]).name, *entry.key[1:-1]])
+
+    icon = {"table": "table", "view": "bookmark"}[kind]
+    return [
+        Offer(entry.text, partial(window.opening.open_entry, entry), group, icon, place(entry))
+        for entry in window.sidebar.entries(kind)
+    ]
