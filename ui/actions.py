@@ -84,6 +84,8 @@ ACTIONS: tuple[Action, ...] = (
            when=lambda s: s.dataset and s.steps),
     Action("close_tab", "Close tab", "File", 2, "Ctrl+W", when=lambda s: s.tab),
     Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
+    Action("next_tab", "Next tab", "File", 2, "Ctrl+Tab", when=lambda s: s.tab),
+    Action("previous_tab", "Previous tab", "File", 2, "Ctrl+Shift+Tab", when=lambda s: s.tab),
     Action("quit", "Quit", "File", 3, "Ctrl+Q"),
 
     Action("undo", "Undo", "Edit", 1, "Ctrl+Z", "undo", "Undo", when=lambda s: bool(s.undo)),

@@ -206,6 +206,8 @@ def handlers(window: Window) -> dict[str, Handler]:
         "import": window.opening.import_current,
         "close_tab": lambda: window.tabs.close_at(window.tabs.tabs.currentIndex()),
         "reopen_tab": window.reopen_tab,
+        "next_tab": lambda: window.tabs.step(1),
+        "previous_tab": lambda: window.tabs.step(-1),
         "quit": window.close,
         "undo": on(lambda tab: window.commits.undo(tab.table, tab.name) if tab.table else None),
         "redo": on(lambda tab: window.commits.redo(tab.table, tab.name) if tab.table else None),

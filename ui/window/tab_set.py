@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStackedWidget, QTabWidget, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QResizeEvent
+from PySide6.QtWidgets import QMenu, QStackedWidget, QTabBar, QTabWidget, QWidget
 
 from lamella.core.errors import visible
 from lamella.ui import theme
-from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.widgets.controls import IconButton, without_mnemonic
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Key = tuple[str, ...]
+
+
+class TabBar(QTabBar):
+    """A middle click closes a tab. `layout_changed` when tabs came, went or changed their width."""
+
+    layout_changed = Signal()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is not Qt.MouseButton.MiddleButton:
+            super().mousePressEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if event.button() is not Qt.MouseButton.MiddleButton:
+            super().mouseReleaseEvent(event)
+            return
+        place = self.tabAt(event.position().toPoint())
+        if place >= 0:
+            self.tabCloseRequested.emit(place)
+
+    def tabInserted(self, index: int) -> None:
+        super().tabInserted(index)
+        for side in (QTabBar.ButtonPosition.LeftSide, QTabBar.ButtonPosition.RightSide):
+            button = self.tabButton(index, side)
+            if button is not None:
+                button.setAccessibleName("Close tab")
+
+    def tabLayoutChange(self) -> None:
+        super().tabLayoutChange()
+        self.layout_changed.emit()
 
 
 class TabSet(QStackedWidget):
@@ -25,12 +56,18 @@ class TabSet(QStackedWidget):
         self.closed: list[Key] = []
         self.may_close: Callable[[QWidget], bool] = lambda widget: True
         self.tabs = QTabWidget(self)
+        bar = TabBar(self.tabs)
+        self.tabs.setTabBar(bar)
         self.tabs.setTabsClosable(True)
         self.tabs.setMovable(True)
         self.tabs.setDocumentMode(True)
         self.tabs.tabBar().setExpanding(False)
         self.tabs.tabBar().setDrawBase(False)
         self.tabs.tabBar().setAccessibleName("Open tabs")
+        self.list_button = IconButton("chevron-down", "All tabs", self.tabs)
+        self.list_button.clicked.connect(self._open_list)
+        self.tabs.setCornerWidget(self.list_button)
+        bar.layout_changed.connect(self._show_list_button)
         self.tabs.tabCloseRequested.connect(self.close_at)
         self.tabs.currentChanged.connect(lambda _: self.current_changed.emit())
         self.addWidget(empty)
@@ -75,6 +112,12 @@ class TabSet(QStackedWidget):
         self.tabs.setCurrentWidget(widget)
         widget.setFocus()
 
+    def step(self, step: int) -> None:
+        """To the tab beside this one, from the last to the first."""
+        count = self.tabs.count()
+        if count:
+            self.show_tab(self.tabs.widget((self.tabs.currentIndex() + step) % count))
+
     def close_at(self, place: int) -> None:
         widget = self.tabs.widget(place)
         if widget is None or not self.may_close(widget):
@@ -87,6 +130,29 @@ class TabSet(QStackedWidget):
         if self.tabs.count() == 0:
             self.setCurrentIndex(0)
         self.current_changed.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_list_button()
+
+    def _show_list_button(self) -> None:
+        """Where not all tabs have room."""
+        bar = self.tabs.tabBar()
+        needs = sum(bar.tabRect(place).width() for place in range(bar.count()))
+        self.list_button.setVisible(needs > self.width())
+
+    def _open_list(self) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for place, widget in enumerate(self.widgets):
+            action = menu.addAction(self.tabs.tabIcon(place), self.tabs.tabText(place))
+            action.setToolTip(self.tabs.tabToolTip(place))
+            action.triggered.connect(partial(self.show_tab, widget))
+            if widget is self.current:
+                menu.setDefaultAction(action)
+        menu.setToolTipsVisible(True)
+        corner = self.list_button.mapToGlobal(QPoint(self.list_button.width(), self.list_button.height()))
+        menu.popup(corner - QPoint(menu.sizeHint().width(), 0))
 
     def _restyle(self) -> None:
         for place, widget in enumerate(self.widgets):
