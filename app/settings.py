@@ -235,6 +235,9 @@ class State:
         files = [path, *(other for other in self.recent if other != path)][:RECENT_KEPT]
         self._write("recent", [str(file) for file in files])
 
+    def forget(self, path: Path) -> None:
+        self._write("recent", [str(file) for file in self.recent if file != path])
+
     @property
     def geometry(self) -> bytes:
         """Of the window, in Qt's own form; empty at the first start."""
@@ -349,6 +352,9 @@ class Memory:
 
     def remember(self, path: Path) -> None:
         self._save(lambda: self._state.remember(path))
+
+    def forget(self, path: Path) -> None:
+        self._save(lambda: self._state.forget(path))
 
     @property
     def geometry(self) -> bytes:

@@ -40,6 +40,7 @@ from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.library import IdleFlush, Key, Library, ask_fill_up, ask_open_anyway
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.opening import Opening
+from lamella.ui.window.sidebar_actions import SidebarActions
 from lamella.ui.window.tab_set import TabSet
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class MainWindow(QMainWindow):
         self._lay_out()
         self._connect()
         self._remember_geometry()
-        self._show_files()
+        self.show_files()
 
     # --------------------------------------------------------------- opening
 
@@ -82,7 +83,7 @@ class MainWindow(QMainWindow):
             self.tabs.show_tab(known)
             return
         tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views)
-        tab.line_actions.views_changed.connect(self.library.refresh)
+        tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.others = partial(self._joinable, tab)
         tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
         tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
@@ -96,8 +97,8 @@ class MainWindow(QMainWindow):
         )
         if is_file:
             self.memory.remember(Path(key[0]))
-        self.opening.show_wanted_view()
-        self._show_files()
+        self.opening.do_wanted()
+        self.show_files()
 
     def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:
         """What can be joined with a tab's dataset, by name: the tables of the open stores, those of its own
@@ -228,10 +229,12 @@ class MainWindow(QMainWindow):
         name = self.tabs.title
         self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")
 
-    def _show_files(self) -> None:
+    def show_files(self) -> None:
+        """In the sidebar, as they are open and remembered now."""
         files = [Path(tab.key[0]) for tab in self.tabs.dataset_tabs if len(tab.key) == 1]
         self.sidebar.show_files(files)
         self.sidebar.show_recent([path for path in self.memory.recent if path not in files])
+        self.sidebar_actions.follow_files(files)
         self._update()
 
     def _cell_menu(self, point: QPoint) -> None:
@@ -256,6 +259,7 @@ class MainWindow(QMainWindow):
         self.tabs = TabSet(QWidget(), self)
         self.tabs.may_close = self._may_close
         self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
+        self.sidebar_actions = SidebarActions(self)
         self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
         self.tabs.removeWidget(placeholder)
@@ -303,8 +307,9 @@ class MainWindow(QMainWindow):
         self.commits.failed.connect(self._write_failed)
         self.commits.stopped.connect(self._write_stopped)
         self.sidebar.opened.connect(self.opening.open_entry)
+        self.sidebar.menu_requested.connect(self.sidebar_actions.open_menu)
         self.sidebar.problem_opened.connect(lambda: self.show_error(self.library.no_home))
-        self.tabs.current_changed.connect(self._show_files)
+        self.tabs.current_changed.connect(self.show_files)
         self.status.theme_requested.connect(self.appearance.toggle)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)

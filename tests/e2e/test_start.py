@@ -213,9 +213,9 @@ def test_without_a_store_to_import_into_files_are_shown_all_the_same(qtbot, spoi
     assert len(dialogs()) == 1 and "'default_store'" in dialogs()[0].details
     dialogs()[0].close()
     sidebar = program.window.sidebar
-    problem = sidebar.topLevelItem(0).child(0)
+    problem = sidebar.tree.topLevelItem(0).child(0)
     assert problem.text(0) == "No store for imports" and "'default_store'" in problem.toolTip(0)
-    sidebar.itemClicked.emit(problem, 0)
+    sidebar.tree.itemClicked.emit(problem, 0)
     assert len(dialogs()) == 1 and "'default_store'" in dialogs()[0].details
     dialogs()[0].close()
     end(program.window)
@@ -313,7 +313,7 @@ def test_a_home_that_is_read_only_is_said_once_and_files_are_shown(qtbot, tmp_pa
         qtbot.waitUntil(lambda: shown_rows(program) is not None)
         qtbot.waitUntil(lambda: len(dialogs()) == 2)
         program.window.appearance.set_mode("dark")
-        assert program.window.sidebar.topLevelItem(0).child(0).text(0) == "No store for imports"
+        assert program.window.sidebar.tree.topLevelItem(0).child(0).text(0) == "No store for imports"
         details = [dialog.details for dialog in dialogs()]
         assert sum("settings, recent files and the log" in text for text in details) == 1
         assert len(details) == 2, "the other one says why nothing can be imported"
@@ -333,8 +333,8 @@ def test_on_a_full_disk_files_are_shown_and_the_sidebar_says_that_nothing_can_be
         program.open([resources.sample("airlines")], with_sample=False)
         qtbot.waitUntil(lambda: bool(shown_rows(program)))
         sidebar = program.window.sidebar
-        qtbot.waitUntil(lambda: sidebar.topLevelItem(0).childCount() == 1)
-        problem = sidebar.topLevelItem(0).child(0)
+        qtbot.waitUntil(lambda: sidebar.tree.topLevelItem(0).childCount() == 1)
+        problem = sidebar.tree.topLevelItem(0).child(0)
         assert problem.text(0) == "No store for imports" and "disk is full" in problem.toolTip(0)
         assert any("'default_store'" in dialog.details for dialog in dialogs())
         for dialog in dialogs():

@@ -1,19 +1,32 @@
-"""The tree on the left: stores with their tables, files open in place, and files opened lately."""
+"""What is on the left: a field to find things by, stores with their tables, open files, and recent ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import shiboken6
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, Qt, Signal
+from PySide6.QtGui import QAction, QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import (
+    QLabel,
+    QLineEdit,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
+from lamella.core.errors import visible
 from lamella.ui import theme
 
 ROLE = Qt.ItemDataRole.UserRole
+Index = QModelIndex | QPersistentModelIndex
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,11 @@ class StoreEntry:
     """The names of those of each table."""
 
 
+def _fits(item: QTreeWidgetItem, words: Sequence[str]) -> bool:
+    name = item.text(0).casefold()
+    return all(word in name for word in words)
+
+
 def _delete(item: QTreeWidgetItem) -> None:
     """An item that was taken out is nobody's: without this it would stay until the program ends."""
     for inner in item.takeChildren():
@@ -42,24 +60,87 @@ def _delete(item: QTreeWidgetItem) -> None:
     shiboken6.delete(item)
 
 
-class Sidebar(QTreeWidget):
-    """`opened` when an entry is activated by double click or Enter, a single click for what is open;
-    `problem_opened` in the same way when no store takes imports."""
+class ItemPainter(QStyledItemDelegate):
+    """An entry that is expanded has the icon that it has closed: the other one stands for what is chosen."""
 
-    opened = Signal(Entry)
-    problem_opened = Signal()
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        option.state &= ~QStyle.StateFlag.State_Open
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+
+class Tree(QTreeWidget):
+    """`chosen` by a click or Enter, `menu_requested` by a right click or the menu key."""
+
+    chosen = Signal(QTreeWidgetItem)
+    menu_requested = Signal(QTreeWidgetItem, QPoint)
+
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setHeaderHidden(True)
         self.setIndentation(theme.L)
         self.setRootIsDecorated(True)
         self.setAccessibleName("Stores and files")
         self.setObjectName("sidebar")
-        self.itemClicked.connect(self._open)
+        self.setItemDelegate(ItemPainter(self))
+        self.itemClicked.connect(lambda item, _: self.chosen.emit(item))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        item = self.currentItem()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:
+            self.chosen.emit(item)
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() is QContextMenuEvent.Reason.Keyboard
+        item = self.currentItem() if by_key else self.itemAt(event.pos())
+        if item is not None:
+            point = self.visualItemRect(item).center() if by_key else event.pos()
+            self.menu_requested.emit(item, self.viewport().mapToGlobal(point))
+
+
+class Sidebar(QWidget):
+    """`opened` when an entry is clicked or Enter is pressed on it, `problem_opened` in the same way when no
+    store takes imports, `menu_requested` with an entry and where its menu is to open."""
+
+    opened = Signal(Entry)
+    problem_opened = Signal()
+    menu_requested = Signal(Entry, QPoint)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.field = QLineEdit(self, placeholderText="Find")
+        self.field.setAccessibleName("Find a table, view or file")
+        self._search, self._clear = QAction("Find", self), QAction("Clear", self, visible=False)
+        self.field.addAction(self._search, QLineEdit.ActionPosition.LeadingPosition)
+        self.field.addAction(self._clear, QLineEdit.ActionPosition.TrailingPosition)
+        self._clear.triggered.connect(self.field.clear)
+        for button, name in zip(self.field.findChildren(QToolButton), ("Find", "Clear"), strict=True):
+            button.setAccessibleName(name)
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._filter)
+        self._nothing = QLabel(self, wordWrap=True)
+        theme.variant(self._nothing, "muted")
+        self._nothing.hide()
+        self.tree = Tree(self)
+        self.tree.chosen.connect(self._open)
+        self.tree.menu_requested.connect(self._request_menu)
+        top = QVBoxLayout()
+        top.setContentsMargins(theme.S, theme.S, theme.S, 0)
+        top.addWidget(self.field)
+        top.addWidget(self._nothing)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addLayout(top)
+        layout.addWidget(self.tree, 1)
         self._stores = self._section("STORES")
         self._files = self._section("FILES")
         self._recent = self._section("RECENT")
+        self._file_views: dict[str, tuple[str, ...]] = {}
+        self._folded: list[str] | None = None  # stores that were closed before the search
         self._problem: QTreeWidgetItem | None = None
         theme.current().changed.connect(self._restyle)
         self._restyle()
@@ -86,6 +167,7 @@ class Sidebar(QTreeWidget):
             item.setExpanded(open_before.get(store.name, True))
         self._stores.setExpanded(True)
         self._restyle()
+        self._narrow()
 
     def show_problem(self, why: str) -> None:
         """Where the store for imports would stand: there is none."""
@@ -96,8 +178,15 @@ class Sidebar(QTreeWidget):
         self._stores.setExpanded(True)
         self._restyle()
 
-    def show_files(self, paths: Sequence[Path]) -> None:
-        self._fill(self._files, [Entry("file", (str(p),), p.name or str(p), str(p)) for p in paths])
+    def show_files(self, paths: Sequence[Path], views: Mapping[str, tuple[str, ...]] | None = None) -> None:
+        """`views` has the names of those of each path; without it those stay that are known."""
+        self._file_views = dict(views) if views is not None else self._file_views
+        entries = []
+        for path in paths:
+            entries.append(Entry("file", (str(path),), path.name or str(path), str(path)))
+            for view in self._file_views.get(str(path), ()):
+                entries.append(Entry("view", (str(path), view), view, f"A view of {path.name}"))
+        self._fill(self._files, entries)
 
     def show_recent(self, paths: Sequence[Path]) -> None:
         self._fill(self._recent, [Entry("recent", (str(p),), p.name or str(p), str(p)) for p in paths])
@@ -106,10 +195,10 @@ class Sidebar(QTreeWidget):
         """Select the entry of what the current tab shows."""
         for item in self._leaves():
             entry = item.data(0, ROLE)
-            if entry.key == key and entry.kind != "recent":
-                self.setCurrentItem(item)
+            if entry.key == key and entry.kind in ("table", "file"):
+                self.tree.setCurrentItem(item)
                 return
-        self.clearSelection()
+        self.tree.clearSelection()
 
     def entries(self, kind: str) -> list[Entry]:
         return [item.data(0, ROLE) for item in self._leaves() if item.data(0, ROLE).kind == kind]
@@ -122,30 +211,85 @@ class Sidebar(QTreeWidget):
         children = [self._stores.child(i) for i in range(self._stores.childCount())]
         return [item for item in children if item is not self._problem]
 
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        item = self.currentItem()
-        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and item is not None:
-            self._open(item)
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Of the field: Enter opens the first match, the arrow goes down to it, Escape ends the search."""
+        if not isinstance(event, QKeyEvent) or event.type() is not QEvent.Type.KeyPress:
+            return False
+        key = event.key()
+        if key == Qt.Key.Key_Escape and self.field.text():
+            self.field.clear()
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.field.text().strip():
+            self._with_first_match(self._open)
+        elif key == Qt.Key.Key_Down:
+            self._with_first_match(self.tree.setCurrentItem)
+            self.tree.setFocus(Qt.FocusReason.OtherFocusReason)
         else:
-            super().keyPressEvent(event)
+            return False
+        return True
+
+    def _with_first_match(self, then: Callable[[QTreeWidgetItem], object]) -> None:
+        words = self._words
+        for item in self._leaves():
+            if not item.isHidden() and _fits(item, words):
+                then(item)
+                return
+
+    @property
+    def _words(self) -> list[str]:
+        return self.field.text().casefold().split()
+
+    def _filter(self) -> None:
+        """Show what has every word in its name or stands under it."""
+        if self._words and self._folded is None:
+            self._folded = [item.text(0) for item in self._store_items() if not item.isExpanded()]
+        elif not self._words and self._folded is not None:
+            for item in self._store_items():
+                item.setExpanded(item.text(0) not in self._folded)
+            self._folded = None
+        self._narrow()
+
+    def _narrow(self) -> None:
+        words = self._words
+        self._clear.setVisible(bool(self.field.text()))
+        sections = (self._stores, self._files, self._recent)
+        found = [self._narrow_to(words, section) for section in sections]
+        self._nothing.setText(f"Nothing is called “{visible(self.field.text().strip())}”")
+        self._nothing.setVisible(bool(words) and not any(found))
+
+    def _narrow_to(self, words: Sequence[str], item: QTreeWidgetItem, above: bool = False) -> bool:
+        """Whether it is shown, `above` whether what it stands under has the words in its name."""
+        is_section = item.parent() is None
+        fits = above or (not is_section and _fits(item, words))
+        children = [item.child(place) for place in range(item.childCount())]
+        inside = [self._narrow_to(words, child, fits) for child in children]
+        shown = fits or any(inside)
+        item.setHidden(not shown and (bool(words) or item is not self._stores))
+        if words and any(inside):
+            item.setExpanded(True)
+        return shown
 
     def _section(self, title: str) -> QTreeWidgetItem:
-        item = QTreeWidgetItem(self, [title])
+        item = QTreeWidgetItem(self.tree, [title])
         item.setFlags(Qt.ItemFlag.ItemIsEnabled)
         item.setExpanded(True)
         return item
 
     def _fill(self, section: QTreeWidgetItem, entries: list[Entry]) -> None:
-        if entries == [section.child(i).data(0, ROLE) for i in range(section.childCount())]:
-            section.setHidden(not entries)
+        """Views stand under the entry before them."""
+        if entries == [item.data(0, ROLE) for item in self._leaves(section)]:
+            self._narrow()
             return
         for item in section.takeChildren():
             _delete(item)
+        above = section
         for entry in entries:
-            self._leaf(section, entry)
-        section.setHidden(not entries)
+            leaf = self._leaf(above if entry.kind == "view" else section, entry)
+            if entry.kind != "view":
+                above = leaf
+                leaf.setExpanded(True)
         section.setExpanded(True)
         self._restyle()
+        self._narrow()
 
     def _leaf(self, parent: QTreeWidgetItem, entry: Entry) -> QTreeWidgetItem:
         item = QTreeWidgetItem(parent, [entry.text])
@@ -153,8 +297,9 @@ class Sidebar(QTreeWidget):
         item.setToolTip(0, entry.tip)
         return item
 
-    def _leaves(self) -> list[QTreeWidgetItem]:
-        found, todo = [], [self.topLevelItem(i) for i in range(self.topLevelItemCount())]
+    def _leaves(self, section: QTreeWidgetItem | None = None) -> list[QTreeWidgetItem]:
+        sections = [section] if section is not None else [self._stores, self._files, self._recent]
+        found, todo = [], sections
         while todo:
             item = todo.pop(0)
             todo = [item.child(i) for i in range(item.childCount())] + todo
@@ -162,7 +307,12 @@ class Sidebar(QTreeWidget):
                 found.append(item)
         return found
 
-    def _open(self, item: QTreeWidgetItem, _column: int = 0) -> None:
+    def _request_menu(self, item: QTreeWidgetItem, point: QPoint) -> None:
+        entry = item.data(0, ROLE)
+        if isinstance(entry, Entry):
+            self.menu_requested.emit(entry, point)
+
+    def _open(self, item: QTreeWidgetItem) -> None:
         entry = item.data(0, ROLE)
         if isinstance(entry, Entry):
             self.opened.emit(entry)
@@ -171,6 +321,8 @@ class Sidebar(QTreeWidget):
 
     def _restyle(self) -> None:
         look = theme.current()
+        self._search.setIcon(look.icon("search"))
+        self._clear.setIcon(look.icon("close"))
         for section in (self._stores, self._files, self._recent):
             section.setFont(0, look.font("caption", bold=True))
             section.setForeground(0, look.color("muted"))

@@ -26,6 +26,9 @@ class Memory(Protocol):
     def remember(self, path: Path) -> None:
         """Put a file first among the recent ones."""
 
+    def forget(self, path: Path) -> None:
+        """Take a file off the recent ones."""
+
     @property
     def geometry(self) -> bytes:
         """Size and place of the window, as `save_geometry` was given them; empty at the first start."""

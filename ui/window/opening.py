@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -12,11 +12,14 @@ from lamella.core.store.paths import is_store
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
+from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.library import Library
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.tab_set import TabSet
 
 FILTERS = "Data files (*.parquet *.pq *.parq *.csv *.tsv *.txt *.json *.jsonl *.ndjson *.gz);;All files (*)"
+
+TabWork = Callable[[DatasetTab], object]
 
 
 class Opening(QObject):
@@ -29,42 +32,40 @@ class Opening(QObject):
             memory,
             window,
         )
-        self._wanted_view: tuple[tuple[str, ...], str] | None = None
+        self._wanted: tuple[tuple[str, ...], TabWork] | None = None
 
     def open_paths(self, paths: Sequence[Path]) -> None:
         """Each in a tab of its own; one that is open already comes to the front."""
         for path in paths:
             self.open_key((str(path.absolute()),))
 
-    def open_key(self, key: tuple[str, ...]) -> None:
+    def open_key(self, key: tuple[str, ...], then: TabWork | None = None) -> None:
+        """`then` is done with the tab once its rows are shown."""
+        if then is not None:
+            self._wanted = (key, then)
         tab = self._tabs.find(key)
         if tab is None:
             self._library.open_key(key)
         else:
             self._tabs.show_tab(tab)
             tab.reopening.follow_file()
+            self.do_wanted()
 
     def open_entry(self, entry: Entry) -> None:
         if entry.kind == "view":
-            self._open_view(entry.key)
+            *dataset, name = entry.key
+            self.open_key(tuple(dataset), lambda tab: tab.line_actions.show_view(name))
         else:
             self.open_key(entry.key)
 
-    def _open_view(self, key: tuple[str, ...]) -> None:
-        """A tab of its table with the steps of the view."""
-        *table, name = key
-        self.open_key(tuple(table))
-        self._wanted_view = (tuple(table), name)
-        self.show_wanted_view()
-
-    def show_wanted_view(self) -> None:
-        """Once the tab is there."""
-        if self._wanted_view is not None:
-            key, name = self._wanted_view
+    def do_wanted(self) -> None:
+        """What a tab was opened for, once it is there."""
+        if self._wanted is not None:
+            key, then = self._wanted
             tab = self._tabs.find(key)
             if tab is not None:
-                self._wanted_view = None
-                tab.when_shown(lambda: tab.line_actions.show_view(name))
+                self._wanted = None
+                tab.when_shown(lambda: then(tab))
 
     def import_paths(self, paths: Sequence[Path]) -> None:
         """Ask where the rows go; folders that are stores have tables already and are opened."""

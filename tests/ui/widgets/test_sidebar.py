@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QApplication, QTreeWidgetItem
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton, QTreeWidgetItem
 
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Sidebar, StoreEntry
@@ -28,13 +28,100 @@ def test_the_highlight_of_a_row_is_one_piece(sidebar, mode) -> None:
     theme.current().set_mode(mode)
     sidebar.mark(("/data/sample", "flights"))
     QApplication.processEvents()
-    row = sidebar.visualItemRect(sidebar.currentItem())
+    row = sidebar.tree.visualItemRect(sidebar.tree.currentItem())
     image = sidebar.grab().toImage()
     colors = set()
     for edge in (row.top(), row.bottom()):
-        y = sidebar.viewport().mapTo(sidebar, QPoint(0, edge)).y()
+        y = sidebar.tree.viewport().mapTo(sidebar, QPoint(0, edge)).y()
         colors |= {image.pixelColor(x, y).name() for x in range(image.width())}
     assert colors == {theme.current().color("accent_soft").name()}
+
+
+def shown(sidebar: Sidebar) -> list[str]:
+    """The entries and stores that can be seen, from top to bottom."""
+    texts, item = [], sidebar.tree.topLevelItem(0)
+    while item is not None:
+        if item.parent() is not None and not item.isHidden():
+            texts.append(item.text(0))
+        item = sidebar.tree.itemBelow(item)
+    return texts
+
+
+@pytest.fixture
+def full_sidebar(sidebar) -> Sidebar:
+    views = {"flights": ("late by carrier",)}
+    sidebar.show_stores(
+        [
+            StoreEntry(Path("/data/sample"), "sample", ("airlines", "flights"), views),
+            StoreEntry(Path("/data/other"), "other", ("trips",)),
+        ]
+    )
+    sidebar.show_files([Path("/data/flights.csv")], {"/data/flights.csv": ("of june",)})
+    sidebar.show_recent([Path("/data/trips.parquet")])
+    return sidebar
+
+
+EVERYTHING = [
+    "sample", "airlines", "flights", "late by carrier", "other", "trips",
+    "flights.csv", "of june", "trips.parquet",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "left"),
+    [
+        ("TRIPS", ["other", "trips", "trips.parquet"]),
+        ("late car", ["sample", "flights", "late by carrier"]),
+        ("june", ["flights.csv", "of june"]),
+        ("sample", ["sample", "airlines", "flights", "late by carrier"]),
+        ("nowhere", []),
+    ],
+)
+def test_the_field_leaves_what_is_called_so(full_sidebar, qtbot, typed, left) -> None:
+    assert shown(full_sidebar) == EVERYTHING
+    qtbot.keyClicks(full_sidebar.field, typed)
+    assert shown(full_sidebar) == left
+    said = full_sidebar.findChild(QLabel)
+    assert said.isVisible() == (not left)
+    qtbot.keyClick(full_sidebar.field, Qt.Key.Key_Escape)
+    assert shown(full_sidebar) == EVERYTHING and not said.isVisible()
+
+
+def test_a_button_in_the_field_ends_the_search(full_sidebar, qtbot) -> None:
+    (clear,) = [b for b in full_sidebar.field.findChildren(QToolButton) if b.accessibleName() == "Clear"]
+    assert not clear.isVisible()
+    qtbot.keyClicks(full_sidebar.field, "nowhere")
+    clear.click()
+    assert shown(full_sidebar) == EVERYTHING and not clear.isVisible()
+
+
+def test_a_closed_store_opens_for_the_search_alone(full_sidebar, qtbot) -> None:
+    store = full_sidebar.tree.findItems("other", Qt.MatchFlag.MatchRecursive)[0]
+    store.setExpanded(False)
+    qtbot.keyClicks(full_sidebar.field, "trips")
+    assert shown(full_sidebar) == ["other", "trips", "trips.parquet"]
+    full_sidebar.field.clear()
+    assert "trips" not in shown(full_sidebar)
+
+
+def test_enter_opens_the_first_match_and_the_arrow_goes_to_it(full_sidebar, qtbot) -> None:
+    qtbot.keyClicks(full_sidebar.field, "trips")
+    with qtbot.waitSignal(full_sidebar.opened) as opened:
+        qtbot.keyClick(full_sidebar.field, Qt.Key.Key_Return)
+    assert opened.args[0].key == ("/data/other", "trips")
+    qtbot.keyClick(full_sidebar.field, Qt.Key.Key_Down)
+    qtbot.keyClick(full_sidebar.tree, Qt.Key.Key_Down)
+    qtbot.keyClick(full_sidebar.tree, Qt.Key.Key_Down)
+    with qtbot.waitSignal(full_sidebar.opened) as opened:
+        qtbot.keyClick(full_sidebar.tree, Qt.Key.Key_Return)
+    assert opened.args[0].key == ("/data/trips.parquet",)
+
+
+def test_what_comes_during_a_search_is_searched_too(full_sidebar, qtbot) -> None:
+    qtbot.keyClicks(full_sidebar.field, "trips")
+    full_sidebar.show_recent([Path("/data/trips.parquet"), Path("/data/else.csv")])
+    full_sidebar.show_stores([StoreEntry(Path("/data/other"), "other", ("trips", "tips"))])
+    assert shown(full_sidebar) == ["other", "trips", "trips.parquet"]
 
 
 def items_in_memory() -> int:
@@ -44,7 +131,8 @@ def items_in_memory() -> int:
 
 def test_entries_that_are_gone_are_let_go_of(sidebar) -> None:
     def fill(turn: int) -> int:
-        sidebar.show_files([Path(f"/data/{turn}-{place}.csv") for place in range(8)])
+        files = [Path(f"/data/{turn}-{place}.csv") for place in range(8)]
+        sidebar.show_files(files, {str(files[0]): ("a view",)})
         sidebar.show_recent([Path(f"/data/recent-{turn}.csv")])
         sidebar.show_stores([StoreEntry(Path(f"/data/{turn}"), "sample", ("airlines", "flights"))])
         return items_in_memory()
@@ -56,7 +144,7 @@ def test_entries_that_are_gone_are_let_go_of(sidebar) -> None:
 def test_a_clicked_entry_may_change_the_entries(sidebar, qtbot) -> None:
     sidebar.show_files([Path("/data/a.csv"), Path("/data/b.csv")])
     sidebar.opened.connect(lambda entry: sidebar.show_files([Path(entry.key[0])]))
-    item = sidebar.findItems("b.csv", Qt.MatchFlag.MatchRecursive)[0]
-    point = sidebar.visualItemRect(item).center()
-    qtbot.mouseClick(sidebar.viewport(), Qt.MouseButton.LeftButton, pos=point)
+    item = sidebar.tree.findItems("b.csv", Qt.MatchFlag.MatchRecursive)[0]
+    point = sidebar.tree.visualItemRect(item).center()
+    qtbot.mouseClick(sidebar.tree.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert [entry.text for entry in sidebar.entries("file")] == ["b.csv"]

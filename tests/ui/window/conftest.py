@@ -31,6 +31,9 @@ class Remembered:
     def remember(self, path: Path) -> None:
         self.recent = [path, *(other for other in self.recent if other != path)]
 
+    def forget(self, path: Path) -> None:
+        self.recent = [other for other in self.recent if other != path]
+
     def save_geometry(self, geometry: bytes) -> None:
         self.geometry = geometry
 

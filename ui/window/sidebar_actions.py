@@ -1,0 +1,185 @@
+"""What is done with an entry of the sidebar, and the views of files that it lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QPoint, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QInputDialog, QMenu, QMessageBox
+
+from lamella.core.errors import StoreProblem, visible
+from lamella.core.jobs import Job
+from lamella.core.store.store import Store
+from lamella.ui import theme
+from lamella.ui.widgets.sidebar import Entry
+from lamella.ui.window.action_handlers import benchmark_table
+
+if TYPE_CHECKING:
+    from lamella.core.store.views import FileViews
+    from lamella.ui.main_window import MainWindow
+
+Act = Callable[[], object]
+Choice = tuple[str, str, Act]
+"""Icon, text, and what it does; a text that is empty stands for a line."""
+LINE: Choice = ("", "", lambda: None)
+
+
+class SidebarActions(QObject):
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self._files: list[Path] = []
+        self._problem = ""
+
+    # ------------------------------------------------------------------- menus
+
+    def open_menu(self, entry: Entry, point: QPoint) -> None:
+        menu = QMenu(self._window)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for icon, text, act in self._choices(entry):
+            if not text:
+                menu.addSeparator()
+                continue
+            action = menu.addAction(text, act)
+            if icon:
+                action.setIcon(theme.current().icon(icon))
+        menu.popup(point)
+
+    def _choices(self, entry: Entry) -> list[Choice]:
+        window, path = self._window, Path(entry.key[0])
+        show: Choice = ("open", "Open", partial(window.opening.open_entry, entry))
+        copy_name: Choice = ("copy", "Copy name", partial(_copy, entry.text))
+        in_folder: list[Choice] = [
+            ("copy", "Copy path", partial(_copy, str(path))),
+            ("folder", "Show in folder", partial(show_in_folder, path)),
+        ]
+        if entry.kind == "table":
+            measure = partial(window.opening.open_key, entry.key, partial(benchmark_table, window))
+            return [show, ("benchmark", "Benchmark this table…", measure), LINE, copy_name]
+        if entry.kind == "view":
+            rename: Choice = ("edit", "Rename…", partial(self.ask_new_name, entry))
+            delete: Choice = ("trash", "Delete…", partial(self.ask_delete, entry))
+            return [show, LINE, rename, delete, LINE, copy_name]
+        if entry.kind == "file":
+            return [show, ("close", "Close", partial(self._close, entry)), LINE, *in_folder]
+        return [show, ("minus", "Remove from the list", partial(self.forget, path)), LINE, *in_folder]
+
+    def forget(self, path: Path) -> None:
+        self._window.memory.forget(path)
+        self._window.show_files()
+
+    def _close(self, entry: Entry) -> None:
+        tabs = self._window.tabs
+        tab = tabs.find(entry.key)
+        if tab is not None:
+            tabs.close_at(tabs.widgets.index(tab))
+
+    # ------------------------------------------------------------------- views
+
+    def ask_new_name(self, entry: Entry) -> QInputDialog:
+        dialog = QInputDialog(self._window)
+        dialog.setWindowTitle("Rename the view")
+        dialog.setLabelText("Name of the view")
+        dialog.setTextValue(entry.text)
+        dialog.textValueSelected.connect(partial(self._rename, entry))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def ask_delete(self, entry: Entry) -> QMessageBox:
+        """No undo brings a view back."""
+        box = QMessageBox(
+            QMessageBox.Icon.Question, "Lamella", f"Delete the view “{visible(entry.text)}”?",
+            parent=self._window,
+        )  # fmt: skip
+        box.setInformativeText("Its rows stay as they are. This cannot be undone.")
+        delete = box.addButton("Delete", QMessageBox.ButtonRole.DestructiveRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.finished.connect(lambda _: box.clickedButton() is delete and self._delete(entry))
+        box.finished.connect(box.deleteLater)
+        box.open()
+        return box
+
+    def _rename(self, entry: Entry, name: str) -> None:
+        name = name.strip()
+        if not name or name == entry.text:
+            return
+
+        def rename_file_view() -> None:
+            self._file_views().rename(entry.text, name, [Path(entry.key[0])])
+
+        self._change(entry, lambda store: store.views.rename(entry.text, name), rename_file_view)
+
+    def _delete(self, entry: Entry) -> None:
+        def delete_file_view() -> None:
+            self._file_views().delete(entry.text, [Path(entry.key[0])])
+
+        self._change(entry, lambda store: store.views.delete(entry.text), delete_file_view)
+
+    def _change(self, entry: Entry, of_store: Callable[[Store], object], of_file: Act) -> None:
+        window = self._window
+        is_of_file = len(entry.key) == 2
+        stores = [store for store in window.library.stores if str(store.path) == entry.key[0]]
+
+        def work(job: Job) -> None:
+            if is_of_file:
+                of_file()
+            elif stores:
+                of_store(stores[0])
+            else:
+                raise StoreProblem(f"The view “{visible(entry.text)}” is not changed", "Its store is closed")
+
+        window.tasks.read(work, lambda _: self.list_views(), window.show_error, owner=self, quiet=True)
+
+    # ----------------------------------------------------------- views of files
+
+    def follow_files(self, files: Sequence[Path]) -> None:
+        """List the views of the files that are open."""
+        if files != self._files:
+            self._files = list(files)
+            self._list_file_views()
+
+    def list_views(self) -> None:
+        """Anew, after one was saved, renamed or deleted."""
+        self._window.library.refresh()
+        self._list_file_views()
+
+    def _list_file_views(self) -> None:
+        files, window = list(self._files), self._window
+
+        def work(job: Job) -> dict[str, tuple[str, ...]]:
+            views = self._file_views()
+            return {str(path): tuple(views.names([path])) for path in files}
+
+        def show(views: dict[str, tuple[str, ...]]) -> None:
+            if files == self._files:
+                window.sidebar.show_files(files, views)
+                window.sidebar.mark(window.tabs.dataset_tab.key if window.tabs.dataset_tab else None)
+
+        if files:
+            window.tasks.read(work, show, self._say_once, owner=self, quiet=True)
+
+    def _say_once(self, error: Exception) -> None:
+        """A file of views that cannot be read would say so with each file that is opened."""
+        if str(error) != self._problem:
+            self._problem = str(error)
+            self._window.show_error(error)
+
+    def _file_views(self) -> FileViews:
+        from lamella.core.store.views import FileViews
+
+        return FileViews(self._window.memory.saved_views)
+
+
+def show_in_folder(path: Path) -> None:
+    """In the file manager of the desktop: the folder, since not every one can mark a file in it."""
+    QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+
+
+def _copy(text: str) -> None:
+    QGuiApplication.clipboard().setText(text)
