@@ -210,7 +210,7 @@ class FileViews:
     def _all(self) -> dict[str, dict[str, Any]]:
         try:
             found = json.loads(self._path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError, RecursionError) as error:
             raise FileProblem(

@@ -6,8 +6,10 @@ import sys
 
 import pytest
 
+from lamella import open_dataset, resources
 from lamella.app import paths
 from lamella.core.errors import FileProblem
+from lamella.core.store.views import FileViews
 
 FOLDERS = (paths.data_folder, paths.config_folder, paths.log_folder)
 
@@ -34,3 +36,12 @@ def test_a_home_that_cannot_be_made_says_so(monkeypatch, tmp_path):
     monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "file"))
     with pytest.raises(FileProblem, match="LAMELLA_HOME"):
         paths.data_folder()
+
+
+def test_without_a_home_files_have_no_views_and_none_can_be_saved(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LAMELLA_HOME", str(tmp_path / "file"))
+    views, airlines = FileViews(paths.saved_views()), resources.sample("airlines")
+    assert views.names([airlines]) == []
+    with pytest.raises(FileProblem, match="could not be written"):
+        views.save("some", open_dataset(airlines).where("carrier > 'M'"), [airlines])
