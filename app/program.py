@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
@@ -28,6 +29,7 @@ from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
+from lamella.ui.window.opening import TabWork
 
 FIRST_SHOWN = "flights"
 RELATIONS: dict[str, tuple[list[str], list[str]]] = {
@@ -97,6 +99,7 @@ class Program:
         self.memory = Memory(settings, State(), self._trouble)
         QGuiApplication.setWindowIcon(QIcon(str(resources.path("icons", "lamella.svg"))))
         self.window = MainWindow(self.tasks, self.memory)
+        self.window.sample_requested.connect(self.open_sample)
         self.tasks.failed.connect(_log_bug)
         FirstPaint(self.window).done.connect(self._preload)
         self._log_first_rows = self.window.tabs.current_changed.connect(self._watch_first_tab)
@@ -114,7 +117,11 @@ class Program:
         """Each file in a tab; the sample's first table after it was imported, which is once."""
         self.window.open_paths(files)
         if with_sample:
-            self.window.library.when_ready(self._import_sample)
+            self.open_sample()
+
+    def open_sample(self, then: TabWork | None = None) -> None:
+        """`then` is done with the tab of its first table."""
+        self.window.library.when_ready(partial(self._import_sample, then))
 
     def open_from_launch(self, files: Sequence[Path]) -> None:
         """What another launch handed over, as a drop would open it; the window comes to the front."""
@@ -139,15 +146,14 @@ class Program:
 
         watching = tab.grid.painted.connect(look)
 
-    def _import_sample(self) -> None:
-        self.tasks.write(
-            _filled_sample, self._show_sample, discard=Store.close, text="Importing the sample tables"
-        )
+    def _import_sample(self, then: TabWork | None) -> None:
+        show = partial(self._show_sample, then)
+        self.tasks.write(_filled_sample, show, discard=Store.close, text="Importing the sample tables")
 
-    def _show_sample(self, store: Store) -> None:
+    def _show_sample(self, then: TabWork | None, store: Store) -> None:
         key = (str(store.path), FIRST_SHOWN)
         self.window.library.add_store(store)
-        self.window.opening.open_key(key)
+        self.window.opening.open_key(key, then)
 
     def _show_stores(self, opened: FoundStores) -> None:
         self.window.library.start(opened.stores, opened.no_home)

@@ -76,6 +76,8 @@ ACTIONS: tuple[Action, ...] = (
            tip="Look at data files where they are"),
     Action("open_folder", "Open a folder…", "File", 1, "Ctrl+Shift+O", "folder",
            tip="A folder of files as one table"),
+    Action("open_sample", "Open the sample", "File", 1,
+           tip="All flights from New York in 2013, with airlines, airports, planes and weather"),
     Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",
            tip="Copy data into a table that can be edited, with undo", when=lambda s: not s.no_import),
     Action("export", "Export what is shown…", "File", 1, "Ctrl+E", "export", "Export", when=_on_dataset,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import shiboken6
-from PySide6.QtCore import QPoint, QSize, Qt
+from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QWidget
 
@@ -23,8 +23,8 @@ from lamella.ui.actions import ACTIONS, MENUS
 from lamella.ui.dialogs.error_dialog import ErrorDialog, message
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
-from lamella.ui.widgets.empty_state import EmptyState
 from lamella.ui.widgets.sidebar import Sidebar
+from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
 from lamella.ui.window.action_handlers import (
     ask_benchmark_file,
@@ -32,6 +32,7 @@ from lamella.ui.window.action_handlers import (
     benchmark_open_table,
     handlers,
     show_saved_runs,
+    try_out,
 )
 from lamella.ui.window.action_state import ActionBar, ActionSet, situation
 from lamella.ui.window.appearance import Appearance
@@ -54,7 +55,12 @@ SIDEBAR_WIDTH = 216
 
 
 class MainWindow(QMainWindow):
-    """Shows the stores of its `library`, empty at first. Closing it ends `tasks` and closes the stores."""
+    """Shows the stores of its `library`, empty at first. Closing it ends `tasks` and closes the stores.
+
+    `sample_requested` has what is to be done with the tab of the sample's flights, or None.
+    """
+
+    sample_requested = Signal(object)
 
     def __init__(self, tasks: Tasks, memory: Memory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -235,6 +241,7 @@ class MainWindow(QMainWindow):
         self.sidebar.show_files(files)
         self.sidebar.show_recent([path for path in self.memory.recent if path not in files])
         self.sidebar_actions.follow_files(files)
+        self.start.show_recent(self.memory.recent)
         self._update()
 
     def _cell_menu(self, point: QPoint) -> None:
@@ -263,7 +270,11 @@ class MainWindow(QMainWindow):
         self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
         self.tabs.removeWidget(placeholder)
-        self.tabs.insertWidget(0, EmptyState([self.commands["open"], self.commands["open_folder"]], self))
+        ways_in = [self.commands["open"], self.commands["open_folder"]]
+        self.start = StartPage(self.tasks, ways_in, self.commands["open_sample"], self)
+        self.start.file_chosen.connect(lambda path: self.open_paths([path]))
+        self.start.try_chosen.connect(partial(try_out, self))
+        self.tabs.insertWidget(0, self.start)
         self.tabs.setCurrentIndex(0)
 
     def _lay_out(self) -> None:
@@ -280,6 +291,7 @@ class MainWindow(QMainWindow):
         self.addToolBar(ActionBar(self.commands, self))
         self.overlay = DropOverlay(self, self.tasks)
         self.library.when_ready(self._name_import)
+        self.start.setFocus()
 
     def _name_import(self) -> None:
         if self.library.no_home is None:

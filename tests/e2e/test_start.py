@@ -341,3 +341,19 @@ def test_on_a_full_disk_files_are_shown_and_the_sidebar_says_that_nothing_can_be
             dialog.close()
         qtbot.waitUntil(lambda: not program.tasks.running)
         end(program.window)
+
+
+def test_what_the_start_page_offers_to_try_works_on_the_sample(qtbot, program):
+    program.window.show()
+
+    def steps_run(count: int) -> bool:
+        tab = program.window.tabs.dataset_tab
+        done = tab is not None and tab.view is not None and not tab.loader.running
+        return done and len(tab.line.active) == count and not tab.messages.isVisible()
+
+    program.window.start.tries["late"].click()
+    qtbot.waitUntil(lambda: steps_run(1) and shown_rows(program) == 26_581)
+    program.window.tabs.close_at(0)
+    program.window.start.tries["airlines"].click()
+    qtbot.waitUntil(lambda: steps_run(2) and shown_rows(program) == 16)
+    assert program.window.tabs.dataset_tab.grid.grid_model.names == ["carrier", "flights", "mean_delay"]

@@ -175,6 +175,10 @@ QPushButton[variant="primary"] {
 QPushButton[variant="primary"]:hover { background: $accent_hover; border-color: $accent_hover; }
 QPushButton[variant="primary"]:focus { border-color: $text; }
 QPushButton[variant="primary"]:disabled { background: $pressed; border-color: $pressed; color: $muted; }
+QPushButton[variant="row"] { background: transparent; border: 1px solid transparent; text-align: left; }
+QPushButton[variant="row"]:hover { background: $hover; }
+QPushButton[variant="row"]:pressed { background: $pressed; }
+QPushButton[variant="row"]:focus { border-color: $accent; }
 QPushButton[variant="ghost"] { background: transparent; border-color: transparent; color: $text; }
 QPushButton[variant="ghost"]:hover { background: $hover; }
 QPushButton[variant="ghost"]:pressed { background: $pressed; }
@@ -354,6 +358,7 @@ QGroupBox {
 QGroupBox::title { subcontrol-origin: margin; left: 12px; padding: 0 4px; color: $muted; }
 
 QFrame[variant="card"] { background: $surface; border: 1px solid $border; border-radius: 8px; }
+QFrame[variant="drop"] { background: $surface; border: 1px dashed $input_border; border-radius: 8px; }
 QFrame[variant="panel"] { background: $window; border: none; }
 QFrame[variant="chip"] { background: $surface; border: 1px solid $border_strong; border-radius: 12px; }
 QFrame[variant="chip"]:hover { border-color: $accent; }

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, SignalInstance
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
@@ -17,8 +17,10 @@ from lamella.core.errors import LamellaError, visible
 from lamella.core.filters import fits
 from lamella.core.filters.expr import Filter, Predicate
 from lamella.core.jobs import Job
+from lamella.core.query import agg
+from lamella.core.query.expressions import col
 from lamella.core.query.line import Line
-from lamella.core.query.steps import Aggregate, Compute, Group, Join, Select, Step
+from lamella.core.query.steps import Aggregate, Compute, Group, Join, Select, Sort, Step
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
@@ -57,6 +59,7 @@ class Window(Protocol):
     commands: ActionSet
     benchmark: BenchmarkPanel | None
     saved_runs: SavedRuns
+    sample_requested: SignalInstance
 
     def show_benchmark(self) -> None: ...
 
@@ -203,6 +206,7 @@ def handlers(window: Window) -> dict[str, Handler]:
     return {
         "open": window.opening.ask_files,
         "open_folder": window.opening.ask_folder,
+        "open_sample": lambda: window.sample_requested.emit(None),
         "import": window.opening.import_current,
         "close_tab": lambda: window.tabs.close_at(window.tabs.tabs.currentIndex()),
         "reopen_tab": window.reopen_tab,
@@ -269,6 +273,24 @@ def handlers(window: Window) -> dict[str, Handler]:
         "shortcuts": lambda: ShortcutsDialog(window).open(),
         "about": lambda: AboutDialog(window).open(),
     }
+
+
+def try_out(window: Window, what: str) -> None:
+    """A row of the start page's `TRIES`, by its id."""
+    if what == "benchmark":
+        window.show_benchmark()
+    else:
+        window.sample_requested.emit({"late": _find_late_flights, "airlines": _compare_airlines}[what])
+
+
+def _find_late_flights(tab: DatasetTab) -> None:
+    tab.set_filter(col("dep_delay") > 60)
+
+
+def _compare_airlines(tab: DatasetTab) -> None:
+    figures = ("flights", agg.count()), ("mean_delay", agg.mean(col("dep_delay")))
+    by_delay = Sort((SortKey("mean_delay", descending=True),))
+    tab.apply(Line.of([Group(("carrier",), figures), by_delay]))
 
 
 def _on_tab(window: Window, work: TabWork) -> Handler:

@@ -289,3 +289,22 @@ def test_names_and_messages_show_marks_that_turn_text_round(window, settled, qtb
     assert any("a\\u202egnp.csv could not be <b>read</b>" in label.text() for label in labels)
     assert all(label.textFormat() is Qt.TextFormat.PlainText for label in labels)
     assert "\u202e" not in dialog.details
+
+
+def test_the_start_page_lists_recent_files_and_opens_them(window, file, memory, settled, qtbot) -> None:
+    assert window.tabs.currentWidget() is window.start
+    window.open_paths([file])
+    settled()
+    window.tabs.close_at(0)
+    assert window.tabs.currentWidget() is window.start
+    (row,) = window.start.recent
+    qtbot.mouseClick(row, Qt.MouseButton.LeftButton)
+    assert settled().key == (str(file),)
+
+
+def test_the_start_page_asks_for_the_sample_and_shows_the_benchmark(window, qtbot) -> None:
+    with qtbot.waitSignal(window.sample_requested) as asked:
+        window.commands["open_sample"].trigger()
+    assert asked.args == [None]
+    qtbot.mouseClick(window.start.tries["benchmark"], Qt.MouseButton.LeftButton)
+    assert window.tabs.current is window.benchmark

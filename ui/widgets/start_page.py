@@ -1,0 +1,274 @@
+"""What the window shows when nothing is open: where to drop files, recent ones, and what can be tried."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QAction, QShowEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job
+from lamella.ui import theme
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import breakable
+
+WIDEST = 800
+MOST_RECENT = 5
+LARGE_ICON = 32
+HEAD_HEIGHT = 28
+UNITS = ("bytes", "kB", "MB", "GB", "TB")
+GONE = "not there any more"
+TRIES = (
+    ("late", "filter", "Find the late flights", "Filter 336,776 rows, and see how the columns follow."),
+    ("airlines", "sum", "Compare airlines", "Group the flights by carrier, sorted by their mean delay."),
+    (
+        "benchmark",
+        "benchmark",
+        "Measure on your machine",
+        "Compare Lamella with SQLite and with Parquet.",
+    ),
+)
+"""Id, icon, title and what happens."""
+
+
+class RowButton(QPushButton):
+    """An icon, a title with a line below it, and figures at the right."""
+
+    def __init__(self, icon: str, title: str, text: str, accent: bool = False) -> None:
+        super().__init__()
+        self._icon_name, self._accent = icon, accent
+        theme.variant(self, "row")
+        self.setAccessibleName(title)
+        self.setAccessibleDescription(text)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._icon, self._figures = QLabel(), QLabel()
+        name, below = QLabel(breakable(title), wordWrap=True), QLabel(breakable(text), wordWrap=True)
+        for label in (below, self._figures):
+            theme.variant(label, "caption")
+        self._figures.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        texts = QVBoxLayout()
+        texts.setSpacing(0)
+        texts.addWidget(name)
+        texts.addWidget(below)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.S, theme.XS, theme.S, theme.XS)
+        layout.setSpacing(theme.M)
+        layout.addWidget(self._icon)
+        layout.addLayout(texts, 1)
+        layout.addWidget(self._figures)
+        for label in self.findChildren(QLabel):
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    @property
+    def figures(self) -> str:
+        return self._figures.text()
+
+    def show_figures(self, text: str) -> None:
+        self._figures.setText(text)
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        return self.layout().totalHeightForWidth(width)
+
+    def sizeHint(self) -> QSize:
+        return self.layout().totalSizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return self.layout().totalMinimumSize()
+
+    def _restyle(self) -> None:
+        look = theme.current()
+        icon = look.icon(self._icon_name, "accent" if self._accent else "muted")
+        self._icon.setPixmap(icon.pixmap(look.icon_size()))
+
+
+class StartPage(QScrollArea):
+    """`file_chosen` has a recent file, `try_chosen` the id of a row of `TRIES`. `choices` become buttons, the
+    first the main one; `sample` opens the sample."""
+
+    file_chosen = Signal(object)
+    try_chosen = Signal(str)
+
+    def __init__(
+        self, tasks: Tasks, choices: Sequence[QAction], sample: QAction, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._paths: list[Path] = []
+        self.recent: list[RowButton] = []
+        self.tries: dict[str, RowButton] = {}
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName("Start")
+        self._icon = QLabel(alignment=Qt.AlignmentFlag.AlignCenter)
+        columns = QHBoxLayout()
+        columns.setSpacing(theme.XL)
+        columns.addLayout(self._recent_column(), 1)
+        columns.addLayout(self._tries_column(sample), 1)
+        middle = QVBoxLayout()
+        middle.setSpacing(theme.XL)
+        middle.addStretch(1)
+        middle.addWidget(self._drop_area(choices))
+        middle.addLayout(columns)
+        middle.addStretch(3)
+        page, inside = QWidget(), QWidget()
+        inside.setMaximumWidth(theme.current().px(WIDEST))
+        inside.setLayout(middle)
+        around = QHBoxLayout(page)
+        around.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.XL)
+        around.addStretch(1)
+        around.addWidget(inside, 100)
+        around.addStretch(1)
+        self.setWidget(page)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    def show_recent(self, paths: Sequence[Path]) -> None:
+        """The first of them; their sizes follow."""
+        paths = list(paths[:MOST_RECENT])
+        if paths != self._paths:
+            self._paths = paths
+            for row in self.recent:
+                row.deleteLater()
+            self.recent = [self._recent_row(path) for path in paths]
+            self._none.setVisible(not paths)
+            self._read_figures()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._read_figures()
+
+    def _recent_row(self, path: Path) -> RowButton:
+        row = RowButton("file", visible(path.name or str(path)), visible(str(path.parent)))
+        row.setToolTip(visible(str(path)))
+        row.clicked.connect(lambda: self.file_chosen.emit(path))
+        self._recent.addWidget(row)
+        return row
+
+    def _read_figures(self) -> None:
+        paths = list(self._paths)
+
+        def show(figures: list[str]) -> None:
+            if paths == self._paths:
+                for row, text in zip(self.recent, figures, strict=True):
+                    row.show_figures(text)
+
+        if paths and self.isVisible():
+            self._tasks.read(lambda job: _figures(paths, job), show, owner=self, quiet=True)
+
+    def _drop_area(self, choices: Sequence[QAction]) -> QFrame:
+        area = QFrame()
+        theme.variant(area, "drop")
+        title = QLabel("Drop files or a folder anywhere", alignment=Qt.AlignmentFlag.AlignCenter)
+        theme.variant(title, "display")
+        hint = QLabel("Parquet, CSV or JSON lines, of any size. Files stay where they are.", wordWrap=True)
+        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        theme.variant(hint, "muted")
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.S)
+        buttons.addStretch(1)
+        for place, action in enumerate(choices):
+            button = _button(action, "primary" if place == 0 else "")
+            buttons.addWidget(button)
+            if place == 0:
+                self.setFocusProxy(button)
+        buttons.addStretch(1)
+        layout = QVBoxLayout(area)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.XL)
+        layout.setSpacing(theme.S)
+        for widget in (self._icon, title, hint):
+            layout.addWidget(widget)
+        layout.addSpacing(theme.XS)
+        layout.addLayout(buttons)
+        return area
+
+    def _recent_column(self) -> QVBoxLayout:
+        self._recent = QVBoxLayout()
+        self._recent.setSpacing(0)
+        self._none = QLabel("Files that you open are listed here.", wordWrap=True)
+        theme.variant(self._none, "muted")
+        self._none.setContentsMargins(theme.S, 0, 0, 0)
+        self._recent.addWidget(self._none)
+        return _column(_head("Recent"), self._recent)
+
+    def _tries_column(self, sample: QAction) -> QVBoxLayout:
+        rows = QVBoxLayout()
+        rows.setSpacing(0)
+        for key, icon, title, text in TRIES:
+            row = self.tries[key] = RowButton(icon, title, text, accent=True)
+            row.clicked.connect(lambda _=False, key=key: self.try_chosen.emit(key))
+            rows.addWidget(row)
+        return _column(_head("Try with the sample", _button(sample)), rows)
+
+    def _restyle(self) -> None:
+        look = theme.current()
+        self._icon.setPixmap(look.icon("import", "accent").pixmap(look.icon_size(LARGE_ICON)))
+
+
+def _button(action: QAction, variant: str = "") -> QPushButton:
+    button = QPushButton(action.text())
+    theme.variant(button, variant)
+    button.setToolTip(action.toolTip())
+    button.clicked.connect(action.trigger)
+    return button
+
+
+def _head(title: str, button: QPushButton | None = None) -> QHBoxLayout:
+    """Of a column; as high with a button as without."""
+    label, line = QLabel(title), QHBoxLayout()
+    theme.variant(label, "heading")
+    label.setContentsMargins(theme.S, 0, 0, 0)
+    line.addWidget(label, 1)
+    if button is not None:
+        line.addWidget(button)
+    line.addStrut(theme.current().px(HEAD_HEIGHT))
+    return line
+
+
+def _column(head: QHBoxLayout, rows: QVBoxLayout) -> QVBoxLayout:
+    column = QVBoxLayout()
+    column.setSpacing(theme.S)
+    column.addLayout(head)
+    column.addLayout(rows)
+    column.addStretch(1)
+    return column
+
+
+def _figures(paths: Sequence[Path], job: Job) -> list[str]:
+    """Blocks."""
+    return ["" if job.cancelled else _figures_of(path) for path in paths]
+
+
+def _figures_of(path: Path) -> str:
+    """How large a file is and the day when it was written."""
+    try:
+        status = path.stat()
+    except OSError:
+        return GONE
+    day = time.strftime("%Y-%m-%d", time.localtime(status.st_mtime))
+    return f"folder\n{day}" if path.is_dir() else f"{_size(status.st_size)}\n{day}"
+
+
+def _size(count: int) -> str:
+    size, unit = float(count), 0
+    while size >= 1000 and unit < len(UNITS) - 1:
+        size, unit = size / 1000, unit + 1
+    return f"{count:,} {UNITS[0]}" if unit == 0 else f"{size:.1f} {UNITS[unit]}"
