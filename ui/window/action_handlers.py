@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, SignalInstance
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
 
@@ -27,49 +27,18 @@ from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.editing.update_plan import SelectedRows
-from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import without_mnemonic
-from lamella.ui.widgets.sidebar import Sidebar
-from lamella.ui.window.action_state import ActionSet, current_column
-from lamella.ui.window.appearance import Appearance
-from lamella.ui.window.commits import Commits, row_ids
+from lamella.ui.window.action_state import current_column
+from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
-from lamella.ui.window.opening import Opening
-from lamella.ui.window.tab_set import TabSet
+from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:
     from lamella.core.bench.engine.choice import Choice
-    from lamella.core.bench.results.store import SavedRuns
     from lamella.core.bench.workloads.user_table_source import Source
-    from lamella.ui.bench.benchmark_panel import BenchmarkPanel
     from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
-
-
-class Window(Protocol):
-    """The main window, as far as actions know it; it is the parent of their dialogs, too."""
-
-    tabs: TabSet
-    tasks: Tasks
-    commits: Commits
-    opening: Opening
-    sidebar: Sidebar
-    appearance: Appearance
-    commands: ActionSet
-    benchmark: BenchmarkPanel | None
-    saved_runs: SavedRuns
-    sample_requested: SignalInstance
-
-    def show_benchmark(self) -> None: ...
-
-    def show_error(self, error: Exception) -> None: ...
-
-    def reopen_tab(self) -> None: ...
-
-    def set_values(self) -> None: ...
-
-    def close(self) -> bool: ...
 
 
 def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:

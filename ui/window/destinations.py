@@ -15,13 +15,13 @@ from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
 
 if TYPE_CHECKING:
-    from lamella.ui.main_window import MainWindow
+    from lamella.ui.window.window import Window
 
 LONGEST_TYPE = 40
 HIDDEN = "hidden"
 
 
-def palette(window: MainWindow) -> CommandPalette:
+def palette(window: Window) -> CommandPalette:
     """Of all that the window knows by a name."""
     tab = window.tabs.dataset_tab
     offers = command_offers(window.commands.all())
@@ -72,7 +72,7 @@ def _go_to_column(tab: DatasetTab, column: int, name: str) -> None:
         tab.changed.emit()
 
 
-def _entry_offers(window: MainWindow, kind: str, group: str) -> list[Offer]:
+def _entry_offers(window: Window, kind: str, group: str) -> list[Offer]:
     """Of what the sidebar lists."""
 
     def place(entry: Entry) -> str:

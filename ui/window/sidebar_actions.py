@@ -20,7 +20,7 @@ from lamella.ui.window.action_handlers import benchmark_table
 
 if TYPE_CHECKING:
     from lamella.core.store.views import FileViews
-    from lamella.ui.main_window import MainWindow
+    from lamella.ui.window.window import Window
 
 Act = Callable[[], object]
 Choice = tuple[str, str, Act]
@@ -29,7 +29,7 @@ LINE: Choice = ("", "", lambda: None)
 
 
 class SidebarActions(QObject):
-    def __init__(self, window: MainWindow) -> None:
+    def __init__(self, window: Window) -> None:
         super().__init__(window)
         self._window = window
         self._files: list[Path] = []

@@ -1,0 +1,53 @@
+"""The main window, as the parts around it know it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from PySide6.QtCore import SignalInstance
+
+if TYPE_CHECKING:
+    from lamella.core.bench.results.store import SavedRuns
+    from lamella.ui.bench.benchmark_panel import BenchmarkPanel
+    from lamella.ui.tasks import Tasks
+    from lamella.ui.widgets.sidebar import Sidebar
+    from lamella.ui.window.action_state import ActionSet
+    from lamella.ui.window.appearance import Appearance
+    from lamella.ui.window.commits import Commits
+    from lamella.ui.window.library import Library
+    from lamella.ui.window.memory import Memory
+    from lamella.ui.window.opening import Opening
+    from lamella.ui.window.tab_set import TabSet
+
+
+class Window(Protocol):
+    """A widget, too: the parent of the dialogs of its parts."""
+
+    tabs: TabSet
+    tasks: Tasks
+    commits: Commits
+    opening: Opening
+    sidebar: Sidebar
+    appearance: Appearance
+    commands: ActionSet
+    library: Library
+    memory: Memory
+    benchmark: BenchmarkPanel | None
+    saved_runs: SavedRuns
+    sample_requested: SignalInstance
+
+    def show_benchmark(self) -> None: ...
+
+    def show_error(self, error: Exception) -> None: ...
+
+    def show_files(self) -> None: ...
+
+    def open_paths(self, paths: Sequence[Path]) -> None: ...
+
+    def reopen_tab(self) -> None: ...
+
+    def set_values(self) -> None: ...
+
+    def close(self) -> bool: ...
