@@ -219,6 +219,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "clear_filter": on(lambda tab: tab.set_filter(None)),
         "sort_ascending": on(partial(_sort, descending=False)),
         "sort_descending": on(partial(_sort, descending=True)),
+        "sort_within": on(_sort_within),
         "clear_sort": on(lambda tab: tab.set_sort([])),
         "hide_column": on(_hide_column),
         "show_columns": on(_show_columns),
@@ -359,6 +360,11 @@ def _sort(tab: DatasetTab, descending: bool) -> None:
     name = current_column(tab)
     if name:
         tab.set_sort([SortKey(name, descending)])
+
+
+def _sort_within(tab: DatasetTab) -> None:
+    if tab.grid.selection.current is not None:
+        tab.toggle_sort(tab.grid.column_at(tab.grid.selection.current[1]), add=True)
 
 
 def _hide_column(tab: DatasetTab) -> None:

@@ -76,6 +76,20 @@ def test_shift_click_adds_a_sort_key(file_tab, settled) -> None:
     assert settled().sort == (SortKey("carrier"), SortKey("delay"))
 
 
+def test_keys_sort_within_the_order_that_there_is(window, file_tab, settled, go_to, qtbot) -> None:
+    control, alt, shift = (
+        getattr(Qt.KeyboardModifier, f"{name}Modifier") for name in ("Control", "Alt", "Shift")
+    )
+    go_to(file_tab, 0, "carrier")
+    assert not window.commands["sort_within"].isEnabled()
+    qtbot.keyClick(file_tab.grid, Qt.Key.Key_Up, control | alt)
+    settled()
+    go_to(file_tab, 0, "delay")
+    for delay in ((SortKey("delay"),), (SortKey("delay", True),), ()):
+        qtbot.keyClick(file_tab.grid, Qt.Key.Key_Up, control | alt | shift)
+        assert settled().sort == (SortKey("carrier"), *delay)
+
+
 def test_control_click_on_a_header_selects_columns(file_tab, settled) -> None:
     control, shift = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
     click_header(file_tab, "delay", control)
