@@ -109,16 +109,33 @@ def column(inside: QWidget, *, margins: tuple[int, int, int, int] = (0, 0, 0, 0)
     return layout
 
 
-def line_of(*widgets: QWidget | None, stretch: bool = True) -> QHBoxLayout:
-    """Widgets beside each other."""
+def line_of(*widgets: QWidget | None, stretch: bool = True, fields: Sequence[QWidget] = ()) -> QHBoxLayout:
+    """Widgets beside each other; `fields` are those that may be narrower than they ask for."""
     layout = QHBoxLayout()
     layout.setSpacing(theme.S)
     for widget in widgets:
         if widget is not None:
-            layout.addWidget(widget)
+            layout.addWidget(widget, YIELDING if widget in fields else 0)
     if stretch:
         layout.addStretch(1)
     return layout
+
+
+LEAST_EMS = 5
+
+
+def yielding(widget: QLineEdit | QComboBox, most: int = 0) -> None:
+    """Let a field be as wide as it asks for, or `most` pixels, and narrower where there is less room; its
+    layout gives it what there is by `YIELDING`."""
+    if isinstance(widget, QComboBox):
+        most = most or widget.sizeHint().width()
+        widget.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        widget.setMinimumContentsLength(LEAST_EMS)
+    widget.setMinimumWidth(min(most, LEAST_EMS * theme.current().line_height()))
+    widget.setMaximumWidth(most)
+
+
+YIELDING = 1000
 
 
 def heading(text: str) -> QLabel:
@@ -246,7 +263,10 @@ class ComputeEditor(StepEditor):
         add.clicked.connect(lambda: self._add().setFocus())
         layout = column(self)
         layout.addLayout(self._rows)
-        layout.addLayout(line_of(add, word("Such as distance / air_time, round(delay / 60, 1), upper(name)")))
+        hint = word("Such as distance / air_time, round(delay / 60, 1), upper(name)")
+        hint.setWordWrap(True)
+        hint.setMinimumWidth(1)
+        layout.addLayout(line_of(add, hint, stretch=False, fields=(hint,)))
         layout.addWidget(self.reason)
         from lamella.core.query.expression_text import expression_text, parse_expression
 

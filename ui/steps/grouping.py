@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
@@ -23,6 +26,7 @@ from lamella.ui.steps.editors import (
     line_of,
     number_field,
     word,
+    yielding,
 )
 from lamella.ui.widgets.controls import IconButton
 
@@ -62,21 +66,19 @@ class FigureRow(QWidget):
         value = aggregate.value
         self.column = ColumnBox(editor.names, value.name if isinstance(value, Named) else "")
         self.column.setPlaceholderText("all rows")
-        self.column.setFixedWidth(11 * line)
         if value is not None and not isinstance(value, Named):
             self.column.setText(expression_text(value))
             self.column.setReadOnly(True)
         self.name = QLineEdit(accessibleName="Name of the figure")
-        self.name.setFixedWidth(11 * line)
         self._named = name != aggregate_name(aggregate)
         self.name.setText(name)
         remove = IconButton("close", "Remove this figure")
-        layout = QHBoxLayout(self)
+        fields = (self.function, self.column, self.name)
+        for field, most in zip(fields, (0, 11 * line, 11 * line), strict=True):
+            yielding(field, most)
+        layout = line_of(self.function, word("of"), self.column, word("as"), self.name, remove, fields=fields)
         layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(theme.S)
-        for widget in (self.function, word("of"), self.column, word("as"), self.name, remove):
-            layout.addWidget(widget)
-        layout.addStretch(1)
+        self.setLayout(layout)
         self.function.activated.connect(self._take)
         self.column.chosen.connect(self._take)
         self.name.textEdited.connect(self._take_name)
@@ -173,6 +175,13 @@ class FigureRows(QWidget):
 COUNT_ROWS: Figures = (("n", Aggregate(COUNT)),)
 
 
+def count_beside(keys: Sequence[str]) -> Figures:
+    """The number of rows, under a name that none of these columns has, in upper or lower case."""
+    taken, numbers = {key.casefold() for key in keys}, (f"n_{number}" for number in itertools.count(2))
+    name = next(name for name in itertools.chain(["n", "count"], numbers) if name not in taken)
+    return ((name, Aggregate(COUNT)),)
+
+
 class GroupEditor(StepEditor):
     def __init__(self, context: StepContext, step: Group | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
@@ -182,8 +191,14 @@ class GroupEditor(StepEditor):
         layout = column(self)
         for widget in (heading("Group by"), self.keys, heading("Calculate"), self.figures, self.reason):
             layout.addWidget(widget)
-        self.keys.changed.connect(self.tell)
+        self.keys.changed.connect(self._take_keys)
         self.figures.changed.connect(self.tell)
+
+    def _take_keys(self) -> None:
+        """The number of rows gives way to a column that is called as it is."""
+        if self.figures.figures == COUNT_ROWS:
+            self.figures.rows[0].name.setText(count_beside(self.keys.columns)[0][0])
+        self.tell()
 
     def step(self) -> Group | None:
         keys, figures = tuple(self.keys.columns), self.figures.figures

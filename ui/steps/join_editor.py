@@ -14,7 +14,7 @@ from lamella.core.query.source import Source, related_keys
 from lamella.core.query.steps import Join, Pipeline, Select
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, line_of, word
+from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, line_of, word, yielding
 from lamella.ui.widgets.controls import IconButton
 
 HOW = {
@@ -47,16 +47,20 @@ class JoinEditor(StepEditor):
             self.how.addItem(f"{how}: {title}", how)
         self.how.setCurrentIndex(self.how.findData(step.how if step else "left"))
         self.suffix = QLineEdit(step.suffix if step else "", accessibleName="Suffix of names that are taken")
-        self.suffix.setFixedWidth(8 * theme.current().line_height())
         self._rows = QVBoxLayout()
         self._rows.setSpacing(theme.XS)
         add = QToolButton(text="+ Pair of columns")
         add.clicked.connect(lambda: self._add("", ""))
         layout = column(self)
-        layout.addLayout(line_of(word("Join with"), self.other, self.how))
+        for field in (self.other, self.how):
+            yielding(field, 0)
+        layout.addLayout(line_of(word("Join with"), self.other, self.how, fields=(self.other, self.how)))
         layout.addWidget(heading("Where"))
         layout.addLayout(self._rows)
-        layout.addLayout(line_of(add, word("names that are taken end in"), self.suffix))
+        yielding(self.suffix, 8 * theme.current().line_height())
+        layout.addLayout(
+            line_of(add, word("names that are taken end in"), self.suffix, fields=(self.suffix,))
+        )
         layout.addWidget(self.reason)
         if step is not None:
             self._begin_with(step)
@@ -122,6 +126,8 @@ class JoinEditor(StepEditor):
         opener = list(self._openers.values())[place]
 
         def opened(source: Source) -> None:
+            if place != self.other.currentIndex():
+                return  # another was chosen meanwhile
             self._take_other(source)
             self._clear()
             for left, right in self._keys(source):

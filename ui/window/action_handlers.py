@@ -20,13 +20,14 @@ from lamella.core.jobs import Job
 from lamella.core.query import agg
 from lamella.core.query.expressions import col
 from lamella.core.query.line import Line
-from lamella.core.query.steps import Aggregate, Compute, Group, Join, Select, Sort, Step
+from lamella.core.query.steps import Compute, Group, Join, Select, Sort, Step
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.steps.grouping import count_beside
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
@@ -302,7 +303,7 @@ def _group(tab: DatasetTab) -> None:
     if not name or name == ID:
         tab.steps.add(Group)
         return
-    tab.add_step(Group((name,), (("n", Aggregate("count")),)))
+    tab.add_step(Group((name,), count_beside([name])))
     tab.when_shown(lambda: tab.steps.edit(len(tab.line.steps) - 1) if tab.line.steps else None)
 
 

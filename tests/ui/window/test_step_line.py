@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QSpinBox
+from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QScrollArea, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from lamella import agg, col
+from lamella import Store, agg, col
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Compute, Group, Join, Limit, Pivot, Select, Sort, Step, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
+from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.chips import StepChip
 from lamella.ui.steps.grouping import GroupEditor
@@ -435,3 +436,38 @@ def test_arrow_keys_go_through_the_steps_that_are_found(qtbot: QtBot, table_tab:
     for key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
         qtbot.keyClick(menu.find, key)
     assert menu.list.currentItem() is None
+
+
+def test_forms_are_not_cut_in_a_small_window_with_large_text(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled
+) -> None:
+    settled()
+    while theme.current().text_scale < 1.5:
+        window.commands["text_larger"].trigger()
+    for kind in KINDS:
+        table_tab.steps.add(kind)
+        scroll = table_tab.steps.findChildren(QScrollArea)[-1]
+        editor = table_tab.steps.editor
+        assert editor.minimumSizeHint().width() <= scroll.viewport().width(), kind
+        table_tab.steps.close_editor()
+    window.commands["text_normal"].trigger()
+
+
+@pytest.mark.parametrize("name", ["n", "N"])
+def test_a_column_that_is_called_as_the_count_is_grouped_by(
+    qtbot: QtBot, window: MainWindow, store: Store, settled: Settled, go_to, name: str
+) -> None:
+    store.create_table("letters", {name: ["a", "b", "a"]})
+    window.opening.open_key((str(store.path), "letters"))
+    tab = settled()
+    go_to(tab, 0, name)
+    window.commands["group"].trigger()
+    tab = settled()
+    assert columns(tab) == [name, "count"] and tab.view.num_rows == 2
+    assert texts(tab) == [f"by {name}: count"] and not tab.steps.bar.chips[0].state.problem
+    tab.apply(Line())
+    tab.steps.add(Group)
+    keys = tab.steps.editor.keys.add
+    keys.setText(name)
+    qtbot.keyClick(keys, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: columns(tab) == [name, "count"])
