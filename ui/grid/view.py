@@ -303,6 +303,12 @@ class GridView(WindowScrolling):
                 CellRange.between((0, 0), last), self.selection.current or (0, self.first_place())
             )
 
+    @property
+    def current_name(self) -> str:
+        """Of the column of the current cell; empty when there is none."""
+        current, names = self.selection.current, self.grid_model.names
+        return names[self.column_at(current[1])] if current is not None and names else ""
+
     def select_column(self, place: int) -> None:
         if self.grid_model.num_rows:
             top = self.selection.current[0] if self.selection.current else 0
@@ -321,7 +327,7 @@ class GridView(WindowScrolling):
 
     def go_to(self, row: int, place: int | None = None, extend: bool = False) -> None:
         """Make a cell the current one and show it."""
-        if not self.grid_model.num_rows:
+        if not self.grid_model.num_rows or not self.grid_model.columnCount():
             return
         current = self.selection.current
         row = min(max(row, 0), self.grid_model.num_rows - 1)

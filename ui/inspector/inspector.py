@@ -96,13 +96,12 @@ class Inspector(QFrame):
     # ------------------------------------------------------------------- reading
 
     def _read(self) -> None:
-        view, current = self._view(), self._grid.selection.current
-        if view is None or current is None:
+        view, current, name = self._view(), self._grid.selection.current, self._grid.current_name
+        if view is None or current is None or name not in view.schema.names:
             self.stop()
             self._shown = ()
             (self.column_page if self.page == COLUMN else self.row_page).show_nothing()
             return
-        name = self._grid.grid_model.names[self._grid.column_at(current[1])]
         wanted = (self.page, id(view), name if self.page == COLUMN else current[0])
         if wanted == self._shown:
             return
@@ -144,11 +143,10 @@ class Inspector(QFrame):
         )
 
     def _read_values(self, wanted: ValueList) -> None:
-        view, current = self._view(), self._grid.selection.current
-        if view is None or current is None:
+        view, name = self._view(), self._grid.current_name
+        if view is None or name not in view.schema.names:
             return
         self.stop()
-        name = self._grid.grid_model.names[self._grid.column_at(current[1])]
         snapshot, where = view.snapshot, view.query.where
         self._handle = self._tasks.read(
             lambda job: read_values(snapshot, name, where, wanted, job),

@@ -51,8 +51,7 @@ def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> 
 
 def current_column(tab: DatasetTab) -> str:
     """The name of the column of the current cell; empty when there is none."""
-    current = tab.grid.selection.current
-    return "" if current is None else tab.grid.grid_model.names[tab.grid.column_at(current[1])]
+    return tab.grid.current_name
 
 
 GAP = "\u2009\u2009"  # between icon and text of a toolbar button; the style has no setting for it
