@@ -346,6 +346,9 @@ LONG_FORMS = {
     "relations": property_test(
         "random relations against plain Python", 8, 2000, "tests/property/test_relations_model.py"
     ),
+    "window": property_test(
+        "random clicks, keys and steps in the window", 3, 10_000, "tests/ui/window/test_monkey.py"
+    ),
     "text": property_test("random text files and encodings", 7, 5000, "tests/property/test_text_files.py"),
     "damage": property_test("300 files of each kind damaged", 8, 1200, "tests/property/test_damage.py"),
     "hostile": property_test(
