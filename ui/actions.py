@@ -141,6 +141,8 @@ ACTIONS: tuple[Action, ...] = (
            submenu="Filter by this", when=_on_cell),
     Action("filter_any", "Only rows with the selected values", "View", 1, "", context=("cell",),
            submenu="Filter by this", when=lambda s: s.cell and s.several_rows),
+    Action("filter_values", "Filter by values…", "View", 1, "Ctrl+Alt+F", "filter", context=("column",),
+           tip="Choose from the values of this column, with counts", when=_on_cell),
     Action("clear_filter", "Clear the filter", "View", 1, "Ctrl+Shift+X", when=lambda s: s.filtered),
     Action("sort_ascending", "Sort ascending", "View", 2, "Ctrl+Alt+Up", "sort-asc", context=("column",),
            when=_on_cell),

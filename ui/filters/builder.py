@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
@@ -25,9 +26,11 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.arrow.nested import names_within
-from lamella.core.filters import OPERATORS, Filter, fits
+from lamella.core.filters import OPERATORS, Filter, all_of, fits
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.filters.operators import Arity, offered
+from lamella.core.query.builder import Query
+from lamella.core.query.steps import Where
 from lamella.ui import theme
 from lamella.ui.filters.tree import (
     Condition,
@@ -40,6 +43,8 @@ from lamella.ui.filters.tree import (
     type_of,
 )
 from lamella.ui.filters.value_fields import ColumnBox, ValueFields
+from lamella.ui.filters.value_picker import ValuePicker, ValueRequest, can_be_picked, open_below
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton, breakable
 
 COLUMN_WIDTH, OPERATOR_WIDTH, NARROWEST = 12, 11, 4  # in lines of text
@@ -82,6 +87,30 @@ class ConditionRow(QWidget):
         self._column.setFocus()
         self._column.selectAll()
 
+    @property
+    def values(self) -> ValueFields:
+        return self._values
+
+    def choose(self, values: Sequence[Any]) -> None:
+        """Show and take values that were chosen from a list of them."""
+        before, self._touched = self.condition.operator, True
+        self.condition.choose(values)
+        if self.condition.operator == before:
+            self._values.show_texts(self.condition.texts)
+        else:
+            self._show_operators()
+            self._show_values()
+        self._tell()
+
+    def restore(self, operator: str, texts: list[str], given: tuple[Any, ...] | None) -> None:
+        """What was there before."""
+        now = self.condition
+        if (now.operator, now.texts, now.given) != (operator, texts, given):
+            now.operator, now.texts, now.given = operator, texts, given
+            self._show_operators()
+            self._show_values()
+            self._tell()
+
     def show_count(self, count: int | None, counting: bool) -> None:
         self._count.setText("counting…" if counting else "" if count is None else f"{count:,}")
         self._count.setToolTip("" if count is None else f"{count:,} rows meet this condition alone")
@@ -116,6 +145,7 @@ class ConditionRow(QWidget):
         self._values = ValueFields()
         self._values.edited.connect(self._set_texts)
         self._values.finished.connect(self._take_quick)
+        self._values.choice_requested.connect(lambda: self.move_requested.emit("choose"))
         self._set_widths()
         theme.current().changed.connect(self._set_widths)
         self._case = self._case_button()
@@ -422,6 +452,7 @@ class FilterBuilder(QWidget):
         self._tree, self._types = Group(), dict[str, pa.DataType]()
         self._names = QStringListModel(self)
         self._box: GroupBox | None = None
+        self._rows: Query | None = None
         self._scroll = QScrollArea()
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
@@ -470,6 +501,30 @@ class FilterBuilder(QWidget):
         if first is not None and (row := self._row(first)):
             self._show_row(row)
             row.focus()
+
+    def set_rows(self, rows: Query, tasks: Tasks) -> None:
+        """The rows that the filter is of, for values to choose from."""
+        self._rows, self._tasks = rows, tasks
+
+    def choose_values(self, condition: Condition) -> None:
+        """Open a list of the values that there are, where rows meet the conditions beside this one."""
+        row, before = self._row(condition), (condition.operator, condition.texts, condition.given)
+        if row is None or self._rows is None or not can_be_picked(type_of(condition.column, self._types)):
+            return
+        others = self._tree.beside(condition, self._types)
+        rows = self._rows.then(Where(all_of(others))) if others else self._rows
+        bound = condition.bound(self._types)
+        chosen = () if isinstance(bound, Problem) or not bound.has_only_values else bound.values
+        picker = ValuePicker(ValueRequest(rows, condition.column, self._types), self._tasks, chosen)
+        picker.changed.connect(row.choose)
+
+        def close(_values: object, taken: bool) -> None:
+            if not taken:
+                row.restore(*before)
+            row.focus()
+
+        picker.closed.connect(close)
+        open_below(picker, self, row.values)
 
     def set_counts(self, counts: Mapping[Condition, int], counting: bool) -> None:
         """How many rows meet each condition alone; those without a count show that it is coming."""
@@ -526,6 +581,8 @@ class FilterBuilder(QWidget):
         """Carry out what a row or group asks for; the widgets follow the tree."""
         if what == "done":
             self.done.emit()
+        elif what == "choose" and isinstance(node, Condition):
+            self.choose_values(node)
         elif what == "add":
             self.add_condition(node if isinstance(node, Group) else self._tree.parent_of(node))
         elif what == "add group" and isinstance(node, Group):

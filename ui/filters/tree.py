@@ -81,6 +81,9 @@ _COMPLEMENTS = (
     ("contains", "not_contains"),
     ("is_null", "not_null"),
 )
+SEVERAL = {"eq": "in", "ne": "nin"}
+CHOSEN = frozenset({"eq", "ne", "in", "nin"})
+"""Operators whose values people choose from those that there are."""
 OPPOSITES = dict(_COMPLEMENTS) | {negative: positive for positive, negative in _COMPLEMENTS}
 EMPTY_TEXT = '""'
 Types = Mapping[str, pa.DataType]
@@ -120,6 +123,13 @@ class Condition:
 
     def type_in(self, texts: list[str]) -> None:
         self.texts, self.given = texts, None
+
+    def choose(self, values: Sequence[Any]) -> None:
+        """Compare with exactly these; with several of them "is" becomes "is one of"."""
+        if len(values) > 1:
+            self.operator = SEVERAL.get(self.operator, self.operator)
+        self.texts = texts_of(self.operator, values) if values else [""]
+        self.given = tuple(values) or None
 
     def values(self) -> tuple[Any, ...] | None:
         """None while a field is still empty."""
@@ -191,6 +201,16 @@ class Group:
                 return found
         return None
 
+    def beside(self, node: Node, types: Types) -> list[Filter]:
+        """What else rows have to meet that meet this node: the other conditions of the groups around it, as
+        far out as all conditions of a group are to be met."""
+        inside = next((one for one in self.children if one is node or _holds(one, node)), None)
+        if self.negated or inside is None:
+            return []
+        others = [one for one in self.children if self.every and one is not inside]
+        found = [asked for one in others if (asked := one.filter(types)) is not None]
+        return found + inside.beside(node, types) if isinstance(inside, Group) else found
+
     def remove(self, node: Node) -> None:
         """Groups that this leaves empty go too."""
         parent = self.parent_of(node)
@@ -229,12 +249,21 @@ class Group:
 Node = Condition | Group
 
 
+def _holds(around: Node, node: Node) -> bool:
+    return isinstance(around, Group) and around.parent_of(node) is not None
+
+
 def from_filter(filter: Filter | None) -> Group:
     """The tree that shows a filter; its root is a group of conditions that all have to be met."""
     if filter is None:
         return Group()
     node = _node(filter)
     return node if isinstance(node, Group) and not node.negated else Group([node])
+
+
+def all_met(tree: Group) -> Group:
+    """A group with the same meaning whose conditions all have to be met: the tree, or what it stands in."""
+    return tree if tree.every and not tree.negated else Group([tree] if tree.children else [])
 
 
 def _node(filter: Filter) -> Node:
@@ -255,12 +284,17 @@ def _node(filter: Filter) -> Node:
 
 
 def _condition(predicate: Predicate) -> Condition:
-    texts = [text_of(value) for value in predicate.values]
-    many = OPERATORS[predicate.operator].arity is Arity.MANY
-    texts = [join_list(texts)] if many else [text or EMPTY_TEXT for text in texts]
+    texts = texts_of(predicate.operator, predicate.values)
     return Condition(
         predicate.column, predicate.operator, texts, predicate.ignore_case, given=predicate.values
     )
+
+
+def texts_of(operator: str, values: Sequence[Any]) -> list[str]:
+    """What stands in the fields of a condition that compares with these values."""
+    texts = [text_of(value) for value in values]
+    many = OPERATORS[operator].arity is Arity.MANY
+    return [join_list(texts)] if many else [text or EMPTY_TEXT for text in texts]
 
 
 def first_condition(types: Types) -> Condition:

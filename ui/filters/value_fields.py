@@ -17,9 +17,10 @@ from PySide6.QtWidgets import (
     QWidgetAction,
 )
 
-from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
+from lamella.core.filters.kinds import NESTED, NUMBERS, Kind, kind_of
 from lamella.core.filters.operators import PATTERNS, Arity, Operator
 from lamella.ui import theme
+from lamella.ui.filters.tree import CHOSEN
 
 PLACEHOLDERS = {
     Kind.DATE: "2013-01-31",
@@ -37,11 +38,26 @@ NARROWEST = 4  # in lines of text
 NAMES = {0: "Value", 1: "Second value"}
 
 
+class ValueField(QLineEdit):
+    """`choice_requested` comes with Down, where values can be chosen from those that there are."""
+
+    choice_requested = Signal()
+    offers_choice = False
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.offers_choice and event.key() == Qt.Key.Key_Down:
+            self.choice_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+
 class ValueFields(QWidget):
-    """`edited` gives all texts at every key stroke, `finished` comes with Enter or when a field is left."""
+    """`edited` gives all texts at every key stroke, `finished` comes with Enter or when a field is left,
+    `choice_requested` when a value is to be chosen from those that there are."""
 
     edited = Signal(list)
     finished = Signal()
+    choice_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -50,6 +66,7 @@ class ValueFields(QWidget):
         self._layout.setSpacing(theme.S)
         self._fields: list[QLineEdit | QComboBox] = []
         self._calendars: list[QAction] = []
+        self._choices: list[QAction] = []
         theme.current().changed.connect(self._draw)
 
     def ask(self, operator: Operator, type_: pa.DataType, texts: list[str]) -> None:
@@ -70,6 +87,12 @@ class ValueFields(QWidget):
     def texts(self) -> list[str]:
         return [f.currentText() if isinstance(f, QComboBox) else f.text() for f in self._fields]
 
+    def show_texts(self, texts: list[str]) -> None:
+        """In the fields that there are."""
+        for one, text in zip(self._fields, texts, strict=False):
+            if isinstance(one, QLineEdit):
+                one.setText(text)
+
     def mark(self, invalid: bool) -> None:
         for one in self._fields:
             if one.property("variant") != ("invalid" if invalid else ""):
@@ -83,6 +106,7 @@ class ValueFields(QWidget):
     def _clear(self) -> None:
         self._fields.clear()
         self._calendars.clear()
+        self._choices.clear()
         while item := self._layout.takeAt(0):
             if widget := item.widget():
                 widget.hide()
@@ -104,7 +128,7 @@ class ValueFields(QWidget):
         return box
 
     def _line(self, operator: Operator, kind: Kind, text: str) -> QLineEdit:
-        line = QLineEdit(text)
+        line = ValueField(text)
         hint = PATTERN_HINTS.get(operator.id) or ("number" if kind in NUMBERS else PLACEHOLDERS[kind])
         line.setPlaceholderText(f"{hint}, {hint}, …" if operator.arity is Arity.MANY else hint)
         line.setMinimumWidth(NARROWEST * theme.current().line_height())
@@ -112,9 +136,20 @@ class ValueFields(QWidget):
         line.editingFinished.connect(self.finished)
         if kind in (Kind.DATE, Kind.TIMESTAMP) and operator.arity is not Arity.MANY:
             self._offer_calendar(line)
+        if operator.id in CHOSEN and kind not in NESTED:
+            self._offer_choice(line)
         if operator.id in PATTERNS:
             line.setFont(theme.current().mono_font())
         return line
+
+    def _offer_choice(self, line: ValueField) -> None:
+        icon = theme.current().icon("chevron-down")
+        action = line.addAction(icon, QLineEdit.ActionPosition.TrailingPosition)
+        action.setToolTip("Choose from the values, with counts (Down)")
+        action.triggered.connect(self.choice_requested)
+        line.choice_requested.connect(self.choice_requested)
+        line.offers_choice = True
+        self._choices.append(action)
 
     def _offer_calendar(self, line: QLineEdit) -> None:
         action = line.addAction(theme.current().icon("date"), QLineEdit.ActionPosition.TrailingPosition)
@@ -147,6 +182,8 @@ class ValueFields(QWidget):
     def _draw(self) -> None:
         for action in self._calendars:
             action.setIcon(theme.current().icon("date"))
+        for action in self._choices:
+            action.setIcon(theme.current().icon("chevron-down"))
 
 
 MOST_SHOWN = 15

@@ -29,8 +29,20 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.builder import Query
 from lamella.core.query.source import Source
-from lamella.core.query.steps import Compute, Limit, Sample, Select, Sort, Sql, Step, Unpivot, Unwind
+from lamella.core.query.steps import (
+    Compute,
+    Limit,
+    Pipeline,
+    Sample,
+    Select,
+    Sort,
+    Sql,
+    Step,
+    Unpivot,
+    Unwind,
+)
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
@@ -42,7 +54,7 @@ MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class StepContext:
-    """What an editor may need: the columns before its step, and what can be joined, by name."""
+    """What an editor may need: the columns and the steps before its own, and what can be joined, by name."""
 
     schema: pa.Schema
     tasks: Tasks
@@ -50,6 +62,13 @@ class StepContext:
     others: Callable[[], Mapping[str, Callable[[], Source]]] = dict
     draft: Any = None
     sources: Mapping[str, Source] = field(default_factory=dict)
+    before: tuple[Step, ...] = ()
+
+    @property
+    def rows(self) -> Query:
+        """Those that the step is given."""
+        pipeline = Pipeline(self.source.name, self.before)
+        return Query({**self.sources, self.source.name: self.source}, pipeline)
 
 
 class StepEditor(QWidget):

@@ -113,7 +113,13 @@ class StepLine(QWidget):
     def _open(self, place: int) -> None:
         one = self.line.steps[place]
         context = StepContext(
-            self._schema(place), self._tasks, self.source, self.others, one.draft, self.line.sources
+            self._schema(place),
+            self._tasks,
+            self.source,
+            self.others,
+            one.draft,
+            self.line.sources,
+            self._before(place),
         )
         self._session += 1
         self.place, self.editor = place, KINDS[one.kind].editor(context, one.step)
@@ -127,6 +133,12 @@ class StepLine(QWidget):
         self._show_chips()
         self.editing.emit(self.editor)
         self.editor.focus_first()
+
+    def _before(self, place: int) -> tuple[Step, ...]:
+        """The steps that run before one."""
+        steps = enumerate(self.line.steps[:place])
+        can_run = [one for number, one in steps if one.on and number not in self.checked.problems]
+        return tuple(one.step for one in can_run if one.step is not None)
 
     def edit_filter(self) -> None:
         """The last filter of what is shown, or a new one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from lamella.core.filters import Filter, bind, sentence
 from lamella.core.filters.expr import columns_read
 from lamella.core.query.steps import Where
 from lamella.ui.filters.builder import FilterBuilder
-from lamella.ui.filters.tree import Condition, Group, Node, from_filter, from_json, to_json
+from lamella.ui.filters.tree import Condition, Group, Node, all_met, from_filter, from_json, to_json
 from lamella.ui.steps.editors import StepContext, StepEditor, column
 from lamella.ui.widgets.controls import breakable
 
@@ -37,6 +37,7 @@ class WhereEditor(StepEditor):
         super().__init__(context, parent)
         self.builder = FilterBuilder()
         self.builder.set_schema(context.schema)
+        self.builder.set_rows(context.rows, context.tasks)
         self._sentence = QLabel()
         self._sentence.setWordWrap(True)
         self._sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -101,11 +102,23 @@ def _has_values(node: Node) -> bool:
     return any(_has_values(child) for child in node.children)
 
 
+def with_change(
+    step: Where | None, draft: Any, types: Mapping[str, pa.DataType], change: Callable[[Group], None]
+) -> tuple[Where | None, Any]:
+    """The filter after a change of the conditions that all have to be met; no step where nothing is asked."""
+    tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
+    root = all_met(tree)
+    change(root)
+    asked = root.filter(types)
+    kept = to_json(root) if draft is not None and root.children else None
+    return None if asked is None else Where(asked), kept
+
+
 def with_condition(step: Where | None, draft: Any, condition: Filter) -> tuple[Where, Any]:
     """The filter with one more condition that rows have to meet; what is off in its draft stays there."""
     tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
     added = from_filter(condition)
-    root = tree if tree.every and not tree.negated else Group([tree] if tree.children else [])
+    root = all_met(tree)
     root.children.extend(added.children if added.every else [added])
     both = condition if step is None else step.condition & condition
     return Where(both), to_json(root) if draft is not None else None

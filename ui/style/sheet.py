@@ -317,6 +317,7 @@ QTreeView::item, QListView::item { padding: 4px 6px; border-radius: 4px; }
 QTreeView::item:hover, QListView::item:hover { background: $hover; }
 QTreeView::item:selected, QListView::item:selected { background: $accent_soft; color: $text; }
 QTreeView#sidebar::item { border-radius: 0; }
+QListView[variant="plain"] { background: transparent; border: none; }
 QScrollArea, QListView#offers { background: transparent; }
 QTreeView#sidebar { background: $window; padding: 8px 0; }
 QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { background: transparent; }

@@ -33,6 +33,7 @@ from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.cell_editing import CellEditing
+from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
@@ -188,6 +189,7 @@ class DatasetTab(QWidget):
         self.line_actions = LineActions(self, saved_views)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
+        self.column_filters = ColumnFilters(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None

@@ -1,0 +1,466 @@
+"""The values of a column with their counts, to choose from: searched, ticked, taken with Enter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.nested import python_values
+from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.binding import bind_predicate
+from lamella.core.filters.expr import Predicate
+from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.query.steps import Aggregate, Group, Limit, Sort, Where
+from lamella.core.scan.snapshot import SortKey
+from lamella.ui import theme
+from lamella.ui.filters.tree import text_of, type_of
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import breakable
+
+Key = Qt.Key
+MOST_VALUES = 1_000
+SEARCH_MS = 200
+COUNT = "rows with this value"
+WIDTH, ROW, SHOWN_ROWS = 280, 24, 10
+BAR = 0.34
+"""Of the width, where the longest bar stands."""
+UNKNOWN = -1
+
+
+def can_be_picked(type_: pa.DataType | None) -> bool:
+    """Whether conditions can list values of this type."""
+    return type_ is not None and kind_of(type_) in COMPARABLE
+
+
+@dataclass(frozen=True)
+class ValueRequest:
+    """The values of a column, or of a field inside one by its path, in these rows."""
+
+    rows: Query
+    column: str
+    types: Mapping[str, pa.DataType]
+    with_null: bool = False
+
+    @property
+    def type(self) -> pa.DataType:
+        found = type_of(self.column, self.types)
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True)
+class ValueCount:
+    """`count` is `UNKNOWN` for a chosen value that is not among the most frequent. `key` is equal where
+    conditions take values for equal."""
+
+    value: Any
+    text: str
+    count: int
+    key: object
+
+
+@dataclass(frozen=True)
+class ValueCounts:
+    """`cut`: there are more values than these, the most frequent ones."""
+
+    values: tuple[ValueCount, ...]
+    cut: bool = False
+
+
+def keyed(values: Sequence[Any], request: ValueRequest) -> list[object]:
+    given = [value for value in values if value is not None]
+    predicate = Predicate(request.column, "in", tuple(given))
+    exact = iter(bind_predicate(predicate, request.types, "this table").exact if given else ())
+    return [None if value is None else next(exact) for value in values]
+
+
+def counted(value: Any, count: int, key: object) -> ValueCount:
+    text = "NULL" if value is None else visible(text_of(value)) or "(empty text)"
+    return ValueCount(value, text, count, key)
+
+
+def read_counts(request: ValueRequest, words: str, job: Job) -> ValueCounts:
+    """The most frequent values, of text those that contain `words`. Blocks."""
+    rows, name = request.rows, request.column
+    if not request.with_null:
+        rows = rows.then(Where(Predicate(name, "not_null")))
+    if words and kind_of(request.type) is Kind.TEXT:
+        rows = rows.then(Where(Predicate(name, "contains", (words,), True)))
+    count = COUNT + " " * (name == COUNT)
+    rows = rows.then(Group((name,), ((count, Aggregate("count")),)))
+    answer = rows.then(Sort((SortKey(count, True), SortKey(name)))).then(Limit(MOST_VALUES + 1)).read(job)
+    values = python_values(answer.column(0))
+    keys, counts = keyed(values, request), answer.column(1).to_pylist()
+    found = [counted(*one) for one in zip(values, counts, keys, strict=True)]
+    return ValueCounts(tuple(found[:MOST_VALUES]), len(found) > MOST_VALUES)
+
+
+class ValueList(QAbstractListModel):
+    """Values that contain what is searched for. Those chosen in the beginning stand first."""
+
+    ticked = Signal()
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.values: list[ValueCount] = []
+        self.first: list[ValueCount] = []
+        self.chosen: dict[object, ValueCount] = {}
+        self.most = 1
+        self._known: ValueCounts = ValueCounts(())
+        self._words = ""
+
+    def choose(self, values: Sequence[ValueCount]) -> None:
+        self.first, self.chosen = list(values), {one.key: one for one in values}
+        self._arrange()
+
+    def show_counts(self, counts: ValueCounts) -> None:
+        self._known = counts
+        self.most = max((one.count for one in counts.values), default=1)
+        by_key = {one.key: one for one in counts.values}
+        gone = UNKNOWN if counts.cut or self._words else 0
+        self.first = [
+            by_key.get(one.key, ValueCount(one.value, one.text, max(one.count, gone), one.key))
+            for one in self.first
+        ]
+        self.chosen = {key: by_key.get(key, one) for key, one in self.chosen.items()}
+        self._arrange()
+
+    def search(self, words: str) -> None:
+        self._words = words.casefold()
+        self._arrange()
+
+    @property
+    def last_of_first(self) -> int:
+        """The row of the last value that was chosen in the beginning; -1 where no other follows."""
+        count = sum(self._words in one.text.casefold() for one in self.first)
+        return count - 1 if 0 < count < len(self.values) else -1
+
+    def _arrange(self) -> None:
+        self.beginResetModel()
+        first = {one.key for one in self.first}
+        rest = [one for one in self._known.values if one.key not in first]
+        self.values = [one for one in (*self.first, *rest) if self._words in one.text.casefold()]
+        self.endResetModel()
+
+    def is_chosen(self, row: int) -> bool:
+        return self.values[row].key in self.chosen
+
+    def tick(self, row: int) -> None:
+        one = self.values[row]
+        if one.key in self.chosen:
+            del self.chosen[one.key]
+        else:
+            self.chosen[one.key] = one
+        self.dataChanged.emit(self.index(row), self.index(row))
+        self.ticked.emit()
+
+    def tick_all(self, on: bool) -> None:
+        """Those that are shown."""
+        for one in self.values:
+            if on:
+                self.chosen.setdefault(one.key, one)
+            else:
+                self.chosen.pop(one.key, None)
+        self.dataChanged.emit(self.index(0), self.index(len(self.values) - 1))
+        self.ticked.emit()
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.values)
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        one = self.values[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return one.text
+        on = one.key in self.chosen
+        if role == Qt.ItemDataRole.CheckStateRole:
+            return Qt.CheckState.Checked if on else Qt.CheckState.Unchecked
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            count = f", {one.count:,} rows" if one.count != UNKNOWN else ""
+            return f"{one.text}{count}, {'chosen' if on else 'not chosen'}"
+        return None
+
+
+class ValueDelegate(QStyledItemDelegate):
+    """Check box and text at the left, then the bar, then the count."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:  # type: ignore[override]
+        return QSize(100, max(theme.current().px(ROW), theme.current().line_height() + theme.S))
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:  # type: ignore[override]
+        look, model, rect = theme.current(), index.model(), option.rect
+        assert isinstance(model, ValueList)
+        one = model.values[index.row()]
+        current = option.state & QStyle.StateFlag.State_Selected
+        over = option.state & QStyle.StateFlag.State_MouseOver
+        if current or over:
+            painter.fillRect(rect, look.color("accent_soft" if current else "hover"))
+        count = "–" if one.count == UNKNOWN else f"{one.count:,}"
+        widest = painter.fontMetrics().horizontalAdvance("00,000,000")
+        right = rect.right() - theme.S
+        bars = QRect(right - widest - round(BAR * rect.width()), rect.top(), round(BAR * rect.width()), 0)
+        named = QStyleOptionViewItem(option)
+        named.rect = QRect(
+            rect.left() + theme.XS, rect.top(), bars.left() - rect.left() - theme.M, rect.height()
+        )
+        named.state &= ~(QStyle.StateFlag.State_Selected | QStyle.StateFlag.State_MouseOver)  # type: ignore[operator]
+        super().paint(painter, named, index)
+        painter.save()
+        if one.count > 0:
+            long = max(2, round(bars.width() * one.count / model.most))
+            high = look.px(8)
+            chosen = one.key in model.chosen
+            bar = QRect(bars.left(), rect.top() + (rect.height() - high) // 2, long, high)
+            painter.fillRect(bar, look.color("card_met" if chosen else "card"))
+        painter.setFont(look.tabular_font())
+        painter.setPen(look.color("muted"))
+        painter.drawText(
+            rect.adjusted(0, 0, -theme.S, 0),
+            Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight,
+            count,
+        )
+        if index.row() == model.last_of_first:
+            painter.setPen(look.color("border"))
+            painter.drawLine(rect.bottomLeft(), rect.bottomRight())
+        painter.restore()
+
+
+@dataclass
+class _Reading:
+    handle: Handle | None = None
+    words: str = ""
+    counts: ValueCounts = field(default_factory=lambda: ValueCounts(()))
+
+
+class ValuePicker(QWidget):
+    """`changed` has the values that are ticked, after every tick; `closed` comes once, with whether they are
+    to be taken: not after Escape. Enter also takes the value that the keyboard is at, where it was searched
+    for or nothing was ticked yet.
+
+    What is counted is let go of when it is hidden.
+    """
+
+    changed = Signal(object)
+    closed = Signal(object, bool)
+
+    def __init__(
+        self, request: ValueRequest, tasks: Tasks, chosen: Sequence[Any], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.request, self._tasks = request, tasks
+        self._reading, self._began = _Reading(), bool(chosen)
+        self._searching = self._over = self._escaped = False
+        self.model = ValueList(self)
+        keys = keyed(chosen, request)
+        self.model.choose([counted(value, UNKNOWN, key) for value, key in zip(chosen, keys, strict=True)])
+        self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
+        self._wait.timeout.connect(self._read)
+        self._build()
+        self._read()
+
+    @property
+    def values(self) -> list[Any]:
+        return [one.value for one in self.model.chosen.values()]
+
+    @property
+    def reading(self) -> bool:
+        return self._reading.handle is not None
+
+    # ------------------------------------------------------------------- reading
+
+    def _read(self) -> None:
+        self.stop()
+        request, words = self.request, self.find.text().strip()
+        self._reading.words = words
+        self._say()
+        self._reading.handle = self._tasks.read(
+            lambda job: read_counts(request, words, job), self._take, self._fail, owner=self, quiet=True
+        )
+        self._say()
+
+    def stop(self) -> None:
+        self._wait.stop()
+        if self._reading.handle is not None:
+            self._reading.handle.cancel()
+            self._reading.handle = None
+
+    def _take(self, counts: ValueCounts) -> None:
+        self._reading.handle, self._reading.counts = None, counts
+        here = self._current()
+        self.model.show_counts(counts)
+        self._go(max(here, 0))
+        self._say()
+
+    def _fail(self, error: Exception) -> None:
+        self._reading.handle = None
+        self._state.setText(breakable(str(error)))
+        theme.variant(self._state, "danger")
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+
+    def _search(self, words: str) -> None:
+        self._searching = True
+        self.model.search(words.strip())
+        self._go(0)
+        self._say()
+        known = self._reading.counts.cut or self._reading.words
+        if known and kind_of(self.request.type) is Kind.TEXT:
+            self._wait.start()
+
+    def _say(self) -> None:
+        counts, many = self._reading.counts, len(self.model.chosen)
+        if self.reading:
+            self._state.setText("Counting…")
+        elif counts.cut:
+            self._state.setText(f"{many:,} of the {MOST_VALUES:,} most frequent")
+        else:
+            self._state.setText(f"{many:,} of {len(counts.values):,}")
+        if not self._reading.words:
+            more = "more than " if counts.cut else ""
+            say = "Search" if self.reading else f"Search {more}{len(counts.values):,} values"
+            self.find.setPlaceholderText(say)
+
+    # ---------------------------------------------------------------------- keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._press(event):
+            super().keyPressEvent(event)
+
+    def eventFilter(self, watched: QObject, event: Any) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == event.Type.KeyPress:
+            return self._press(event)
+        return super().eventFilter(watched, event)
+
+    def _press(self, event: QKeyEvent) -> bool:
+        """Of the search field, too, where Space is typed only behind other letters."""
+        key, moves = event.key(), {Key.Key_Down: 1, Key.Key_Up: -1, Key.Key_PageDown: SHOWN_ROWS,
+                                   Key.Key_PageUp: -SHOWN_ROWS}  # fmt: skip
+        if key in moves:
+            self._searching = False
+            self._go(self._current() + moves[Key(key)])
+        elif key in (Key.Key_Return, Key.Key_Enter):
+            self._enter()
+        elif key == Key.Key_Escape:
+            self._escaped = True
+            self.window().close()
+        elif key == Key.Key_Space and not self._searching:
+            if self._current() >= 0:
+                self.model.tick(self._current())
+        else:
+            return False
+        return True
+
+    def _enter(self) -> None:
+        here = self._current()
+        if (self._searching or not self._began) and here >= 0 and not self.model.is_chosen(here):
+            self.model.tick(here)
+        self.window().close()
+
+    def _current(self) -> int:
+        return self.list.currentIndex().row()
+
+    def _go(self, row: int) -> None:
+        row = min(max(row, 0), len(self.model.values) - 1)
+        if row >= 0:
+            self.list.setCurrentIndex(self.model.index(row))
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.stop()
+        if not self._over:
+            self._over = True
+            self.closed.emit(self.values, not self._escaped)
+
+    # ------------------------------------------------------------------- building
+
+    def _build(self) -> None:
+        self.find = QLineEdit(accessibleName="Search the values")
+        self.find.addAction(theme.current().icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.find.installEventFilter(self)
+        self.find.textEdited.connect(self._search)
+        self.list = QListView(accessibleName="Values", uniformItemSizes=True, mouseTracking=True)
+        theme.variant(self.list, "plain")
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list.setItemDelegate(ValueDelegate(self.list))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setModel(self.model)
+        self.list.clicked.connect(lambda index: self.model.tick(index.row()))
+        self.model.ticked.connect(self._ticked)
+        self._state = QLabel()
+        self._state.setWordWrap(True)
+        theme.variant(self._state, "muted")
+        below = QHBoxLayout()
+        below.addWidget(self._state, 1)
+        for text, on in (("All", True), ("None", False)):
+            button = QToolButton(text=text, toolTip=f"Tick {'all' if on else 'none'} of those that are shown")
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            button.clicked.connect(lambda _=False, on=on: self.model.tick_all(on))
+            below.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.find)
+        layout.addWidget(self.list)
+        layout.addLayout(below)
+        look = theme.current()
+        row = max(look.px(ROW), look.line_height() + theme.S)
+        self.list.setFixedHeight(SHOWN_ROWS * row + 2)
+        self.setMinimumWidth(look.px(WIDTH))
+        self.setFocusProxy(self.find)
+
+    def _ticked(self) -> None:
+        self._began = True
+        self._say()
+        self.changed.emit(self.values)
+
+
+class PickerPopup(QFrame):
+    """Holds a picker until it is closed, and goes then."""
+
+    def __init__(self, picker: ValuePicker, owner: QWidget) -> None:
+        super().__init__(owner, Qt.WindowType.Popup)
+        theme.variant(self, "overlay")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._picker = picker
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.S, theme.S, theme.S, theme.XS)
+        layout.addWidget(picker)
+
+    def open_at(self, top_left: QPoint, avoid: int = 0) -> None:
+        """At a point of the screen; where there is no room below it, above what is `avoid` high over it."""
+        self.adjustSize()
+        screen = (self.parentWidget().screen() or QGuiApplication.primaryScreen()).availableGeometry()
+        left = min(top_left.x(), screen.right() - self.width() - theme.S)
+        top = top_left.y()
+        if top + self.height() > screen.bottom() and top - avoid - self.height() >= screen.top():
+            top -= avoid + self.height()
+        top = min(top, screen.bottom() - self.height())
+        self.move(max(screen.left(), left), max(screen.top(), top))
+        self.show()
+        self._picker.find.setFocus(Qt.FocusReason.PopupFocusReason)
+
+
+def open_below(picker: ValuePicker, owner: QWidget, widget: QWidget) -> None:
+    """In a popup of `owner` under a widget."""
+    gap = theme.XS
+    place = widget.mapToGlobal(QPoint(0, widget.height() + gap))
+    PickerPopup(picker, owner).open_at(place, widget.height() + 2 * gap)

@@ -1,0 +1,155 @@
+"""Filters of single columns, made at their header: chosen from the values that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from PySide6.QtCore import QObject, QPoint
+
+from lamella.core.filters.expr import Filter, Predicate, all_of
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.builder import query_of
+from lamella.core.query.source import SnapshotSource
+from lamella.core.query.steps import Where
+from lamella.ui.filters.tree import Group, Node, Problem, all_met, from_filter, from_json
+from lamella.ui.filters.value_picker import PickerPopup, ValuePicker, ValueRequest, can_be_picked
+from lamella.ui.steps.where_editor import with_change
+
+if TYPE_CHECKING:
+    from lamella.ui.window.dataset_tab import DatasetTab
+
+LISTED = frozenset({"eq", "in", "is_null", "is_true", "is_false"})
+Types = Mapping[str, pa.DataType]
+
+
+def listed_values(node: Node, name: str, types: Types) -> list[Any] | None:
+    """The values that a condition on this column lists, null among them; None where it asks anything else."""
+    if not node.on:
+        return None
+    if isinstance(node, Group):
+        parts = [listed_values(child, name, types) for child in node.children]
+        known = [part for part in parts if part is not None]
+        several = len(known) == len(parts) and not node.negated and (not node.every or len(parts) == 1)
+        return [value for part in known for value in part] if several and known else None
+    if node.column != name or node.operator not in LISTED or node.ignore_case:
+        return None
+    if node.operator in ("is_true", "is_false", "is_null"):
+        return [{"is_true": True, "is_false": False, "is_null": None}[node.operator]]
+    bound = node.bound(types)
+    return None if isinstance(bound, Problem) or not bound.has_only_values else list(bound.values)
+
+
+def condition_of_values(name: str, kind: pa.DataType, values: Sequence[Any]) -> Filter | None:
+    """That a value is one of these; None stands for null."""
+    given = [value for value in values if value is not None]
+    if not values:
+        return None
+    null = Predicate(name, "is_null")
+    if not given:
+        return null
+    if kind_of(kind) is Kind.BOOLEAN and len(given) == 1:
+        one = Predicate(name, "is_true" if given[0] else "is_false")
+    else:
+        one = Predicate(name, "eq" if len(given) == 1 else "in", tuple(given))
+    return one if len(given) == len(values) else null | one
+
+
+class ColumnFilters(QObject):
+    """Those of one tab. Each is a condition of the last filter step, where all of its conditions are to be
+    met."""
+
+    def __init__(self, tab: DatasetTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+
+    def choose_values(self, name: str) -> ValuePicker | None:
+        """Open a list of the values of a column under its header; those that are taken become a condition."""
+        tab, view = self._tab, self._tab.view
+        if view is None or not name:
+            return None
+        types, kind = view.snapshot.types, view.snapshot.types[name]
+        if not can_be_picked(kind):
+            tab.messages.say(f"Column '{name}': values of this type cannot be compared yet")
+            return None
+        tab.steps.close_editor()
+        tree = self._tree()
+        node = self._node_of_values(tree, name, types)
+        chosen = [] if node is None else listed_values(node, name, types) or []
+        others = self._others(tree, node, types)
+        rows = query_of(SnapshotSource(view.snapshot))
+        rows = rows.then(Where(all_of(others))) if others else rows
+        picker = ValuePicker(ValueRequest(rows, name, types, with_null=True), tab.tasks, chosen)
+
+        def take(values: list[Any], taken: bool) -> None:
+            tab.grid.setFocus()
+            if taken and values != chosen:
+                asked = condition_of_values(name, kind, values)
+                self.change(lambda root: replace_node(root, self._node_of_values(root, name, types), asked))
+
+        picker.closed.connect(take)
+        header = tab.grid.column_header
+        left = header.sectionViewportPosition(tab.grid.grid_model.names.index(name))
+        place = header.mapToGlobal(QPoint(max(0, left), header.own_height))
+        PickerPopup(picker, header).open_at(place)
+        return picker
+
+    def change(self, change: Callable[[Group], None], session: int = 0) -> None:
+        """Change the conditions of the last filter step, in place; a new step is made where there is none."""
+        tab = self._tab
+        tab.steps.close_editor()
+        line, place = tab.line, tab.line.last_of(Where)
+        now = None if place is None else line.steps[place]
+        types = self._types(line.place_of_new(Where) if place is None else place)
+        before = now.step if now is not None and isinstance(now.step, Where) else None
+        step, draft = with_change(before, None if now is None else now.draft, types, change)
+        if place is None:
+            after = line if step is None else line.insert(line.place_of_new(Where), Where, step)
+        elif step is None and draft is None:
+            after = line.remove(place)
+        else:
+            after = line.edit(place, step, draft)
+        if after != line:
+            tab.apply(after, session)
+
+    def _types(self, place: int) -> Types:
+        schemas = self._tab.steps.checked.schemas
+        schema = schemas[min(place, len(schemas) - 1)]
+        return dict(zip(schema.names, schema.types, strict=True))
+
+    def _tree(self) -> Group:
+        """That of the last filter step."""
+        line = self._tab.line
+        place = line.last_of(Where)
+        if place is None:
+            return Group()
+        one = line.steps[place]
+        return all_met(
+            from_json(one.draft) if one.draft is not None else from_filter(_condition_of(one.step))
+        )
+
+    def _others(self, tree: Group, node: Node | None, types: Types) -> list[Filter]:
+        """What the rows that are shown have to meet besides a condition."""
+        line, place = self._tab.line, self._tab.line.last_of(Where)
+        steps = [one.step for n, one in enumerate(line.steps) if n >= line.tail and n != place and one.on]
+        found = [step.condition for step in steps if isinstance(step, Where)]
+        if node is not None:
+            return found + tree.beside(node, types)
+        whole = tree.filter(types)
+        return found if whole is None else [*found, whole]
+
+    def _node_of_values(self, root: Group, name: str, types: Types) -> Node | None:
+        return next((one for one in root.children if listed_values(one, name, types) is not None), None)
+
+
+def _condition_of(step: object) -> Filter | None:
+    return step.condition if isinstance(step, Where) else None
+
+
+def replace_node(root: Group, node: Node | None, condition: Filter | None) -> None:
+    """Put a condition in the place of one, or behind all; None takes it away."""
+    added = from_filter(condition)
+    made = added.children if added.every else [added]
+    place = len(root.children) if node is None else root.children.index(node)
+    root.children[place : place + (node is not None)] = made
