@@ -143,6 +143,8 @@ ACTIONS: tuple[Action, ...] = (
            submenu="Filter by this", when=lambda s: s.cell and s.several_rows),
     Action("filter_values", "Filter by values…", "View", 1, "Ctrl+Alt+F", "filter", context=("column",),
            tip="Choose from the values of this column, with counts", when=_on_cell),
+    Action("filter_row", "Filter row", "View", 1, "Ctrl+Shift+L", when=_on_dataset,
+           tip="A field above every column, to type a condition in"),
     Action("clear_filter", "Clear the filter", "View", 1, "Ctrl+Shift+X", when=lambda s: s.filtered),
     Action("sort_ascending", "Sort ascending", "View", 2, "Ctrl+Alt+Up", "sort-asc", context=("column",),
            when=_on_cell),

@@ -62,10 +62,17 @@ def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
         return ("is_null" if null.group(1) == "=" else "not_null"), []
     if kind_of(type_) not in NUMBERS | COUNTED:
         return None
-    if sign := re.fullmatch(r"(>=|<=|<>|!=|>|<|=)\s*(.+)", text):
-        return _SIGNS[sign.group(1)], [sign.group(2)]
+    sign = signed(text)
+    if sign is not None and sign[1]:
+        return sign[0], [sign[1]]
     low, tilde, high = text.partition("~")
     return ("between", [low.strip(), high.strip()]) if tilde and low.strip() and high.strip() else None
+
+
+def signed(text: str) -> tuple[str, str] | None:
+    """The operator that a text begins with, and what stands behind it."""
+    found = re.fullmatch(r"(>=|<=|<>|!=|>|<|=)\s*(.*)", text.strip(), re.DOTALL)
+    return None if found is None else (_SIGNS[found[1]], found[2])
 
 
 def _quoted(value: str) -> str:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 
 from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
+from lamella.ui.filters.filter_row import FilterRow
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
@@ -181,6 +182,7 @@ class GridView(WindowScrolling):
         self._mouse = Mouse(self)
         self._set_up()
         self.cards = CardStrip(self, tasks)
+        self.filter_row = FilterRow(self)
         self.setModel(self.grid_model)
         self._painter = CellPainter(self)
         self._connect()
@@ -204,6 +206,7 @@ class GridView(WindowScrolling):
         self.row_header.rows_requested.connect(self.select_rows)
         self.column_header.column_requested.connect(self._select_columns)
         self.scrolled.connect(self.cards.follow)
+        self.scrolled.connect(self.filter_row.follow)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
 
@@ -396,6 +399,7 @@ class GridView(WindowScrolling):
     def _columns_moved(self) -> None:
         self.want()
         self.cards.follow_columns()
+        self.filter_row.follow_columns()
         self.viewport().update()
 
     # ---------------------------------------------------------------- events
@@ -408,23 +412,25 @@ class GridView(WindowScrolling):
             self.painted.emit()
 
     def updateGeometries(self) -> None:
-        """To Qt, the cards below the header are part of it."""
+        """To Qt, the cards and the filter row below the header are part of it."""
         if self._painter is None:
             super().updateGeometries()
             return
-        header, below = self.column_header, self.cards.wanted_height
-        header.room_below = below
+        header, cards, fields = self.column_header, self.cards.wanted_height, self.filter_row.wanted_height
+        below = header.room_below = cards + fields
         super().updateGeometries()
         place = self.viewport().geometry()
         top = place.top() - header.own_height - below
         header.setGeometry(place.left(), top, place.width(), header.own_height)
-        self.cards.setGeometry(place.left(), place.top() - below, place.width(), below)
+        self.cards.setGeometry(place.left(), place.top() - below, place.width(), cards)
+        self.filter_row.setGeometry(place.left(), place.top() - fields, place.width(), fields)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if self._painter is not None:
             self._keep_current_column(event.oldSize().width())
             self.cards.follow_columns()
+            self.filter_row.follow_columns()
             self.want()
             self.scrolled.emit()
 
@@ -451,8 +457,11 @@ class GridView(WindowScrolling):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         alt = event.modifiers() == Qt.KeyboardModifier.AltModifier
-        if alt and event.key() == Key.Key_Up and self.cards.is_shown:
-            self.cards.focus_card(self.selection.current[1] if self.selection.current else self.first_place())
+        place = self.selection.current[1] if self.selection.current else self.first_place()
+        if alt and event.key() == Key.Key_Up and self.filter_row.is_shown:
+            self.filter_row.focus_column(place)
+        elif alt and event.key() == Key.Key_Up and self.cards.is_shown:
+            self.cards.focus_card(place)
         elif not press(self, event):
             event.ignore()
 

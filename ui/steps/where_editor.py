@@ -14,7 +14,7 @@ from lamella.core.filters import Filter, bind, sentence
 from lamella.core.filters.expr import columns_read
 from lamella.core.query.steps import Where
 from lamella.ui.filters.builder import FilterBuilder
-from lamella.ui.filters.tree import Condition, Group, Node, all_met, from_filter, from_json, to_json
+from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json, to_json
 from lamella.ui.steps.editors import StepContext, StepEditor, column
 from lamella.ui.widgets.controls import breakable
 
@@ -105,12 +105,14 @@ def _has_values(node: Node) -> bool:
 def with_change(
     step: Where | None, draft: Any, types: Mapping[str, pa.DataType], change: Callable[[Group], None]
 ) -> tuple[Where | None, Any]:
-    """The filter after a change of the conditions that all have to be met; no step where nothing is asked."""
+    """The filter after a change of the conditions that all have to be met, and its draft; no step where none
+    asks anything. What does not fit the columns stays in the draft."""
     tree = from_json(draft) if draft is not None else from_filter(step.condition if step else None)
     root = all_met(tree)
     change(root)
     asked = root.filter(types)
-    kept = to_json(root) if draft is not None and root.children else None
+    keeps = draft is not None or any(isinstance(one.bound(types), Problem) for one in root.conditions())
+    kept = to_json(root) if keeps and root.children else None
     return None if asked is None else Where(asked), kept
 
 

@@ -222,6 +222,10 @@ QLineEdit:disabled, QAbstractSpinBox:disabled, QComboBox:disabled { background: 
 QLineEdit:read-only { background: $window; }
 QLineEdit[variant="invalid"], QComboBox[variant="invalid"] { border-color: $danger; }
 QLineEdit[variant="flat"] { border-color: transparent; background: transparent; }
+QLineEdit[variant="filter"], QLineEdit[variant="filter-invalid"] {
+    border-radius: 4px; padding: 0 5px; min-height: 0;
+}
+QLineEdit[variant="filter-invalid"] { border-color: $danger; }
 QLineEdit[variant="cell"] { border: 2px solid $accent; border-radius: 0; padding: 0 4px; min-height: 0; }
 QLineEdit[variant="cell-invalid"] {
     border: 2px solid $danger; border-radius: 0; padding: 0 4px; min-height: 0;

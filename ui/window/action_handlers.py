@@ -218,6 +218,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "save_view": on(lambda tab: tab.line_actions.ask_name()),
         "inspector": on(lambda tab: tab.toggle_inspector()),
         "filter_values": on(lambda tab: tab.column_filters.choose_values(current_column(tab))),
+        "filter_row": on(lambda tab: tab.column_filters.toggle_row()),
         "clear_filter": on(lambda tab: tab.set_filter(None)),
         "sort_ascending": on(partial(_sort, descending=False)),
         "sort_descending": on(partial(_sort, descending=True)),

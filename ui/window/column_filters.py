@@ -1,4 +1,4 @@
-"""Filters of single columns, made at their header: chosen from the values that there are."""
+"""Filters of single columns, made at their header: chosen from the values that there are, or typed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from PySide6.QtCore import QObject, QPoint
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.query.builder import query_of
+from lamella.core.query.line import Line
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Where
-from lamella.ui.filters.tree import Group, Node, Problem, all_met, from_filter, from_json
+from lamella.ui.filters.filter_row import typed_condition, written_condition
+from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json
 from lamella.ui.filters.value_picker import PickerPopup, ValuePicker, ValueRequest, can_be_picked
 from lamella.ui.steps.where_editor import with_change
 
@@ -63,6 +65,10 @@ class ColumnFilters(QObject):
     def __init__(self, tab: DatasetTab) -> None:
         super().__init__(tab)
         self._tab = tab
+        self._line: Line | None = None
+        self._typed_above, self._visit = "", 0
+        tab.changed.connect(self.follow)
+        tab.grid.filter_row.typed.connect(self._take)
 
     def choose_values(self, name: str) -> ValuePicker | None:
         """Open a list of the values of a column under its header; those that are taken become a condition."""
@@ -94,6 +100,59 @@ class ColumnFilters(QObject):
         place = header.mapToGlobal(QPoint(max(0, left), header.own_height))
         PickerPopup(picker, header).open_at(place)
         return picker
+
+    # --------------------------------------------------------------- filter row
+
+    def toggle_row(self) -> None:
+        """Show the row of fields, with the keyboard above the current column, or take it away."""
+        grid, row = self._tab.grid, self._tab.grid.filter_row
+        if row.is_shown:
+            row.set_shown(False)
+            self._line = None
+            grid.setFocus()
+            return
+        row.set_shown(True)
+        self.follow()
+        row.focus_column(grid.selection.current[1] if grid.selection.current else grid.first_place())
+
+    def follow(self) -> None:
+        """Show the conditions of the line in the fields of their columns."""
+        row, line = self._tab.grid.filter_row, self._tab.line
+        if not row.is_shown or line is self._line:
+            return
+        self._line = line
+        types, texts = self._types_of_filter(), dict[str, str]()
+        for node in self._tree().children:
+            text = written_condition(node, types) if isinstance(node, Condition) else None
+            if isinstance(node, Condition) and text is not None:
+                texts.setdefault(node.column, text)
+        row.show_texts(texts)
+
+    def _take(self, name: str, text: str) -> None:
+        types, row = self._types_of_filter(), self._tab.grid.filter_row
+        asked = typed_condition(text, name, types)
+        if isinstance(asked, Problem):
+            row.refuse(name, asked.reason)
+            return
+        row.settle(name, "" if asked is None else written_condition(asked, types) or "")
+        if name != self._typed_above:
+            self._typed_above, self._visit = name, self._visit - 1
+
+        def put(root: Group) -> None:
+            own = next((one for one in root.children if _is_own(one, name, types)), None)
+            before = None if own is None else own.filter(types)
+            if before != (None if asked is None else asked.filter(types)):
+                place = len(root.children) if own is None else root.children.index(own)
+                root.children[place : place + (own is not None)] = [] if asked is None else [asked]
+
+        self.change(put, self._visit)
+
+    def _types_of_filter(self) -> Types:
+        line = self._tab.line
+        place = line.last_of(Where)
+        return self._types(line.place_of_new(Where) if place is None else place)
+
+    # ----------------------------------------------------------------- the steps
 
     def change(self, change: Callable[[Group], None], session: int = 0) -> None:
         """Change the conditions of the last filter step, in place; a new step is made where there is none."""
@@ -145,6 +204,12 @@ class ColumnFilters(QObject):
 
 def _condition_of(step: object) -> Filter | None:
     return step.condition if isinstance(step, Where) else None
+
+
+def _is_own(node: Node, name: str, types: Types) -> bool:
+    """Whether the field of a column shows a condition."""
+    own = isinstance(node, Condition) and node.column == name
+    return own and isinstance(node, Condition) and written_condition(node, types) is not None
 
 
 def replace_node(root: Group, node: Node | None, condition: Filter | None) -> None:
