@@ -7,18 +7,26 @@ from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QLabel, QSizePolicy, QWidget
 
 from lamella.core.arrow.nested import place_of
 from lamella.core.filters import Filter, bind, sentence
 from lamella.core.filters.expr import columns_read
 from lamella.core.query.steps import Where
+from lamella.ui import theme
 from lamella.ui.filters.builder import FilterBuilder
 from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json, to_json
-from lamella.ui.steps.editors import StepContext, StepEditor, column
+from lamella.ui.steps.editors import StepContext, StepEditor
+from lamella.ui.steps.filter_texts import FilterTexts
 from lamella.ui.widgets.controls import breakable
 
 LONGEST_SENTENCE = 400
+NOTHING = "Shows every row."
+WIDE, BESIDE = 900, 264
+"""Where the texts stand beside the builder, and how wide they are there; pixels at the normal text size."""
+MOST_WIDTH = 16_777_215
+"""What Qt takes for no limit."""
 
 
 def spoken(filter: Filter, types: Mapping[str, pa.DataType]) -> str:
@@ -43,9 +51,14 @@ class WhereEditor(StepEditor):
         self._sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._sentence.setAccessibleName("The filter in plain words")
-        layout = column(self)
-        layout.addWidget(self.builder)
-        layout.addWidget(self._sentence)
+        self._sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.texts = FilterTexts(self._sentence, context.schema, context.tasks)
+        self.texts.read.connect(self._take_read)
+        self._layout = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(theme.S)
+        self._layout.addWidget(self.builder, 2)
+        self._layout.addWidget(self.texts)
         self.builder.edited.connect(self._take)
         self.builder.done.connect(self.done)
         self.show_filter(step.condition if step else None, context.draft)
@@ -81,6 +94,27 @@ class WhereEditor(StepEditor):
         else:
             self.add_condition()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The texts stand beside the builder where there is room for both."""
+        super().resizeEvent(event)
+        beside = event.size().width() >= theme.current().px(WIDE)
+        ways = QBoxLayout.Direction
+        way = ways.LeftToRight if beside else ways.TopToBottom
+        if self._layout.direction() != way:
+            self._layout.setDirection(way)
+            self._layout.setSpacing(theme.L if beside else theme.S)
+            self.texts.setMaximumWidth(theme.current().px(BESIDE) if beside else MOST_WIDTH)
+            self._layout.setStretchFactor(self.texts, 1 if beside else 0)
+
+    def _take_read(self, asked: Filter | None) -> None:
+        """What was typed as text; conditions that are off or unfinished stay."""
+        waiting = [one for one in self.builder.tree.children if one.filter(self.types) is None]
+        tree = from_filter(asked)
+        tree = all_met(tree) if waiting else tree
+        tree.children.extend(waiting)
+        self.builder.show_tree(tree)
+        self._take()
+
     def _take(self) -> None:
         self._say()
         self.tell()
@@ -90,8 +124,9 @@ class WhereEditor(StepEditor):
         asked = self.filter()
         said = f"Shows rows where {spoken(asked, self.types)}." if asked is not None else ""
         cut = said if len(said) <= LONGEST_SENTENCE else said[:LONGEST_SENTENCE] + "…"
-        self._sentence.setText(breakable(cut))
-        self._sentence.setVisible(bool(cut))
+        self._sentence.setText(breakable(cut) or NOTHING)
+        theme.variant(self._sentence, "" if cut else "muted")
+        self.texts.show_filter(asked)
 
 
 def _has_values(node: Node) -> bool:

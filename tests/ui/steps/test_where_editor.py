@@ -29,6 +29,7 @@ from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.filters.tree import from_filter, from_json, to_json
 from lamella.ui.filters.value_fields import ColumnBox, ValueFields
 from lamella.ui.steps.editors import StepContext
+from lamella.ui.steps.filter_texts import WrittenFilter
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Tasks
 
@@ -384,3 +385,124 @@ def test_one_more_condition_leaves_the_rows_there_are(qtbot: QtBot, editor: Wher
     inner = editor.builder.add_condition(inside)
     shown = sorted(rows_of(editor), key=lambda row: row.mapTo(editor, QPoint()).y())
     assert [row.condition for row in shown][3:] == [inner, added]
+
+
+def show_page(qtbot: QtBot, editor: WhereEditor, name: str) -> None:
+    button = next(one for one in editor.texts.findChildren(QAbstractButton) if one.text() == name)
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def rewrite(qtbot: QtBot, page: WrittenFilter, text: str) -> None:
+    """As a person does, in place of all that is there."""
+    page.edit.setFocus()
+    page.edit.selectAll()
+    qtbot.keyClicks(page.edit, text)
+
+
+def test_the_filter_is_shown_as_text_and_follows_what_is_typed_there(
+    qtbot: QtBot, editor: WhereEditor
+) -> None:
+    editor.show_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    show_page(qtbot, editor, "Text")
+    page = editor.texts.text
+    qtbot.waitUntil(lambda: page.edit.toPlainText() == "dep_delay > 60 and carrier = 'AA'")
+    with qtbot.waitSignal(editor.changed):
+        rewrite(qtbot, page, "dep_delay<=60 or carrier in ('AA', 'UA')")
+    asked = (col("dep_delay") <= 60) | col("carrier").is_in(["AA", "UA"])
+    assert editor.filter() == asked and editor.step() == Where(asked)
+    assert page.edit.toPlainText() == "dep_delay<=60 or carrier in ('AA', 'UA')"
+    assert [row.condition.operator for row in rows_of(editor)] == ["lte", "in"]
+    type_value(qtbot, rows_of(editor)[0], "7")
+    qtbot.waitUntil(lambda: page.edit.toPlainText() == "dep_delay <= 7 or carrier in ('AA', 'UA')")
+
+
+@pytest.mark.parametrize(
+    ("typed", "place", "reason"),
+    [
+        ("dep_delay > soon", "soon", "soon"),
+        ("dep_delay > 60 and", "d", "A condition is missing here"),
+        ("carier = 'AA'", "carier", "carrier"),
+    ],
+)
+def test_the_place_of_an_error_in_the_text_is_marked(
+    qtbot: QtBot, editor: WhereEditor, typed: str, place: str, reason: str
+) -> None:
+    before = col("dep_delay") > 5
+    editor.show_filter(before)
+    show_page(qtbot, editor, "Text")
+    page = editor.texts.text
+    rewrite(qtbot, page, typed)
+    qtbot.waitUntil(page.reason.isVisible)
+    (mark,) = page.edit.extraSelections()
+    assert mark.cursor.selectedText() == place
+    assert reason in page.reason.text() and "^" not in page.reason.text()
+    assert editor.filter() == before
+    with qtbot.waitSignal(editor.changed):
+        rewrite(qtbot, page, "dep_delay > 6")
+    assert page.reason.isHidden() and not page.edit.extraSelections()
+
+
+def test_an_error_behind_letters_outside_the_first_plane_is_marked_where_it_is(
+    qtbot: QtBot, editor: WhereEditor
+) -> None:
+    show_page(qtbot, editor, "Text")
+    page = editor.texts.text
+    page.edit.setPlainText("carrier = '😀😀' and dep_delay > 'x'")
+    qtbot.waitUntil(page.reason.isVisible)
+    (mark,) = page.edit.extraSelections()
+    assert mark.cursor.selectedText() == "'x'"
+
+
+def test_an_empty_text_asks_nothing_and_what_is_off_stays(qtbot: QtBot, editor: WhereEditor) -> None:
+    editor.show_filter((col("dep_delay") > 60) & (col("carrier") == "AA"))
+    editor.builder.tree.children[1].on = False
+    editor.builder.edited.emit()
+    show_page(qtbot, editor, "Text")
+    page = editor.texts.text
+    qtbot.waitUntil(lambda: page.edit.toPlainText() == "dep_delay > 60")
+    with qtbot.waitSignal(editor.changed):
+        page.edit.selectAll()
+        qtbot.keyClick(page.edit, Qt.Key.Key_Delete)
+    assert editor.filter() is None and editor.step() is None
+    assert [row.condition.on for row in rows_of(editor)] == [False]
+
+
+def test_the_filter_is_shown_as_sql_which_is_copied_and_read_back(qtbot: QtBot, editor: WhereEditor) -> None:
+    editor.show_filter((col("carrier").is_in(["AA", "UA"]) & (col("dep_delay") > 60)) | (col("year") == 2012))
+    show_page(qtbot, editor, "SQL")
+    page = editor.texts.sql
+    sql = "(carrier IN ('AA', 'UA') AND dep_delay > 60) OR \"year\" = 2012"
+    qtbot.waitUntil(lambda: page.edit.toPlainText().replace('"', "") == sql.replace('"', ""))
+    qtbot.mouseClick(named(page, QAbstractButton, "Copy the filter as SQL"), Qt.MouseButton.LeftButton)
+    assert QApplication.clipboard().text() == page.edit.toPlainText()
+    with qtbot.waitSignal(editor.changed):
+        rewrite(qtbot, page, "carrier LIKE 'A%' AND dep_delay BETWEEN 1 AND 9;")
+    assert editor.filter() == col("carrier").like("A%") & col("dep_delay").between(1, 9)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "dep_delay > 5; DROP TABLE flights",
+        "dep_delay > 5 LIMIT 3",
+        "dep_delay > 5 UNION SELECT * FROM flights",
+        "dep_delay > (SELECT max(x) FROM read_csv('/etc/passwd'))",
+        "__import__('os').system('true')",
+        "dep_delay >",
+    ],
+)
+def test_other_sql_is_refused_and_nothing_of_it_runs(qtbot: QtBot, editor: WhereEditor, typed: str) -> None:
+    before = col("dep_delay") > 60
+    editor.show_filter(before)
+    show_page(qtbot, editor, "SQL")
+    page = editor.texts.sql
+    rewrite(qtbot, page, typed)
+    qtbot.waitUntil(page.reason.isVisible)
+    assert "no SQL condition" in page.reason.text() and editor.filter() == before
+
+
+def test_words_stand_beside_the_builder_where_there_is_room(qtbot: QtBot, editor: WhereEditor) -> None:
+    editor.show_filter(col("carrier") == "AA")
+    qtbot.waitUntil(lambda: editor.texts.x() > editor.builder.geometry().right())
+    editor.resize(800, 400)
+    qtbot.waitUntil(lambda: editor.texts.y() > editor.builder.geometry().bottom())

@@ -1,0 +1,266 @@
+"""A filter beside its builder: in plain words, as text and as SQL. Text and SQL can be edited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QSizePolicy,
+    QStackedWidget,
+    QTextEdit,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import BadFilter, LamellaError
+from lamella.core.filters import Filter, parse, to_text
+from lamella.core.jobs import Job
+from lamella.core.query.pipeline_sql import written
+from lamella.core.query.source import SnapshotSource
+from lamella.core.query.sql_clauses import steps_of
+from lamella.core.query.steps import Pipeline, Where
+from lamella.core.scan.snapshot import snapshot_of_rows
+from lamella.ui import theme
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import IconButton, breakable
+
+READ_MS = 200
+LONGEST = 100_000
+"""Characters of a filter that are shown to be edited."""
+LINES = 5
+WORDS, TEXT, SQL = "In words", "Text", "SQL"
+NOT_A_FILTER = "This is no SQL condition that a filter says"
+ROWS = "rows"
+
+
+def read_text(text: str, schema: pa.Schema) -> Filter | None:
+    """Raises `BadFilter` or `UnknownColumn`."""
+    return parse(text, schema, "this table") if text.strip() else None
+
+
+def write_sql(filter: Filter, schema: pa.Schema) -> str:
+    """The condition alone, as it stands behind WHERE. Blocks."""
+    rows = SnapshotSource(snapshot_of_rows(schema.empty_table(), ROWS))
+    statement = written(Pipeline(ROWS, (Where(filter),)), {ROWS: rows}, Job())
+    return statement.partition("\nWHERE ")[2]
+
+
+def read_sql(text: str, schema: pa.Schema) -> Filter | None:
+    """What a condition asks for, as far as filters say it; nothing of it runs. Blocks. Raises `BadFilter`."""
+    if not text.strip():
+        return None
+    rows = SnapshotSource(snapshot_of_rows(schema.empty_table(), ROWS))
+    condition = text.strip().removesuffix(";")
+    query = steps_of(f"SELECT * FROM {ROWS} WHERE {condition}\n", lambda _name: rows)
+    steps = () if query is None else query.pipeline.steps
+    if len(steps) != 1 or not isinstance(steps[0], Where):
+        fix = "Write comparisons of columns with values, joined by AND, OR and NOT"
+        raise BadFilter(NOT_A_FILTER, fix=fix)
+    return steps[0].condition
+
+
+class WrittenFilter(QWidget):
+    """A filter in a language, to be edited. `read` has another filter, None for none, once what was typed can
+    be read; until then what is wrong stands below, and its place is marked."""
+
+    read = Signal(object)
+
+    def __init__(
+        self,
+        name: str,
+        writing: Callable[[Filter], str],
+        reading: Callable[[str], Filter | None],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._writing, self._reading, self._tasks = writing, reading, tasks
+        self._filter: Filter | None = None
+        self._handle: Handle | None = None
+        self._showing = False
+        self._wait = QTimer(self, singleShot=True, interval=READ_MS)
+        self._wait.timeout.connect(self._read)
+        self.edit, self.reason = QPlainTextEdit(accessibleName=f"The filter as {name}"), QLabel()
+        self._build(name)
+
+    def show_filter(self, filter: Filter | None) -> None:
+        """What was typed stays as it is while it means this."""
+        if filter == self._filter and not self._wait.isActive():
+            return
+        self._stop()
+        self._filter = filter
+        if filter is None:
+            self._show("")
+            return
+        writing = self._writing
+        self._handle = self._tasks.read(
+            lambda _job: writing(filter), self._show, self._refuse, owner=self, quiet=True
+        )
+
+    def _show(self, text: str) -> None:
+        self._handle, self._showing = None, True
+        long = len(text) > LONGEST
+        self.edit.setReadOnly(long)
+        self.edit.setPlainText(text[:LONGEST] + "…" if long else text)
+        self._showing = False
+        self._mark(None)
+
+    def _edited(self) -> None:
+        if not self._showing:
+            self._stop()
+            self._wait.start()
+
+    def _stop(self) -> None:
+        self._wait.stop()
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _read(self) -> None:
+        text, reading = self.edit.toPlainText(), self._reading
+        self._handle = self._tasks.read(
+            lambda _job: reading(text), self._take, self._refuse, owner=self, quiet=True
+        )
+
+    def _take(self, filter: Filter | None) -> None:
+        self._handle = None
+        self._mark(None)
+        if filter != self._filter:
+            self._filter = filter
+            self.read.emit(filter)
+
+    def _refuse(self, error: Exception) -> None:
+        self._handle = None
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+        self._mark(error)
+
+    def _mark(self, error: Exception | None) -> None:
+        """Underline the place of an error, and say it."""
+        marks = []
+        span = error.span if isinstance(error, LamellaError) else None
+        if span is not None:
+            mark = QTextEdit.ExtraSelection()
+            look = QTextCharFormat()
+            look.setUnderlineStyle(QTextCharFormat.UnderlineStyle.WaveUnderline)
+            look.setUnderlineColor(QColor(theme.current().color("danger")))
+            look.setBackground(theme.current().color("danger_soft"))
+            mark.format, mark.cursor = look, self._place(*span)  # type: ignore[assignment]
+            marks.append(mark)
+        self.edit.setExtraSelections(marks)
+        self.reason.setText("" if error is None else breakable(_without_place(error)))
+        self.reason.setVisible(error is not None)
+
+    def _place(self, start: int, stop: int) -> QTextCursor:
+        """Qt counts in units of UTF-16. At the end of the text, the last letter is marked."""
+        text = self.edit.toPlainText()
+        start, stop = min(start, max(0, len(text) - 1)), max(stop, start + 1)
+        cursor = self.edit.textCursor()
+        cursor.setPosition(len(text[:start].encode("utf-16-le")) // 2)
+        cursor.setPosition(
+            min(len(text[:stop].encode("utf-16-le")) // 2, self.edit.document().characterCount() - 1),
+            QTextCursor.MoveMode.KeepAnchor,
+        )
+        return cursor
+
+    def _build(self, name: str) -> None:
+        self.edit.setTabChangesFocus(True)
+        self.edit.setFont(theme.current().mono_font())
+        self.edit.setFixedHeight((LINES + 1) * theme.current().line_height())
+        self.edit.textChanged.connect(self._edited)
+        self.reason.setWordWrap(True)
+        self.reason.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.reason.hide()
+        theme.variant(self.reason, "danger")
+        copy = IconButton("copy", f"Copy the filter as {name}")
+        theme.variant(copy, "tight")
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self.edit.toPlainText()))
+        line = QHBoxLayout()
+        line.setSpacing(theme.XS)
+        line.addWidget(self.edit, 1)
+        line.addWidget(copy, 0, Qt.AlignmentFlag.AlignTop)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        layout.addLayout(line)
+        layout.addWidget(self.reason)
+        layout.addStretch(1)
+
+
+def _without_place(error: Exception) -> str:
+    """The place is marked in the text itself."""
+    if not isinstance(error, LamellaError):
+        return str(error)
+    parts = (error.what, error.why, error.fix) if error.span is None else (error.why or error.what, error.fix)
+    return " ".join(
+        part[:1].upper() + part[1:] + ("" if part.endswith("?") else ".") for part in parts if part
+    )
+
+
+class FilterTexts(QWidget):
+    """Small tabs with one way to read a filter each. `read` has another filter that was typed in one."""
+
+    read = Signal(object)
+
+    def __init__(
+        self, words: QWidget, schema: pa.Schema, tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._filter: Filter | None = None
+        self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
+        self.text = WrittenFilter("text", to_text, lambda text: read_text(text, schema), tasks)
+        self.sql = WrittenFilter(
+            "SQL", lambda one: write_sql(one, schema), lambda text: read_sql(text, schema), tasks
+        )
+        group, head = QButtonGroup(self), QHBoxLayout()
+        head.setSpacing(0)
+        for name, page in {WORDS: words, TEXT: self.text, SQL: self.sql}.items():
+            button = QToolButton(text=name, checkable=True)
+            theme.variant(button, "tight")
+            button.clicked.connect(lambda _=False, name=name: self.show_page(name))
+            group.addButton(button)
+            head.addWidget(button)
+            self._buttons[name] = button
+            self._pages.addWidget(page)
+        head.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        layout.addLayout(head)
+        layout.addWidget(self._pages, 1)
+        for page in (self.text, self.sql):
+            page.read.connect(self._take)
+        self.show_page(WORDS)
+
+    def show_page(self, name: str) -> None:
+        self._buttons[name].setChecked(True)
+        pages = (self._pages.widget(place) for place in range(self._pages.count()))
+        shown = dict(zip(self._buttons, pages, strict=True))[name]
+        for page in map(self._pages.widget, range(self._pages.count())):
+            kept = QSizePolicy.Policy.Preferred if page is shown else QSizePolicy.Policy.Ignored
+            page.setSizePolicy(QSizePolicy.Policy.Ignored, kept)
+        self._pages.setCurrentWidget(shown)
+        self.updateGeometry()
+        self._write()
+
+    def show_filter(self, filter: Filter | None) -> None:
+        self._filter = filter
+        self._write()
+
+    def _write(self) -> None:
+        """Only what is looked at."""
+        page = self._pages.currentWidget()
+        if isinstance(page, WrittenFilter):
+            page.show_filter(self._filter)
+
+    def _take(self, filter: Filter | None) -> None:
+        self._filter = filter
+        self.read.emit(filter)
