@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +29,7 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.nested import names_within
 from lamella.core.filters import OPERATORS, Filter, all_of, fits
 from lamella.core.filters.kinds import Kind, kind_of
-from lamella.core.filters.operators import Arity, offered
+from lamella.core.filters.operators import Arity, Takes, offered
 from lamella.core.query.builder import Query
 from lamella.core.query.steps import Where
 from lamella.ui import theme
@@ -54,6 +55,9 @@ MOVES = (
     ("up", "Move up"),
     ("down", "Move down"),
 )
+
+
+SWITCHES = ("Compare with a column or a value", "Second: a column or a value")
 
 
 class ConditionRow(QWidget):
@@ -102,11 +106,12 @@ class ConditionRow(QWidget):
             self._show_values()
         self._tell()
 
-    def restore(self, operator: str, texts: list[str], given: tuple[Any, ...] | None) -> None:
-        """What was there before."""
+    def restore(self, before: Condition) -> None:
+        """What was there before values were chosen."""
         now = self.condition
-        if (now.operator, now.texts, now.given) != (operator, texts, given):
-            now.operator, now.texts, now.given = operator, texts, given
+        if (now.operator, now.texts) != (before.operator, before.texts):
+            now.operator, now.texts = before.operator, before.texts
+            now.given, now.columns = before.given, before.columns
             self._show_operators()
             self._show_values()
             self._tell()
@@ -142,9 +147,10 @@ class ConditionRow(QWidget):
         self._operator.setAccessibleName("Operator")
         self._operator.setMaxVisibleItems(len(OPERATORS))
         self._operator.activated.connect(self._set_operator)
-        self._values = ValueFields()
+        self._values = ValueFields(names)
         self._values.edited.connect(self._set_texts)
         self._values.finished.connect(self._take_quick)
+        self._values.switched.connect(self._switch_value)
         self._values.choice_requested.connect(lambda: self.move_requested.emit("choose"))
         self._set_widths()
         theme.current().changed.connect(self._set_widths)
@@ -175,7 +181,7 @@ class ConditionRow(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        line = QHBoxLayout()
+        line = self._line = QHBoxLayout()
         line.setSpacing(theme.S)
         widths = {self._column: COLUMN_WIDTH, self._operator: OPERATOR_WIDTH, self._values: COLUMN_WIDTH}
         for widget in (self._switch, self._column, self._operator, self._values, self._case):
@@ -209,6 +215,10 @@ class ConditionRow(QWidget):
         menu = QMenu(more)
         for id_, text in MOVES:
             menu.addAction(text, lambda id_=id_: self.move_requested.emit(id_))
+        self._switches = [
+            menu.addAction(text, lambda place=place: self._switch_value(place))
+            for place, text in enumerate(SWITCHES)
+        ]
         more.setMenu(menu)
         more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         return more
@@ -234,7 +244,11 @@ class ConditionRow(QWidget):
             self._values.hide()
             self._case.hide()
             return
-        self._values.ask(operator, type_, self.condition.texts)
+        self._values.ask(operator, type_, self.condition.texts, self.condition.columns)
+        for place, action in enumerate(self._switches):
+            action.setVisible(operator.takes is Takes.COLUMNS and place < operator.arity.value)
+        crowded = operator.arity is Arity.TWO and bool(self.condition.columns)
+        self._line.setStretchFactor(self._values, 2 * COLUMN_WIDTH if crowded else COLUMN_WIDTH)
         self._order_tabs()
         self._case.setVisible(kind_of(type_) is Kind.TEXT and operator.arity is not Arity.NONE)
 
@@ -253,6 +267,7 @@ class ConditionRow(QWidget):
         if after is not None and (before is None or kind_of(before) is not kind_of(after)):
             self.condition.ignore_case = False
             self.condition.type_in([])
+            self.condition.columns = frozenset()
             self._touched = False
             self._case.setChecked(False)
             self._adapt_operator(after)
@@ -276,6 +291,13 @@ class ConditionRow(QWidget):
         self._values.focus_first()
         self._tell()
 
+    def _switch_value(self, place: int) -> None:
+        self.condition.switch(place)
+        self._touched = False
+        self._show_values()
+        self._values.fields[place].setFocus()
+        self._tell()
+
     def _set_texts(self, texts: list[str]) -> None:
         self._touched = True
         self.condition.type_in(texts)
@@ -285,7 +307,11 @@ class ConditionRow(QWidget):
         """Turn `>5` in the value field into its operator once it is fully typed."""
         type_, texts = type_of(self.condition.column, self._types), self.condition.texts
         typed = quick(texts[0], type_) if type_ is not None and len(texts) == 1 else None
-        if typed is None or OPERATORS[self.condition.operator].arity is not Arity.ONE:
+        if (
+            typed is None
+            or self.condition.columns
+            or OPERATORS[self.condition.operator].arity is not Arity.ONE
+        ):
             return
         self.condition.operator, values = typed
         self.condition.type_in(values)
@@ -508,7 +534,7 @@ class FilterBuilder(QWidget):
 
     def choose_values(self, condition: Condition) -> None:
         """Open a list of the values that there are, where rows meet the conditions beside this one."""
-        row, before = self._row(condition), (condition.operator, condition.texts, condition.given)
+        row, before = self._row(condition), replace(condition)
         if row is None or self._rows is None or not can_be_picked(type_of(condition.column, self._types)):
             return
         others = self._tree.beside(condition, self._types)
@@ -520,7 +546,7 @@ class FilterBuilder(QWidget):
 
         def close(_values: object, taken: bool) -> None:
             if not taken:
-                row.restore(*before)
+                row.restore(before)
             row.focus()
 
         picker.closed.connect(close)

@@ -15,7 +15,7 @@ from lamella.core.errors import BadData, BadFilter, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, Reference
 from lamella.core.filters.binding import Bound, bind_predicate, is_whole
 from lamella.core.filters.kinds import COUNTED, NUMBERS, kind_of
-from lamella.core.filters.operators import Arity, offered
+from lamella.core.filters.operators import Arity, Takes, offered
 from lamella.core.filters.sentence import sentence
 
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)')
@@ -118,7 +118,8 @@ def type_of(name: str, types: Types) -> pa.DataType | None:
 class Condition:
     """`texts` holds one text for each value field: lists are one text with commas, `""` is empty text.
 
-    `given` are the values that `texts` were written from, exact until somebody types.
+    `given` are the values that `texts` were written from, exact until somebody types. `columns` are the
+    fields, by their places, that name a column to compare with.
     """
 
     column: str = ""
@@ -127,6 +128,19 @@ class Condition:
     ignore_case: bool = False
     on: bool = True
     given: tuple[Any, ...] | None = None
+    columns: frozenset[int] = frozenset()
+
+    @property
+    def takes_columns(self) -> bool:
+        """Whether its values may be other columns."""
+        return OPERATORS[self.operator].takes is Takes.COLUMNS
+
+    def switch(self, place: int) -> None:
+        """Compare with a column instead of a value there, or the other way round."""
+        self.columns ^= {place}
+        arity = OPERATORS[self.operator].arity.value
+        self.type_in([*self.texts, "", ""][:arity])
+        self.texts[place] = ""
 
     def type_in(self, texts: list[str]) -> None:
         self.texts, self.given = texts, None
@@ -136,7 +150,7 @@ class Condition:
         if len(values) > 1:
             self.operator = SEVERAL.get(self.operator, self.operator)
         self.texts = texts_of(self.operator, values) if values else [""]
-        self.given = tuple(values) or None
+        self.given, self.columns = tuple(values) or None, frozenset()
 
     def values(self) -> tuple[Any, ...] | None:
         """None while a field is still empty."""
@@ -146,7 +160,12 @@ class Condition:
         if arity is Arity.MANY:
             return tuple(split_list(self.texts[0] if self.texts else "")) or None
         texts = (self.texts + [""] * arity.value)[: arity.value]
-        return None if "" in texts else tuple("" if text == EMPTY_TEXT else text for text in texts)
+        return None if "" in texts else tuple(self._value(*one) for one in enumerate(texts))
+
+    def _value(self, place: int, text: str) -> Any:
+        if place in self.columns and self.takes_columns:
+            return Reference(text)
+        return "" if text == EMPTY_TEXT else text
 
     def bound(self, types: Types) -> Bound | Problem:
         if not self.column:
@@ -165,7 +184,8 @@ class Condition:
         try:
             return bind_predicate(predicate, types, "this table")
         except (UnknownColumn, BadData) as error:
-            return Problem("column", error.args[0])
+            referred = isinstance(error, UnknownColumn) and Reference(error.name) in values
+            return Problem("value" if referred else "column", error.args[0])
         except BadFilter as error:
             return Problem("value", error.why or error.what)
 
@@ -292,8 +312,14 @@ def _node(filter: Filter) -> Node:
 
 def _condition(predicate: Predicate) -> Condition:
     texts = texts_of(predicate.operator, predicate.values)
+    columns = frozenset(n for n, value in enumerate(predicate.values) if isinstance(value, Reference))
     return Condition(
-        predicate.column, predicate.operator, texts, predicate.ignore_case, given=predicate.values
+        predicate.column,
+        predicate.operator,
+        texts,
+        predicate.ignore_case,
+        given=predicate.values,
+        columns=columns,
     )
 
 
@@ -333,6 +359,8 @@ def from_json(obj: Any) -> Group:
 
 def _marks(node: Node) -> dict[str, Any]:
     off: dict[str, Any] = {} if node.on else {"on": False}
+    if isinstance(node, Condition) and node.columns:
+        off["columns"] = sorted(node.columns)
     return off | ({"ignore_case": True} if isinstance(node, Condition) and node.ignore_case else {})
 
 
@@ -342,7 +370,9 @@ def _read(obj: dict[str, Any]) -> Node:
         if obj["operator"] not in OPERATORS:
             raise ValueError(f"there is no operator {obj['operator']!r}")
         texts = [str(text) for text in obj["texts"]]
-        return Condition(str(obj["column"]), obj["operator"], texts, bool(obj.get("ignore_case")), on)
+        columns = frozenset(int(place) for place in obj.get("columns", ()))
+        ignored = bool(obj.get("ignore_case"))
+        return Condition(str(obj["column"]), obj["operator"], texts, ignored, on, columns=columns)
     every = "every" in obj
     children = [_read(child) for child in obj["every" if every else "any"]]
     return Group(children, every, bool(obj.get("negated", False)), on)

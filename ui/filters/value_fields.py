@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.filters.kinds import NESTED, NUMBERS, Kind, kind_of
-from lamella.core.filters.operators import PATTERNS, Arity, Operator
+from lamella.core.filters.operators import PATTERNS, Arity, Operator, Takes
 from lamella.ui import theme
 from lamella.ui.filters.tree import CHOSEN
 
@@ -53,31 +53,41 @@ class ValueField(QLineEdit):
 
 class ValueFields(QWidget):
     """`edited` gives all texts at every key stroke, `finished` comes with Enter or when a field is left,
-    `choice_requested` when a value is to be chosen from those that there are."""
+    `choice_requested` when a value is to be chosen from those that there are. `switched` has the place of a
+    field that is to name a column instead of a value, or the other way round."""
 
     edited = Signal(list)
     finished = Signal()
     choice_requested = Signal()
+    switched = Signal(int)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, names: QStringListModel, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._names = names
         self._layout = QHBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(theme.S)
         self._fields: list[QLineEdit | QComboBox] = []
         self._calendars: list[QAction] = []
         self._choices: list[QAction] = []
+        self._switches: list[QAction] = []
         theme.current().changed.connect(self._draw)
 
-    def ask(self, operator: Operator, type_: pa.DataType, texts: list[str]) -> None:
-        """Show the fields for this operator, holding `texts`."""
+    def ask(
+        self,
+        operator: Operator,
+        type_: pa.DataType,
+        texts: list[str],
+        columns: frozenset[int] = frozenset(),
+    ) -> None:
+        """Show the fields for this operator, holding `texts`; those at the places `columns` name a column."""
         self._clear()
         count = 1 if operator.arity is Arity.MANY else operator.arity.value
         for place in range(count):
             if place:
                 self._layout.addWidget(QLabel("and"))
             text = texts[place] if place < len(texts) else ""
-            self._add(place, operator, type_, text)
+            self._add(place, operator, type_, text, operator.takes is Takes.COLUMNS and place in columns)
         self.setVisible(count > 0)
 
     @property
@@ -107,15 +117,22 @@ class ValueFields(QWidget):
         self._fields.clear()
         self._calendars.clear()
         self._choices.clear()
+        self._switches.clear()
         while item := self._layout.takeAt(0):
             if widget := item.widget():
                 widget.hide()
                 widget.deleteLater()
 
-    def _add(self, place: int, operator: Operator, type_: pa.DataType, text: str) -> None:
+    def _add(self, place: int, operator: Operator, type_: pa.DataType, text: str, is_column: bool) -> None:
         kind = kind_of(operator.typed_as(type_))
-        one = self._choice(text) if kind is Kind.BOOLEAN else self._line(operator, kind, text)
-        one.setAccessibleName(NAMES[place])
+        one: QLineEdit | QComboBox
+        if is_column:
+            one = self._column(text)
+        else:
+            one = self._choice(text) if kind is Kind.BOOLEAN else self._line(operator, kind, text)
+        if operator.takes is Takes.COLUMNS and operator.arity is Arity.ONE and isinstance(one, QLineEdit):
+            self._offer_switch(one, place, is_column)
+        one.setAccessibleName(f"{NAMES[place]}: a column" if is_column else NAMES[place])
         self._fields.append(one)
         self._layout.addWidget(one)
         one.show()  # a layout shows new widgets only later, and what is hidden takes no keyboard
@@ -141,6 +158,24 @@ class ValueFields(QWidget):
         if operator.id in PATTERNS:
             line.setFont(theme.current().mono_font())
         return line
+
+    def _column(self, text: str) -> ColumnBox:
+        box = ColumnBox(self._names, text)
+        box.setCursorPosition(0)
+        box.setMinimumWidth(NARROWEST * theme.current().line_height())
+        box.chosen.connect(lambda _name: self._tell())
+        return box
+
+    def _offer_switch(self, line: QLineEdit, place: int, is_column: bool) -> None:
+        at = (
+            QLineEdit.ActionPosition.LeadingPosition
+            if is_column
+            else QLineEdit.ActionPosition.TrailingPosition
+        )
+        action = line.addAction(theme.current().icon("columns"), at)
+        action.setToolTip("Compare with a value" if is_column else "Compare with a column")
+        action.triggered.connect(lambda: self.switched.emit(place))
+        self._switches.append(action)
 
     def _offer_choice(self, line: ValueField) -> None:
         icon = theme.current().icon("chevron-down")
@@ -184,6 +219,8 @@ class ValueFields(QWidget):
             action.setIcon(theme.current().icon("date"))
         for action in self._choices:
             action.setIcon(theme.current().icon("chevron-down"))
+        for action in self._switches:
+            action.setIcon(theme.current().icon("columns"))
 
 
 MOST_SHOWN = 15

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QScrollArea
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QScrollArea, QToolButton
 
 from lamella import col
 from lamella.ui import theme
 from lamella.ui.filters.builder import ConditionRow, FilterBuilder
+from lamella.ui.filters.tree import from_json, to_json
 from lamella.ui.filters.value_fields import ColumnBox
 
 # What a completer's popup asks of a screen that is not there.
@@ -135,3 +136,71 @@ def test_every_button_is_on_screen_beside_the_sidebar_of_a_small_window(qtbot, b
         if button.isVisible():
             right = button.mapTo(scroll.widget(), QPoint(button.width(), 0)).x()
             assert right <= scroll.viewport().width(), button.accessibleName()
+
+
+def value_of(builder: FilterBuilder, place: int = 0) -> QLineEdit:
+    return builder.findChild(ConditionRow).values.fields[place]
+
+
+def switch(builder: FilterBuilder, place: int = 0) -> None:
+    """As a click on the icon in the field does."""
+    actions = {one.toolTip(): one for one in value_of(builder, place).actions()}
+    next(one for tip, one in actions.items() if tip.startswith("Compare with")).trigger()
+
+
+def test_a_value_field_is_switched_to_a_column_and_back(qtbot, builder) -> None:
+    builder.set_filter(col("dep_delay") > 60)
+    switch(builder)
+    box = value_of(builder)
+    assert isinstance(box, ColumnBox) and builder.filter() is None
+    assert box.hasFocus() and box.accessibleName() == "Value: a column"
+    qtbot.keyClicks(box, "arr_")
+    press(qtbot, box, Qt.Key.Key_Tab)
+    assert builder.filter() == (col("dep_delay") > col("arr_delay"))
+    switch(builder)
+    assert not isinstance(value_of(builder), ColumnBox) and builder.filter() is None
+    qtbot.keyClicks(value_of(builder), "7")
+    assert builder.filter() == (col("dep_delay") > 7)
+
+
+def test_a_range_ends_at_a_column(qtbot, builder) -> None:
+    builder.set_filter(col("dep_delay").between(1, 9))
+    more = next(one for one in builder.findChildren(QToolButton) if one.accessibleName() == ROW[4])
+    entries = [one for one in more.menu().actions() if one.text().startswith(("Compare", "Second"))]
+    assert [one.isVisible() for one in entries] == [True, True]
+    entries[1].trigger()
+    box = value_of(builder, 1)
+    qtbot.keyClicks(box, "arr_delay")
+    press(qtbot, box, Qt.Key.Key_Tab)
+    assert builder.filter() == col("dep_delay").between(1, col("arr_delay"))
+
+
+def test_a_comparison_with_a_column_is_shown_as_one_and_saved(builder) -> None:
+    asked = col("dep_delay") < col("arr_delay")
+    builder.set_filter(asked)
+    assert isinstance(value_of(builder), ColumnBox) and value_of(builder).text() == "arr_delay"
+    assert (
+        from_json(to_json(builder.tree)).filter(dict(zip(SCHEMA.names, SCHEMA.types, strict=True))) == asked
+    )
+
+
+def test_a_column_that_cannot_be_compared_is_marked_at_the_value(qtbot, builder) -> None:
+    builder.set_filter(col("dep_delay") < col("arr_delay"))
+    for name, reason in (("carrier", "text"), ("ar_delay", "arr_delay")):
+        box = value_of(builder)
+        box.setFocus()
+        box.selectAll()
+        qtbot.keyClicks(box, name)
+        press(qtbot, box, Qt.Key.Key_Tab)
+        assert box.property("variant") == "invalid" and builder.filter() is None
+        row = builder.findChild(ConditionRow)
+        assert any(reason in label.text() for label in row.findChildren(QLabel) if label.isVisible())
+
+
+def test_operators_that_take_no_column_offer_none(builder) -> None:
+    builder.set_filter(col("carrier").contains("A"))
+    assert not value_of(builder).actions()
+    builder.set_filter(col("carrier").is_in(["A"]))
+    assert [one.toolTip() for one in value_of(builder).actions()] == [
+        "Choose from the values, with counts (Down)"
+    ]
