@@ -120,6 +120,18 @@ class ConditionRow(QWidget):
         self._count.setText("counting…" if counting else "" if count is None else f"{count:,}")
         self._count.setToolTip("" if count is None else f"{count:,} rows meet this condition alone")
 
+    def show_nans(self, count: int) -> None:
+        """Of the rows that meet the condition."""
+        self._num_nans = count
+        self._nans.setVisible(count > 0)
+        if count:
+            say, color = f"{count:,} of these are NaN", theme.current().colors.accent
+            self._nans.setText(f"{say} · <a href='exclude' style='color: {color}'>exclude</a>")
+            self._nans.setAccessibleName(f"{say}. Enter excludes them")
+
+    def _draw(self) -> None:
+        self.show_nans(self._num_nans)
+
     def refresh(self) -> None:
         """Show the problem, if any, at the field it belongs to."""
         found = self.condition.bound(self._types)
@@ -198,6 +210,14 @@ class ConditionRow(QWidget):
         below = QHBoxLayout()
         below.setContentsMargins(self._switch.sizeHint().width() + theme.S, 0, 0, 0)
         below.addWidget(self._reason)
+        self._nans, self._num_nans = QLabel(), 0
+        theme.current().changed.connect(self._draw)
+        theme.variant(self._nans, "caption")
+        self._nans.setTextInteractionFlags(Qt.TextInteractionFlag.LinksAccessibleByMouse
+                                           | Qt.TextInteractionFlag.LinksAccessibleByKeyboard)  # fmt: skip
+        self._nans.linkActivated.connect(lambda _: self.move_requested.emit("exclude nan"))
+        self._nans.hide()
+        below.addWidget(self._nans)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(theme.XS)
@@ -559,6 +579,11 @@ class FilterBuilder(QWidget):
             count = counts.get(row.condition)
             row.show_count(count, counting and asks and count is None)
 
+    def set_nans(self, counts: Mapping[Condition, int]) -> None:
+        """How many of the rows that meet a condition do so by NaN."""
+        for row in self._box.rows() if self._box else ():
+            row.show_nans(counts.get(row.condition, 0))
+
     def _append(self, condition: Condition, group: Group) -> None:
         """Only the new row is made where it is the last of all, so that Tab still goes from top to bottom."""
         conditions = list(self._tree.conditions())
@@ -623,6 +648,7 @@ class FilterBuilder(QWidget):
             "remove": self._tree.remove,
             "wrap": self._tree.wrap,
             "unwrap": self._tree.unwrap,
+            "exclude nan": lambda node: self._tree.exclude_nan(node) if isinstance(node, Condition) else None,
             "up": lambda moved: self._tree.move(moved, -1),
             "down": lambda moved: self._tree.move(moved, 1),
         }

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from PySide6.QtCore import QObject, Signal
 
-from lamella.core.filters import Filter
+from lamella.core.filters import Filter, Predicate
 from lamella.core.query.find import count_rows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui.filters.builder import FilterBuilder
-from lamella.ui.filters.tree import Condition
+from lamella.ui.filters.tree import Condition, nans_in
 
 if TYPE_CHECKING:
     from lamella.ui.tasks import Handle, Tasks
@@ -29,6 +30,8 @@ class CountedFilter(Protocol):
     def filter(self) -> Filter | None: ...
 
     def set_counts(self, counts: Mapping[Condition, int], counting: bool) -> None: ...
+
+    def set_nans(self, counts: Mapping[Condition, int]) -> None: ...
 
 
 class LiveCount(QObject):
@@ -81,7 +84,8 @@ class LiveCount(QObject):
         if self._snapshot is None or self._edited is None:
             return []
         whole, token = self._edited.filter(), self._snapshot.token
-        return [(token, one) for _, one in self._alone() if one != whole and self._count(one) is None]
+        wanted = [one for _, one in self._alone() if one != whole] + [one for _, one in self._of_nan()]
+        return [(token, one) for one in wanted if self._count(one) is None]
 
     def _alone(self) -> list[tuple[Condition, Filter]]:
         if self._edited is None or self._snapshot is None:
@@ -89,6 +93,18 @@ class LiveCount(QObject):
         types = self._snapshot.types
         found = ((c, c.filter(types)) for c in self._edited.builder.tree.conditions())
         return [(condition, filter) for condition, filter in found if filter is not None]
+
+    def _of_nan(self) -> list[tuple[Condition, Filter]]:
+        """What the rows meet whose NaN meets a condition, unless a condition beside it leaves NaN out."""
+        if self._edited is None or self._snapshot is None:
+            return []
+        types, tree = self._snapshot.types, self._edited.builder.tree
+        found = ((one, nans_in(one, asked, types)) for one, asked in self._alone())
+        return [
+            (one, asked)
+            for one, asked in found
+            if asked is not None and Predicate(one.column, "ne", (math.nan,)) not in tree.beside(one, types)
+        ]
 
     def _count(self, filter: Filter) -> int | None:
         return None if self._snapshot is None else self._known.get((self._snapshot.token, filter))
@@ -126,3 +142,4 @@ class LiveCount(QObject):
         if self._edited is not None and self._snapshot is not None:
             counts = {c: n for c, filter in self._alone() if (n := self._count(filter)) is not None}
             self._edited.set_counts(counts, counting=True)
+            self._edited.set_nans({c: n for c, asked in self._of_nan() if (n := self._count(asked))})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from lamella.core.arrow.nested import place_of
 from lamella.core.errors import BadData, BadFilter, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, Reference
 from lamella.core.filters.binding import Bound, bind_predicate, is_whole
-from lamella.core.filters.kinds import COUNTED, NUMBERS, kind_of
+from lamella.core.filters.kinds import COUNTED, NUMBERS, Kind, kind_of
 from lamella.core.filters.operators import Arity, Takes, offered
 from lamella.core.filters.sentence import sentence
 
@@ -53,6 +54,21 @@ def text_of(value: Any) -> str:
     if isinstance(value, dt.datetime):
         return str(value.date()) if value.timetz() == dt.time() else value.isoformat(sep=" ")
     return str(value)
+
+
+NAN_MAY_MEET = frozenset({"gt", "gte", "ne", "not_between", "nin"})
+"""NaN is more than every number."""
+
+
+def nans_in(condition: Condition, asked: Filter, types: Types) -> Filter | None:
+    """What the rows meet whose NaN meets a condition; None where it is not on floats, or asks about NaN."""
+    type_ = type_of(condition.column, types)
+    if type_ is None or kind_of(type_) is not Kind.FLOAT or condition.operator not in NAN_MAY_MEET:
+        return None
+    values = asked.values if isinstance(asked, Predicate) else ()
+    if any(isinstance(value, float) and math.isnan(value) for value in values):
+        return None
+    return And((asked, Predicate(condition.column, "eq", (math.nan,))))
 
 
 def quick(text: str, type_: pa.DataType) -> tuple[str, list[str]] | None:
@@ -237,6 +253,18 @@ class Group:
         others = [one for one in self.children if self.every and one is not inside]
         found = [asked for one in others if (asked := one.filter(types)) is not None]
         return found + inside.beside(node, types) if isinstance(inside, Group) else found
+
+    def exclude_nan(self, condition: Condition) -> None:
+        """Let NaN no longer meet a condition: by another one that has to be met as well."""
+        parent = self.parent_of(condition)
+        if parent is None:
+            return
+        other = Condition(condition.column, "ne", ["nan"])
+        place = parent.children.index(condition)
+        if parent.every:
+            parent.children.insert(place + 1, other)
+        else:
+            parent.children[place] = Group([condition, other])
 
     def remove(self, node: Node) -> None:
         """Groups that this leaves empty go too."""

@@ -88,6 +88,9 @@ class WhereEditor(StepEditor):
     def set_counts(self, counts: Mapping[Condition, int], counting: bool) -> None:
         self.builder.set_counts(counts, counting)
 
+    def set_nans(self, counts: Mapping[Condition, int]) -> None:
+        self.builder.set_nans(counts)
+
     def focus_first(self) -> None:
         if self.builder.tree.children:
             self.builder.focus_on(self.builder.tree)

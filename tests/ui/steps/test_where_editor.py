@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -36,6 +37,7 @@ from lamella.ui.tasks import Tasks
 # What a completer's popup asks of a screen that is not there.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
 ROWS = 1000
+NAN = math.nan
 W = TypeVar("W", bound=QWidget)
 
 
@@ -506,3 +508,65 @@ def test_words_stand_beside_the_builder_where_there_is_room(qtbot: QtBot, editor
     qtbot.waitUntil(lambda: editor.texts.x() > editor.builder.geometry().right())
     editor.resize(800, 400)
     qtbot.waitUntil(lambda: editor.texts.y() > editor.builder.geometry().bottom())
+
+
+@pytest.fixture
+def measured(qtbot: QtBot, tmp_path: Path, tasks: Tasks) -> Iterator[tuple[WhereEditor, Table]]:
+    """A filter of rows with NaN, counted while it is edited."""
+    rows = pa.table({"far": [1.0, NAN, 9.0, None, NAN, 7.0], "n": [1, 2, 3, 4, 5, 6]})
+    with Store.open(tmp_path / "measured") as store:
+        table = store.create_table("rows", rows)
+        editor = WhereEditor(StepContext(table.schema, tasks, table), None)
+        qtbot.addWidget(editor)
+        editor.resize(1000, 400)
+        editor.show()
+        qtbot.waitExposed(editor)
+        counting(editor, tasks).set_rows(table.snapshot())
+        yield editor, table
+
+
+def notes_of_nan(editor: WhereEditor) -> list[str]:
+    labels = [label for row in rows_of(editor) for label in row.findChildren(QLabel) if label.isVisible()]
+    return [label.text().partition(" · ")[0] for label in labels if "NaN" in label.text()]
+
+
+@pytest.mark.parametrize(
+    ("asked", "note"),
+    [
+        (col("far") > 5, ["2 of these are NaN"]),
+        (col("far") != 5, ["2 of these are NaN"]),
+        (col("far").not_in([1.0]), ["2 of these are NaN"]),
+        (~col("far").between(1, 5), ["2 of these are NaN"]),
+        ((col("far") > 5) & (col("n") != 2), ["2 of these are NaN"]),
+        ((col("far") > 5) & (col("far") != NAN), []),
+        (col("far") < 5, []),
+        (col("far") == NAN, []),
+        (col("n") > 2, []),
+    ],
+)
+def test_nan_that_meets_a_condition_is_said(
+    qtbot: QtBot, measured: tuple[WhereEditor, Table], tasks: Tasks, asked: Filter, note: list[str]
+) -> None:
+    editor, _table = measured
+    editor.show_filter(asked)
+    editor.wants_counts.emit()
+    qtbot.waitUntil(lambda: not tasks._running and notes_of_nan(editor) == note)
+
+
+@pytest.mark.parametrize("every", [True, False])
+def test_excluding_nan_adds_a_condition(
+    qtbot: QtBot, measured: tuple[WhereEditor, Table], every: bool
+) -> None:
+    editor, table = measured
+    far, n = col("far") > 5, col("n") == 1
+    editor.show_filter(far & n if every else far | n)
+    editor.wants_counts.emit()
+    qtbot.waitUntil(lambda: notes_of_nan(editor) == ["2 of these are NaN"])
+    label = next(one for one in editor.builder.findChildren(QLabel) if "exclude" in one.text())
+    with qtbot.waitSignal(editor.changed):
+        label.linkActivated.emit("exclude")
+    no_nan = col("far") != NAN
+    expected = far & no_nan & n if every else (far & no_nan) | n
+    assert editor.filter() == expected
+    assert table.count(editor.filter()) == (0 if every else 3)
+    qtbot.waitUntil(lambda: notes_of_nan(editor) == [])
