@@ -119,7 +119,7 @@ class StepLine(QWidget):
             self.others,
             one.draft,
             self.line.sources,
-            self._before(place),
+            self.steps_before(place),
         )
         self._session += 1
         self.place, self.editor = place, KINDS[one.kind].editor(context, one.step)
@@ -134,7 +134,7 @@ class StepLine(QWidget):
         self.editing.emit(self.editor)
         self.editor.focus_first()
 
-    def _before(self, place: int) -> tuple[Step, ...]:
+    def steps_before(self, place: int) -> tuple[Step, ...]:
         """The steps that run before one."""
         steps = enumerate(self.line.steps[:place])
         can_run = [one for number, one in steps if one.on and number not in self.checked.problems]

@@ -10,10 +10,12 @@ from PySide6.QtCore import QObject, QPoint
 
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.kinds import Kind, kind_of
-from lamella.core.query.builder import query_of
-from lamella.core.query.line import Line
+from lamella.core.query.builder import Query, query_of
+from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.line import Line, query_of_line
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Where
+from lamella.core.query.view import View
 from lamella.ui.filters.filter_row import typed_condition, written_condition
 from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json
 from lamella.ui.filters.value_picker import PickerPopup, ValuePicker, ValueRequest, can_be_picked
@@ -75,8 +77,9 @@ class ColumnFilters(QObject):
         tab, view = self._tab, self._tab.view
         if view is None or not name:
             return None
-        types, kind = view.snapshot.types, view.snapshot.types[name]
-        if not can_be_picked(kind):
+        types = self._types_of_filter()
+        kind = types.get(name)
+        if kind is None or not can_be_picked(kind):
             tab.messages.say(f"Column '{name}': values of this type cannot be compared yet")
             return None
         tab.steps.close_editor()
@@ -84,7 +87,7 @@ class ColumnFilters(QObject):
         node = self._node_of_values(tree, name, types)
         chosen = [] if node is None else listed_values(node, name, types) or []
         others = self._others(tree, node, types)
-        rows = query_of(SnapshotSource(view.snapshot))
+        rows = self._rows(view)
         rows = rows.then(Where(all_of(others))) if others else rows
         picker = ValuePicker(ValueRequest(rows, name, types, with_null=True), tab.tasks, chosen)
 
@@ -187,6 +190,14 @@ class ColumnFilters(QObject):
         return all_met(
             from_json(one.draft) if one.draft is not None else from_filter(_condition_of(one.step))
         )
+
+    def _rows(self, view: View | ComputedView) -> Query:
+        """What the filters at the end of the line are given."""
+        if not isinstance(view, ComputedView):
+            return query_of(SnapshotSource(view.snapshot))
+        tab, place = self._tab, self._tab.line.last_of(Where)
+        place = tab.line.place_of_new(Where) if place is None else place
+        return query_of_line(tab.line, tab.dataset, tab.steps.steps_before(place))
 
     def _others(self, tree: Group, node: Node | None, types: Types) -> list[Filter]:
         """What the rows that are shown have to meet besides a condition."""

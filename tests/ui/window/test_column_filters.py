@@ -9,6 +9,9 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QLineEdit
 
 from lamella import col
+from lamella.core.query import line
+from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.steps import Compute
 from lamella.ui.filters.value_picker import ValuePicker
 
 # What a popup asks of a screen that is not there.
@@ -87,6 +90,25 @@ def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, picked) -
     assert settled().where == (col("delay") < 0) & (col("carrier") == "UA")
     tab.steps.edit_filter()
     assert [one.on for one in tab.steps.editor.builder.tree.children] == [True, False, True]
+
+
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_values_of_computed_columns_are_counted(
+    qtbot, monkeypatch, file_tab, settled, go_to, picked, most
+) -> None:
+    monkeypatch.setattr(line, "MOST_COMPUTED", most)  # computed of the rows of a page, or of all rows
+    file_tab.set_filter(col("delay") >= 0)
+    settled()
+    file_tab.add_step(Compute((("late", col("delay") % 2),)))
+    tab = settled()
+    assert isinstance(tab.view, ComputedView) is (most == 0)
+    go_to(tab, 0, "late")
+    picker = picked(tab)
+    assert sorted(one.text for one in picker.model.values) == ["0", "1"]
+    assert sum(one.count for one in picker.model.values) == tab.dataset.count(col("delay") >= 0)
+    ticks(qtbot, picker, "1")
+    tab = settled()
+    assert tab.where == (col("late") == 1) and tab.view.num_rows < tab.dataset.count(col("delay") >= 0)
 
 
 def test_escape_changes_nothing(qtbot, file_tab, go_to, picked) -> None:
