@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QAction, QShowEvent
+from PySide6.QtGui import QAction, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -23,7 +23,6 @@ from lamella.core.errors import visible
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import breakable
 
 WIDEST = 800
 MOST_RECENT = 5
@@ -44,10 +43,24 @@ TRIES = (
 """Id, icon, title and what happens."""
 
 
-class RowButton(QPushButton):
-    """An icon, a title with a line below it, and figures at the right."""
+class ElidedLabel(QLabel):
+    """One line, cut in its middle where it has no room."""
 
-    def __init__(self, icon: str, title: str, text: str, accent: bool = False) -> None:
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._whole = text
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        room = self.contentsRect().width()
+        self.setText(self.fontMetrics().elidedText(self._whole, Qt.TextElideMode.ElideMiddle, room))
+
+
+class RowButton(QPushButton):
+    """An icon, a title with a line below it, and figures at the right. Both texts wrap, or else are `cut`."""
+
+    def __init__(self, icon: str, title: str, text: str, accent: bool = False, cut: bool = False) -> None:
         super().__init__()
         self._icon_name, self._accent = icon, accent
         theme.variant(self, "row")
@@ -55,7 +68,7 @@ class RowButton(QPushButton):
         self.setAccessibleDescription(text)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self._icon, self._figures = QLabel(), QLabel()
-        name, below = QLabel(breakable(title), wordWrap=True), QLabel(breakable(text), wordWrap=True)
+        name, below = (ElidedLabel(part) if cut else QLabel(part, wordWrap=True) for part in (title, text))
         for label in (below, self._figures):
             theme.variant(label, "caption")
         self._figures.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -83,10 +96,10 @@ class RowButton(QPushButton):
         self._figures.setText(text)
 
     def hasHeightForWidth(self) -> bool:
-        return True
+        return self.layout().hasHeightForWidth()
 
     def heightForWidth(self, width: int) -> int:
-        return self.layout().totalHeightForWidth(width)
+        return self.layout().totalHeightForWidth(width) if self.hasHeightForWidth() else -1
 
     def sizeHint(self) -> QSize:
         return self.layout().totalSizeHint()
@@ -157,7 +170,7 @@ class StartPage(QScrollArea):
         self._read_figures()
 
     def _recent_row(self, path: Path) -> RowButton:
-        row = RowButton("file", visible(path.name or str(path)), visible(str(path.parent)))
+        row = RowButton("file", visible(path.name or str(path)), visible(str(path.parent)), cut=True)
         row.setToolTip(visible(str(path)))
         row.clicked.connect(lambda: self.file_chosen.emit(path))
         self._recent.addWidget(row)

@@ -65,12 +65,15 @@ def test_buttons_trigger_their_actions_and_rows_say_what_to_try(page, qtbot) -> 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5])
 def test_nothing_is_cut_in_a_small_window(page, tmp_path, qtbot, scale) -> None:
-    theme.current().set_text_scale(scale)
     page.show_recent([tmp_path / ("long " * 20 + ".parquet")])
+    theme.current().set_text_scale(scale)
     page.resize(784, 560)
+    qtbot.waitUntil(lambda: page.recent[0].figures == GONE)
     qtbot.waitUntil(lambda: page.viewport().width() < 800)
     assert page.horizontalScrollBar().maximum() == 0
     for row in (*page.recent, *page.tries.values()):
         for label in row.findChildren(QLabel):
             needs = label.heightForWidth(label.width()) if label.wordWrap() else label.sizeHint().height()
             assert row.rect().contains(label.geometry()) and label.height() >= needs
+            assert label.wordWrap() or label.width() >= label.sizeHint().width()
+    assert any("…" in label.text() for label in page.recent[0].findChildren(QLabel))
