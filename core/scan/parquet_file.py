@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -184,8 +185,18 @@ class Footer:
 
     def leaves_within(self, name: str) -> list[int]:
         """Where the leaves of a column are, or of a field inside one by its path."""
+        paths, places = self._sorted_leaves
+        within = range(bisect_left(paths, f"{name}."), bisect_left(paths, f"{name}/"))  # "/" comes after "."
+        same = range(bisect_left(paths, name), bisect_right(paths, name))
+        return sorted(places[i] for i in (*same, *within))
+
+    @cached_property
+    def _sorted_leaves(self) -> tuple[list[str], list[int]]:
+        """The paths of all leaves in order, and where each is: of very many columns each is found at once."""
         schema = self.metadata.schema
-        return [i for i in range(self.metadata.num_columns) if _lies_in(schema.column(i).path, name)]
+        paths = [schema.column(place).path for place in range(self.metadata.num_columns)]
+        places = sorted(range(len(paths)), key=paths.__getitem__)
+        return [paths[place] for place in places], places
 
     def has_doubtful_extremes(self, name: str) -> bool:
         """Whether statistics of the column, or of something inside it, may give extremes in another order
