@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, QPoint
+from PySide6.QtCore import QObject, QPoint, SignalInstance
 
 from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.kinds import Kind, kind_of
@@ -19,10 +19,9 @@ from lamella.core.query.view import View
 from lamella.ui.filters.filter_row import typed_condition, written_condition
 from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json
 from lamella.ui.filters.value_picker import PickerPopup, ValuePicker, ValueRequest, can_be_picked
+from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import with_change
-
-if TYPE_CHECKING:
-    from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.loader import Tab
 
 LISTED = frozenset({"eq", "in", "is_null", "is_true", "is_false"})
 Types = Mapping[str, pa.DataType]
@@ -60,11 +59,18 @@ def condition_of_values(name: str, kind: pa.DataType, values: Sequence[Any]) -> 
     return one if len(given) == len(values) else null | one
 
 
+class FilteredTab(Tab, Protocol):
+    steps: StepLine
+    changed: SignalInstance
+
+    def apply(self, line: Line, session: int = 0) -> None: ...
+
+
 class ColumnFilters(QObject):
     """Those of one tab. Each is a condition of the last filter step, where all of its conditions are to be
     met."""
 
-    def __init__(self, tab: DatasetTab) -> None:
+    def __init__(self, tab: FilteredTab) -> None:
         super().__init__(tab)
         self._tab = tab
         self._line: Line | None = None

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QSc
 
 from lamella import col
 from lamella.ui import theme
-from lamella.ui.filters.builder import ConditionRow, FilterBuilder
+from lamella.ui.filters.builder import FilterBuilder
+from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.filters.tree import from_json, to_json
 from lamella.ui.filters.value_fields import ColumnBox
 

@@ -17,7 +17,7 @@ from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Where
 from lamella.core.scan.snapshot import snapshot_of_rows
 from lamella.ui.filters import value_picker
-from lamella.ui.filters.builder import ConditionRow
+from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.filters.tree import from_filter
 from lamella.ui.filters.value_fields import ValueField
 from lamella.ui.filters.value_picker import UNKNOWN, ValuePicker, ValueRequest, read_counts

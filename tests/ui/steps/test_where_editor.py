@@ -25,7 +25,7 @@ from lamella import Store, col
 from lamella.core.filters import Filter, any_of
 from lamella.core.query.steps import Where
 from lamella.core.store.table import Table
-from lamella.ui.filters.builder import ConditionRow
+from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.filters.tree import from_filter, from_json, to_json
 from lamella.ui.filters.value_fields import ColumnBox, ValueFields

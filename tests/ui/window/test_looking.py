@@ -20,7 +20,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
-from lamella.ui.filters.builder import ConditionRow
+from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.tasks import READERS
 

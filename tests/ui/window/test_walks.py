@@ -12,7 +12,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QComboBox, QLineEdit
 
 from lamella import col
-from lamella.ui.filters.builder import ConditionRow
+from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.filters.value_fields import ColumnBox, ValueFields
 from tests.walk import Walk
 
