@@ -59,6 +59,15 @@ class StoreViews(Mapping[str, Query]):
     def __iter__(self) -> Iterator[str]:
         return iter(self._catalog.views.all())
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._catalog.views.all()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """`default` where there is no such view."""
+        if name not in self:
+            return default
+        return self[name]
+
     def __getitem__(self, name: str) -> Query:
         """Raises `UnknownView`, and `StoreProblem` where a table that it asks for is gone."""
         saved = self.saved(name)

@@ -26,6 +26,7 @@ EXCEPTIONS = {
     "ui/bench/test_saved_runs.py": {"_series"},
     "ui/grid/test_alignment.py": {"_grid", "_painter"},
     "ui/window/test_column_cards.py": {"_ask", "_soon"},
+    "ui/window/test_monkey.py": {"_call_back"},
     # What is in memory, or no longer.
     "bench/test_entities.py": {"_digests"},
     "core/datasets/test_int96.py": {"_footers", "_measured_int96"},

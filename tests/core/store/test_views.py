@@ -40,7 +40,8 @@ def test_a_view_is_saved_read_renamed_and_deleted(store: Store, folder: Path) ->
     assert dict(store.views) == {}
     late = store["flights"].where("delay > 60").select("carrier")
     store.views.save("late", late)
-    assert store.views["late"] == late
+    assert store.views["late"] == store.views.get("late") == late
+    assert "late" in store.views and "lat" not in store.views and store.views.get("lat") is None
     store.views.save("by carrier", store["flights"].group_by("carrier").agg(n=agg.count()))
     with Store.open(folder, read_only=True) as other:
         assert list(other.views) == ["by carrier", "late"]

@@ -550,7 +550,7 @@ def test_nan_that_meets_a_condition_is_said(
     editor, _table = measured
     editor.show_filter(asked)
     editor.wants_counts.emit()
-    qtbot.waitUntil(lambda: not tasks._running and notes_of_nan(editor) == note)
+    qtbot.waitUntil(lambda: not tasks.running and notes_of_nan(editor) == note)
 
 
 @pytest.mark.parametrize("every", [True, False])
