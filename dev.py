@@ -347,7 +347,7 @@ LONG_FORMS = {
         "random relations against plain Python", 8, 2000, "tests/property/test_relations_model.py"
     ),
     "window": property_test(
-        "random clicks, keys and steps in the window", 3, 10_000, "tests/ui/window/test_monkey.py"
+        "random clicks, keys and steps in the window", 6, 10_000, "tests/ui/window/test_monkey.py"
     ),
     "text": property_test("random text files and encodings", 7, 5000, "tests/property/test_text_files.py"),
     "damage": property_test("300 files of each kind damaged", 8, 1200, "tests/property/test_damage.py"),
