@@ -73,7 +73,7 @@ def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[in
 def step(grid: GridView, row: int, place: int, down: int, right: int) -> tuple[int, int]:
     """The neighbour, over hidden columns; the cell itself at the edge."""
     header, target = grid.horizontalHeader(), place + right
-    while 0 <= target < header.count() and header.isSectionHidden(header.logicalIndex(target)):
+    while right and 0 <= target < header.count() and header.isSectionHidden(header.logicalIndex(target)):
         target += right
     return row + down, target if 0 <= target < header.count() else place
 

@@ -439,3 +439,13 @@ def test_the_window_fits_a_small_screen_at_large_text(window, file_tab, settled)
     least = window.minimumSizeHint()
     assert least.width() <= 1000 and least.height() <= 700
     window.commands["text_normal"].trigger()
+
+
+@pytest.mark.parametrize("key", [Qt.Key.Key_Down, Qt.Key.Key_Return, Qt.Key.Key_Tab])
+def test_keys_do_not_hang_while_every_column_is_hidden(qtbot, table_tab, settled, go_to, key) -> None:
+    tab = settled()
+    go_to(tab, 0, "note")
+    for column in range(tab.grid.grid_model.columnCount()):
+        tab.grid.setColumnHidden(column, True)
+    qtbot.keyClick(tab.grid, key)
+    assert tab.grid.selection.current[0] == (0 if key == Qt.Key.Key_Tab else 1)
