@@ -228,10 +228,11 @@ class ColumnList(QWidget):
         self.list = QListWidget(accessibleName="Columns")
         self.list.setDragDropMode(QAbstractItemView.DragDropMode.InternalMove)
         self.all, self.none = QToolButton(text="All"), QToolButton(text="None")
-        for name in [*ticked, *(name for name in names if name not in set(ticked))]:
+        first = set(ticked)
+        for name in [*ticked, *(name for name in names if name not in first)]:
             item = QListWidgetItem(visible(name), self.list)
             item.setData(Qt.ItemDataRole.UserRole, name)
-            item.setCheckState(Qt.CheckState.Checked if name in ticked else Qt.CheckState.Unchecked)
+            item.setCheckState(Qt.CheckState.Checked if name in first else Qt.CheckState.Unchecked)
         self.list.setFixedHeight(7 * max(1, self.list.sizeHintForRow(0)) + theme.S)
         layout = column(self)
         layout.addLayout(line_of(self.find, self.all, self.none, stretch=False))

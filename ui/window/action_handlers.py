@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
@@ -325,6 +326,13 @@ def _filter_selection(tab: DatasetTab, between: bool) -> None:
     blocks = list(tab.grid.selection.blocks)
     if view is None or not name:
         return
+    kind, refusal = (
+        view.schema.field(name).type,
+        f"Column '{name}': values of this type cannot be compared yet",
+    )
+    if pa.types.is_nested(kind):
+        tab.messages.say(refusal)
+        return
     if sum(block.num_rows for block in blocks) > MOST_VALUES:
         tab.messages.say(f"Select at most {MOST_VALUES:,} rows to filter by their values")
         return
@@ -336,9 +344,8 @@ def _filter_selection(tab: DatasetTab, between: bool) -> None:
     def add(values: list[Any]) -> None:
         kept = list(dict.fromkeys(value for value in values if value is not None))
         condition = _condition_of(name, kept, None in values, between)
-        kind = view.schema.field(name).type
         if condition is None or not all(fits(p.operator, kind) for p in _predicates(condition)):
-            tab.messages.say(f"Column '{name}': values of this type cannot be compared yet")
+            tab.messages.say(refusal)
         else:
             tab.add_filter(condition)
 

@@ -148,6 +148,20 @@ def test_selected_texts_and_nulls_make_a_list(window, file_tab, settled, go_to) 
     assert [a.menu().title() for a in menu.actions() if a.menu()] == ["Filter by this"]
 
 
+@pytest.mark.parametrize("action", ["filter_any", "filter_between"])
+def test_selected_lists_make_no_condition(window, tmp_path, settled, go_to, action: str) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"tags": [["a"], ["b"], None]}), tmp_path / "lists.parquet")
+    window.open_paths([tmp_path / "lists.parquet"])
+    tab = settled()
+    go_to(tab, 0, "tags")
+    QTest.keyClick(tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    window.commands[action].trigger()
+    assert "cannot be compared" in tab.messages.label.text() and settled().where is None
+
+
 def test_copying_takes_whole_texts_with_headers_and_quotes(window, tmp_path, settled, qtbot) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
