@@ -63,9 +63,9 @@ class ColumnProfile:
     values. NaN is counted in `nans` and `distinct`, and left out of everything else; quantiles and
     histogram leave the infinities out too. Numbers and times have those two, everything else its most
     frequent values; where it is estimated that most values occur once, there are none. Nested values have
-    neither least nor greatest. Texts, binary values and lists have `lengths`, unless all are null. A
-    quantile is a value of the column, the lower one of two, where aggregates of numbers take what lies
-    between them.
+    neither least nor greatest. Texts, lists and binary values that are not all of one size have
+    `lengths`, unless all are null. A quantile is a value of the column, the lower one of two, where
+    aggregates of numbers take what lies between them.
     """
 
     column: str
@@ -146,7 +146,7 @@ class _Profiling:
             wanted.append(("nans", func("count_if", func("isnan", value)), pa.int64()))
         if self._kind in COMPARABLE:
             wanted += [(name, self._met(func(name, value)), plain) for name in ("min", "max")]
-        if self._kind in _LENGTHS:
+        if self._kind in _LENGTHS and not is_.is_fixed_size_binary(plain):
             length = func(_LENGTHS[self._kind], value)
             none = exp.EQ(this=length, expression=number(0))
             wanted += [

@@ -23,9 +23,7 @@ from PySide6.QtWidgets import (
 from lamella.core.errors import BadFilter, LamellaError
 from lamella.core.filters import Filter, parse, to_text
 from lamella.core.jobs import Job
-from lamella.core.query.pipeline_sql import written
 from lamella.core.query.source import SnapshotSource
-from lamella.core.query.sql_clauses import steps_of
 from lamella.core.query.steps import Pipeline, Where
 from lamella.core.scan.snapshot import snapshot_of_rows
 from lamella.ui import theme
@@ -48,6 +46,8 @@ def read_text(text: str, schema: pa.Schema) -> Filter | None:
 
 def write_sql(filter: Filter, schema: pa.Schema) -> str:
     """The condition alone, as it stands behind WHERE. Blocks."""
+    from lamella.core.query.pipeline_sql import written
+
     rows = SnapshotSource(snapshot_of_rows(schema.empty_table(), ROWS))
     statement = written(Pipeline(ROWS, (Where(filter),)), {ROWS: rows}, Job())
     return statement.partition("\nWHERE ")[2]
@@ -55,6 +55,8 @@ def write_sql(filter: Filter, schema: pa.Schema) -> str:
 
 def read_sql(text: str, schema: pa.Schema) -> Filter | None:
     """What a condition asks for, as far as filters say it; nothing of it runs. Blocks. Raises `BadFilter`."""
+    from lamella.core.query.sql_clauses import steps_of
+
     if not text.strip():
         return None
     rows = SnapshotSource(snapshot_of_rows(schema.empty_table(), ROWS))

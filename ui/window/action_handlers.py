@@ -28,7 +28,6 @@ from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.editing.update_plan import SelectedRows
-from lamella.ui.steps.grouping import count_beside
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
@@ -302,6 +301,8 @@ def _edit_last(tab: DatasetTab, kind: type[Step]) -> None:
 
 def _group(tab: DatasetTab) -> None:
     """By the column of the current cell, at once, with its form open for more."""
+    from lamella.ui.steps.grouping import count_beside
+
     name = current_column(tab)
     if not name or name == ID:
         tab.steps.add(Group)
