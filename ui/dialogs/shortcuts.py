@@ -35,6 +35,7 @@ class ShortcutsDialog(QDialog):
         self._section("In the grid", list(GRID_KEYS))
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(page)
         close = QPushButton("Close", self)
         theme.variant(close, "primary")
@@ -43,7 +44,8 @@ class ShortcutsDialog(QDialog):
         layout.setContentsMargins(theme.XL, theme.L, theme.L, theme.L)
         layout.addWidget(scroll)
         layout.addWidget(close, alignment=Qt.AlignmentFlag.AlignRight)
-        self.resize(520, 640)
+        line = theme.current().line_height()
+        self.resize(28 * line, 34 * line)
 
     def _section(self, title: str, rows: list[tuple[str, str]]) -> None:
         if not rows:
@@ -55,9 +57,10 @@ class ShortcutsDialog(QDialog):
         self._grid.setRowMinimumHeight(line, 32)
         for keys, text in rows:
             line += 1
-            key = QLabel(keys)
+            key, what = QLabel(keys), QLabel(text)
             theme.variant(key, "key")
-            self._grid.addWidget(QLabel(text), line, 0)
+            what.setWordWrap(True)
+            self._grid.addWidget(what, line, 0)
             self._grid.addWidget(key, line, 1, Qt.AlignmentFlag.AlignRight)
 
 

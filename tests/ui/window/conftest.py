@@ -79,6 +79,7 @@ def window(qtbot, store: Store, memory: Remembered) -> Iterator[MainWindow]:
     made.deleteLater()
     QApplication.processEvents()
     theme.current().set_mode("system")
+    theme.current().set_text_scale(1.0)
 
 
 @pytest.fixture

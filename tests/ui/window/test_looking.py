@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLabel
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QScrollArea
 
 from lamella import col
 from lamella.core.errors import LamellaError
@@ -258,14 +258,25 @@ def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -
 
 
 def test_the_shortcut_page_lists_every_key(window) -> None:
-    from PySide6.QtWidgets import QLabel
-
     from lamella.ui.actions import ACTIONS
     from lamella.ui.dialogs.shortcuts import keys_of
 
     window.commands["shortcuts"].trigger()
     texts = {label.text() for label in window.findChild(ShortcutsDialog).findChildren(QLabel)}
     assert all(keys_of(action) in texts for action in ACTIONS if action.keys)
+
+
+@pytest.mark.parametrize("text_scale", [1.0, 1.5])
+def test_the_shortcut_page_cuts_no_key(window, text_scale: float) -> None:
+    theme.current().set_text_scale(text_scale)
+    window.commands["shortcuts"].trigger()
+    QApplication.processEvents()
+    dialog = window.findChild(ShortcutsDialog)
+    area = dialog.findChild(QScrollArea)
+    keys = [label for label in dialog.findChildren(QLabel) if label.property("variant") == "key"]
+    assert len(keys) > 40
+    assert {label.text() for label in keys if label.geometry().right() > area.viewport().width()} == set()
+    assert {label.text() for label in keys if label.width() < label.sizeHint().width()} == set()
 
 
 def test_dialogs_open_without_blocking(window, file_tab) -> None:
