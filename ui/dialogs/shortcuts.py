@@ -45,7 +45,7 @@ class ShortcutsDialog(QDialog):
         layout.addWidget(scroll)
         layout.addWidget(close, alignment=Qt.AlignmentFlag.AlignRight)
         line = theme.current().line_height()
-        self.resize(28 * line, 34 * line)
+        self.resize(40 * line, 46 * line)
 
     def _section(self, title: str, rows: list[tuple[str, str]]) -> None:
         if not rows:
