@@ -1,22 +1,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
-import pytest
 import shiboken6
 from PySide6.QtCore import QObject, QThread
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.errors import BadData, Cancelled
 from lamella.ui.tasks import Tasks
-
-
-@pytest.fixture
-def tasks(qapp) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
 
 
 def test_work_runs_elsewhere_and_answers_on_the_gui_thread(tasks, qtbot) -> None:

@@ -22,13 +22,6 @@ BENCHMARK_MILLISECONDS = 60_000
 
 
 @pytest.fixture
-def tasks(qapp: QApplication) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
-
-
-@pytest.fixture
 def kept(tmp_path: Path) -> SavedRuns:
     return SavedRuns(tmp_path / "kept" / "races.sqlite")
 

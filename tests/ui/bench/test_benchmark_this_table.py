@@ -24,6 +24,7 @@ from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.action_handlers import benchmark_file, benchmark_table
 from tests.bench.processes import workers
+from tests.ui.fake_memory import FakeMemory
 
 WAIT = 30_000
 OWN = """
@@ -34,27 +35,6 @@ class AList:
     def size(self): return len(self.rows)
 SYSTEMS = {"a list": AList, "another": AList}
 """
-
-
-class Remembered:
-    theme, text_scale, geometry, mongodb_uri = "light", 1.0, b"", "mongodb://localhost:1"
-    recent: tuple[Path, ...] = ()
-
-    def __init__(self, saved_runs: Path) -> None:
-        self.saved_runs, self.saved_views = saved_runs, saved_runs.with_name("views.json")
-
-    def remember(self, path: Path) -> None:
-        """Nothing is."""
-
-    def save_geometry(self, geometry: bytes) -> None:
-        """Nothing is."""
-
-
-@pytest.fixture
-def tasks(qapp: QApplication) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
 
 
 @pytest.fixture
@@ -145,7 +125,7 @@ def test_the_choice_repeats_as_a_command(qtbot: QtBot, tasks: Tasks, path: Path)
 @pytest.fixture
 def window(qtbot: QtBot, tmp_path: Path) -> Iterator[MainWindow]:
     tasks = Tasks()
-    made = MainWindow(tasks, Remembered(tmp_path / "races.sqlite"))
+    made = MainWindow(tasks, FakeMemory(tmp_path / "races.sqlite"))
     made.library.add_store(Store.open(tmp_path / "My tables"))
     made.show()
     yield made

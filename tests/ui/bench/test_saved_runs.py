@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -57,13 +56,6 @@ def run(hours: int, factors: Speeds | None = None, samples: int = 5, note: str =
     began = BEGAN + timedelta(hours=hours)
     made = records(factors or {}, samples)
     return SavedRun(began, choice.title, "lamella bench", 3.0, choice, made, note=note)
-
-
-@pytest.fixture
-def tasks(qapp: QApplication) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
 
 
 @pytest.fixture

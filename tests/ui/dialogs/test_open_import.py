@@ -9,20 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication
 
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.store.store import Store
 from lamella.ui.dialogs.open_import import ImportDialog, time_left
 from lamella.ui.tasks import Tasks
-
-
-@pytest.fixture
-def tasks(qapp: QApplication) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
 
 
 @pytest.fixture

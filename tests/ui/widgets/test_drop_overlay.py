@@ -54,13 +54,6 @@ class Drag:
 
 
 @pytest.fixture
-def tasks(qapp: QApplication) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
-
-
-@pytest.fixture
 def overlay(qtbot, tasks: Tasks) -> Iterator[DropOverlay]:
     window = QMainWindow()
     qtbot.addWidget(window)

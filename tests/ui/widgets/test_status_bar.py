@@ -9,15 +9,7 @@ import pytest
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.jobs import Job
-from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.status_bar import StatusBar
-
-
-@pytest.fixture
-def tasks(qapp) -> Iterator[Tasks]:
-    made = Tasks()
-    yield made
-    made.shutdown()
 
 
 @pytest.fixture

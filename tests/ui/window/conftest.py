@@ -14,28 +14,9 @@ from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.dataset_tab import DatasetTab
+from tests.ui.fake_memory import FakeMemory
 
 CARRIERS = ["AA", "UA", None, ""]
-
-
-class Remembered:
-    """What the window is given to remember things by."""
-
-    def __init__(self, saved_runs: Path) -> None:
-        self.theme, self.text_scale = "light", 1.0
-        self.saved_runs, self.mongodb_uri = saved_runs, "mongodb://localhost:27017"
-        self.saved_views = saved_runs.with_name("views.json")
-        self.recent: list[Path] = []
-        self.geometry = b""
-
-    def remember(self, path: Path) -> None:
-        self.recent = [path, *(other for other in self.recent if other != path)]
-
-    def forget(self, path: Path) -> None:
-        self.recent = [other for other in self.recent if other != path]
-
-    def save_geometry(self, geometry: bytes) -> None:
-        self.geometry = geometry
 
 
 @pytest.fixture
@@ -57,8 +38,8 @@ def file(tmp_path: Path, rows: pa.Table) -> Path:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Remembered:
-    return Remembered(tmp_path / "races.sqlite")
+def memory(tmp_path: Path) -> FakeMemory:
+    return FakeMemory(tmp_path / "races.sqlite")
 
 
 @pytest.fixture
@@ -67,7 +48,7 @@ def store(tmp_path: Path) -> Store:
 
 
 @pytest.fixture
-def window(qtbot, store: Store, memory: Remembered) -> Iterator[MainWindow]:
+def window(qtbot, store: Store, memory: FakeMemory) -> Iterator[MainWindow]:
     tasks = Tasks()
     made = MainWindow(tasks, memory)
     made.library.add_store(store)
