@@ -17,6 +17,7 @@ from lamella.core.filters.text.lexer import (
     KEYWORDS,
     Part,
     Token,
+    TokenCursor,
     expression_tokens,
     pointing,
     spelling_at,
@@ -106,7 +107,7 @@ def expression_text(expression: Expression) -> str:
     """Text that `parse_expression` reads as the same value. Raises `BadQuery` where there is none."""
     _refuse_deep(expression)
     try:
-        return _written(expression)[0]
+        return _print(expression)[0]
     except RecursionError:
         raise _too_deep() from None
 
@@ -132,18 +133,17 @@ def _refuse_deep(expression: Expression) -> None:
 Parsed = Expression | Filter
 
 
-class _Parser:
+class _Parser(TokenCursor):
     """Reads one text. `_calls` are what it computes, the inner ones first, each with its place."""
 
     def __init__(self, text: str) -> None:
+        super().__init__(expression_tokens(text))
         self._text = text
-        self._tokens = expression_tokens(text)
         self._reader = Reader(text, self._tokens)
-        self._at = 0
         self._names: list[tuple[str, Token]] = []
         self._filters: list[Filter] = []
         self._calls: list[tuple[Expression, int, int]] = []
-        self._joined: list[tuple[Expression, Token]] = []
+        self._text_joins: list[tuple[Expression, Token]] = []
 
     def whole(self) -> Expression:
         found = self._expression(OR, 0)
@@ -167,7 +167,7 @@ class _Parser:
             for one, start, stop in self._calls:
                 self._refuse_call(one, fields, start, stop)
             raise
-        for one, token in self._joined:
+        for one, token in self._text_joins:
             if not pa.types.is_string(type_expression(one, fields).value.type):
                 raise self._wrong(token, "'||' joins texts", "Write + for a sum")
 
@@ -179,22 +179,9 @@ class _Parser:
 
     # Tokens -------------------------------------------------------------------------------
 
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
-    def _word(self, ahead: int = 0) -> str:
-        at = self._at + ahead
-        return self._tokens[at].word if at < len(self._tokens) else ""
-
-    def _take(self) -> Token:
-        token = self._next
-        self._at += token.part is not Part.END
-        return token
-
     def _expect(self, word: str) -> Token:
         if self._word() != word:
-            raise self._wrong(self._next, f"'{word}' is expected here, not {_shown(self._next)}")
+            raise self._wrong(self._next, f"'{word}' is expected here, not {_token_text(self._next)}")
         return self._take()
 
     def _wrong(self, token: Token, why: str, fix: str = "") -> BadQuery:
@@ -216,7 +203,7 @@ class _Parser:
                 binds = AND if sign == "and" else OR
                 if binds < least:
                     return found
-                found = self._joined_conditions(sign, binds, found, start, depth)
+                found = self._connected_conditions(sign, binds, found, start, depth)
             elif sign in _BINARY and _BINARY[sign][0] >= least:
                 found = self._binary(found, start, depth)
             else:
@@ -229,7 +216,7 @@ class _Parser:
             plain = Token(Part.VALUE, token.text[1:], token.start + 1, _without_sign(token))
             self._tokens[self._at : self._at + 1] = [Token(Part.SIGN, token.text[0], token.start), plain]
 
-    def _joined_conditions(self, word: str, binds: int, first: Parsed, start: int, depth: int) -> Filter:
+    def _connected_conditions(self, word: str, binds: int, first: Parsed, start: int, depth: int) -> Filter:
         found = [self._condition(first, start)]
         while self._word() == word:
             self._take()
@@ -247,7 +234,7 @@ class _Parser:
         right = self._expression(binds if binds == POWER else binds + 1, depth + 1)
         made = self._call(function, (self._value(left), self._value(right)), start)
         if sign.word == "||":
-            self._joined.append((made, sign))
+            self._text_joins.append((made, sign))
         return made
 
     def _call(self, function: str, values: tuple[Expression, ...], start: int) -> Call:
@@ -279,14 +266,14 @@ class _Parser:
             self._close(token)
             return found
         if word in ("not", "-", "+"):
-            return self._prefixed(depth)
+            return self._unary(depth)
         if token.part is Part.VALUE:
             return self._constant(depth)
         if token.part in (Part.WORD, Part.NAME) and word not in KEYWORDS:
-            return self._named(depth)
+            return self._name_operand(depth)
         raise self._missing()
 
-    def _prefixed(self, depth: int) -> Parsed:
+    def _unary(self, depth: int) -> Parsed:
         start, token = self._at, self._take()
         if token.word == "not":
             at = self._at
@@ -299,7 +286,7 @@ class _Parser:
         token = self._next
         if token.text[:1] in ("+", "-") and self._word(1) in ("**", "^"):
             self._part_sign()
-            found = self._prefixed(depth)
+            found = self._unary(depth)
             return self._value(found)
         return Constant(self._take().value)
 
@@ -314,7 +301,7 @@ class _Parser:
         ahead = 2 if first == "not" else 1
         return spelling_at(lambda place: self._word(ahead + place)) is not None or first == "is"
 
-    def _named(self, depth: int) -> Parsed:
+    def _name_operand(self, depth: int) -> Parsed:
         token = self._next
         if self._is_compared():
             return self._condition_here()
@@ -334,8 +321,8 @@ class _Parser:
 
     def _cases(self, depth: int) -> Expression:
         """`when … then … when … then … else …`, which may stand between `case` and `end`."""
-        start, closed = self._at, self._word() == "case"
-        if closed:
+        start, has_end = self._at, self._word() == "case"
+        if has_end:
             self._take()
         cases: list[tuple[Expression, Expression]] = []
         while self._word() == "when":
@@ -347,19 +334,19 @@ class _Parser:
         if self._word() == "else":
             self._take()
             found = self._value(self._expression(OR, depth + len(cases) + 1))
-        if closed or self._word() == "end":
+        if has_end or self._word() == "end":
             self._expect("end")
         for condition, value in reversed(cases):
             found = self._call("when", (condition, value, found), start)
         return found
 
     def _function(self, depth: int) -> Expression:
-        start, named = self._at, self._take()
+        start, name_token = self._at, self._take()
         opener = self._take()
         values: list[Expression] = []
         while self._word() != ")":
             values.append(self._value(self._expression(OR, depth + 1)))
-            if self._word() == "as" and named.word == "cast":
+            if self._word() == "as" and name_token.word == "cast":
                 values.append(self._type())
             elif self._word() == ",":
                 self._take()
@@ -368,47 +355,47 @@ class _Parser:
             elif self._word() != ")":
                 break
         self._close(opener)
-        return self._called(named, values, start)
+        return self._function_call(name_token, values, start)
 
     def _type(self) -> Expression:
         """`as double`, up to the parenthesis that closes the cast."""
-        first, open_ones = self._at + 1, 0
+        first, depth = self._at + 1, 0
         self._take()
-        while self._next.part is not Part.END and (open_ones or self._word() != ")"):
-            open_ones += {"(": 1, ")": -1}.get(self._word(), 0)
+        while self._next.part is not Part.END and (depth or self._word() != ")"):
+            depth += {"(": 1, ")": -1}.get(self._word(), 0)
             self._take()
         start, stop = self._tokens[first].start, self._tokens[self._at - 1].stop
-        told = self._text[start:stop]
+        type_text = self._text[start:stop]
         try:
-            kind = type_named(_SQL_TYPES.get(told.casefold(), told))
+            kind = type_named(_SQL_TYPES.get(type_text.casefold(), type_text))
         except LamellaError as error:
             raise pointing(error, self._text, start, stop) from None
         return Constant("float32" if pa.types.is_float32(kind) else str(kind))
 
-    def _called(self, named: Token, values: list[Expression], start: int) -> Expression:
-        name = _SAME.get(named.word, named.word)
+    def _function_call(self, name_token: Token, values: list[Expression], start: int) -> Expression:
+        name = _SAME.get(name_token.word, name_token.word)
         if name == "concat" and values:
-            return self._concatenated(named, values, start)
+            return self._concat(name_token, values, start)
         function = FUNCTIONS.get(name)
         if function is None:
             known = [*FUNCTIONS, *_SAME]
-            fix = instead_of(named.word, known) if named.word else ""
-            raise self._wrong(named, f"There is no function '{named.text}'", fix)
+            fix = instead_of(name_token.word, known) if name_token.word else ""
+            raise self._wrong(name_token, f"There is no function '{name_token.text}'", fix)
         try:
-            values = _in_our_order(name, named.word, values)
+            values = _in_our_order(name, name_token.word, values)
         except LamellaError as error:
-            raise pointing(error, self._text, named.start, self._tokens[self._at - 1].stop) from None
+            raise pointing(error, self._text, name_token.start, self._tokens[self._at - 1].stop) from None
         if not function.least <= len(values) <= function.most:
             raise self._wrong(
-                named, f"'{named.text}' is given {_count(values)}", f"It takes {function.takes}"
+                name_token, f"'{name_token.text}' is given {_count(values)}", f"It takes {function.takes}"
             )
         return self._call(name, tuple(values), start)
 
-    def _concatenated(self, named: Token, values: list[Expression], start: int) -> Expression:
+    def _concat(self, name_token: Token, values: list[Expression], start: int) -> Expression:
         found = values[0]
         for value in values[1:]:
             found = self._call("add", (found, value), start)
-            self._joined.append((found, named))
+            self._text_joins.append((found, name_token))
         return found
 
     def _close(self, opener: Token) -> None:
@@ -431,7 +418,7 @@ class _Parser:
             if token.word in _RESERVED
             else ""
         )
-        return self._wrong(token, f"A value is expected here, not {_shown(token)}", fix)
+        return self._wrong(token, f"A value is expected here, not {_token_text(token)}", fix)
 
     def _unexpected(self) -> BadQuery:
         """What stands behind a whole value."""
@@ -439,9 +426,9 @@ class _Parser:
         if token.word == ")":
             return self._wrong(token, "No parenthesis is open that this one could close")
         if spelling_at(self._word) is not None or token.word == "not":
-            return self._wrong(token, f"{_shown(token)} stands behind what is no column", _ONLY_COLUMNS)
+            return self._wrong(token, f"{_token_text(token)} stands behind what is no column", _ONLY_COLUMNS)
         fix = "Join parts by + - * / // % ** or ||, conditions by and, or"
-        return self._wrong(token, f"{_shown(token)} is not expected here", fix)
+        return self._wrong(token, f"{_token_text(token)} is not expected here", fix)
 
 
 _ONLY_COLUMNS = "A condition begins with a column: compute the value as a column of its own first"
@@ -452,20 +439,20 @@ def _without_sign(token: Token) -> Any:
     return -token.value if token.text[0] == "-" else token.value
 
 
-def _in_our_order(function: str, written: str, values: list[Expression]) -> list[Expression]:
+def _in_our_order(function: str, spelling: str, values: list[Expression]) -> list[Expression]:
     """Arguments as the function takes them; text is counted from 1 where people write, as in SQL."""
     if function == "round" and len(values) == 1:
         return [*values, Constant(0)]
-    if written == "date_trunc" and len(values) == 2:
+    if spelling == "date_trunc" and len(values) == 2:
         return [values[1], values[0]]
     if function == "when" and len(values) == 2:
         return [*values, Constant(None)]
     if function == "substring":
-        return _counted_from_0(values)
+        return _zero_based(values)
     return values
 
 
-def _counted_from_0(values: list[Expression]) -> list[Expression]:
+def _zero_based(values: list[Expression]) -> list[Expression]:
     start = values[1] if len(values) == 3 else None
     if isinstance(start, Constant) and type(start.value) is int and start.value >= 1:
         return [values[0], Constant(start.value - 1), values[2]]
@@ -479,7 +466,7 @@ def _count(values: Sequence[object]) -> str:
     return f"{len(values)} value{'' if len(values) == 1 else 's'}"
 
 
-def _shown(token: Token) -> str:
+def _token_text(token: Token) -> str:
     return "the end" if token.part is Part.END else f"'{token.text}'"
 
 
@@ -489,7 +476,7 @@ Text = tuple[str, int]
 """With how tightly its parts bind."""
 
 
-def _written(expression: Expression) -> Text:
+def _print(expression: Expression) -> Text:
     if isinstance(expression, Named):
         return _name(expression.name), ATOM
     if isinstance(expression, Constant):
@@ -515,7 +502,7 @@ def _plain(function: Function, expression: Call) -> str:
         raise BadQuery(
             f"'{function.id}' is given {_count(expression.arguments)}", f"It takes {function.takes}"
         )
-    return f"{function.id}({', '.join(_written(one)[0] for one in expression.arguments)})"
+    return f"{function.id}({', '.join(_print(one)[0] for one in expression.arguments)})"
 
 
 def _name(column: str) -> str:
@@ -528,15 +515,15 @@ def _constant_text(value: Any) -> Text:
     if isinstance(value, float) and math.isnan(value):
         return "nan", ATOM
     try:
-        written = literal(value)
+        text = literal(value)
     except LamellaError as error:
         raise BadQuery(f"{value!r} cannot be written in an expression", str(error)) from error
-    return written, SIGN if written.startswith("-") else ATOM
+    return text, SIGN if text.startswith("-") else ATOM
 
 
 def _within(expression: Expression, least: int) -> str:
-    written, binds = _written(expression)
-    return written if binds >= least else f"({written})"
+    text, binds = _print(expression)
+    return text if binds >= least else f"({text})"
 
 
 def _binary_text(call: Call) -> Text:
@@ -544,14 +531,14 @@ def _binary_text(call: Call) -> Text:
     left, right = call.arguments
     tighter = binds + 1
     to_the_left = binds == POWER
-    written = f"{_within(left, tighter if to_the_left else binds)} {sign} "
-    return written + _within(right, binds if to_the_left else tighter), binds
+    text = f"{_within(left, tighter if to_the_left else binds)} {sign} "
+    return text + _within(right, binds if to_the_left else tighter), binds
 
 
 def _negated_text(call: Call) -> Text:
     """`-2` is a constant, and `-(2)` is what is computed of one."""
     value = call.arguments[0]
-    return f"-({_written(value)[0]})" if isinstance(value, Constant) else f"-{_within(value, SIGN)}", SIGN
+    return f"-({_print(value)[0]})" if isinstance(value, Constant) else f"-{_within(value, SIGN)}", SIGN
 
 
 def _when_text(call: Call) -> Text:
@@ -566,15 +553,15 @@ def _when_text(call: Call) -> Text:
 
 
 def _of_case(expression: Expression) -> str:
-    written = _written(expression)[0]
-    return f"({written})" if isinstance(expression, Call) and expression.function == "when" else written
+    text = _print(expression)[0]
+    return f"({text})" if isinstance(expression, Call) and expression.function == "when" else text
 
 
 def _substring_text(call: Call) -> Text:
     text, start, count = call.arguments
     if not isinstance(start, Constant) or type(start.value) is not int or start.value < 0:
         raise BadQuery("a substring that begins at no whole number cannot be written")
-    return f"substring({_written(text)[0]}, {start.value + 1}, {_written(count)[0]})", ATOM
+    return f"substring({_print(text)[0]}, {start.value + 1}, {_print(count)[0]})", ATOM
 
 
 _WRITERS: dict[str, tuple[int, Callable[[Call], Text]]] = {

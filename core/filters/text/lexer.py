@@ -162,6 +162,27 @@ class Token:
         return self.text.casefold() if self.part in (Part.WORD, Part.SIGN) else ""
 
 
+class TokenCursor:
+    """A place among the tokens of a text, the last of which is its end."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    @property
+    def _next(self) -> Token:
+        return self._tokens[self._at]
+
+    def _word(self, ahead: int = 0) -> str:
+        at = self._at + ahead
+        return self._tokens[at].word if at < len(self._tokens) else ""
+
+    def _take(self) -> Token:
+        token = self._next
+        self._at += token.part is not Part.END
+        return token
+
+
 _TEXT = r"'(?:[^']|'')*'"
 _QUOTED = r'"(?:[^"]|"")*"'
 _TIME = r"\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?"

@@ -24,6 +24,7 @@ from lamella.core.filters.text.lexer import (
     Part,
     Spelling,
     Token,
+    TokenCursor,
     is_place,
     pointing,
     quoted,
@@ -188,15 +189,14 @@ _NESTED = {"[": "]", "{": "}"}
 _GROUPS: dict[str, type[And] | type[Or]] = {"all": And, "any": Or}
 
 
-class Reader:
+class Reader(TokenCursor):
     """Reads one text. `conditions` are those on rows, from left to right, with the words of each."""
 
-    def __init__(self, text: str, found: list[Token] | None = None) -> None:
-        """`found` are the tokens of the text, where somebody knows them."""
+    def __init__(self, text: str, text_tokens: list[Token] | None = None) -> None:
+        """`text_tokens` are those of the text, where they are known."""
+        super().__init__(tokens(text) if text_tokens is None else text_tokens)
         self.text = text
         self.conditions: list[tuple[Predicate, list[Token]]] = []
-        self._tokens = tokens(text) if found is None else found
-        self._at = 0
         self._groups = [Group()]
 
     def read(self) -> Filter:
@@ -221,19 +221,6 @@ class Reader:
             if self._next.part is Part.END:
                 self._whole()
             self._connective()
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
-    def _word(self, ahead: int = 0) -> str:
-        at = self._at + ahead
-        return self._tokens[at].word if at < len(self._tokens) else ""
-
-    def _take(self) -> Token:
-        token = self._next
-        self._at += token.part is not Part.END
-        return token
 
     # Groups ---------------------------------------------------------------------------------
 
