@@ -26,7 +26,7 @@ from lamella.core.query.functions.types import in_common
 from lamella.core.query.plan import Needed, Node, QueryContext, Rank
 from lamella.core.query.source import Pinned, Source, whole_snapshot
 from lamella.core.query.sql_clauses import steps_of
-from lamella.core.query.sql_tidying import identifier, named_fields, refuse_alike, tidied
+from lamella.core.query.sql_tidying import identifier, refuse_alike, sql_fields, tidy
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -64,7 +64,7 @@ def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = 
     """
     from lamella.core.query.pipeline_json import query_to_json
 
-    statement = written(pipeline, sources, job or Job())
+    statement = bare_statement(pipeline, sources, job or Job())
     saved = json.dumps(query_to_json(sources, pipeline), ensure_ascii=False)
     again = steps_of(statement, {one.name: one for one in sources.values()}.__getitem__)
     if again is not None and json.dumps(again.to_json(), ensure_ascii=False) == saved:
@@ -72,10 +72,10 @@ def to_sql(pipeline: Pipeline, sources: Mapping[str, Source], job: Job | None = 
     return f"{statement}\n{STEPS_NOTE}{saved}"
 
 
-def written(pipeline: Pipeline, sources: Mapping[str, Source], job: Job) -> str:
+def bare_statement(pipeline: Pipeline, sources: Mapping[str, Source], job: Job) -> str:
     """The statement alone."""
-    with engine.cursor(job, pipeline.source) as own, engine.not_too_deep(pipeline.source):
-        return _Writer(sources, own, job).statement(pipeline)
+    with engine.cursor(job, pipeline.source) as connection, engine.not_too_deep(pipeline.source):
+        return _Writer(sources, connection, job).statement(pipeline)
 
 
 @dataclass(frozen=True)
@@ -173,11 +173,13 @@ class _Rows(Node):
 class _Writer:
     """One statement: what is selected in steps stands in front of it, each step with a name."""
 
-    def __init__(self, sources: Mapping[str, Source], own: duckdb.DuckDBPyConnection, job: Job) -> None:
-        self._sources, self._job, self._own = sources, job, own
+    def __init__(
+        self, sources: Mapping[str, Source], connection: duckdb.DuckDBPyConnection, job: Job
+    ) -> None:
+        self._sources, self._job, self._connection = sources, job, connection
         self._compiler = Compiler(lambda name: whole_snapshot(sources[name], job), job, by_id=False)
         self._steps: list[tuple[str, str]] = []
-        self._taken = {source.name.casefold() for source in sources.values()}
+        self._used_names = {source.name.casefold() for source in sources.values()}
         refuse_alike([source.name for source in sources.values()], "two datasets")
 
     def statement(self, pipeline: Pipeline) -> str:
@@ -192,12 +194,12 @@ class _Writer:
 
     def _rows(self, pipeline: Pipeline) -> _Select:
         node = self._compiler.rows(Pipeline(pipeline.source))
-        fields = named_fields(node.fields)
+        fields = sql_fields(node.fields)
         made = _Select(self._table(pipeline.source), fields, fields)
         for step in pipeline.steps:
             made = self._after(step, made, node)
             node = self._compiler.after(step, node)
-            made = replace(made, fields=named_fields(node.fields))
+            made = replace(made, fields=sql_fields(node.fields))
         return made
 
     def _table(self, source: str) -> str:
@@ -229,15 +231,15 @@ class _Writer:
 
     def _step_name(self) -> str:
         number = len(self._steps) + 1
-        while f"step_{number}" in self._taken:
+        while f"step_{number}" in self._used_names:
             number += 1
-        self._taken.add(f"step_{number}")
+        self._used_names.add(f"step_{number}")
         return f"step_{number}"
 
     def _where(self, step: Where, rows: _Select, _node: Node) -> _Select:
         rows = rows if rows.is_plain else self._nested(rows)
-        met = self._condition(step.condition, rows.before)
-        return replace(rows, where=(*rows.where, met))
+        match = self._condition(step.condition, rows.before)
+        return replace(rows, where=(*rows.where, match))
 
     def _compute(self, step: Compute, rows: _Select, _node: Node) -> _Select:
         made: dict[str, str] = {}
@@ -245,12 +247,12 @@ class _Writer:
             ordered = any(key.name == name for key in rows.order)
             if not rows.is_plain or ordered or not made.keys().isdisjoint(_names_in(value)) or name in made:
                 if made:
-                    rows = _computed(rows, made)
+                    rows = _with_computed(rows, made)
                 rows, made = self._nested(rows, in_order=ordered), {}
             found = type_expression(value, rows.before)
             made[name] = self._tidy(found.value.sql, rows.before, found.value.type)
             rows = replace(rows, fields=rows.fields.replaced(Field(name, found.value.type, name)))
-        return _computed(rows, made)
+        return _with_computed(rows, made)
 
     def _select(self, step: Select, rows: _Select, _node: Node) -> _Select:
         given = dict(rows.items) if rows.items is not None else dict.fromkeys(rows.before.names)
@@ -292,9 +294,9 @@ class _Writer:
     def _group(self, step: Group, rows: _Select, _node: Node) -> _Select:
         rows = self._with_paths(step.keys, rows)
         rows = rows if rows.is_plain else self._nested(rows)
-        return self._grouped(rows, step.keys, step.aggregates, step.having)
+        return self._group_by(rows, step.keys, step.aggregates, step.having)
 
-    def _grouped(
+    def _group_by(
         self, rows: _Select, keys: Sequence[str], aggregates: Aggregates, having: Filter | None = None
     ) -> _Select:
         made = [(name, *self._aggregate(one, rows)) for name, one in aggregates]
@@ -329,10 +331,10 @@ class _Writer:
     def _pivot(self, step: Pivot, rows: _Select, node: Node) -> _Select:
         rows = self._with_paths([*step.keys, step.column], rows)
         rows = rows if rows.is_plain else self._nested(rows)
-        reached, (*_keys, across) = self._compiler.reachable((*step.keys, step.column), node)
+        source_rows, (*_keys, across) = self._compiler.reachable((*step.keys, step.column), node)
         if step.values is None:
-            held = column_values(self._compiler, reached, across)
-            names, values = value_names(held), [value.as_py() for value in held]
+            across_values = column_values(self._compiler, source_rows, across)
+            names, values = value_names(across_values), [value.as_py() for value in across_values]
         else:
             names, values = given_names(step.values), list(step.values)
         aggregates = step.aggregates or ROW_COUNT
@@ -341,7 +343,7 @@ class _Writer:
             for called, value in zip(names, values, strict=True)
             for name, aggregate in aggregates
         ]
-        return self._grouped(rows, step.keys, tuple(cells))
+        return self._group_by(rows, step.keys, tuple(cells))
 
     def _unpivot(self, step: Unpivot, rows: _Select, _node: Node) -> _Select:
         rows = self._nested(self._with_paths(step.columns, rows), in_order=True)
@@ -357,11 +359,11 @@ class _Writer:
 
     def _unwind(self, step: Unwind, rows: _Select, _node: Node) -> _Select:
         rows = self._nested(self._with_paths([step.column], rows), in_order=True)
-        held = _column(step.column)
+        lists = _column(step.column)
         if step.keep_empty:
-            filled = exp.GT(this=func("len", held), expression=number(0))
-            held = case(filled, held, exp.Array(expressions=[exp.Null()]))
-        made = self._tidy(func("unnest", held), rows.before)
+            filled = exp.GT(this=func("len", lists), expression=number(0))
+            lists = case(filled, lists, exp.Array(expressions=[exp.Null()]))
+        made = self._tidy(func("unnest", lists), rows.before)
         items = tuple((name, made if name == step.column else None) for name in rows.before.names)
         return replace(rows, items=items, closed=True)
 
@@ -375,8 +377,8 @@ class _Writer:
         numbered, _used = place_of_value(rows.before[step.column], ends, rows.before)
         made = self._tidy(numbered, rows.before)
         fields = rows.before.replaced(Field(place, pa.int64(), place))
-        rows = self._nested(replace(_computed(rows, {place: made}), fields=fields))
-        rows = self._nested(self._grouped(rows, [place], step.aggregates))
+        rows = self._nested(replace(_with_computed(rows, {place: made}), fields=fields))
+        rows = self._nested(self._group_by(rows, [place], step.aggregates))
         ranges = [(name, self._tidy(end_of_range(ends, place, name), rows.before)) for name in (LOW, HIGH)]
         items = (*ranges, *((name, None) for name, _ in step.aggregates))
         return replace(rows, items=items, order=(_Key(place),))
@@ -388,13 +390,13 @@ class _Writer:
         pairs = list(zip(step.left_on, step.right_on, strict=True))
         for one, other in pairs:
             _refuse_types(left.before[one], right.before[other])
-        met = " AND ".join(f"l.{identifier(one)} = r.{identifier(other)}" for one, other in pairs)
-        table = f"{left.table} AS l\n{step.how.upper()} JOIN {right.table} AS r ON {met}"
+        on = " AND ".join(f"l.{identifier(one)} = r.{identifier(other)}" for one, other in pairs)
+        table = f"{left.table} AS l\n{step.how.upper()} JOIN {right.table} AS r ON {on}"
         if step.how in ("semi", "anti"):
             items = None
         else:
-            joined = self._compiler.after(step, node).fields.names[len(left.before.names) :]
-            items = tuple(_joined_items(step, left, right, joined))
+            join_names = self._compiler.after(step, node).fields.names[len(left.before.names) :]
+            items = tuple(_join_items(step, left, right, join_names))
         before = left.before if items is None else Fields(left.before.place, ())
         return replace(left, table=table, before=before, items=items, closed=True)
 
@@ -411,7 +413,7 @@ class _Writer:
             body = f"WITH {names}\nSELECT * FROM (\n{_indented(named)}\n)"
         name = self._step_name()
         self._steps.append((name, body))
-        fields = named_fields(self._compiler.after(step, node).fields)
+        fields = sql_fields(self._compiler.after(step, node).fields)
         return _Select(name, fields, fields)
 
     # Expressions --------------------------------------------------------------------------
@@ -420,14 +422,14 @@ class _Writer:
         return self._tidy(condition(filter, fields)[0], fields)
 
     def _tidy(self, made: exp.Expr, fields: Fields, kind: pa.DataType | None = None) -> str:
-        return tidied(made, fields, self._own, kind)
+        return tidy(made, fields, self._connection, kind)
 
 
 def _column(name: str) -> exp.Expr:
     return exp.column(exp.to_identifier(name, quoted=True))
 
 
-def _computed(rows: _Select, made: Mapping[str, str]) -> _Select:
+def _with_computed(rows: _Select, made: Mapping[str, str]) -> _Select:
     given = dict.fromkeys(rows.before.names) | dict(made)
     return replace(rows, items=tuple(given.items()))
 
@@ -457,16 +459,16 @@ def _only(aggregate: Aggregate, column: str, value: Any) -> Aggregate:
     return replace(aggregate, where=here if aggregate.where is None else all_of((here, aggregate.where)))
 
 
-def _joined_items(
-    step: Join, left: _Select, right: _Select, joined: Sequence[str]
+def _join_items(
+    step: Join, left: _Select, right: _Select, join_names: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
     shared = {one for one, other in zip(step.left_on, step.right_on, strict=True) if one == other}
     both = step.how in ("right", "full")
     for name in left.before.names:
-        own = f"l.{identifier(name)}"
-        yield name, f"coalesce({own}, r.{identifier(name)})" if both and name in shared else own
+        own_side, other_side = _both_sides(name)
+        yield name, f"coalesce({own_side}, {other_side})" if both and name in shared else own_side
     kept = [name for name in right.before.names if name not in shared]
-    for called, name in zip(joined, kept, strict=True):
+    for called, name in zip(join_names, kept, strict=True):
         yield called, f"r.{identifier(name)}"
 
 

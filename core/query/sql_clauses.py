@@ -26,7 +26,7 @@ from lamella.core.query.sql_expressions import (
     extras,
     only,
 )
-from lamella.core.query.sql_tidying import identifier, named_fields
+from lamella.core.query.sql_tidying import identifier, sql_fields
 from lamella.core.query.steps import (
     Aggregate,
     Compute,
@@ -56,19 +56,19 @@ def steps_of(text: str, find: Find) -> Query | None:
 
 def _from_tree(text: str, find: Find) -> Query:
     tree = sqlglot.parse_one(text, dialect="duckdb")
-    with engine.cursor(of="a statement") as own:
-        reader = _Reader(find, own)
+    with engine.cursor(of="a statement") as connection:
+        reader = _Reader(find, connection)
         pipeline = reader.pipeline(tree, {})
     return Query(reader.sources, pipeline)
 
 
 @dataclass
 class _Rows:
-    """The rows of a SELECT as far as it was read. `called` are the columns by the table and the name that the
-    statement has for them."""
+    """The rows of a SELECT as far as it was read. `column_names` are the columns by the table and the name
+    that the statement has for them."""
 
     pipeline: Pipeline
-    called: dict[tuple[str, str], str] = field(default_factory=dict)
+    column_names: dict[tuple[str, str], str] = field(default_factory=dict)
     tables: list[str] = field(default_factory=list)
 
     def then(self, step: Step) -> None:
@@ -76,9 +76,9 @@ class _Rows:
 
 
 class _Reader:
-    def __init__(self, find: Find, own: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, find: Find, connection: duckdb.DuckDBPyConnection) -> None:
         self.sources: dict[str, Source] = {}
-        self._find, self._own = find, own
+        self._find, self._connection = find, connection
 
     def pipeline(self, tree: exp.Expr, ctes: Mapping[str, Pipeline]) -> Pipeline:
         if isinstance(tree, exp.Subquery) and not extras(tree, {"this", "alias"}):
@@ -87,29 +87,29 @@ class _Reader:
             raise OtherSql
         only(tree, _CLAUSES)
         inner = dict(ctes)
-        for cte in _listed(tree.args.get("with_"), ctes):
+        for cte in _cte_list(tree.args.get("with_"), ctes):
             inner[cte.alias.casefold()] = self.pipeline(cte.this, inner)
         return self._select(tree, inner)
 
     def fields(self, pipeline: Pipeline) -> Fields:
         node = compile_pipeline(pipeline, lambda name: whole_snapshot(self.sources[name], Job()))
-        return named_fields(node.fields)
+        return sql_fields(node.fields)
 
     def _select(self, tree: exp.Select, ctes: Mapping[str, Pipeline]) -> Pipeline:
         rows = self._from(tree, ctes)
         if tree.args.get("where"):
-            rows.then(Where(Conditions(self._scope(rows)).met(tree.args["where"].this)))
+            rows.then(Where(Conditions(self._scope(rows)).when_true(tree.args["where"].this)))
         if tree.args.get("group") or tree.args.get("distinct") or _aggregates(tree):
-            self._grouped(tree, rows)
+            self._aggregation(tree, rows)
         else:
-            self._listed(tree, rows)
+            self._projection(tree, rows)
         limit, offset = (_whole(tree.args.get(name)) for name in ("limit", "offset"))
         if limit is not None or offset is not None:
             rows.then(Limit(limit, offset or 0))
         return rows.pipeline
 
     def _scope(self, rows: _Rows) -> Scope:
-        return Scope(self.fields(rows.pipeline), rows.called, rows.tables, self._own)
+        return Scope(self.fields(rows.pipeline), rows.column_names, rows.tables, self._connection)
 
     # FROM -------------------------------------------------------------------------------------
 
@@ -120,7 +120,7 @@ class _Reader:
         alias, pipeline = self._table(clause.this, ctes)
         rows = _Rows(pipeline, tables=[alias])
         for name in self.fields(pipeline).names:
-            rows.called[alias, name.casefold()] = name
+            rows.column_names[alias, name.casefold()] = name
         for join in tree.args.get("joins") or ():
             self._join(join, rows, ctes)
         return rows
@@ -162,23 +162,23 @@ class _Reader:
         rows.tables.append(alias)
         for name in theirs:
             if name not in shared:
-                rows.called[alias, name.casefold()] = next(joined)
+                rows.column_names[alias, name.casefold()] = next(joined)
             elif how == "inner":
-                rows.called[alias, name.casefold()] = name
+                rows.column_names[alias, name.casefold()] = name
         if tree.args.get("using"):
             return
-        rows.called["*", ""] = ""  # all columns of both sides would have the keys twice
+        rows.column_names["*", ""] = ""  # all columns of both sides would have the keys twice
 
     def _pairs(
         self, tree: exp.Join, rows: _Rows, alias: str, theirs: Sequence[str]
     ) -> Iterator[tuple[str, str]]:
-        own = {name.casefold(): name for name in theirs}
+        connection = {name.casefold(): name for name in theirs}
         if tree.args.get("using"):
             for one in tree.args["using"]:
-                found = [name for (_t, key), name in rows.called.items() if key == one.name.casefold()]
-                if len(set(found)) != 1 or one.name.casefold() not in own:
+                found = [name for (_t, key), name in rows.column_names.items() if key == one.name.casefold()]
+                if len(set(found)) != 1 or one.name.casefold() not in connection:
                     raise OtherSql
-                yield found[0], own[one.name.casefold()]
+                yield found[0], connection[one.name.casefold()]
             return
         for one in tree.args["on"].flatten() if isinstance(tree.args["on"], exp.And) else [tree.args["on"]]:
             sides = [bare(one.this), bare(one.expression)] if isinstance(one, exp.EQ) else []
@@ -187,17 +187,17 @@ class _Reader:
                 raise OtherSql
             if columns[0].table.casefold() == alias:
                 columns.reverse()
-            left = rows.called.get((columns[0].table.casefold(), columns[0].name.casefold()))
-            right = own.get(columns[1].name.casefold())
+            left = rows.column_names.get((columns[0].table.casefold(), columns[0].name.casefold()))
+            right = connection.get(columns[1].name.casefold())
             if left is None or right is None or columns[1].table.casefold() != alias:
                 raise OtherSql
             yield left, right
 
     # SELECT ... -------------------------------------------------------------------------------
 
-    def _listed(self, tree: exp.Select, rows: _Rows) -> None:
+    def _projection(self, tree: exp.Select, rows: _Rows) -> None:
         scope = self._scope(rows)
-        names, made = _columns_listed(tree, scope)
+        names, made = _select_list(tree, scope)
         self._compute(made, scope, rows)
         after = self._scope(rows)
         keys = _sort_keys(tree, after, names)
@@ -211,18 +211,18 @@ class _Reader:
         if not made:
             return
         for name in made:
-            others = (other for called, other in made.items() if called != name)
-            named = (scope.name(one) for other in others for one in other.find_all(exp.Column))
-            if name in scope.fields and name in named:
+            others = (other for key, other in made.items() if key != name)
+            read = (scope.name(one) for other in others for one in other.find_all(exp.Column))
+            if name in scope.fields and name in read:
                 raise OtherSql
         values = ComputedValues(scope)
-        rows.then(Compute(tuple((name, values.checked(tree)) for name, tree in made.items())))
+        rows.then(Compute(tuple((name, values.value(tree)) for name, tree in made.items())))
         for name in made:
-            rows.called["", name.casefold()] = name
+            rows.column_names["", name.casefold()] = name
 
     # ... GROUP BY -----------------------------------------------------------------------------
 
-    def _grouped(self, tree: exp.Select, rows: _Rows) -> None:
+    def _aggregation(self, tree: exp.Select, rows: _Rows) -> None:
         scope = self._scope(rows)
         keys, items = self._keys(tree, scope), _items(tree)
         computed: dict[str, exp.Expr] = {}
@@ -242,12 +242,12 @@ class _Reader:
         self._compute(computed, scope, rows)
         having = tree.args.get("having")
         rows.then(Group(grouped, tuple(aggregates.items())))
-        rows.called, rows.tables = {("", name.casefold()): name for name in (*grouped, *aggregates)}, []
+        rows.column_names, rows.tables = {("", name.casefold()): name for name in (*grouped, *aggregates)}, []
         if having is not None:
-            asked = Conditions(self._scope(rows)).met(_by_names(having.this, items))
+            condition = Conditions(self._scope(rows)).when_true(_by_names(having.this, items))
             rows.pipeline = replace(
                 rows.pipeline,
-                steps=(*rows.pipeline.steps[:-1], Group(grouped, tuple(aggregates.items()), asked)),
+                steps=(*rows.pipeline.steps[:-1], Group(grouped, tuple(aggregates.items()), condition)),
             )
         keys_of_sort = _sort_keys(tree, self._scope(rows), names, items)
         kept = _without_own_order(keys_of_sort, grouped)
@@ -270,7 +270,7 @@ class _Reader:
             raise OtherSql
         if group.args.get("all"):
             return plain
-        return [_item_meant(one, items, scope) for one in group.expressions]
+        return [_item_of(one, items, scope) for one in group.expressions]
 
     def _key_name(self, key: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> str:
         for name, value in items:
@@ -295,7 +295,7 @@ _HOWS: dict[tuple[str, str], How] = {
 }
 
 
-def _listed(clause: exp.Expr | None, _ctes: object) -> list[exp.Expr]:
+def _cte_list(clause: exp.Expr | None, _ctes: object) -> list[exp.Expr]:
     if clause is None:
         return []
     if clause.args.get("recursive") or any(cte.args["alias"].columns for cte in clause.expressions):
@@ -339,7 +339,7 @@ def _item_name(item: exp.Expr) -> str:
     raise OtherSql
 
 
-def _item_meant(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> exp.Expr:
+def _item_of(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Scope) -> exp.Expr:
     """The column that a number, or the alias of a computed one, means."""
     if isinstance(tree, exp.Literal) and tree.is_int and 1 <= int(tree.this) <= len(items):
         return items[int(tree.this) - 1][1]
@@ -353,7 +353,7 @@ def _item_meant(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]], scope: Sc
 def _by_names(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> exp.Expr:
     """A condition on groups with the names of aggregates in place of these."""
 
-    def named(node: exp.Expr) -> exp.Expr:
+    def by_name(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.AggFunc | exp.Filter):
             for name, value in items:
                 if _same(value, node):
@@ -361,16 +361,16 @@ def _by_names(tree: exp.Expr, items: Sequence[tuple[str, exp.Expr]]) -> exp.Expr
             raise OtherSql
         return node
 
-    return tree.copy().transform(named)
+    return tree.copy().transform(by_name)
 
 
-def _columns_listed(tree: exp.Select, scope: Scope) -> tuple[list[str], dict[str, exp.Expr]]:
+def _select_list(tree: exp.Select, scope: Scope) -> tuple[list[str], dict[str, exp.Expr]]:
     """The names of the answer, and what is computed for some of them."""
     names: list[str] = []
     made: dict[str, exp.Expr] = {}
     for item in tree.expressions:
         if isinstance(item, exp.Star):
-            names += _starred(item, scope, made)
+            names += _star_columns(item, scope, made)
             continue
         value = item.this if isinstance(item, exp.Alias) else item
         name = _item_name(item)
@@ -384,9 +384,9 @@ def _columns_listed(tree: exp.Select, scope: Scope) -> tuple[list[str], dict[str
     return names, made
 
 
-def _starred(star: exp.Star, scope: Scope, made: dict[str, exp.Expr]) -> list[str]:
+def _star_columns(star: exp.Star, scope: Scope, made: dict[str, exp.Expr]) -> list[str]:
     only(star, {"except_", "replace"})
-    if ("*", "") in scope.called:
+    if ("*", "") in scope.column_names:
         raise OtherSql
     left_out = {scope.name(_column_of(one)) for one in star.args.get("except_") or ()}
     for one in star.args.get("replace") or ():
@@ -423,8 +423,8 @@ def _sort_keys(
 def _without_own_order(keys: tuple[SortKey, ...], grouped: Sequence[str]) -> tuple[SortKey, ...]:
     """Groups come in the order of their keys: what asks for that alone goes."""
     for kept in range(len(keys) + 1):
-        named = {key.column for key in keys[:kept]}
-        own = tuple(SortKey(name) for name in grouped if name not in named)
-        if keys[kept:] and keys[kept:] == own[: len(keys) - kept]:
+        sorted_by = {key.column for key in keys[:kept]}
+        implied = tuple(SortKey(name) for name in grouped if name not in sorted_by)
+        if keys[kept:] and keys[kept:] == implied[: len(keys) - kept]:
             return keys[:kept]
     return keys

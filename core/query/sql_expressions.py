@@ -19,7 +19,7 @@ from lamella.core.filters.text.lexer import number
 from lamella.core.query.expressions import Call, Condition, Constant, Expression, Named
 from lamella.core.query.fields import Fields
 from lamella.core.query.functions.table import type_expression
-from lamella.core.query.sql_tidying import tidied
+from lamella.core.query.sql_tidying import tidy
 from lamella.core.query.steps import Aggregate
 
 
@@ -60,9 +60,9 @@ class Scope:
     """The columns that can be named."""
 
     fields: Fields
-    called: Mapping[tuple[str, str], str]
+    column_names: Mapping[tuple[str, str], str]
     tables: Sequence[str]
-    own: duckdb.DuckDBPyConnection
+    connection: duckdb.DuckDBPyConnection
 
     def knows(self, column: exp.Column) -> bool:
         try:
@@ -76,10 +76,10 @@ class Scope:
             raise OtherSql
         key = column.name.casefold()
         if column.table:
-            found = {self.called.get((column.table.casefold(), key))}
+            result = {self.column_names.get((column.table.casefold(), key))}
         else:
-            found = self._meant.get(key, set())
-        only = next(iter(found)) if len(found) == 1 else None
+            result = self._columns_by_name.get(key, set())
+        only = next(iter(result)) if len(result) == 1 else None
         if only is None or only not in self._names:
             raise OtherSql
         return only
@@ -89,12 +89,12 @@ class Scope:
         return frozenset(self.fields.names)
 
     @cached_property
-    def _meant(self) -> dict[str, set[str | None]]:
+    def _columns_by_name(self) -> dict[str, set[str | None]]:
         """What a name without a table may mean."""
-        found: dict[str, set[str | None]] = {}
-        for (_table, key), name in self.called.items():
-            found.setdefault(key, set()).add(name)
-        return found
+        result: dict[str, set[str | None]] = {}
+        for (_table, key), name in self.column_names.items():
+            result.setdefault(key, set()).add(name)
+        return result
 
 
 def literal_of(tree: exp.Expr) -> Any:
@@ -136,7 +136,7 @@ _TYPED: dict[str, Callable[[str], Any]] = {
     "TIMESTAMPTZ": _zoned,
     "DOUBLE": float,
 }
-_COMPARED: dict[type[exp.Expr], tuple[str, str]] = {
+_COMPARISONS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.EQ: ("eq", "ne"),
     exp.NEQ: ("ne", "eq"),
     exp.LT: ("lt", "gte"),
@@ -165,42 +165,42 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
 
 
 class Conditions:
-    """SQL's conditions are true, false or null, filters met or not: `met` gives what is met where it is true,
-    `failed` what is met where it is false."""
+    """SQL's conditions are true, false or null, filters met or not: `when_true` gives the filter of the rows
+    where a condition is true, `when_false` that of the rows where it is false."""
 
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def met(self, tree: exp.Expr) -> Filter:
+    def when_true(self, tree: exp.Expr) -> Filter:
         tree = bare(tree)
         if isinstance(tree, exp.And):
-            return _joined(And, [self.met(one) for one in _flat(tree, exp.And)])
+            return _connective(And, [self.when_true(one) for one in _flat(tree, exp.And)])
         if isinstance(tree, exp.Or):
-            return _joined(Or, [self.met(one) for one in _flat(tree, exp.Or)])
+            return _connective(Or, [self.when_true(one) for one in _flat(tree, exp.Or)])
         if isinstance(tree, exp.Not):
-            return self.failed(tree.this)
+            return self.when_false(tree.this)
         if isinstance(tree, exp.Coalesce):
-            return self.met(_coalesced(tree))
-        return self._asked(tree, True)
+            return self.when_true(_coalesce_operand(tree))
+        return self._test(tree, True)
 
-    def failed(self, tree: exp.Expr) -> Filter:
+    def when_false(self, tree: exp.Expr) -> Filter:
         tree = bare(tree)
         if isinstance(tree, exp.And):
-            return any_of(self.failed(one) for one in _flat(tree, exp.And))
+            return any_of(self.when_false(one) for one in _flat(tree, exp.And))
         if isinstance(tree, exp.Or):
-            return all_of(self.failed(one) for one in _flat(tree, exp.Or))
+            return all_of(self.when_false(one) for one in _flat(tree, exp.Or))
         if isinstance(tree, exp.Not):
-            return self.met(tree.this)
+            return self.when_true(tree.this)
         if isinstance(tree, exp.Coalesce):
-            return _opposite(self.met(_coalesced(tree)))
-        return self._asked(tree, False)
+            return _opposite(self.when_true(_coalesce_operand(tree)))
+        return self._test(tree, False)
 
-    def _asked(self, tree: exp.Expr, positive: bool) -> Filter:
+    def _test(self, tree: exp.Expr, positive: bool) -> Filter:
         only(tree, _ARGUMENTS.get(type(tree), {"this", "expression"}))
         if isinstance(tree, exp.Boolean):
             return And(()) if tree.this is positive else Or(())
         if isinstance(tree, exp.Column):
-            return self._fitting(Predicate(self._scope.name(tree), "is_true" if positive else "is_false"))
+            return self._bound(Predicate(self._scope.name(tree), "is_true" if positive else "is_false"))
         if isinstance(tree, exp.Is):
             return self._is(tree, positive)
         if isinstance(tree, exp.NullSafeEQ | exp.NullSafeNEQ):
@@ -208,68 +208,68 @@ class Conditions:
             name, value = self._scope.name(bare(tree.this)), bare(tree.expression)
             if isinstance(value, exp.Null):
                 return Predicate(name, "is_null" if equal else "not_null")
-            return self._fitting(Predicate(name, "eq" if equal else "ne", (literal_of(value),)))
-        if type(tree) in _COMPARED:
-            return self._compared(tree, positive)
+            return self._bound(Predicate(name, "eq" if equal else "ne", (literal_of(value),)))
+        if type(tree) in _COMPARISONS:
+            return self._comparison(tree, positive)
         like = tree.this if isinstance(tree, exp.Escape) else tree
-        return self._negatable(self._single(tree), positive is not bool(like.args.get("negate")))
+        return self._either_way(self._single(tree), positive is not bool(like.args.get("negate")))
 
     def _is(self, tree: exp.Is, positive: bool) -> Filter:
-        value, asked = bare(tree.expression), bare(tree.this)
-        if isinstance(value, exp.Null) and isinstance(asked, exp.Column):
-            return Predicate(self._scope.name(asked), "is_null" if positive else "not_null")
+        value, test = bare(tree.expression), bare(tree.this)
+        if isinstance(value, exp.Null) and isinstance(test, exp.Column):
+            return Predicate(self._scope.name(test), "is_null" if positive else "not_null")
         if not isinstance(value, exp.Boolean):
             raise OtherSql
-        found = self.met(asked) if value.this else self.failed(asked)
-        return found if positive else _opposite(found)
+        result = self.when_true(test) if value.this else self.when_false(test)
+        return result if positive else _opposite(result)
 
-    def _compared(self, tree: exp.Expr, positive: bool) -> Filter:
+    def _comparison(self, tree: exp.Expr, positive: bool) -> Filter:
         left, right = bare(tree.this), bare(tree.expression)
-        operator = _COMPARED[type(tree)][0 if positive else 1]
+        operator = _COMPARISONS[type(tree)][0 if positive else 1]
         if isinstance(left, exp.Mod) and operator in ("eq", "ne"):
             values = (literal_of(left.expression), literal_of(right))
-            asked = Predicate(self._scope.name(bare(left.this)), "mod", values)
-            return self._negatable(asked, operator == "eq")
-        if not isinstance(_folded(left)[0], exp.Column):
+            test = Predicate(self._scope.name(bare(left.this)), "mod", values)
+            return self._either_way(test, operator == "eq")
+        if not isinstance(_fold(left)[0], exp.Column):
             left, right, operator = right, left, _MIRRORED.get(operator, operator)
-        column, folds = _folded(left)
+        column, folds = _fold(left)
         name = self._scope.name(column)
         if isinstance(right, exp.Column):
             return self._columns(name, operator, self._scope.name(right))
-        value, also = _folded(right)
+        value, also = _fold(right)
         if folds and not also and value.sql() != value.sql().lower():
             raise OtherSql
-        found = self._fitting(Predicate(name, operator, (literal_of(value),), folds))
-        return _without_null(found, name) if operator in _INCLUDE_NULL else found
+        result = self._bound(Predicate(name, operator, (literal_of(value),), folds))
+        return _without_null(result, name) if operator in _INCLUDE_NULL else result
 
     def _columns(self, name: str, operator: str, other: str) -> Filter:
         one, two = self._scope.fields[name].type, self._scope.fields[other].type
         if not one.equals(two):
             raise OtherSql
-        found = self._fitting(Predicate(name, operator, (Reference(other),)))
+        result = self._bound(Predicate(name, operator, (Reference(other),)))
         if operator not in _INCLUDE_NULL:
-            return found
-        return all_of([found, Predicate(name, "not_null"), Predicate(other, "not_null")])
+            return result
+        return all_of([result, Predicate(name, "not_null"), Predicate(other, "not_null")])
 
     def _single(self, tree: exp.Expr) -> Predicate:
         """Conditions that are null where the column is."""
         if isinstance(tree, exp.In):
             values = tuple(literal_of(one) for one in tree.expressions)
-            return self._fitting(Predicate(self._scope.name(bare(tree.this)), "in", values))
+            return self._bound(Predicate(self._scope.name(bare(tree.this)), "in", values))
         if isinstance(tree, exp.Between):
             values = (literal_of(tree.args["low"]), literal_of(tree.args["high"]))
-            return self._fitting(Predicate(self._scope.name(bare(tree.this)), "between", values))
+            return self._bound(Predicate(self._scope.name(bare(tree.this)), "between", values))
         if isinstance(tree, exp.Like | exp.ILike | exp.Escape):
-            return self._fitting(self._like(tree))
+            return self._bound(self._like(tree))
         operator = _FUNCTIONS.get(type(tree))
         if operator is None:
             raise OtherSql
-        column, folds = _folded(bare(tree.this))
-        value, also = _folded(bare(tree.expression))
+        column, folds = _fold(bare(tree.this))
+        value, also = _fold(bare(tree.expression))
         if folds != also:
             raise OtherSql
-        found = Predicate(self._scope.name(column), operator, (_text(value),), folds)
-        return self._fitting(found)
+        result = Predicate(self._scope.name(column), operator, (_text(value),), folds)
+        return self._bound(result)
 
     def _like(self, tree: exp.Expr) -> Predicate:
         escaped = isinstance(tree, exp.Escape)
@@ -277,26 +277,26 @@ class Conditions:
         only(like, _ARGUMENTS[exp.Like])
         if escaped and _text(tree.expression) != "\\":
             raise OtherSql
-        column, folds = _folded(bare(like.this))
-        value, also = _folded(bare(like.expression))
+        column, folds = _fold(bare(like.this))
+        value, also = _fold(bare(like.expression))
         if folds != also:
             raise OtherSql
         pattern = _text(value) if escaped else _text(value).replace("\\", "\\\\")
         return Predicate(self._scope.name(column), "like", (pattern,), folds or isinstance(like, exp.ILike))
 
-    def _negatable(self, asked: Predicate, positive: bool) -> Filter:
-        return asked if positive else _without_null(_opposite(asked), asked.column)
+    def _either_way(self, test: Predicate, positive: bool) -> Filter:
+        return test if positive else _without_null(_opposite(test), test.column)
 
-    def _fitting(self, asked: Predicate) -> Predicate:
+    def _bound(self, test: Predicate) -> Predicate:
         """What SQL compares in another way than a filter, such as numbers of four bytes, or does not."""
-        kind = self._scope.fields[asked.column].type
+        kind = self._scope.fields[test.column].type
         if pa.types.is_float32(kind) or pa.types.is_float16(kind) or pa.types.is_duration(kind):
             raise OtherSql
-        bind(asked, self._scope.fields.schema, self._scope.fields.place)
-        return asked
+        bind(test, self._scope.fields.schema, self._scope.fields.place)
+        return test
 
 
-def _folded(tree: exp.Expr) -> tuple[exp.Expr, bool]:
+def _fold(tree: exp.Expr) -> tuple[exp.Expr, bool]:
     return (bare(tree.this), True) if isinstance(tree, exp.Lower) else (tree, False)
 
 
@@ -309,18 +309,18 @@ def _text(tree: exp.Expr) -> str:
 
 def _flat(tree: exp.Expr, kind: type[exp.Connector]) -> list[exp.Expr]:
     """What one connector joins, unless parentheses keep it together."""
-    found: list[exp.Expr] = []
+    result: list[exp.Expr] = []
     waiting = [tree]
     while waiting:
         one = waiting.pop()
         if isinstance(one, kind):
             waiting += [one.expression, one.this]
         else:
-            found.append(one)
-    return found
+            result.append(one)
+    return result
 
 
-def _joined(kind: type[And] | type[Or], parts: list[Filter]) -> Filter:
+def _connective(kind: type[And] | type[Or], parts: list[Filter]) -> Filter:
     """With what stands between two ends as one condition."""
     parts = [one for part in parts for one in (part.children if isinstance(part, kind) else (part,))]
     if kind is And:
@@ -329,22 +329,22 @@ def _joined(kind: type[And] | type[Or], parts: list[Filter]) -> Filter:
 
 
 def _ranges(parts: list[Filter]) -> list[Filter]:
-    found: list[Filter] = []
+    result: list[Filter] = []
     for one in parts:
-        last = found[-1] if found else None
+        last = result[-1] if result else None
         if (
             isinstance(last, Predicate)
             and isinstance(one, Predicate)
             and (last.operator, one.operator) == ("gte", "lte")
             and last.column == one.column
         ):
-            found[-1] = Predicate(one.column, "between", (*last.values, *one.values))
+            result[-1] = Predicate(one.column, "between", (*last.values, *one.values))
         else:
-            found.append(one)
-    return found
+            result.append(one)
+    return result
 
 
-def _coalesced(tree: exp.Coalesce) -> exp.Expr:
+def _coalesce_operand(tree: exp.Coalesce) -> exp.Expr:
     """A condition that is false where it would be null."""
     others = tree.expressions
     if len(others) != 1 or not isinstance(others[0], exp.Boolean) or others[0].this is not False:
@@ -352,16 +352,16 @@ def _coalesced(tree: exp.Coalesce) -> exp.Expr:
     return bare(tree.this)
 
 
-def _opposite(found: Filter) -> Filter:
-    if isinstance(found, Predicate) and found.operator in _OPPOSITE:
-        return replace(found, operator=_OPPOSITE[found.operator])
-    if isinstance(found, Predicate) and found.operator in ("is_null", "not_null"):
-        return replace(found, operator="not_null" if found.operator == "is_null" else "is_null")
-    return Not(found)
+def _opposite(result: Filter) -> Filter:
+    if isinstance(result, Predicate) and result.operator in _OPPOSITE:
+        return replace(result, operator=_OPPOSITE[result.operator])
+    if isinstance(result, Predicate) and result.operator in ("is_null", "not_null"):
+        return replace(result, operator="not_null" if result.operator == "is_null" else "is_null")
+    return Not(result)
 
 
-def _without_null(found: Filter, name: str) -> Filter:
-    return all_of([found, Predicate(name, "not_null")])
+def _without_null(result: Filter, name: str) -> Filter:
+    return all_of([result, Predicate(name, "not_null")])
 
 
 _PLAIN: dict[type[exp.Expr], str] = {
@@ -391,15 +391,15 @@ class ComputedValues:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
 
-    def checked(self, tree: exp.Expr) -> Expression:
-        found = self._read(tree)
-        typed = type_expression(found, self._scope.fields).value
-        again = tidied(typed.sql, self._scope.fields, self._scope.own, typed.type)
-        if canonical(sqlglot.parse_one(again, dialect="duckdb")) != self._named(tree):
+    def value(self, tree: exp.Expr) -> Expression:
+        result = self._read(tree)
+        typed = type_expression(result, self._scope.fields).value
+        again = tidy(typed.sql, self._scope.fields, self._scope.connection, typed.type)
+        if canonical(sqlglot.parse_one(again, dialect="duckdb")) != self._canonical_names(tree):
             raise OtherSql
-        return found
+        return result
 
-    def _named(self, tree: exp.Expr) -> str:
+    def _canonical_names(self, tree: exp.Expr) -> str:
         def named(node: exp.Expr) -> exp.Expr:
             return exp.column(self._scope.name(node)) if isinstance(node, exp.Column) else node
 
@@ -421,9 +421,9 @@ class ComputedValues:
             return Call(
                 "round", (self._read(tree.this), Constant(0 if digits is None else literal_of(digits)))
             )
-        return self._chosen(tree)
+        return self._case_when(tree)
 
-    def _chosen(self, tree: exp.Expr) -> Expression:
+    def _case_when(self, tree: exp.Expr) -> Expression:
         if isinstance(tree, exp.Case) and not tree.this:
             return self._case(tree)
         if isinstance(tree, exp.Substring) and tree.args.get("length"):
@@ -432,7 +432,7 @@ class ComputedValues:
                 "substring", (self._read(tree.this), start, Constant(literal_of(tree.args["length"])))
             )
         if isinstance(tree, exp.Coalesce) and isinstance(tree.expressions[-1], exp.Boolean):
-            return Condition(Conditions(self._scope).met(_coalesced(tree)))
+            return Condition(Conditions(self._scope).when_true(_coalesce_operand(tree)))
         if isinstance(tree, exp.Coalesce):
             return Call("coalesce", tuple(map(self._read, (tree.this, *tree.expressions))))
         if isinstance(tree, exp.Cast) and isinstance(tree.this, exp.Literal | exp.Neg):
@@ -447,11 +447,11 @@ class ComputedValues:
 
     def _case(self, tree: exp.Case) -> Expression:
         default = tree.args.get("default")
-        found = Constant(None) if default is None else self._read(default)
+        result = Constant(None) if default is None else self._read(default)
         for one in reversed(tree.args["ifs"]):
-            met = Condition(Conditions(self._scope).met(one.this))
-            found = Call("when", (met, self._read(one.args["true"]), found))
-        return found
+            when_true = Condition(Conditions(self._scope).when_true(one.this))
+            result = Call("when", (when_true, self._read(one.args["true"]), result))
+        return result
 
 
 _AGGREGATES: dict[type[exp.Expr], str] = {
@@ -476,12 +476,12 @@ class AggregateCalls:
         """A sum may be cast to the type that it has here."""
         tree = bare(tree)
         if isinstance(tree, exp.Cast) and isinstance(bare(tree.this), exp.Sum | exp.Filter):
-            found = self.read(tree.this)
-            if found.function != "sum" or tree.to.sql("duckdb") != "BIGINT":
+            result = self.read(tree.this)
+            if result.function != "sum" or tree.to.sql("duckdb") != "BIGINT":
                 raise OtherSql
-            return found
+            return result
         if isinstance(tree, exp.Filter):
-            where = Conditions(self._scope).met(tree.expression.this)
+            where = Conditions(self._scope).when_true(tree.expression.this)
             return replace(self.read(tree.this), where=where)
         function = _AGGREGATES.get(type(tree))
         if function is None or extras(tree, {"this", "big_int"}):
@@ -497,4 +497,4 @@ class AggregateCalls:
             value = bare(value.this)
         if isinstance(value, exp.Column):
             return Aggregate(function, Named(self._scope.name(value)))
-        return Aggregate(function, ComputedValues(self._scope).checked(value))
+        return Aggregate(function, ComputedValues(self._scope).value(value))

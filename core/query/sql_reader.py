@@ -8,7 +8,7 @@ import re
 from lamella.core.errors import BadQuery, BadSql, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
-from lamella.core.query.pipeline_sql import STEPS_NOTE, written
+from lamella.core.query.pipeline_sql import STEPS_NOTE, bare_statement
 from lamella.core.query.sql.step import sql_step, tables_named
 from lamella.core.query.sql_clauses import Find, steps_of
 from lamella.core.query.steps import Pipeline
@@ -58,7 +58,7 @@ def _from_note(text: str, find: Find) -> Query | None:
         return None
     try:
         found = Query.of(json.loads(note[1]), find)
-        if written(found.pipeline, found.sources, Job()).split() == text[: note.start()].split():
+        if bare_statement(found.pipeline, found.sources, Job()).split() == text[: note.start()].split():
             return found
     except (LamellaError, ValueError, RecursionError):
         return None

@@ -33,57 +33,60 @@ def identifier(name: str) -> str:
 
 @lru_cache(1)
 def _keywords() -> frozenset[str]:
-    with engine.cursor(of="keywords") as own:
-        found = own.execute(
+    with engine.cursor(of="keywords") as connection:
+        found = connection.execute(
             "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category <> 'unreserved'"
         ).fetchall()
     return frozenset(word for (word,) in found)
 
 
-def tidied(
-    made: exp.Expr, fields: Fields, own: duckdb.DuckDBPyConnection, kind: pa.DataType | None = None
+def tidy(
+    expression: exp.Expr,
+    fields: Fields,
+    connection: duckdb.DuckDBPyConnection,
+    kind: pa.DataType | None = None,
 ) -> str:
     """The same with fewer casts and parentheses; types are asked of DuckDB. With a `kind`, that of the answer
     stays."""
-    plain = made.sql("duckdb")
+    plain = expression.sql("duckdb")
     try:
         tree = sqlglot.parse_one(plain, dialect="duckdb")
     except sqlglot.errors.SqlglotError:
         return plain
-    oracle = _Oracle(own, fields)
+    oracle = _Oracle(connection, fields)
     whole = oracle.type_of(tree)
-    simple = _Tidying(oracle).simplified(tree.copy())
+    simple = _Tidying(oracle).simplify(tree.copy())
     if isinstance(simple, exp.Paren):
         simple = simple.this
     if kind is not None and oracle.type_of(simple) != whole:
         return plain
-    return _lower(_unquoted(simple))
+    return _lower(_without_quotes(simple))
 
 
 class _Oracle:
     """Which type DuckDB gives to SQL over columns of these types; None where it gives none."""
 
-    def __init__(self, own: duckdb.DuckDBPyConnection, fields: Fields) -> None:
-        self._own, self._fields = own, fields
-        self._known: dict[str, str | None] = {}
+    def __init__(self, connection: duckdb.DuckDBPyConnection, fields: Fields) -> None:
+        self._connection, self._fields = connection, fields
+        self._types: dict[str, str | None] = {}
 
-    def type_of(self, made: exp.Expr) -> str | None:
-        plain = made.sql("duckdb")
-        if plain not in self._known:
-            self._known[plain] = self._asked(plain, {c.name for c in made.find_all(exp.Column)})
-        return self._known[plain]
+    def type_of(self, expression: exp.Expr) -> str | None:
+        plain = expression.sql("duckdb")
+        if plain not in self._types:
+            self._types[plain] = self._duckdb_type(plain, {c.name for c in expression.find_all(exp.Column)})
+        return self._types[plain]
 
-    def _asked(self, plain: str, names: set[str]) -> str | None:
+    def _duckdb_type(self, plain: str, names: set[str]) -> str | None:
         columns = []
         for field in self._fields.all:
             if field.name in names:
                 name = sql_type(field.type)
                 if name is None:
                     return None
-                columns.append(f"CAST(NULL AS {name}) AS {_quoted(field.name)}")
+                columns.append(f"CAST(NULL AS {name}) AS {_quote(field.name)}")
         rows = f"(SELECT {', '.join(columns) or '1'})"
         try:
-            return str(self._own.sql(f"SELECT {plain} AS x FROM {rows}").types[0])
+            return str(self._connection.sql(f"SELECT {plain} AS x FROM {rows}").types[0])
         except duckdb.Error:
             return None
 
@@ -92,14 +95,14 @@ class _Tidying:
     def __init__(self, oracle: _Oracle) -> None:
         self._oracle = oracle
 
-    def simplified(self, tree: exp.Expr) -> exp.Expr:
+    def simplify(self, tree: exp.Expr) -> exp.Expr:
         if isinstance(tree, exp.Lambda):
             return tree
         for name, value in list(tree.args.items()):
             if isinstance(value, exp.Expr):
-                tree.set(name, self.simplified(value))
+                tree.set(name, self.simplify(value))
             elif isinstance(value, list):
-                parts = [self.simplified(one) if isinstance(one, exp.Expr) else one for one in value]
+                parts = [self.simplify(one) if isinstance(one, exp.Expr) else one for one in value]
                 tree.set(name, parts)
         rule = next((rule for kind, rule in _RULES if isinstance(tree, kind)), None)
         return tree if rule is None else rule(self, tree)
@@ -182,7 +185,7 @@ def _is(parts: Sequence[exp.Expr | None], value: bool) -> bool:
     return len(parts) == 1 and isinstance(parts[0], exp.Boolean) and parts[0].this is value
 
 
-def _unquoted(tree: exp.Expr) -> exp.Expr:
+def _without_quotes(tree: exp.Expr) -> exp.Expr:
     for one in tree.find_all(exp.Identifier):
         if identifier(one.this) == one.this:
             one.set("quoted", False)
@@ -193,11 +196,11 @@ def _lower(tree: exp.Expr) -> str:
     return str(tree.sql("duckdb", normalize_functions="lower"))
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def named_fields(fields: Fields) -> Fields:
+def sql_fields(fields: Fields) -> Fields:
     """Known by the names that people know them by. Raises `BadQuery` for names that SQL has not."""
     names = fields.names
     refuse_alike(names, f"{fields.place}: two columns")

@@ -46,10 +46,10 @@ def read_text(text: str, schema: pa.Schema) -> Filter | None:
 
 def write_sql(filter: Filter, schema: pa.Schema) -> str:
     """The condition alone, as it stands behind WHERE. Blocks."""
-    from lamella.core.query.pipeline_sql import written
+    from lamella.core.query.pipeline_sql import bare_statement
 
     rows = SnapshotSource(snapshot_of_rows(schema.empty_table(), ROWS))
-    statement = written(Pipeline(ROWS, (Where(filter),)), {ROWS: rows}, Job())
+    statement = bare_statement(Pipeline(ROWS, (Where(filter),)), {ROWS: rows}, Job())
     return statement.partition("\nWHERE ")[2]
 
 
