@@ -46,25 +46,25 @@ Open = Callable[[str], str]
 
 
 def to_python(
-    pipeline: Pipeline, sources: Mapping[str, Source] | None = None, opened: Open | None = None
+    pipeline: Pipeline, sources: Mapping[str, Source] | None = None, opener: Open | None = None
 ) -> str:
-    """An expression that is the query, with the imports that it needs before it. `opened` gives what opens a
+    """An expression that is the query, with the imports that it needs before it. `opener` gives what opens a
     dataset, by its name: `store["flights"]` unless it says otherwise.
 
         from lamella import agg
 
         store["flights"].where("dep_delay > 60").group_by("carrier").agg(n=agg.count())
     """
-    writer = _Writer(sources or {}, opened or (lambda name: f"store[{_quoted(name)}]"))
-    made = writer.query(pipeline)
+    writer = _Writer(sources or {}, opener or (lambda name: f"store[{_quote(name)}]"))
+    code = writer.query(pipeline)
     lines = [f"from {module} import {name}" for module, name in sorted(writer.imports)]
-    return "\n".join([*lines, "", made] if lines else [made])
+    return "\n".join([*lines, "", code] if lines else [code])
 
 
 class _Writer:
-    def __init__(self, sources: Mapping[str, Source], opened: Open) -> None:
+    def __init__(self, sources: Mapping[str, Source], opener: Open) -> None:
         self.imports: set[tuple[str, str]] = set()
-        self._sources, self._opened = sources, opened
+        self._sources, self._opener = sources, opener
         self._source = ""
 
     def query(self, pipeline: Pipeline) -> str:
@@ -75,24 +75,24 @@ class _Writer:
             self._source = outer
 
     def _query(self, pipeline: Pipeline) -> str:
-        made = self._dataset(pipeline.source)
+        code = self._dataset(pipeline.source)
         calls: list[str] = []
         for step in pipeline.steps:
             if not calls and not isinstance(step, _BEGIN):
                 calls.append(".query()")
             calls += self._step(step)
         if not calls:
-            return f"{made}.query()"
-        if len(made) + sum(map(len, calls)) <= _WIDTH and len(calls) <= _CALLS:
-            return made + "".join(calls)
-        return "(\n" + "".join(f"    {line}\n" for line in [made, *calls]) + ")"
+            return f"{code}.query()"
+        if len(code) + sum(map(len, calls)) <= _WIDTH and len(calls) <= _CALLS:
+            return code + "".join(calls)
+        return "(\n" + "".join(f"    {line}\n" for line in [code, *calls]) + ")"
 
     def _dataset(self, source: str) -> str:
         dataset = self._sources.get(source)
         if dataset is None:
-            return self._opened(source)
-        made = self._opened(dataset.name)
-        return f"{made}.as_of({dataset.pinned_version})" if isinstance(dataset, Pinned) else made
+            return self._opener(source)
+        code = self._opener(dataset.name)
+        return f"{code}.as_of({dataset.pinned_version})" if isinstance(dataset, Pinned) else code
 
     def _step(self, step: Step) -> list[str]:
         write = _STEPS.get(type(step))
@@ -113,7 +113,7 @@ class _Writer:
             if name in calls[-1]:
                 calls.append({})
             calls[-1][name] = self._value(value)
-        return [f".compute({_keywords(made)})" for made in calls]
+        return [f".compute({_keywords(one)})" for one in calls]
 
     def _select(self, step: Select) -> list[str]:
         return [f".select({_names(step.columns)})"]
@@ -144,28 +144,28 @@ class _Writer:
         keys = f"[{_names(step.keys)}]"
         if any(name == "values" for name, _one in step.aggregates):
             raise BadQuery("a pivot with an aggregate called 'values' cannot be written as Python")
-        given = None if step.values is None else ", ".join(map(self._plain, step.values))
-        values = "" if given is None else f", values=[{given}]"
-        made = self._aggregates(step.aggregates)
-        return [f".pivot({keys}, {_quoted(step.column)}{values}{', ' if made else ''}{made})"]
+        across = None if step.values is None else ", ".join(map(self._plain, step.values))
+        values = "" if across is None else f", values=[{across}]"
+        code = self._aggregates(step.aggregates)
+        return [f".pivot({keys}, {_quote(step.column)}{values}{', ' if code else ''}{code})"]
 
     def _unpivot(self, step: Unpivot) -> list[str]:
-        return [f".unpivot([{_names(step.columns)}], name={_quoted(step.name)}, value={_quoted(step.value)})"]
+        return [f".unpivot([{_names(step.columns)}], name={_quote(step.name)}, value={_quote(step.value)})"]
 
     def _unwind(self, step: Unwind) -> list[str]:
-        return [f".unwind({_quoted(step.column)}{', keep_empty=True' if step.keep_empty else ''})"]
+        return [f".unwind({_quote(step.column)}{', keep_empty=True' if step.keep_empty else ''})"]
 
     def _buckets(self, step: Buckets) -> list[str]:
         if isinstance(step.edges, int):
             edges = str(step.edges)
         else:
             edges = f"[{', '.join(map(self._plain, step.edges))}]"
-        made = self._aggregates(step.aggregates)
-        if not made:
+        code = self._aggregates(step.aggregates)
+        if not code:
             self._needs("lamella.core.query.steps", "Buckets")
-            listed = edges if isinstance(step.edges, int) else f"tuple({edges})"
-            return [f".then(Buckets({_quoted(step.column)}, {listed}, ()))"]
-        return [f".buckets({_quoted(step.column)}, {edges}, {made})"]
+            parts = edges if isinstance(step.edges, int) else f"tuple({edges})"
+            return [f".then(Buckets({_quote(step.column)}, {parts}, ()))"]
+        return [f".buckets({_quote(step.column)}, {edges}, {code})"]
 
     def _join(self, step: Join) -> list[str]:
         other = self.query(step.other) if step.other.steps else self._dataset(step.other.source)
@@ -173,11 +173,11 @@ class _Writer:
             keys = f"on=[{_names(step.left_on)}]"
         else:
             keys = f"left_on=[{_names(step.left_on)}], right_on=[{_names(step.right_on)}]"
-        return [f".join({other}, {keys}, how={_quoted(step.how)}, suffix={_quoted(step.suffix)})"]
+        return [f".join({other}, {keys}, how={_quote(step.how)}, suffix={_quote(step.suffix)})"]
 
     def _sql(self, step: Sql) -> list[str]:
         if step.rows == self._source and all(name == source for name, source in step.tables):
-            return [f".sql({_quoted(step.text)})"]
+            return [f".sql({_quote(step.text)})"]
         self._needs("lamella.core.query.steps", "Sql")
         return [f".then({step!r})"]
 
@@ -191,7 +191,7 @@ class _Writer:
         try:
             text = to_text(filter)
             if parse(text) == filter:
-                return repr(text) if '"' in text else _quoted(text)
+                return repr(text) if '"' in text else _quote(text)
         except BadFilter:
             pass
         self._needs("lamella.core.filters.expr_json", "from_json")
@@ -205,7 +205,7 @@ class _Writer:
         parts = []
         if aggregate.value is not None:
             value = aggregate.value
-            parts.append(_quoted(value.name) if isinstance(value, Named) else self._value(value, text=False))
+            parts.append(_quote(value.name) if isinstance(value, Named) else self._value(value, text=False))
         if aggregate.parameter is not None:
             parts.append(repr(aggregate.parameter))
         if aggregate.where is not None:
@@ -223,7 +223,7 @@ class _Writer:
     def _computed(self, expression: Expression) -> str:
         if isinstance(expression, Named):
             self._needs("lamella", "col")
-            return f"col({_quoted(expression.name)})"
+            return f"col({_quote(expression.name)})"
         if isinstance(expression, Constant):
             return self._constant(expression.value)
         if isinstance(expression, Condition):
@@ -258,8 +258,8 @@ class _Writer:
             self._needs("lamella.core.query.expressions", call.function)
             return f"{call.function}({', '.join(map(self._operand, call.arguments))})"
         self._needs("lamella.core.query.expressions", "call")
-        given = ", ".join([_quoted(call.function), *map(self._operand, call.arguments)])
-        return f"call({given})"
+        parts = ", ".join([_quote(call.function), *map(self._operand, call.arguments)])
+        return f"call({parts})"
 
     def _operand(self, expression: Expression) -> str:
         return (
@@ -270,12 +270,12 @@ class _Writer:
         self._needs("lamella.core.query.expressions", "Constant")
         return f"Constant({self._plain(value)})"
 
-    def _plain(self, given: Any) -> str:
-        value = natural(given)
+    def _plain(self, scalar: Any) -> str:
+        value = natural(scalar)
         if isinstance(value, float) and not math.isfinite(value):
             return f'float("{value}")'
         if isinstance(value, str):
-            return _quoted(value)
+            return _quote(value)
         if value is None or isinstance(value, bool | int | float | bytes):
             return repr(value)
         if isinstance(value, Decimal):
@@ -327,23 +327,23 @@ _METHODS = frozenset(FUNCTIONS) - {*_SIGNS, "negate", "abs", "coalesce", "least"
 _OF_MANY = frozenset({"coalesce", "least", "greatest"})
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """As Python, in double quotes where that is plain."""
     return f'"{text}"' if text.isprintable() and '"' not in text and "\\" not in text else repr(text)
 
 
 def _names(names: Iterable[str]) -> str:
-    return ", ".join(map(_quoted, names))
+    return ", ".join(map(_quote, names))
 
 
-def _keywords(made: Mapping[str, str]) -> str:
-    plain = {name: one for name, one in made.items() if name.isidentifier() and not keyword.iskeyword(name)}
-    odd = {name: value for name, value in made.items() if name not in plain}
+def _keywords(texts: Mapping[str, str]) -> str:
+    plain = {name: one for name, one in texts.items() if name.isidentifier() and not keyword.iskeyword(name)}
+    odd = {name: value for name, value in texts.items() if name not in plain}
     parts = [f"{name}={value}" for name, value in plain.items()]
-    if odd and list(made) != [*plain, *odd]:
-        parts, odd = [], dict(made)
+    if odd and list(texts) != [*plain, *odd]:
+        parts, odd = [], dict(texts)
     if odd:
-        parts.append("**{" + ", ".join(f"{_quoted(name)}: {value}" for name, value in odd.items()) + "}")
+        parts.append("**{" + ", ".join(f"{_quote(name)}: {value}" for name, value in odd.items()) + "}")
     return ", ".join(parts)
 
 
@@ -390,16 +390,16 @@ def _options(steps: Iterable[Step]) -> list[str] | None:
     """In the order in which the command asks them; None for steps that it has no options for."""
     rest = list(steps)
     try:
-        made = _condition_option(rest)
+        options = _condition_option(rest)
         for kind, write in ((Group, _group_options), (Sort, _sort_option), (Limit, _limit_options)):
             if rest and isinstance(rest[0], kind):
-                made += write(rest.pop(0))
+                options += write(rest.pop(0))
         if rest and isinstance(rest[0], Select):
-            made += ["--columns", _listed(rest[0].columns)]
+            options += ["--columns", _comma_list(rest[0].columns)]
             rest.pop(0)
     except _NoOption:
         return None
-    return None if rest else made
+    return None if rest else options
 
 
 class _NoOption(Exception):
@@ -422,18 +422,18 @@ def _text(filter: Filter) -> str:
         raise _NoOption from error
 
 
-def _listed(names: Iterable[str]) -> str:
-    listed = list(names)
-    if any("," in name or name != name.strip() or not name or name.startswith("-") for name in listed):
+def _comma_list(names: Iterable[str]) -> str:
+    parts = list(names)
+    if any("," in name or name != name.strip() or not name or name.startswith("-") for name in parts):
         raise _NoOption
-    return ",".join(listed)
+    return ",".join(parts)
 
 
 def _group_options(step: Any) -> list[str]:
-    made = ["--group-by", _listed(step.keys)] if step.keys else []
+    options = ["--group-by", _comma_list(step.keys)] if step.keys else []
     if step.aggregates:
-        made += ["--agg", *(_aggregate_option(name, one) for name, one in step.aggregates)]
-    return [*made, "--having", _text(step.having)] if step.having is not None else made
+        options += ["--agg", *(_aggregate_option(name, one) for name, one in step.aggregates)]
+    return [*options, "--having", _text(step.having)] if step.having is not None else options
 
 
 def _aggregate_option(name: str, aggregate: Aggregate) -> str:
@@ -452,10 +452,10 @@ def _aggregate_option(name: str, aggregate: Aggregate) -> str:
 
 
 def _sort_option(step: Any) -> list[str]:
-    _listed(key.column for key in step.keys)
+    _comma_list(key.column for key in step.keys)
     return [f"--sort={','.join(('-' if key.descending else '') + key.column for key in step.keys)}"]
 
 
 def _limit_options(step: Any) -> list[str]:
-    made = [] if step.count is None else ["--limit", str(step.count)]
-    return [*made, "--offset", str(step.offset)] if step.offset else made
+    options = [] if step.count is None else ["--limit", str(step.count)]
+    return [*options, "--offset", str(step.offset)] if step.offset else options

@@ -127,7 +127,7 @@ class Edges:
             all_of((self._beginning(near, row_id, edges, work), *_whole(far)))
             for near, far in self._ways(direction)
         )
-        return table.read(columns, _met(table, where, begun), sort, limit, offset, job)
+        return table.read(columns, _narrow(table, where, begun), sort, limit, offset, job)
 
     def neighbours(
         self,
@@ -148,7 +148,7 @@ class Edges:
         query = scan_query_of(nodes.snapshot, columns, None, sort, limit, offset)
         far: list[RowSelection] = []
         for near, other in ways:
-            chosen = _met(table, where, self._beginning(near, row_id, edges, work))
+            chosen = _narrow(table, where, self._beginning(near, row_id, edges, work))
             positions = find_rows(edges.snapshot, chosen, (), work)
             ends = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
             far.append(of_keys(ends.columns, other.to_columns, nodes, work))
@@ -173,7 +173,7 @@ class Edges:
                 self._rows_of(near.to_table),
                 row_ids,
                 edges,
-                _met(table, where, *_whole(far)),
+                _narrow(table, where, *_whole(far)),
                 job or Job(),
             )
             for near, far in self._ways(direction)
@@ -228,7 +228,7 @@ class Edges:
         return ways["out"] + ways["in"]
 
 
-def _met(table: RelatedTable, where: Condition | None, *chosen: Filter) -> Filter | None:
+def _narrow(table: RelatedTable, where: Condition | None, *chosen: Filter) -> Filter | None:
     """What is chosen, of those rows that meet `where`."""
     met = condition_of(where, f"{table.name}: where", table)
     parts = chosen if met is None else (*chosen, met)
@@ -311,12 +311,12 @@ class Nodes:
 
     def __init__(self, table: str, rows: pa.Table, key: Sequence[str], apart: bool) -> None:
         self._table, self._rows, self._key, self._apart = table, rows, key, apart
-        self._labels = self._called(_columns(rows, key))
+        self._labels = self._node_keys(_columns(rows, key))
 
     def refuse_unclear(self, end: Relation) -> None:
         """Raise `BadData` for a row that has no key, or that of another."""
         values = _columns(self._rows, end.to_columns)
-        keys = Keys(values, _described(values))
+        keys = Keys(values, _as_columns(values))
         for row in np.flatnonzero(keys.first != np.arange(self._rows.num_rows)).tolist():
             names = ", ".join(end.to_columns)
             unset = keys.first[row] < 0
@@ -332,7 +332,7 @@ class Nodes:
     def pointed_at(self, rows: pa.Table, end: Relation, missing: Missing) -> list[Hashable | None]:
         """The node that each edge leads to; None for what is no edge, or left out."""
         values = _columns(rows, end.from_columns)
-        matches, places = Keys(_columns(self._rows, end.to_columns), _described(values)).match(values)
+        matches, places = Keys(_columns(self._rows, end.to_columns), _as_columns(values)).match(values)
         labels: list[Hashable | None] = [None] * rows.num_rows
         for row, place in zip(matches.tolist(), places.tolist(), strict=True):
             labels[row] = self._labels[place]
@@ -340,23 +340,23 @@ class Nodes:
         valid[matches] = False
         lost = np.flatnonzero(valid)
         if len(lost) and missing != "drop":
-            called = self._called([take(column, lost) for column in values])
+            keys = self._node_keys([take(column, lost) for column in values])
             if missing == "refuse":
-                raise _pointing_at_nothing(rows, end, int(lost[0]), called)
-            for row, label in zip(lost.tolist(), called, strict=True):
+                raise _pointing_at_nothing(rows, end, int(lost[0]), keys)
+            for row, label in zip(lost.tolist(), keys, strict=True):
                 labels[row] = label
         return labels
 
-    def _called(self, values: Sequence[pa.ChunkedArray]) -> list[Hashable]:
+    def _node_keys(self, values: Sequence[pa.ChunkedArray]) -> list[Hashable]:
         columns = [python_values(column) for column in values]
         keys: Iterable[Hashable] = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
         return [(self._table, key) if self._apart else key for key in keys]
 
 
-def _pointing_at_nothing(rows: pa.Table, end: Relation, row: int, called: Sequence[Hashable]) -> BadData:
+def _pointing_at_nothing(rows: pa.Table, end: Relation, row: int, keys: Sequence[Hashable]) -> BadData:
     return BadData(
-        f"{end.from_table}: {len(called):,} edges lead to nothing in {end.to_table},"
-        f" such as the one with {ID} {rows[ID][row]} to {called[0]!r}",
+        f"{end.from_table}: {len(keys):,} edges lead to nothing in {end.to_table},"
+        f" such as the one with {ID} {rows[ID][row]} to {keys[0]!r}",
         fix="Say missing='keep' for nodes without attributes, or missing='drop' to leave such edges out",
     )
 
@@ -420,7 +420,7 @@ def _columns(rows: pa.Table, names: Sequence[str]) -> list[pa.ChunkedArray]:
     return [rows[name] for name in names]
 
 
-def _described(values: Sequence[pa.ChunkedArray]) -> list[Column]:
+def _as_columns(values: Sequence[pa.ChunkedArray]) -> list[Column]:
     return [Column(str(place), value.type, place) for place, value in enumerate(values)]
 
 

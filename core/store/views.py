@@ -70,9 +70,9 @@ class StoreViews(Mapping[str, Query]):
 
     def __getitem__(self, name: str) -> Query:
         """Raises `UnknownView`, and `StoreProblem` where a table that it asks for is gone."""
-        saved = self.saved(name)
+        definition = self.definition(name)
         try:
-            return Query.of(saved, self._store.__getitem__)
+            return Query.of(definition, self._store.__getitem__)
         except UnknownTable as error:
             raise StoreProblem(
                 f"{self._place}: the view '{name}' cannot be asked",
@@ -80,7 +80,7 @@ class StoreViews(Mapping[str, Query]):
                 "Restore the table, or delete the view",
             ) from error
 
-    def saved(self, name: str) -> dict[str, Any]:
+    def definition(self, name: str) -> dict[str, Any]:
         """The query as `Query.to_json` gives it, whether it can be asked or not."""
         texts = self._catalog.views.all()
         if text_of(name, f"{self._place}: the view's name") not in texts:
@@ -99,8 +99,10 @@ class StoreViews(Mapping[str, Query]):
         names = []
         for name in self:
             with suppress(DamagedStore):
-                saved = self.saved(name)
-                called = saved.get(DATASETS, {}).get(saved["source"], {}).get(NAME, saved["source"])
+                definition = self.definition(name)
+                called = (
+                    definition.get(DATASETS, {}).get(definition["source"], {}).get(NAME, definition["source"])
+                )
                 names += [name] if called == table else []
         return names
 
@@ -115,11 +117,11 @@ class StoreViews(Mapping[str, Query]):
                     "A view of a store asks for its tables alone",
                     "Import it first, or save the view for the file",
                 )
-        saved = json.dumps(query.query().to_json())
+        definition = json.dumps(query.query().to_json())
         with self._catalog.transaction() as transaction:
             if not replace and name in transaction.views.all():
-                raise self._taken(name)
-            transaction.views.save(name, saved)
+                raise self._name_conflict(name)
+            transaction.views.save(name, definition)
 
     def delete(self, name: str) -> None:
         """Raises `UnknownView`."""
@@ -133,7 +135,7 @@ class StoreViews(Mapping[str, Query]):
         with self._catalog.transaction() as transaction:
             self._refuse_unknown(old, transaction)
             if new != old and new in transaction.views.all():
-                raise self._taken(new)
+                raise self._name_conflict(new)
             transaction.views.rename(old, new)
 
     @property
@@ -145,7 +147,7 @@ class StoreViews(Mapping[str, Query]):
         if text_of(name, f"{self._place}: the view's name") not in known:
             raise UnknownView(name, self._place, list(known))
 
-    def _taken(self, name: str) -> BadData:
+    def _name_conflict(self, name: str) -> BadData:
         return BadData(
             f"{self._place} has a view '{name}' already", fix="Choose another name, or give replace=True"
         )
@@ -155,15 +157,15 @@ def follow_rename(transaction: Transaction, old: str, new: str) -> None:
     """A table is called otherwise from now on, in views too; those that cannot be read stay as they are."""
     for name, text in transaction.views.all().items():
         with suppress(ValueError, RecursionError, BadQuery):
-            saved = json.loads(text)
-            pipeline, told = from_json(saved), saved.get(DATASETS, {})
-            for entry in told.values():
+            definition = json.loads(text)
+            pipeline, datasets = from_json(definition), definition.get(DATASETS, {})
+            for entry in datasets.values():
                 if entry.get(NAME) == old:
                     entry[NAME] = new
-            own = {source: new if source == old and NAME not in told.get(source, {}) else source
+            own = {source: new if source == old and NAME not in datasets.get(source, {}) else source
                    for source in pipeline.sources()}  # fmt: skip
             renamed = to_json(rename_sources(pipeline, own))
-            others = {own.get(source, source): entry for source, entry in told.items()}
+            others = {own.get(source, source): entry for source, entry in datasets.items()}
             transaction.views.save(name, json.dumps({**renamed, DATASETS: others} if others else renamed))
 
 
@@ -202,7 +204,7 @@ class FileViews:
         known = self._of(files)
         if name not in known:
             raise UnknownView(name, _first(files), sorted(known))
-        self._write(files, {other: saved for other, saved in known.items() if other != name})
+        self._write(files, {other: definition for other, definition in known.items() if other != name})
 
     def rename(self, old: str, new: str, files: Sequence[Path]) -> None:
         _refuse_name(new, _first(files))
@@ -211,7 +213,7 @@ class FileViews:
             raise UnknownView(old, _first(files), sorted(known))
         if new != old and new in known:
             raise BadData(f"{_first(files)} has a view '{new}' already", fix="Choose another name")
-        self._write(files, {new if name == old else name: saved for name, saved in known.items()})
+        self._write(files, {new if name == old else name: definition for name, definition in known.items()})
 
     def _of(self, files: Sequence[Path]) -> dict[str, Any]:
         return dict(self._all().get(_key(files), {}))
