@@ -25,7 +25,7 @@ from lamella.core.bench.results.compare import SLOWER, comparison_table
 from lamella.core.bench.results.compare import compare as compared
 from lamella.core.bench.results.console import Console, finish, has_failures
 from lamella.core.bench.results.figures import ReportTable, shown_bytes, shown_seconds
-from lamella.core.bench.results.records import Record, need_folder, read_json
+from lamella.core.bench.results.records import Sample, need_folder, read_json
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import Recording, RunSummary, SavedRun, combine
 from lamella.core.bench.results.store import SavedRuns
@@ -436,7 +436,7 @@ def compare(
     tolerance: float = 1.0,
 ) -> int:
     """1 when something became slower, by more than the tolerance; of these systems, where they are given."""
-    found = compared(_records(saved_runs, before), _records(saved_runs, after))
+    found = compared(_samples(saved_runs, before), _samples(saved_runs, after))
     found = [one for one in found if systems is None or one.system in systems]
     if not found:
         print(f"{before} and {after} have measured nothing in common.")
@@ -451,11 +451,11 @@ def compare(
     return REGRESSION if slower else OK
 
 
-def _records(saved_runs: SavedRuns, named: str) -> Sequence[Record]:
+def _samples(saved_runs: SavedRuns, named: str) -> Sequence[Sample]:
     if _is_number(named):
-        return saved_runs.run(int(named)).records
+        return saved_runs.run(int(named)).samples
     path = Path(named)
-    return read_json(path) if _begins_as_json(path) else read_results_file(path).records
+    return read_json(path) if _begins_as_json(path) else read_results_file(path).samples
 
 
 def _run_named(saved_runs: SavedRuns, named: str) -> SavedRun:

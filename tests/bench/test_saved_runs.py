@@ -26,10 +26,18 @@ from lamella.core.bench.engine.protocol import (
     Unsupported,
 )
 from lamella.core.bench.registry import entry_named, workload_named
-from lamella.core.bench.results import results_file
+from lamella.core.bench.results import batches, results_file
 from lamella.core.bench.results.compare import compare, comparison_table, ratios, standings
 from lamella.core.bench.results.markdown import markdown_report
-from lamella.core.bench.results.records import Figures, read_json, to_json, to_saved
+from lamella.core.bench.results.records import (
+    Figures,
+    Tally,
+    by_call,
+    read_json,
+    summaries,
+    to_json,
+    to_saved,
+)
 from lamella.core.bench.results.report import text_report
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import Recording, SavedRun
@@ -101,7 +109,7 @@ def test_runs_are_noted_and_deleted_with_their_samples(kept: SavedRuns) -> None:
     assert (left.id, left.note) == (second, "after the change")
     assert kept.run(second).note == "after the change"
     with closing(sqlite3.connect(kept.path)) as connection:
-        assert connection.execute("SELECT DISTINCT run FROM samples").fetchall() == [(second,)]
+        assert connection.execute("SELECT DISTINCT run FROM batches").fetchall() == [(second,)]
     assert kept.save(recorded()) > second  # a number is never given again
 
 
@@ -174,14 +182,29 @@ def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, m
     assert path.read_bytes() == before
 
 
+def after(path: Path, statement: str) -> SavedRuns:
+    """The saved runs, damaged by a statement of SQL."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(statement)
+    return SavedRuns(path)
+
+
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
-        ("UPDATE samples SET latencies = '{'", "is no JSON"),
-        ("UPDATE samples SET seconds = 'long'", "Record.seconds is 'long'"),
-        ("UPDATE samples SET seconds = -4e303", "seconds, which cannot be"),
-        ("UPDATE samples SET latencies = '[0.1, 1e999]'", "should be seconds"),
-        ("UPDATE samples SET checksum = CAST(x'ff' AS TEXT)", "UTF-8|utf-8"),
+        ("UPDATE batches SET seconds = 'long'", "its seconds cannot be"),
+        ("UPDATE batches SET seconds = zeroblob(24)", "its seconds cannot be"),
+        ("UPDATE batches SET samples = 9", "its places cannot be"),
+        ("UPDATE batches SET samples = -1", "its samples cannot be"),
+        ("UPDATE batches SET rows = 0", "its rows cannot be"),
+        ("UPDATE batches SET seconds = x'000000000000f87f'", "seconds is nan seconds, which cannot be"),
+        ("UPDATE batches SET disk_bytes = x'ffffffffffffffff'", "disk_bytes is -1, which cannot be"),
+        ("UPDATE batches SET latencies = zeroblob(80)", "other numbers of latencies than it says"),
+        ("UPDATE batches SET latencies = zeroblob(9)", "its latencies cannot be"),
+        ("UPDATE batches SET calls = zeroblob(9)", "its calls cannot be"),
+        ("UPDATE batches SET figures = '{'", "is no JSON"),
+        ("UPDATE batches SET figures = '{}'", "Figures.samples is None"),
+        ("UPDATE batches SET checksum = CAST(x'ff' AS TEXT)", "UTF-8|utf-8"),
         ("UPDATE surroundings SET environment = '[]'", "JSON of another kind"),
         ("UPDATE ended SET steps = 'many'", "Ended.steps is 'many'"),
         ("UPDATE runs SET started = 'noon'", "'noon', which is no time"),
@@ -191,11 +214,31 @@ def test_a_file_that_is_no_good_is_named_and_never_overwritten(tmp_path: Path, m
 )
 def test_a_value_that_is_damaged_is_told_with_the_file(kept: SavedRuns, statement: str, said: str) -> None:
     number = kept.save(recorded())
-    with closing(sqlite3.connect(kept.path)) as connection, connection:
-        connection.execute(statement)
     with pytest.raises(FileProblem, match=said) as found:
-        kept.run(number)
+        after(kept.path, statement).run(number)
     assert str(kept.path) in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE samples SET latencies = '{'", "is no JSON"),
+        (f"UPDATE samples SET latencies = '{'[' * 90_000}'", "is no JSON"),
+        ("UPDATE samples SET latencies = '{}'", "Figures.samples is None"),
+        ("UPDATE samples SET latencies = '[\"a\"]'", "should be seconds"),
+        ("UPDATE samples SET latencies = '[0.1, 1e999]'", "should be seconds"),
+        ("UPDATE samples SET rows = -5", "Record.rows is -5, which cannot be"),
+        ("UPDATE samples SET seconds = 'long'", "Record.seconds is 'long'"),
+        ("UPDATE samples SET seconds = -4e303", "seconds, which cannot be"),
+        ("UPDATE samples SET checksum = CAST(x'ff' AS TEXT)", "UTF-8|utf-8"),
+    ],
+)
+def test_a_sample_of_version_1_that_is_damaged_is_told_with_the_file(
+    older: SavedRuns, statement: str, said: str
+) -> None:
+    with pytest.raises(FileProblem, match=said) as found:
+        after(older.path, statement).run(1)
+    assert str(older.path) in str(found.value)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -295,11 +338,48 @@ def test_a_choice_of_an_older_version_is_asked_again_in_the_same_words(older: Sa
 
 
 def test_a_file_of_an_older_version_takes_new_runs(older: SavedRuns) -> None:
-    run = older.run(1)
+    before, run = older.path.read_bytes(), older.run(1)
+    assert older.path.read_bytes() == before, "reading leaves it as it is"
     number = older.save(run)
-    assert older.run(number).records == run.records
+    assert older.run(number).records == run.records == older.run(1).records
+    assert sorted(one.samples for one in older.runs()) == [18, 98, 98]
+    found = run.records[0]
+    samples = older.samples_of(found.workload, found.operation, found.system, found.rows)
+    assert [run for run, _, _ in samples] == [1, number]
+    assert len({tuple(one.values("seconds")) for _, _, each in samples for one in each[:1]}) == 1
     older.delete([1])
     assert {one.id for one in older.runs()} == {number, 2}
+
+
+def test_samples_come_back_in_the_order_in_which_they_were_measured(kept: SavedRuns) -> None:
+    """Of several points in turn, some of many calls, some of which only figures are known."""
+    told = [
+        replace(
+            record(system, seconds + repeat / 10, rows=rows, repeat=repeat),
+            latencies=(0.1, 0.2 * repeat) if rows == 10 and repeat != 1 else (),
+            figures=Figures(5, 1, seconds) if rows == 100 else None,
+        )
+        for repeat in range(3)
+        for system, seconds in (("sqlite", 0.5), ("lamella", 0.0))
+        for rows in (10, 100, 1000)
+    ]
+    saved = kept.run(kept.save(replace(recorded(), records=told)))
+    assert (
+        list(saved.records) == told and saved.records[4] == told[4] and saved.records[2:5] == tuple(told[2:5])
+    )
+    assert kept.run(kept.save(saved)).records == saved.records
+    assert summaries(saved.samples) == summaries(told)
+    calls = {call: sum(map(len, of)) for call, of in by_call(saved.samples).items()}
+    assert calls == {call: len(of) for call, of in by_call(told).items()}
+    for quantity in ("cpu_seconds", "disk_bytes"):
+        assert Tally(saved.samples).summaries(quantity) == Tally(told).summaries(quantity)
+
+
+def test_batches_of_very_many_calls_are_divided(kept: SavedRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST_CALLS", 5)
+    told = [replace(record("sqlite", 0.1, repeat=1), latencies=(0.1, 0.2 + n, 0.3)) for n in range(7)]
+    saved = kept.run(kept.save(replace(recorded(), records=told)))
+    assert list(saved.records) == told and len(saved.samples) == 4
 
 
 def test_a_results_file_holds_everything_of_a_run(tmp_path: Path) -> None:
@@ -351,7 +431,7 @@ def _changed(statement: str):
         (lambda path: b"".join((_results(path)[:500], b"x" * 9, _results(path)[509:])), "damaged"),
         (lambda path: gzip.compress(gzip.decompress(_results(path))[:9000]), "damaged"),
         (lambda path: gzip.compress(bytes(1 << 21)), "larger than 2,000,000 bytes"),
-        (_changed("PRAGMA user_version = 2"), "later version.*2"),
+        (_changed("PRAGMA user_version = 3"), "later version.*3"),
         (_changed("PRAGMA application_id = 5"), "not of saved runs"),
         (_changed("DELETE FROM runs"), "no results file.*It holds no run"),
         (_changed("DROP TABLE samples"), "cannot be read.*lacks samples.backend"),
@@ -370,15 +450,12 @@ def _changed(statement: str):
             ),
             "no results file.*20[0-9] rows, and 100 are the most",
         ),
-        (_changed("UPDATE samples SET rows = -5"), "damaged.*Record.rows is -5, which cannot be"),
-        (_changed("UPDATE samples SET seconds = -5"), "damaged.*Record.seconds is -5"),
-        (_changed(f"UPDATE samples SET latencies = '{'[' * 90_000}'"), "damaged.*is no JSON"),
+        (_changed("UPDATE batches SET samples = 99, places = zeroblob(792)"), "[0-9]+ rows, and 100 are"),
+        (_changed("UPDATE batches SET rows = -5"), "damaged.*its rows cannot be"),
+        (_changed(f"UPDATE batches SET figures = '{'[' * 90_000}'"), "damaged.*is no JSON"),
         (_changed(f"UPDATE surroundings SET environment = '{'[' * 90_000}'"), "damaged.*is no JSON"),
         (_changed(f"UPDATE runs SET choice = '{DEEP}'"), "damaged.*is no JSON"),
-        (_changed("UPDATE samples SET seconds = 'long'"), "damaged.*Record.seconds is 'long'"),
-        (_changed("UPDATE samples SET latencies = '[1'"), "damaged"),
-        (_changed("UPDATE samples SET latencies = '[\"a\"]'"), "damaged.*should be seconds"),
-        (_changed("UPDATE samples SET latencies = '{}'"), "damaged.*Figures.samples is None"),
+        (_changed("UPDATE batches SET seconds = 'long'"), "damaged.*its seconds cannot be"),
         (_changed("UPDATE runs SET started = 'noon'"), "damaged.*noon"),
     ],
 )
@@ -411,7 +488,7 @@ def test_control_characters_in_a_results_file_are_shown_and_not_obeyed(tmp_path:
     run = _opened(
         tmp_path,
         "UPDATE runs SET title = char(27) || '[31mred', note = 'a' || char(8238) || 'b', command = char(7)",
-        "UPDATE samples SET operation = 'read' || char(27) || '[2J', backend = char(155) || 'sqlite'",
+        "UPDATE batches SET operation = 'read' || char(27) || '[2J', backend = char(155) || 'sqlite'",
         "UPDATE failures SET message = char(27) || ']0;title'",
     )
     texts = (markdown_report(run), text_report(run.records), comparison_text(run))
@@ -427,10 +504,10 @@ def comparison_text(run: SavedRun) -> str:
 def test_what_is_not_known_here_keeps_its_name_in_reports(tmp_path: Path) -> None:
     run = _opened(
         tmp_path,
-        "UPDATE samples SET backend = 'leveldb'",
+        "UPDATE batches SET backend = 'leveldb'",
         "UPDATE failures SET workload = 'mail', operation = 'send'",
-        "INSERT INTO samples SELECT run, 'mail', backend, operation, rows, columns, repeat, seconds,"
-        " cpu_seconds, peak_rss_bytes, disk_bytes, checksum, temperature, latencies FROM samples",
+        "CREATE TEMP TABLE other AS SELECT * FROM batches; UPDATE other SET workload = 'mail'",
+        "INSERT INTO batches SELECT * FROM other",
     )
     assert "leveldb" in text_report(run.records)
     assert "mail: this workload is not known here" in text_report(run.records)

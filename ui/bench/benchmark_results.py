@@ -9,7 +9,7 @@ from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.compare import Ratio, ratios_between
 from lamella.core.bench.results.matrix import Matrices, asks_questions
-from lamella.core.bench.results.records import AGAIN, COLD, FIRST, WARM, Record, Tally
+from lamella.core.bench.results.records import AGAIN, COLD, FIRST, WARM, Sample, Tally
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.ui.bench.quantities import TIME, Quantity
 from lamella.ui.bench.series import LiveLines
@@ -32,8 +32,10 @@ class Display:
 
 @dataclass
 class BenchmarkResults:
+    """`records` are as they were measured, or in the batches of a saved run."""
+
     workload: Workload
-    records: list[Record] = field(default_factory=list)
+    records: list[Sample] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     unsupported: list[Unsupported] = field(default_factory=list)
     surroundings: dict[str, Surroundings] = field(default_factory=dict)
@@ -47,10 +49,13 @@ class BenchmarkResults:
         self.lines, self.matrices = LiveLines(self.tally), Matrices(self.workload, self.tally)
 
     @classmethod
-    def of(cls, workload: Workload, told: Iterable[Message]) -> BenchmarkResults:
-        """Of what a benchmark told of this workload."""
-        made = cls(workload)
-        for message in told:
+    def of(
+        cls, workload: Workload, samples: Iterable[Sample], messages: Iterable[Message]
+    ) -> BenchmarkResults:
+        """Of what a saved run has of this workload."""
+        records = list(samples)
+        made = cls(workload, records, tally=Tally(records))
+        for message in messages:
             made.take(message)
         return made
 

@@ -14,9 +14,9 @@ from lamella.core.bench.results.published import published_lines
 from lamella.core.bench.results.records import Point, Summary
 from lamella.core.bench.workloads.model import Operation
 from lamella.ui.bench.bar_chart import Bar, BarGroup, Bars, ranked
-from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, samples_of, title_of
 from lamella.ui.bench.durations import short_rows
-from lamella.ui.bench.multiples import Panel
+from lamella.ui.bench.multiples import Frames, Panel
 from lamella.ui.bench.quantities import DISK, NORMALISED, TIME, Quantity
 from lamella.ui.bench.series import Series, SeriesPoint, live_series, point_text, published_series
 
@@ -49,6 +49,17 @@ def panels(results: BenchmarkResults, display: Display, even: bool = False) -> l
         drawn = tuple(lines(results, of_disk, even))
         made.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
     return made if results.planned else [panel for panel in made if panel.series] or made
+
+
+def prepare(results: BenchmarkResults, display: Display) -> None:
+    """Make the lines and cells of the overview, which the results keep: off the GUI thread, where there are
+    very many samples. A display of another workload's samples is read as this one's usual."""
+    offered = samples_of(results.workload)
+    samples = display.samples if display.samples in offered else next(iter(offered))
+    for panel in panels(results, replace(display, samples=samples)):
+        Frames().fit([panel], log=True)
+    if results.tally.rows:
+        results.matrices.matrix(max(results.tally.rows), display.statistic, samples)
 
 
 def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:

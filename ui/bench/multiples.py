@@ -46,8 +46,9 @@ REACH = 12
 """How far from a point the pointer may be, in pixels."""
 
 MARKER_SCALE = 0.75
-PAINT_SECONDS = 0.006
-"""After so long the plots that are left wait for the next turn of the event loop."""
+PAINT_SECONDS, FIRST_SECONDS = 0.006, 0.025
+"""After so long the plots that are left wait for the next turn of the event loop: those that show what was
+there before, and those that show nothing yet."""
 
 EMPTY_DECADES = (-3.0, 1.0)
 MARGIN = 0.12
@@ -326,11 +327,13 @@ class Multiples(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        deadline = perf_counter() + PAINT_SECONDS
+        began = perf_counter()
         for place, area in enumerate(self.areas):
             frame = self.frames.frame(area.panel)
-            painter.drawPixmap(area.whole.topLeft(), self._picture(area, frame, deadline))
-            self._paint_marks(painter, area, frame)
+            picture = self._picture(area, frame, began)
+            if picture is not None:
+                painter.drawPixmap(area.whole.topLeft(), picture)
+                self._paint_marks(painter, area, frame)
             if self.hasFocus() and place == self._current:
                 painter.setPen(QPen(theme.current().color("accent"), 1.5))
                 painter.setBrush(Qt.BrushStyle.NoBrush)
@@ -346,21 +349,26 @@ class Multiples(QWidget):
             painter.restore()
             self._paint_marks(painter, area, frame)
 
-    def _picture(self, area: PlotArea, frame: Frame, deadline: float) -> QPixmap:
-        """After the deadline the earlier one, where it is of the same place: the next turn of the event loop
-        paints it."""
+    def finish(self) -> None:
+        """Paint what waits for its turn."""
+        for area in self.areas:
+            self._picture(area, self.frames.frame(area.panel), math.inf)
+
+    def _picture(self, area: PlotArea, frame: Frame, began: float) -> QPixmap | None:
+        """Where the painting that `began` then has taken too long: the earlier one, where it is of the same
+        place, or None. The next turn of the event loop paints it."""
         ratio = self.devicePixelRatioF()
         if self._markers.ratio != ratio:
             self._markers = MarkerPictures(ratio)
         place = (area.whole, area.labelled, ratio)
         key = (area.panel, frame, area.panel.id == self._hovered)
         known = self._pictures.get(area.panel.id)
-        if known is not None and known.place == place:
-            if known.key == key:
-                return known.picture
-            if perf_counter() > deadline:
-                self._rest.start()
-                return known.picture
+        earlier = known.picture if known is not None and known.place == place else None
+        if known is not None and earlier is not None and known.key == key:
+            return earlier
+        if perf_counter() - began > (FIRST_SECONDS if earlier is None else PAINT_SECONDS):
+            self._rest.start()
+            return earlier
         picture = QPixmap(QSize(round(area.whole.width() * ratio), round(area.whole.height() * ratio)))
         picture.setDevicePixelRatio(ratio)
         picture.fill(Qt.GlobalColor.transparent)

@@ -45,6 +45,7 @@ class ResultsView(QWidget):
         super().__init__(parent)
         self._empty = empty
         self._results: BenchmarkResults | None = None
+        self._stale = False
         self.display, self.statistics = DisplayBar(), StatisticsTable()
         self.table, self.empty = FindingsTable(), QLabel(empty)
         self.source, self.remark = Caption(), Caption()
@@ -76,7 +77,9 @@ class ResultsView(QWidget):
             self.draw()
 
     def redraw_soon(self) -> None:
-        if not self._redraw.isActive() and self.isVisible():
+        if not self.isVisible():
+            self._stale = True
+        elif not self._redraw.isActive():
             self._redraw.start()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -91,7 +94,8 @@ class ResultsView(QWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        self.draw()
+        if self._stale:
+            self.draw()
 
     # --------------------------------------------------------------------- drawing
 
@@ -100,7 +104,7 @@ class ResultsView(QWidget):
         results = self._results
         if results is None:
             return
-        began = perf_counter()
+        began, self._stale = perf_counter(), False
         self.display.set_results(results)
         self._draw_upper(results)
         self._draw_sentences(results)
@@ -203,6 +207,7 @@ class ResultsView(QWidget):
     def picture(self) -> QWidget:
         """What an exported picture shows."""
         page = self._pages.currentWidget()
+        self.overview.multiples.finish()
         return self.plot.picture if self._shows_plot else page
 
     @property

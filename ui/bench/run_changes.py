@@ -10,7 +10,7 @@ from itertools import chain
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtGui import QGuiApplication, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -303,7 +303,7 @@ UNKNOWN_MACHINE = "A machine that is not named"
 
 
 class TrendView(QWidget):
-    """Reads off the GUI thread whenever another measurement is chosen."""
+    """Reads off the GUI thread whenever another measurement is chosen, and only while it is in sight."""
 
     failed = Signal(Exception)
 
@@ -313,6 +313,7 @@ class TrendView(QWidget):
         self._all: Sequence[RunSummary] = ()
         self._runs: Sequence[RunSummary] = ()
         self._reading: Handle | None = None
+        self._stale = False
         self._series: list[Series] = []
         self._moments: list[datetime] = []
         self.machine, self.workload, self.operation, self.rows = (
@@ -344,7 +345,15 @@ class TrendView(QWidget):
         _fill(self.rows, {rows: shown_rows(rows) for rows in sorted(sizes, reverse=True)})
         self._read()
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._stale:
+            self._read()
+
     def _read(self) -> None:
+        self._stale = not self.isVisible()
+        if self._stale:
+            return
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None

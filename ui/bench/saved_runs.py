@@ -22,9 +22,10 @@ from PySide6.QtWidgets import (
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.machine import sentence
-from lamella.core.bench.engine.protocol import Measured, Message
+from lamella.core.bench.engine.protocol import Message
 from lamella.core.bench.registry import workload_named
 from lamella.core.bench.results.compare import Comparison, compare
+from lamella.core.bench.results.records import by_workload
 from lamella.core.bench.results.results_file import SUFFIX, read_results_file
 from lamella.core.bench.results.run import RunSummary, SavedRun
 from lamella.core.bench.results.store import SavedRuns
@@ -33,8 +34,9 @@ from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.bench import export
-from lamella.ui.bench.benchmark_results import BenchmarkResults
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display
 from lamella.ui.bench.caption import Caption
+from lamella.ui.bench.drawing import prepare
 from lamella.ui.bench.durations import about
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.bench.run_changes import ComparisonView, TrendView
@@ -61,7 +63,7 @@ class RunView(QWidget):
         self.view.setVisible(bool(results))
         if results:
             self._show(next(iter(results)))
-        lost = sorted({record.workload for record in run.records} - set(results))
+        lost = sorted({sample.workload for sample in run.samples} - set(results))
         if lost:
             names = ", ".join(lost)
             self.news.say(f"What {names} is, is not known here any more, so it has no plot.", stays=True)
@@ -101,7 +103,7 @@ def _workloads_of(run: SavedRun) -> list[Workload]:
     if run.choice is not None:
         return [part.workload for part in run.choice.parts]
     found = []
-    for name in dict.fromkeys(record.workload for record in run.records):
+    for name in dict.fromkeys(sample.workload for sample in run.samples):
         try:
             found.append(workload_named(name))
         except LamellaError:  # of another version, or of a file that is gone
@@ -110,13 +112,15 @@ def _workloads_of(run: SavedRun) -> list[Workload]:
 
 
 def results_of(run: SavedRun) -> dict[str, BenchmarkResults]:
-    """By workload. May take seconds."""
-    told: dict[str, list[Message]] = {}
-    for record in run.records:
-        told.setdefault(record.workload, []).append(Measured(record))
+    """By workload."""
+    samples = by_workload(run.samples)
+    messages: dict[str, list[Message]] = {}
     for one in (*run.failures, *run.unsupported, *run.surroundings):
-        told.setdefault(one.workload, []).append(one)
-    return {one.id: BenchmarkResults.of(one, told.get(one.id, ())) for one in _workloads_of(run)}
+        messages.setdefault(one.workload, []).append(one)
+    return {
+        one.id: BenchmarkResults.of(one, samples.get(one.id, ()), messages.get(one.id, ()))
+        for one in _workloads_of(run)
+    }
 
 
 def _where(run: SavedRun) -> str:
@@ -147,12 +151,15 @@ class _Opened:
     comparisons: list[Comparison]
 
 
-def _opened(runs: Sequence[SavedRun]) -> _Opened:
+def _opened(runs: Sequence[SavedRun], display: Display) -> _Opened:
     """Off the GUI thread: a run may have half a million samples."""
     if len(runs) == 1:
-        return _Opened((runs[0],), results_of(runs[0]), [])
+        results = results_of(runs[0])
+        for one in results.values():
+            prepare(one, display)
+        return _Opened((runs[0],), results, [])
     before, after = sorted(runs, key=lambda run: run.started)
-    return _Opened((before, after), {}, compare(before.records, after.records))
+    return _Opened((before, after), {}, compare(before.samples, after.samples))
 
 
 class ResultsBrowser(QDialog):
@@ -271,18 +278,19 @@ class ResultsBrowser(QDialog):
         self._asked = numbers
         if self._reading is not None:
             self._reading.cancel()
-        kept, files = self._kept, dict(self._files)
+        kept, files, display = self._kept, dict(self._files), self.run.view.display.display
 
         def work(job: Job) -> _Opened:
-            return _opened([files[number] if number in files else kept.run(number) for number in numbers])
+            runs = [files[number] if number in files else kept.run(number) for number in numbers]
+            return _opened(runs, display)
 
         self._reading = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
 
     def _show(self, opened: _Opened) -> None:
         self._reading, self._open = None, opened.runs
         if len(opened.runs) == 1:
-            self.run.show_run(opened.runs[0], opened.results)
             self.pages.setCurrentWidget(self.run)
+            self.run.show_run(opened.runs[0], opened.results)
         else:
             self.comparison.show_comparison(*opened.runs, opened.comparisons)
             self.pages.setCurrentWidget(self.comparison)

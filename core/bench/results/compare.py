@@ -27,7 +27,7 @@ from lamella.core.bench.results.figures import (
 from lamella.core.bench.results.records import (
     STATISTICS,
     Point,
-    Record,
+    Sample,
     Summary,
     by_call,
     by_workload,
@@ -85,7 +85,7 @@ class Ratio:
 
 
 def ratios(
-    records: Sequence[Record], statistic: str = "median", temperature: str | None = None
+    records: Sequence[Sample], statistic: str = "median", temperature: str | None = None
 ) -> list[Ratio]:
     """The subject (Lamella, or else the first system) against every other, largest sizes first.
 
@@ -158,7 +158,7 @@ class Standing:
         return AHEAD if self.factor > 1 else BEHIND
 
 
-def standings(records: Sequence[Record]) -> list[Standing]:
+def standings(records: Sequence[Sample]) -> list[Standing]:
     """Of the first system (Lamella, where it took part), wherever others were measured too.
 
     All records are of one workload.
@@ -190,7 +190,7 @@ def standing_counts(found: Iterable[Standing]) -> str:
     return f"Of {len(each):,}, {entry_named(each[0].subject).title} is {', '.join(told)}"
 
 
-def _of_group(operation: Operation, call: str, subject: str, records: Sequence[Record]) -> list[Standing]:
+def _of_group(operation: Operation, call: str, subject: str, records: Sequence[Sample]) -> list[Standing]:
     by_rows: dict[int, dict[str, Summary]] = {}
     for (_, system, rows), summary in summaries(records).items():
         by_rows.setdefault(rows, {})[system] = summary
@@ -294,7 +294,7 @@ class Comparison:
         return SLOWER if new_low > high and self.factor < 1 / EQUAL_WITHIN else SAME
 
 
-def compare(before: Sequence[Record], after: Sequence[Record]) -> list[Comparison]:
+def compare(before: Sequence[Sample], after: Sequence[Sample]) -> list[Comparison]:
     """Of every point that both benchmarks measured, by workload, operation, system and size."""
     old, new = by_workload(before), by_workload(after)
     return [found for name in old if name in new for found in _of_workload(name, old[name], new[name])]
@@ -310,7 +310,7 @@ def comparison_table(found: Sequence[Comparison]) -> ReportTable:
 _ORDER = (SLOWER, FASTER, SAME, TOO_FEW)
 
 
-def _of_workload(name: str, before: Sequence[Record], after: Sequence[Record]) -> list[Comparison]:
+def _of_workload(name: str, before: Sequence[Sample], after: Sequence[Sample]) -> list[Comparison]:
     old, new = by_call(before), by_call(after)
     return [
         Comparison(name, operation, system, rows, point, newer[operation, system, rows], call)

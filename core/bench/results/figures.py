@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from lamella.core.bench.registry import place_in_table, workload_named
-from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.records import Sample
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 
@@ -16,7 +16,7 @@ EQUAL_WITHIN = 1.05
 """Closer than this, one run cannot say who was faster."""
 
 
-def competitors(records: Sequence[Record]) -> list[str]:
+def competitors(records: Sequence[Sample]) -> list[str]:
     """The systems of the records in the table's order, Lamella first, others' own last."""
     return in_order(record.system for record in records)
 

@@ -20,7 +20,7 @@ from lamella.core.bench.results.figures import (
     shown_rows,
     shown_seconds,
 )
-from lamella.core.bench.results.records import Record, Tally, by_workload
+from lamella.core.bench.results.records import Sample, Tally, by_workload
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def claims() -> tuple[Claim, ...]:
     return tuple(Claim(**(item | {"tests": tuple(item["tests"])})) for item in items)
 
 
-def claims_table(records: Sequence[Record]) -> ReportTable:
+def claims_table(records: Sequence[Sample]) -> ReportTable:
     """What a run says of every claim, and what its own document does: of documents that the run touches."""
     tallies = {name: Tally(group) for name, group in by_workload(records).items()}
     found = [(claim, *judge_claim(claim, tallies)) for claim in claims()]

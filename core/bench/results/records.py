@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +73,12 @@ class Record:
         """Whether each of many calls in a row was timed."""
         return bool(self.latencies) or (self.figures is not None and self.figures.p95 is not None)
 
+    def values(self, quantity: str) -> Sequence[float]:
+        """Of a numeric field; of seconds, every latency is one."""
+        if quantity == "seconds" and self.latencies:
+            return self.latencies
+        return (float(getattr(self, quantity)),)
+
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Record:
         """Raises BadData unless `item` has exactly the fields of a record; latencies and figures may be left
@@ -95,6 +101,28 @@ class Record:
         }
 
 
+class Sample(Protocol):
+    """What is summarised: a record, or a batch of them."""
+
+    @property
+    def workload(self) -> str: ...
+    @property
+    def system(self) -> str: ...
+    @property
+    def operation(self) -> str: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def temperature(self) -> str: ...
+    @property
+    def figures(self) -> Figures | None: ...
+    @property
+    def many_calls(self) -> bool: ...
+
+    def values(self, quantity: str) -> Sequence[float]: ...
+
+
+_S = TypeVar("_S", bound=Sample)
 _WRITE_AGAIN = "It may be of another version of the program: write it again with this one"
 
 
@@ -338,7 +366,7 @@ Point = tuple[str, str, int]
 
 
 def summaries(
-    records: Iterable[Record], temperature: str | None = None, quantity: str = "seconds"
+    records: Iterable[Sample], temperature: str | None = None, quantity: str = "seconds"
 ) -> dict[Point, Summary]:
     """By (operation, system, rows); only of one temperature when it is given.
 
@@ -349,16 +377,10 @@ def summaries(
     for record in records:
         if temperature in (None, record.temperature):
             point = (record.operation, record.system, record.rows)
-            samples.setdefault(point, []).extend(_values(record, quantity))
+            samples.setdefault(point, []).extend(record.values(quantity))
             if record.figures is not None and quantity == "seconds":
                 saved[point] = SavedSummary(record.figures)
     return {point: saved.get(point) or Summary(tuple(values)) for point, values in samples.items()}
-
-
-def _values(record: Record, quantity: str) -> tuple[float, ...]:
-    if quantity == "seconds" and record.latencies:
-        return record.latencies
-    return (float(getattr(record, quantity)),)
 
 
 FIRST, AGAIN = "first", "again"
@@ -367,17 +389,17 @@ Group = tuple[str, str]
 """An operation and which of its calls: "first", "again", or "" where they are not told apart."""
 
 
-def by_call(records: Sequence[Record]) -> dict[Group, list[Record]]:
+def by_call(records: Sequence[_S]) -> dict[Group, list[_S]]:
     """The records of one workload, told apart; in the order in which they came."""
     both = _repeated_operations(records)
-    groups: dict[Group, list[Record]] = {}
+    groups: dict[Group, list[_S]] = {}
     for record in records:
         groups.setdefault((record.operation, _call(record, both)), []).append(record)
     return groups
 
 
-def by_workload(records: Iterable[Record]) -> dict[str, list[Record]]:
-    groups: dict[str, list[Record]] = {}
+def by_workload(records: Iterable[_S]) -> dict[str, list[_S]]:
+    groups: dict[str, list[_S]] = {}
     for record in records:
         groups.setdefault(record.workload, []).append(record)
     return groups
@@ -390,13 +412,13 @@ def repeats_of(records: Iterable[Record]) -> int:
     return max([len({record.repeat for record in found}), *counted])
 
 
-def _call(record: Record, both: set[str]) -> str:
+def _call(record: Sample, both: set[str]) -> str:
     if record.operation not in both:
         return ""
     return AGAIN if record.many_calls else FIRST
 
 
-def _repeated_operations(records: Sequence[Record]) -> set[str]:
+def _repeated_operations(records: Sequence[Sample]) -> set[str]:
     many = {record.operation for record in records if record.many_calls}
     once = {record.operation for record in records if not record.many_calls}
     return many & once
@@ -405,7 +427,7 @@ def _repeated_operations(records: Sequence[Record]) -> set[str]:
 _Key = tuple[Point, str, str | None]
 """A point, a numeric field of a record, and which samples."""
 
-SAMPLES: dict[str | None, Callable[[Record], bool]] = {
+SAMPLES: dict[str | None, Callable[[Sample], bool]] = {
     None: lambda record: True,
     COLD: lambda record: record.temperature == COLD,
     WARM: lambda record: record.temperature == WARM,
@@ -418,11 +440,11 @@ these are all of them."""
 
 
 class Tally:
-    """Holds the records of one workload. A redraw wants the same again and again, and most points stay as
+    """Holds the samples of one workload. A redraw wants the same again and again, and most points stay as
     they were: a summary is made once for the samples that it is of."""
 
-    def __init__(self, records: Iterable[Record] = ()) -> None:
-        self._of_points: dict[Point, list[Record]] = {}
+    def __init__(self, records: Iterable[Sample] = ()) -> None:
+        self._of_points: dict[Point, list[Sample]] = {}
         self._of_operations: dict[str, list[Point]] = {}
         self._lines: dict[tuple[str, str], _Line] = {}
         self._doers: dict[str, dict[str, None]] = {}
@@ -432,7 +454,7 @@ class Tally:
         for record in records:
             self.take(record)
 
-    def take(self, record: Record) -> None:
+    def take(self, record: Sample) -> None:
         operation, system, rows = point = (record.operation, record.system, record.rows)
         if point not in self._of_points:
             self._of_points[point] = []

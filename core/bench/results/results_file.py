@@ -17,7 +17,7 @@ from pathlib import Path
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.results.records import MOST_BYTES
 from lamella.core.bench.results.run import SavedRun, combine
-from lamella.core.bench.results.store import (
+from lamella.core.bench.results.run_tables import (
     RUN_TABLES,
     create_tables,
     has_tables,
@@ -110,7 +110,8 @@ def _refuse_what_acts(connection: sqlite3.Connection, path: Path) -> None:
 
 def _refuse_many_rows(connection: sqlite3.Connection, path: Path) -> None:
     counts = (connection.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in RUN_TABLES)
-    if (rows := sum(counts)) > MOST_ROWS:
+    in_batches = connection.execute("SELECT ifnull(sum(samples), 0) FROM batches").fetchone()[0]
+    if (rows := sum(counts) + in_batches) > MOST_ROWS:
         raise FileProblem(path, NO_RESULTS, f"It has {rows:,} rows, and {MOST_ROWS:,} are the most")
 
 

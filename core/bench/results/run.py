@@ -14,8 +14,9 @@ from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.machine import machine_of
 from lamella.core.bench.engine.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
 from lamella.core.bench.registry import entry_named
+from lamella.core.bench.results.batches import Records
 from lamella.core.bench.results.figures import workload_title
-from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.records import Record, Sample
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,18 @@ class SavedRun:
     command: str
     seconds: float
     choice: Choice | None
-    records: tuple[Record, ...] = ()
+    records: Sequence[Record] = ()
     failures: tuple[Failure, ...] = ()
     unsupported: tuple[Unsupported, ...] = ()
     surroundings: tuple[Surroundings, ...] = ()
     ended: tuple[Ended, ...] = ()
     note: str = ""
     id: int = 0
+
+    @property
+    def samples(self) -> Sequence[Sample]:
+        """Its records, in batches where they are saved as such: for what is said of all of them together."""
+        return self.records.batches if isinstance(self.records, Records) else self.records
 
 
 @dataclass(frozen=True)
@@ -60,7 +66,7 @@ class RunSummary:
     @classmethod
     def of(cls, run: SavedRun) -> RunSummary:
         """Of one that is in no file of saved runs."""
-        asked: list[Record | Failure] = [*run.records, *run.failures]
+        asked: list[Sample | Failure] = [*run.samples, *run.failures]
         first = run.surroundings[0].environment if run.surroundings else {}
         return cls(
             id=run.id,
@@ -163,7 +169,7 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
     last: dict[tuple[str, int, str], SavedRun] = {}
     variants = {id(run): _variant(run) for run in runs}
     for run in runs:
-        measured: list[Record | Failure] = [*run.records, *run.failures]
+        measured: list[Sample | Failure] = [*run.samples, *run.failures]
         last |= {(one.workload, one.rows, variants[id(run)]): run for one in measured}
 
     def counts(run: SavedRun, one: Record | Failure) -> bool:
@@ -186,7 +192,7 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
 
 def _variant(run: SavedRun) -> str:
     """What ran all of its systems; empty where that is what usually does."""
-    measured: list[Record | Failure] = [*run.records, *run.failures]
+    measured: list[Sample | Failure] = [*run.samples, *run.failures]
     found = {entry_named(one.system).variant for one in measured}
     return found.pop() if len(found) == 1 else ""
 

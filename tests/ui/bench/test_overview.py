@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QPainter
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.engine.protocol import WRONG, Doing, Failure
 from lamella.core.bench.registry import WORKLOADS
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
-from lamella.ui.bench.multiples import Multiples
+from lamella.ui.bench.multiples import FIRST_SECONDS, Multiples, PlotArea
 from lamella.ui.bench.series import PUBLISHED, Series, hover_text
 
 Make = Callable[..., object]
@@ -68,6 +70,29 @@ def test_the_plots_take_most_of_the_tab_at_every_size(
     qtbot.waitUntil(panel.view.overview.matrix.isVisible)
     share = multiples.width() * multiples.height() / (panel.width() * panel.height())
     assert share >= 0.6
+
+
+def test_plots_that_take_long_are_painted_one_after_the_other(
+    multiples: Multiples, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    painted = []
+
+    def paint(self: Multiples, painter: QPainter, area: PlotArea, *others: object) -> None:
+        painted.append(area.panel.id)
+        clock.now += FIRST_SECONDS * 2
+
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("lamella.ui.bench.multiples.perf_counter", lambda: clock.now)
+    monkeypatch.setattr(Multiples, "_paint_plot", paint)
+    ids = [area.panel.id for area in multiples.areas]
+    multiples._restyle()
+    multiples.repaint()
+    assert painted == ids[:1]
+    qtbot.waitUntil(lambda: painted == ids)
+    multiples._restyle()
+    multiples.repaint()
+    multiples.finish()
+    assert painted == ids * 2, "for an export all of them at once"
 
 
 def test_every_operation_has_a_plot_and_times_share_their_axes(multiples: Multiples) -> None:

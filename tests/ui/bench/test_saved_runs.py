@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,8 +22,10 @@ from lamella.core.bench.results.results_file import read_results_file, write_res
 from lamella.core.bench.results.run import SavedRun
 from lamella.core.bench.results.store import SavedRuns
 from lamella.ui import theme
+from lamella.ui.bench import series
 from lamella.ui.bench.run_changes import ComparisonView, VerdictSeries
 from lamella.ui.bench.saved_runs import ResultsBrowser
+from lamella.ui.bench.series import Series, live_series
 from lamella.ui.tasks import Tasks
 
 WAIT = 10_000
@@ -95,6 +98,25 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     browser.run.view.display.show_view("sentences")
     told = browser.run.view.table.sentences()
     assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in told), told
+
+
+def test_the_lines_of_a_run_are_made_off_the_gui_thread(
+    qtbot: QtBot, tasks: Tasks, kept: SavedRuns, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def noted(*arguments: object) -> Series:
+        threads.append(threading.current_thread())
+        return live_series(*arguments)
+
+    monkeypatch.setattr(series, "live_series", noted)
+    kept.save(run(1))
+    made = opened(qtbot, tasks, kept)
+    qtbot.waitUntil(lambda: made.pages.currentWidget() is made.run, timeout=WAIT)
+    overview = made.run.view.overview
+    assert [line.system for line in overview.multiples.panels[0].series if not line.published]
+    assert overview.verdict.full_text
+    assert threads and threading.main_thread() not in threads
 
 
 def test_two_runs_are_compared_the_newer_with_the_older(qtbot: QtBot, browser: ResultsBrowser) -> None:
@@ -218,6 +240,7 @@ def test_results_files_of_others_open_beside_the_saved_runs_and_can_be_saved(
     qtbot.waitUntil(lambda: [run.id for run in browser.table.kept.runs] == [4, 3, 2, 1], timeout=WAIT)
     assert kept.run(4).note == "at home"
     trends = browser.trends
+    browser.tabs.setCurrentWidget(trends)
     assert [trends.machine.itemText(place) for place in range(trends.machine.count())] == [
         "A processor of theirs, 64 cores",
         "A machine that is not named",
