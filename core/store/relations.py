@@ -17,7 +17,7 @@ from lamella.core.errors import (
     shown,
 )
 from lamella.core.filters.condition import Condition, condition_of, ids_listed
-from lamella.core.filters.expr import all_of
+from lamella.core.filters.expr import Filter, all_of
 from lamella.core.jobs import Job
 from lamella.core.query.pages import Page, page_by_id
 from lamella.core.query.scan_query import read_scan, scan_query_of
@@ -129,6 +129,14 @@ class StoreRelations(Sequence[Relation]):
             raise UnknownRelation(name, f"store {self._place}", list(relations))
         return relations[name]
 
+    def links(self, table: str) -> tuple[Link, ...]:
+        """The ways that lead from a table to others, in the order of the relations; two of a relation from
+        the table to itself. Relations that cannot be followed are among them: see `Relation.problem`.
+
+        Raises `UnknownTable`.
+        """
+        return self._catalog.noted(("links of", table), partial(self._links_of, table))
+
     def between(
         self, table: str, other: str, through: str | None = None, direction: Direction | None = None
     ) -> Link:
@@ -231,6 +239,18 @@ class StoreRelations(Sequence[Relation]):
         ends = [(row, {names.get(row.from_table), names.get(row.to_table)}) for row in rows]
         leading = [self._relation(row, names) for row, tables in ends if tables == {table, other}]
         return [link for relation in leading for link in _links(relation, table, other)]
+
+    def _links_of(self, table: str) -> tuple[Link, ...]:
+        rows, names = self._entered()
+        if table not in names.values():
+            raise UnknownTable(table, f"store {self._place}", list(names.values()))
+        own = [row for row in rows if table in (names.get(row.from_table), names.get(row.to_table))]
+        return tuple(
+            link
+            for relation in (self._relation(row, names) for row in own)
+            for link in map(relation.link, DIRECTIONS)
+            if link.table == table
+        )
 
     def _relation(self, row: RelationRow, names: dict[int, str]) -> Relation:
         start, target = (names.get(table, "?") for table in (row.from_table, row.to_table))
@@ -365,6 +385,20 @@ class TableRelations:
         link, here, other = self._endpoints(to, through, direction, as_of)
         met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
         return counts(link, here, ids, other.snapshot, met, job or Job())
+
+    def condition(
+        self,
+        row_id: int,
+        to: str,
+        job: Job | None = None,
+        *,
+        through: str | None = None,
+        direction: Direction | None = None,
+    ) -> Filter:
+        """What the rows of `to` meet that are related to the row with this `_id`, and no others: a filter for
+        `to`, as both tables are now."""
+        link, here, other = self._endpoints(to, through, direction, None)
+        return condition(link, here, row_id, other, job or Job())
 
     def _endpoints(
         self, to: str, through: str | None, direction: Direction | None, as_of: AsOf | None

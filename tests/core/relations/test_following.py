@@ -431,3 +431,29 @@ def test_versions_that_do_not_fit_together_are_refused(store: Store) -> None:
     with pytest.raises(StoreProblem, match="'person' was added or cast later"):
         cast.relations.rows(0, "people", as_of={"cast": 1})
     assert ids(cast.relations.rows(0, "people", as_of={"people": 1})) == [0]
+
+
+def test_links_are_the_ways_that_lead_from_a_table(store: Store) -> None:
+    store.relations.declare("people.chief", "people._id")
+
+    def ways(table: str) -> list[tuple[str, str, tuple[str, ...]]]:
+        return [(link.other, link.direction, link.columns) for link in store.relations.links(table)]
+
+    assert ways("cast") == [("titles", "out", ("title",)), ("people", "out", ("person",))]
+    assert ways("titles") == [("cast", "in", ("code",))]
+    assert ways("people") == [
+        ("cast", "in", ("_id",)),
+        ("people", "out", ("chief",)),
+        ("people", "in", ("_id",)),
+    ]
+    store["cast"].columns.drop("title")
+    assert store.relations.links("titles")[0].relation.problem == "column 'title' of cast was dropped"
+    with pytest.raises(UnknownTable, match="nobody"):
+        store.relations.links("nobody")
+
+
+def test_condition_is_met_by_the_related_rows_alone(store: Store) -> None:
+    cast, titles, people = store["cast"], store["titles"], store["people"]
+    assert ids(cast.read(where=titles.relations.condition(0, "cast"))) == [0, 1]
+    assert ids(people.read(where=cast.relations.condition(2, "people"))) == [0]
+    assert titles.read(where=cast.relations.condition(3, "titles")).num_rows == 0
