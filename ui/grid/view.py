@@ -307,10 +307,10 @@ class GridView(WindowScrolling):
             )
 
     @property
-    def current_name(self) -> str:
-        """Of the column of the current cell; empty when there is none."""
+    def current_name(self) -> str | None:
+        """Of the column of the current cell, which may be empty; None when there is none."""
         current, names = self.selection.current, self.grid_model.names
-        return names[self.column_at(current[1])] if current is not None and names else ""
+        return names[self.column_at(current[1])] if current is not None and names else None
 
     def select_column(self, place: int) -> None:
         if self.grid_model.num_rows:

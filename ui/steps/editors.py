@@ -207,9 +207,10 @@ class ColumnChips(QWidget):
         for name in self.columns:
             button = QToolButton()
             theme.variant(button, "chip")
-            button.setText(f"{visible(name)}  ✕")
-            button.setToolTip(f"Remove {visible(name)}")
-            button.setAccessibleName(f"Remove {visible(name)}")
+            says = visible(name) or "(no name)"
+            button.setText(f"{says}  ✕")
+            button.setToolTip(f"Remove {says}")
+            button.setAccessibleName(f"Remove {says}")
             button.clicked.connect(lambda _=False, name=name: self._remove(name))
             self._flow.addWidget(button)
         self._flow.addWidget(self.add)

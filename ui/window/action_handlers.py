@@ -52,7 +52,7 @@ def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
         tab.name,
         tab.view.snapshot,
         tab.tasks,
-        "" if column == ID else column,
+        "" if column is None or column == ID else column,
         tab.where,
         selected_rows(tab),
         window,
@@ -304,7 +304,7 @@ def _group(tab: DatasetTab) -> None:
     from lamella.ui.steps.grouping import count_beside
 
     name = current_column(tab)
-    if not name or name == ID:
+    if name is None or name == ID:
         tab.steps.add(Group)
         return
     tab.add_step(Group((name,), count_beside([name])))
@@ -313,7 +313,7 @@ def _group(tab: DatasetTab) -> None:
 
 def _filter_cell(tab: DatasetTab, operator: str, on_null: str) -> None:
     name = current_column(tab)
-    if name:
+    if name is not None:
         tab.filter_by_cell(name, operator, on_null)
 
 
@@ -325,7 +325,7 @@ def _filter_selection(tab: DatasetTab, between: bool) -> None:
     """Add a condition with the values of the current column in the selected rows."""
     view, name = tab.view, current_column(tab)
     blocks = list(tab.grid.selection.blocks)
-    if view is None or not name:
+    if view is None or name is None:
         return
     kind, refusal = (
         view.schema.field(name).type,
@@ -369,7 +369,7 @@ def _predicates(condition: Filter) -> list[Predicate]:
 
 def _sort(tab: DatasetTab, descending: bool) -> None:
     name = current_column(tab)
-    if name:
+    if name is not None:
         tab.set_sort([SortKey(name, descending)])
 
 

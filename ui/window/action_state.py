@@ -49,8 +49,8 @@ def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> 
     )
 
 
-def current_column(tab: DatasetTab) -> str:
-    """The name of the column of the current cell; empty when there is none."""
+def current_column(tab: DatasetTab) -> str | None:
+    """The name of the column of the current cell, which may be empty; None when there is none."""
     return tab.grid.current_name
 
 

@@ -78,10 +78,10 @@ class ColumnFilters(QObject):
         tab.changed.connect(self.follow)
         tab.grid.filter_row.typed.connect(self._take)
 
-    def choose_values(self, name: str) -> ValuePicker | None:
+    def choose_values(self, name: str | None) -> ValuePicker | None:
         """Open a list of the values of a column under its header; those that are taken become a condition."""
         tab, view = self._tab, self._tab.view
-        if view is None or not name:
+        if view is None or name is None:
             return None
         types = self._types_of_filter()
         kind = types.get(name)
