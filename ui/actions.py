@@ -21,6 +21,7 @@ class Situation:
     cell: bool = False
     selection: bool = False
     several_rows: bool = False
+    related: bool = False  # the current column leads to other tables
     editable: bool = False  # the table's own rows are shown
     steps: bool = False
     back: bool = False
@@ -107,7 +108,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("select_column", "Select column", "Edit", 3, "Ctrl+Space", when=_on_cell),
     Action("select_row", "Select row", "Edit", 3, "Shift+Space", when=_on_cell),
 
-    Action("back", "Back to the steps before", "View", 0, "Alt+Left", "arrow-left", when=lambda s: s.back),
+    Action("back", "Back", "View", 0, "Alt+Left", "arrow-left", when=lambda s: s.back,
+           tip="Back to the row you came from, or to the steps before"),
     Action("forward", "Forward", "View", 0, "Alt+Right", "arrow-right", when=lambda s: s.forward),
     Action("add_step", "Add a step…", "View", 0, "Ctrl+Shift+A", "plus", when=_on_dataset,
            tip="Filter, compute, group, join: each one a chip above the rows"),
@@ -163,6 +165,9 @@ ACTIONS: tuple[Action, ...] = (
            when=_on_dataset),
     Action("inspector", "Inspector", "View", 4, "F4", "info", context=("cell", "column"), when=_on_dataset,
            tip="The current row as a form, or the current column with its figures"),
+    Action("follow", "Follow to related rows", "View", 4, "Ctrl+Alt+R", "arrow-right",
+           tip="From this cell to the rows of other tables that its relations lead to",
+           when=lambda s: s.related),
     Action("go_to_row", "Go to row…", "View", 4, "Ctrl+G", when=_on_dataset),
     Action("go_to_column", "Go to column…", "View", 4, "Ctrl+Shift+G", when=_on_dataset,
            tip="Find a column by a part of its name, also a hidden one"),

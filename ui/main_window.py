@@ -34,7 +34,7 @@ from lamella.ui.window.action_handlers import (
     show_saved_runs,
     try_out,
 )
-from lamella.ui.window.action_state import ActionBar, ActionSet, situation
+from lamella.ui.window.action_state import ActionBar, ActionSet, current_column, situation
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -43,6 +43,7 @@ from lamella.ui.window.memory import Memory
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.sidebar_actions import SidebarActions
 from lamella.ui.window.tab_set import TabSet
+from lamella.ui.window.trail import Trail, place_text
 
 if TYPE_CHECKING:
     from lamella.core.bench.results.store import SavedRuns
@@ -97,6 +98,8 @@ class MainWindow(QMainWindow):
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.column_header.menu_requested.connect(self._column_menu)
         tab.editing.import_requested.connect(self._offer_import)
+        tab.relations.followed.connect(partial(self.trail.follow, tab))
+        tab.relations.back_requested.connect(partial(self.trail.go_back, tab))
         is_file = len(key) == 1
         self.tabs.add(
             tab, Path(key[0]).name if is_file else key[1], "file" if is_file else "table", " / ".join(key)
@@ -225,7 +228,10 @@ class MainWindow(QMainWindow):
 
     def _update(self) -> None:
         tab = self.tabs.dataset_tab
-        self.commands.update(situation(self.tabs, bool(self.tasks.running), self.library.no_home))
+        origin = self.trail.origin(tab) if tab is not None else None
+        self.commands.update(situation(self.tabs, bool(self.tasks.running), self.library.no_home, origin))
+        if tab is not None and tab.is_inspector_open:
+            tab.inspector.row_page.show_way_back(place_text(origin) if origin is not None else "")
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         self.appearance.mark(self.commands)
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
@@ -245,7 +251,10 @@ class MainWindow(QMainWindow):
         self._update()
 
     def _cell_menu(self, point: QPoint) -> None:
-        self.commands.context_menu("cell", self).popup(point)
+        menu, tab = self.commands.context_menu("cell", self), self.tabs.dataset_tab
+        if tab is not None:
+            tab.relations.add_to(menu, current_column(tab))
+        menu.popup(point)
 
     def _column_menu(self, column: int, point: QPoint) -> None:
         tab = self.tabs.dataset_tab
@@ -267,6 +276,8 @@ class MainWindow(QMainWindow):
         self.tabs.may_close = self._may_close
         self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
         self.sidebar_actions = SidebarActions(self)
+        self.trail = Trail(self.opening)
+        self.trail.changed.connect(self._update)
         self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
         self.tabs.removeWidget(placeholder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QShowEvent
@@ -17,16 +17,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.arrow.types import ID
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
 from lamella.core.query.view import View
+from lamella.core.relations import Link
+from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
-from lamella.ui.inspector.row_page import RowPage, names_of, read_row
+from lamella.ui.inspector.related_rows import Follow, RelatedRows, read_related
+from lamella.ui.inspector.row_page import MOST_LINKS, FieldValue, RowPage, names_of, read_row
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
-
-if TYPE_CHECKING:
-    pass
 
 WIDTH = 300
 FOLLOW_MS = 120
@@ -34,20 +37,40 @@ ROW, COLUMN = "row", "column"
 PAGES = {ROW: "Row", COLUMN: "Column"}
 
 
+class Links(Protocol):
+    """The table whose own rows are shown, the ways that lead from it, and why they are not known."""
+
+    @property
+    def table(self) -> Table | None: ...
+
+    @property
+    def links(self) -> tuple[Link, ...]: ...
+
+    @property
+    def problem(self) -> str: ...
+
+
 class Inspector(QFrame):
     """Reads only while it is shown. `filter_requested` has a condition, `cell_requested` a column of the
-    current row whose value rows should have."""
+    current row whose value rows should have, `follow_requested` a `Follow`."""
 
     filter_requested = Signal(object)
     cell_requested = Signal(str)
+    follow_requested = Signal(Follow)
+    back_requested = Signal()
     closed = Signal()
 
     def __init__(
-        self, grid: GridView, view: Callable[[], View | None], tasks: Tasks, parent: QWidget | None = None
+        self,
+        grid: GridView,
+        view: Callable[[], View | None],
+        links: Links,
+        tasks: Tasks,
+        parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         theme.variant(self, "panel")
-        self._grid, self._view, self._tasks = grid, view, tasks
+        self._grid, self._view, self._links, self._tasks = grid, view, links, tasks
         self.row_page, self.column_page = RowPage(), ColumnPage()
         self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
         self._shown: tuple[object, ...] = ()
@@ -102,7 +125,8 @@ class Inspector(QFrame):
             self._shown = ()
             (self.column_page if self.page == COLUMN else self.row_page).show_nothing()
             return
-        wanted = (self.page, id(view), name if self.page == COLUMN else current[0])
+        about = (name,) if self.page == COLUMN else (current[0], self._links.links, self._links.problem)
+        wanted = (self.page, id(view), *about)
         if wanted == self._shown:
             return
         self.stop()
@@ -113,13 +137,39 @@ class Inspector(QFrame):
             self._read_row(view, current[0])
 
     def _read_row(self, view: View, row: int) -> None:
-        names = names_of(view)
+        names, table, links = names_of(view), self._links.table, self._links.links
+        links = links if table is not None else ()
+        self.row_page.show_links(links, self._links.problem)
+
+        def read(job: Job) -> tuple[list[FieldValue], int]:
+            fields = read_row(view, row, names, job)
+            return fields, view.page(row, 1, [ID]).column(0)[0].as_py() if links else -1
+
+        def show(found: tuple[list[FieldValue], int]) -> None:
+            fields, row_id = found
+            self.row_page.show_row(row, fields)
+            if table is not None:
+                self._read_related(table, links[:MOST_LINKS], row_id, 0)
+
+        self._handle = self._tasks.read(read, show, self._tasks.failed.emit, owner=self, quiet=True)
+
+    def _read_related(self, table: Table, links: tuple[Link, ...], row_id: int, place: int) -> None:
+        """One link after the other: each is shown when it is known."""
+        if place == len(links):
+            return
+        tree, link = self.row_page.related, links[place]
+
+        def go_on(found: RelatedRows) -> None:
+            tree.show_related(place, found)
+            self._read_related(table, links, row_id, place + 1)
+
+        def fail(error: Exception) -> None:
+            if not isinstance(error, LamellaError):
+                self._tasks.failed.emit(error)
+            go_on(RelatedRows(link, row_id, 0, (), str(error) or type(error).__name__))
+
         self._handle = self._tasks.read(
-            lambda job: read_row(view, row, names, job),
-            lambda fields: self.row_page.show_row(row, fields),
-            self._tasks.failed.emit,
-            owner=self,
-            quiet=True,
+            lambda job: read_related(table, link, row_id, job), go_on, fail, owner=self, quiet=True
         )
 
     def _read_column(self, view: View, name: str) -> None:
@@ -189,5 +239,7 @@ class Inspector(QFrame):
         self._wait.timeout.connect(self._read)
         self._grid.selection.changed.connect(self.follow)
         self.row_page.filter_requested.connect(self.cell_requested)
+        self.row_page.related.follow_requested.connect(self.follow_requested)
+        self.row_page.back_requested.connect(self.back_requested)
         self.column_page.filter_requested.connect(self.filter_requested)
         self.column_page.values_requested.connect(self._read_values)

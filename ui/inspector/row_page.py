@@ -1,8 +1,8 @@
-"""The current row as a form: each field in full, nested values as a tree."""
+"""The current row as a form: each field in full, nested values as a tree, and the rows it is related to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QLineEdit,
+    QPushButton,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -22,14 +23,17 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
+from lamella.core.relations import Link
 from lamella.ui import theme
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.inspector.related_rows import MOST_LINKS, RelatedTree, content_height
 
 MOST_ITEMS = 500
 """Of a list, and of a struct's fields, that are listed."""
 
 FIELD, VALUE = 0, 1
+ANY_HEIGHT = 16_777_215  # Qt's QWIDGETSIZE_MAX
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,11 @@ def _children(value: pa.Array) -> Iterable[FieldValue]:
 
 
 class RowPage(QWidget):
-    """`filter_requested` has a column's name and wants rows with its value here."""
+    """`filter_requested` has a column's name and wants rows with its value here; `back_requested` the row
+    that led to this one."""
 
     filter_requested = Signal(str)
+    back_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -85,14 +91,28 @@ class RowPage(QWidget):
         theme.variant(self.title, "title")
         self.find = QLineEdit(placeholderText="Find a field", accessibleName="Find a field")
         self.find.setClearButtonEnabled(True)
-        self.tree = RowTree()
+        self.tree, self.related = RowTree(), RelatedTree()
+        self.back, self.heading = QPushButton(), QLabel("Related rows")
+        theme.variant(self.back, "ghost")
+        theme.variant(self.heading, "heading")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.M, theme.S, theme.M, theme.S)
         layout.setSpacing(theme.S)
-        for widget in (self.title, self.find, self.tree):
+        layout.addWidget(self.back, 0, Qt.AlignmentFlag.AlignLeft)
+        for widget in (self.title, self.find):
             layout.addWidget(widget)
+        layout.addWidget(self.tree, 3)
+        layout.addWidget(self.heading)
+        layout.addWidget(self.related, 2)
+        layout.addStretch(0)
+        self.show_links((), "")
+        self.show_way_back("")
+        self.back.clicked.connect(self.back_requested)
         self.find.textChanged.connect(self._show_matches)
         self.tree.itemDoubleClicked.connect(self._take)
+        self.tree.itemExpanded.connect(self._fit)
+        self.tree.itemCollapsed.connect(self._fit)
+        theme.current().changed.connect(self._fit)
 
     def show_row(self, number: int, fields: list[FieldValue]) -> None:
         """`number` is that of the row in the view, from 0."""
@@ -100,9 +120,28 @@ class RowPage(QWidget):
         self.tree.show_fields(fields)
         self._show_matches()
 
+    def show_links(self, links: Sequence[Link], problem: str) -> None:
+        """The ways that lead from the table of the row, or why they are not known."""
+        beyond = f" ({MOST_LINKS} of {len(links)} relations)" if len(links) > MOST_LINKS else ""
+        self.heading.setText(visible(problem) if problem else f"Related rows{beyond}")
+        self.heading.setWordWrap(bool(problem))
+        self.heading.setVisible(bool(links or problem))
+        self.related.setVisible(bool(links))
+        self.related.show_links(links[:MOST_LINKS])
+        self._fit()
+
+    def show_way_back(self, where: str) -> None:
+        """To the row that led here; empty where none did."""
+        look = theme.current()
+        self.back.setIcon(look.icon("arrow-left"))
+        self.back.setText(visible(f"Back to {where}"))
+        self.back.setToolTip("Back to the row you came from (Alt+Left)")
+        self.back.setVisible(bool(where))
+
     def show_nothing(self) -> None:
         self.title.setText("No row is current")
         self.tree.clear()
+        self.show_links((), "")
 
     def _take(self, item: QTreeWidgetItem) -> None:
         if item.parent() is None:
@@ -114,6 +153,11 @@ class RowPage(QWidget):
             item = self.tree.topLevelItem(place)
             field = item.data(FIELD, Qt.ItemDataRole.UserRole)
             item.setHidden(wanted not in f"{field.name} {field.text or ''}".casefold())
+        self._fit()
+
+    def _fit(self) -> None:
+        """Few fields leave the room to the related rows."""
+        self.tree.setMaximumHeight(ANY_HEIGHT if self.related.isHidden() else content_height(self.tree))
 
 
 class RowTree(QTreeWidget):

@@ -16,7 +16,10 @@ from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.tab_set import TabSet
 
 
-def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> Situation:
+def situation(
+    tabs: TabSet, busy: bool, no_home: LamellaError | None = None, origin: object | None = None
+) -> Situation:
+    """`origin` is the row that led to the current tab."""
     tab = tabs.dataset_tab
     around = Situation(
         tab=tabs.current is not None,
@@ -36,9 +39,10 @@ def situation(tabs: TabSet, busy: bool, no_home: LamellaError | None = None) -> 
         filtered=any(isinstance(step, Where) for step in tab.line.active),
         editable=tab.editable is not None,
         steps=bool(tab.line.steps),
-        back=tab.visits.can_go_back,
+        back=tab.visits.can_go_back or origin is not None,
         forward=tab.visits.can_go_forward,
         sorted=bool(tab.sort),
+        related=bool(tab.relations.of_column(current_column(tab))),
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
         undo=shown.undo if shown else "",
         redo=shown.redo if shown else "",

@@ -40,6 +40,7 @@ from lamella.ui.window.file_watch import FileWatch, same_files
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 from lamella.ui.window.selection_figures import SelectionFigures
+from lamella.ui.window.tab_relations import TabRelations
 
 if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
@@ -185,7 +186,7 @@ class DatasetTab(QWidget):
         self.visits = LineVisits()
         self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
-        self.cells = TableCells(self)
+        self.cells, self.relations = TableCells(self), TabRelations(self)
         self.line_actions = LineActions(self, saved_views)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
@@ -241,16 +242,21 @@ class DatasetTab(QWidget):
         """Made when it is first wanted."""
         from lamella.ui.inspector.inspector import Inspector
 
-        made = Inspector(self.grid, lambda: self.view, self.tasks)
+        made = Inspector(self.grid, lambda: self.view, self.relations, self.tasks)
         made.filter_requested.connect(self.add_filter)
         made.cell_requested.connect(self.filter_by_cell)
         made.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
         self.loader.loaded.connect(lambda _: made.follow())
+        self.relations.attach(made)
         self._beside.addWidget(made)
         return made
 
+    @property
+    def is_inspector_open(self) -> bool:
+        return "inspector" in vars(self) and not self.inspector.isHidden()
+
     def toggle_inspector(self) -> None:
-        if "inspector" in vars(self) and self.inspector.isVisible():
+        if self.is_inspector_open:
             self.inspector.hide()
             self.grid.setFocus()
         else:
@@ -576,7 +582,8 @@ class DatasetTab(QWidget):
         self.grid.grid_model.pages.failed.connect(self.failures.show)
         self.grid.column_header.sort_requested.connect(self.toggle_sort)
         self.grid.selection.changed.connect(self.changed)
-        self.figures.changed.connect(self.changed)
+        for part in (self.figures, self.relations):
+            part.changed.connect(self.changed)
         self.steps.changed.connect(self.apply)
         self.steps.editing.connect(self._take_editor)
         self.grid.cards.filter_requested.connect(self.filter_by_card)

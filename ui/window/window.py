@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
     from lamella.ui.window.tab_set import TabSet
+    from lamella.ui.window.trail import Trail
 
 
 class Window(Protocol):
@@ -29,6 +30,7 @@ class Window(Protocol):
     tasks: Tasks
     commits: Commits
     opening: Opening
+    trail: Trail
     sidebar: Sidebar
     appearance: Appearance
     commands: ActionSet

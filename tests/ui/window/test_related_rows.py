@@ -1,0 +1,266 @@
+"""From a row to its related rows: in the inspector, from a cell's menu, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+import shiboken6
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QMenu, QTreeWidgetItem
+from pytestqt.qtbot import QtBot
+
+from lamella import Store, agg, col
+from lamella.core.query.steps import Compute, Group
+from lamella.ui.main_window import MainWindow
+from lamella.ui.window.dataset_tab import DatasetTab
+
+Settled = Callable[[], DatasetTab]
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+
+
+@pytest.fixture
+def airlines(store: Store) -> None:
+    """AA and UA, flights of them, of none (null) and of one that is missing (XX)."""
+    carriers = ["AA", "UA", None, "XX"]
+    flights = {"number": list(range(40)), "carrier": [carriers[i % 4] for i in range(40)]}
+    store.create_table("airlines", {"code": ["AA", "UA", "ZZ"], "name": ["American", "United", "Nobody"]})
+    store.create_table("flights", pa.table(flights))
+    store.create_table("people", {"name": ["Ada", "Ben", "Cleo", "Dan"], "chief": [None, 0, 0, 1]})
+    store.relations.declare("flights.carrier", "airlines.code")
+    store.relations.declare("people.chief", "people._id")
+
+
+@pytest.fixture
+def shown_table(qtbot: QtBot, window: MainWindow, store: Store, airlines: None, settled: Settled):
+    """Opens a table; its links are known."""
+
+    def open_table(name: str) -> DatasetTab:
+        window.opening.open_key((str(store.path), name))
+        tab = settled()
+        qtbot.waitUntil(lambda: bool(tab.relations.links))
+        return tab
+
+    return open_table
+
+
+@pytest.fixture
+def related(qtbot: QtBot, window: MainWindow, go_to):
+    """What the inspector says of a row's related rows, as lines of each relation."""
+
+    def read(tab: DatasetTab, row: int, column: str) -> list[list[str]]:
+        go_to(tab, row, column)
+        if not tab.is_inspector_open:
+            window.commands["inspector"].trigger()
+        tab.inspector.show_page("row")
+        page = tab.inspector.row_page
+        qtbot.waitUntil(lambda: page.title.text() == f"Row {row + 1:,}" and is_known(tab))
+        tops = [page.related.topLevelItem(n) for n in range(page.related.topLevelItemCount())]
+        return [[t.text(0), t.text(1), *(t.child(n).text(0) for n in range(t.childCount()))] for t in tops]
+
+    return read
+
+
+def is_known(tab: DatasetTab) -> bool:
+    tree = tab.inspector.row_page.related
+    tops = [tree.topLevelItem(n) for n in range(tree.topLevelItemCount())]
+    return bool(tops) and all(top.text(1) != "…" for top in tops)
+
+
+def child(tab: DatasetTab, relation: int, place: int) -> QTreeWidgetItem:
+    return tab.inspector.row_page.related.topLevelItem(relation).child(place)
+
+
+def click(qtbot: QtBot, tab: DatasetTab, item: QTreeWidgetItem) -> None:
+    tree = tab.inspector.row_page.related
+    tree.scrollToItem(item)
+    point = tree.visualItemRect(item).center()
+    qtbot.mouseClick(tree.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(point.x(), point.y()))
+
+
+def current(tab: DatasetTab, name: str) -> object:
+    """The value of a column in the current row."""
+    assert tab.view is not None and tab.grid.selection.current is not None
+    return tab.view.page(tab.grid.selection.current[0], 1, [name]).column(0)[0].as_py()
+
+
+def test_the_row_page_lists_related_rows_both_ways(shown_table, related) -> None:
+    flights = shown_table("flights")
+    assert related(flights, 1, "number") == [["airlines", "1", "UA · United"]]
+    airlines = shown_table("airlines")
+    listed = related(airlines, 0, "code")
+    assert listed == [["flights", "10", "0", "4", "8", "12", "16", "All 10 rows"]]
+    assert related(airlines, 2, "code") == [["flights", "0", "No rows"]]
+    people = shown_table("people")
+    assert related(people, 1, "name") == [["people", "1", "Ada · NULL"], ["people", "1", "Dan"]]
+
+
+def test_rows_that_point_at_nothing_say_so(shown_table, related) -> None:
+    flights = shown_table("flights")
+    assert related(flights, 2, "number") == [["airlines", "0", "NULL, points at nothing"]]
+    assert related(flights, 3, "number") == [["airlines", "0", "Points at nothing: no XX there"]]
+    people = shown_table("people")
+    assert related(people, 0, "name")[0] == ["people", "0", "NULL, points at nothing"]
+
+
+def test_a_relation_that_cannot_be_followed_says_why(shown_table, related, store: Store) -> None:
+    store["airlines"].columns.drop("code")
+    flights = shown_table("flights")
+    assert related(flights, 1, "number") == [
+        ["airlines", "0", "Cannot be followed: column 'code' of airlines was dropped"]
+    ]
+    assert flights.relations.of_column("carrier") == []
+
+
+def test_a_click_follows_to_the_row_and_back_leads_to_where_one_came_from(
+    qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
+) -> None:
+    flights = shown_table("flights")
+    flights.add_filter(col("number") > 4)
+    settled()
+    related(flights, 4, "number")  # number 9, of UA
+    click(qtbot, flights, child(flights, 0, 0))
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not flights)
+    airlines = settled()
+    qtbot.waitUntil(lambda: airlines.grid.selection.current is not None and current(airlines, "code") == "UA")
+    page = airlines.inspector.row_page
+    qtbot.waitUntil(page.back.isVisible)
+    assert page.back.text() == "Back to flights, row 5"
+    qtbot.mouseClick(page.back, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is flights)
+    qtbot.waitUntil(lambda: current(settled(), "number") == 9)
+    assert flights.line.steps and not flights.inspector.row_page.back.isVisible()
+
+
+def test_enter_follows_to_all_related_rows_and_alt_left_leads_back(
+    qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
+) -> None:
+    airlines = shown_table("airlines")
+    related(airlines, 1, "name")
+    tree = airlines.inspector.row_page.related
+    tree.setCurrentItem(tree.topLevelItem(0))
+    qtbot.keyClick(tree, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not airlines)
+    flights = settled()
+    qtbot.waitUntil(lambda: flights.line.active != () and settled().view.num_rows == 10)
+    assert set(flights.view.page(0, 10, ["carrier"]).column(0).to_pylist()) == {"UA"}
+    assert window.commands["back"].isEnabled()
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow)
+    qtbot.keyClick(flights.grid, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is airlines)
+    assert current(airlines, "code") == "UA"
+    assert not window.commands["back"].isEnabled()
+
+
+def test_back_restores_a_tab_that_was_closed(
+    qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
+) -> None:
+    flights = shown_table("flights")
+    flights.add_filter(col("number") > 4)
+    related(settled(), 4, "number")
+    click(qtbot, flights, child(flights, 0, 0))
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not flights)
+    airlines = settled()
+    qtbot.waitUntil(lambda: window.trail.origin(airlines) is not None)
+    window.tabs.close_at(window.tabs.widgets.index(flights))
+    window.commands["back"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab not in (airlines, None))
+    again = settled()
+    qtbot.waitUntil(lambda: bool(again.line.steps) and current(settled(), "number") == 9)
+
+
+def test_steps_that_hide_the_row_are_removed_and_come_back(
+    qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
+) -> None:
+    airlines = shown_table("airlines")
+    for steps in (lambda: airlines.set_filter(col("code") == "AA"), lambda: airlines.add_step(BY_NAME)):
+        window.tabs.show_tab(airlines)
+        steps()
+        settled()
+        line = airlines.line
+        flights = shown_table("flights")
+        related(flights, 1, "number")
+        click(qtbot, flights, child(flights, 0, 0))
+        qtbot.waitUntil(lambda: window.tabs.dataset_tab is airlines and not airlines.line.steps)
+        settled()
+        qtbot.waitUntil(lambda: window.trail.origin(airlines) is not None)
+        qtbot.waitUntil(lambda: current(airlines, "code") == "UA")
+        assert airlines.messages.label.text() == "The steps were removed to show the row"
+        airlines.go_back()
+        settled()
+        assert airlines.line == line
+
+
+BY_NAME = Group(("name",), (("n", agg.count()),))
+
+
+def test_a_table_that_leads_to_itself_is_followed_within_its_tab(
+    qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled
+) -> None:
+    people = shown_table("people")
+    related(people, 0, "name")
+    tree = people.inspector.row_page.related
+    click(qtbot, people, tree.topLevelItem(1))  # Ben and Cleo, whose chief is Ada
+    qtbot.waitUntil(lambda: bool(people.line.steps) and settled().view.num_rows == 2)
+    window.commands["back"].trigger()
+    qtbot.waitUntil(lambda: not people.line.steps and settled().view.num_rows == 4)
+    qtbot.waitUntil(lambda: current(people, "name") == "Ada")
+    related(people, 3, "name")
+    click(qtbot, people, child(people, 0, 0))  # Dan's chief
+    qtbot.waitUntil(lambda: current(people, "name") == "Ben")
+    qtbot.waitUntil(window.commands["back"].isEnabled)
+    window.commands["back"].trigger()
+    qtbot.waitUntil(lambda: current(people, "name") == "Dan")
+
+
+def test_the_cell_menu_follows_where_the_column_takes_part(
+    qtbot: QtBot, window: MainWindow, shown_table, settled: Settled, go_to
+) -> None:
+    flights = shown_table("flights")
+
+    def entries(column: str) -> list[str]:
+        go_to(flights, 1, column)
+        flights.grid.menu_requested.emit(QPoint(200, 200))
+        menu = window.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly)[-1]
+        found = [action.text() for action in menu.actions() if "Follow" in action.text()]
+        menu.close()
+        qtbot.waitUntil(lambda: not shiboken6.isValid(menu))
+        return found
+
+    assert entries("number") == [] and not window.commands["follow"].isEnabled()
+    assert entries("carrier") == ["Follow to airlines"]
+    go_to(flights, 3, "carrier")
+    window.commands["follow"].trigger()
+    says = "Points at nothing: no XX there (airlines)"
+    qtbot.waitUntil(lambda: flights.messages.label.text() == says)
+    assert window.tabs.dataset_tab is flights
+    go_to(flights, 1, "carrier")
+    window.commands["follow"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not flights)
+    airlines = settled()
+    qtbot.waitUntil(lambda: airlines.grid.selection.current is not None and current(airlines, "code") == "UA")
+
+
+def test_rows_with_computed_columns_are_followed_and_groups_are_not(
+    qtbot: QtBot, shown_table, related, settled: Settled, go_to
+) -> None:
+    flights = shown_table("flights")
+    flights.add_step(Compute((("half", col("number") / 2),)))
+    settled()
+    assert related(flights, 1, "number") == [["airlines", "1", "UA · United"]]
+    flights.add_step(Group(("carrier",), (("n", agg.count()),)))
+    settled()
+    go_to(flights, 1, "carrier")
+    page = flights.inspector.row_page
+    qtbot.waitUntil(lambda: not page.related.isVisible() and not page.heading.isVisible())
+    assert flights.relations.of_column("carrier") == []
+
+
+def test_a_file_shows_no_relations(qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, go_to) -> None:
+    go_to(file_tab, 2, "delay")
+    window.commands["inspector"].trigger()
+    page = file_tab.inspector.row_page
+    qtbot.waitUntil(lambda: page.title.text() == "Row 3")
+    assert not page.related.isVisible() and not page.heading.isVisible()
