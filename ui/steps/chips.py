@@ -75,7 +75,8 @@ class ChipState:
 
 class StepChip(QAbstractButton):
     """A click or Enter edits. Space switches, Delete removes, Ctrl+Left and Ctrl+Right move, and so do the
-    eye, the cross and dragging; both lie over the chip's end while it is hovered or focused."""
+    eye, the cross and dragging; both stand at its end while it is hovered or focused, where the text ends
+    before them."""
 
     switch_requested = Signal()
     remove_requested = Signal()
@@ -134,16 +135,14 @@ class StepChip(QAbstractButton):
         middle = (self.height() - side) // 2
         look.icon(icon, tint).paint(painter, QRect(inner.left(), middle, side, side))
         words = inner.adjusted(side + theme.S - 2, 0, 0, 0)
+        if self._eye.isVisible():
+            words.setRight(self._eye.x() - theme.XS)
         font = look.font()
         font.setStrikeOut(not state.on)
         painter.setFont(font)
         painter.setPen(look.color("text" if state.on else "muted"))
         text = QFontMetrics(font).elidedText(state.text, Qt.TextElideMode.ElideRight, words.width())
         painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft), text)
-        if self._eye.isVisible():
-            shade = look.color("accent_soft" if state.current else "surface")
-            over = QRect(self._eye.x() - 2, 3, self.width() - self._eye.x() - 4, self.height() - 6)
-            painter.fillRect(over, shade)
         painter.end()
 
     # --------------------------------------------------------------- pointer and keys

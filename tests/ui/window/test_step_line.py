@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QScrollArea, QSpinBox
 from pytestqt.qtbot import QtBot
 
@@ -499,3 +500,26 @@ def test_actions_take_a_column_whose_name_is_empty(
     window.commands["group"].trigger()
     assert settled().line.steps[-1].step == Group(("",), (("n", agg.count()),))
     assert tab.view.num_rows == 2
+
+
+def test_the_text_of_a_chip_ends_before_its_buttons(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.set_filter(col("note").contains("row 12"))
+    only = settled().steps.bar.chips[0]
+    side = only.height() - 6
+
+    def painted_behind_buttons() -> set[str]:
+        """Colours where the eye and the cross are, which are hidden for the picture alone."""
+        picture = only.grab().toImage()
+        right = only.width() - theme.S
+        return {picture.pixelColor(x, only.height() // 2 + dy).name()
+                for x in range(right - 2 * side, right) for dy in range(-4, 5)}  # fmt: skip
+
+    assert len(painted_behind_buttons()) > 1
+    only.setFocus(Qt.FocusReason.TabFocusReason)
+    eye = button(only, "Switch")
+    qtbot.waitUntil(eye.isVisible)
+    for one in only.findChildren(QAbstractButton):
+        one.setIcon(QIcon())
+    assert len(painted_behind_buttons()) == 1
