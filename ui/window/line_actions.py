@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,6 +21,7 @@ from lamella.core.query.source import Source
 from lamella.core.query.steps import Select
 from lamella.ui import theme
 from lamella.ui.steps.step_line import StepLine
+from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.loader import Tab
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
 
 COPIED = {"sql": "SQL", "python": "Python", "command": "a command", "json": "JSON"}
+OTHER_WAYS = {"sql": ("python", "json"), "command": ("python", "json")}
+"""What can say more: SQL has no two names that differ in case alone, for one."""
 EXPORTS = {"CSV (*.csv)": ".csv", "Parquet (*.parquet)": ".parquet", "JSON lines (*.jsonl)": ".jsonl"}
 
 
@@ -45,7 +49,7 @@ class LineActions(QObject):
 
     def __init__(self, tab: LineTab, saved_views: Path) -> None:
         super().__init__(tab)
-        self._tab, self._saved_views = tab, saved_views
+        self._tab, self._saved_views, self._problem = tab, saved_views, ""
         self.form = SaveForm()
         self._popover = Popover(self.form, tab.steps.bar.save)
         bar = tab.steps.bar
@@ -65,13 +69,16 @@ class LineActions(QObject):
             QGuiApplication.clipboard().setText(text)
             tab.messages.say(f"Copied as {COPIED[kind]}", kind="message-success")
 
+        def fail(error: Exception) -> None:
+            ways = [
+                (f"Copy as {COPIED[other]}", partial(self.copy, other)) for other in OTHER_WAYS.get(kind, ())
+            ]
+            self._say(f"The steps cannot be copied as {COPIED[kind]}", error, *ways)
+
         tab.tasks.read(
             lambda job: write(query_of_line(line, tab.dataset, line.active), tab.key, job),
-            done,
-            lambda error: self._say(f"The steps cannot be copied as {COPIED[kind]}", error),
-            owner=self,
-            quiet=True,
-        )
+            done, fail, owner=self, quiet=True,
+        )  # fmt: skip
 
     def paste(self) -> None:
         """Show what the text on the clipboard asks for, if it is a query of this dataset."""
@@ -97,6 +104,7 @@ class LineActions(QObject):
                 )
                 return
             joined = {name: source for name, source in query.sources.items() if name != query.name}
+            self._done()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))
 
@@ -152,6 +160,7 @@ class LineActions(QObject):
 
         def show(query: Query) -> None:
             joined = {other: source for other, source in query.sources.items() if other != query.name}
+            self._done()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))
 
@@ -198,9 +207,16 @@ class LineActions(QObject):
             owner=self, text=f"Exporting to {path.name}",
         )  # fmt: skip
 
-    def _say(self, what: str, error: Exception) -> None:
+    def _say(self, what: str, error: Exception, *ways: Choice) -> None:
         reason = str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"
-        self._tab.messages.say(f"{what}: {reason}", kind="message-danger")
+        self._tab.messages.say(f"{what}: {reason}", *ways, kind="message-danger")
+        self._problem = self._tab.messages.label.text()
+
+    def _done(self) -> None:
+        """What failed before is no news any more."""
+        if self._problem and self._tab.messages.label.text() == self._problem:
+            self._tab.messages.clear()
+        self._problem = ""
 
 
 class SaveForm(QWidget):

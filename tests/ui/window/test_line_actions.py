@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
@@ -87,7 +88,30 @@ def test_a_select_of_ones_own_is_one_step(qtbot: QtBot, table_tab: DatasetTab, s
     [
         "__import__('os').system('touch pwned')",
         "DROP TABLE flights",
+        "exec(open('flights').read())",
+        "rows = store['flights'].where(col('delay') > 60)\nopen('pwned', 'w')",
         "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM flights, glob('*')",
+        "SELECT getenv('HOME') FROM flights",
+        "COPY flights TO 'pwned' (FORMAT csv)",
+        "COPY (SELECT * FROM flights) TO 'pwned'",
+        "INSTALL httpfs; LOAD httpfs",
+        "LOAD 'pwned.duckdb_extension'",
+        "ATTACH 'pwned' AS other",
+        "EXPORT DATABASE 'pwned'",
+        "PRAGMA enable_logging",
+        "SET memory_limit = '1kB'",
+        "CREATE TABLE pwned AS SELECT * FROM flights",
+        "UPDATE flights SET delay = 0",
+        "DELETE FROM flights",
+        "EXPLAIN ANALYZE SELECT * FROM flights",
+        "CALL pragma_version()",
+        "SELECT lo_import('/etc/passwd')",
+        "SELECT load_file('/etc/passwd')",
+        "EXEC xp_cmdshell 'touch pwned'",
+        "SELECT * INTO pwned FROM flights",
+        "WITH gone AS (DELETE FROM flights RETURNING *) SELECT * FROM gone",
         "SELECT 1; SELECT 2",
         '{"source": "flights", "steps": [{"exec": "x"}]}',
         "not a query",
@@ -103,6 +127,34 @@ def test_text_that_is_no_query_runs_nothing_and_is_refused(
     table_tab.line_actions.paste()
     qtbot.waitUntil(lambda: "The clipboard holds no query" in table_tab.messages.label.text())
     assert table_tab.line == Line() and sorted(tmp_path.iterdir()) == before
+
+
+def test_what_could_not_be_pasted_is_no_news_after_what_could(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    QGuiApplication.clipboard().setText("not a query")
+    table_tab.line_actions.paste()
+    qtbot.waitUntil(table_tab.messages.isVisible)
+    QGuiApplication.clipboard().setText("SELECT * FROM flights WHERE delay > 60")
+    table_tab.line_actions.paste()
+    qtbot.waitUntil(lambda: table_tab.line.active == (Where(col("delay") > 60),))
+    assert settled().view.num_rows < 1000 and not table_tab.messages.isVisible()
+
+
+def test_what_sql_has_no_names_for_is_offered_in_other_forms(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Settled
+) -> None:
+    pq.write_table(pa.table({"n": [1, 2], "N": [3, 4]}), tmp_path / "alike.parquet")
+    window.open_paths([tmp_path / "alike.parquet"])
+    tab = settled()
+    tab.set_filter(col("N") > 3)
+    settled()
+    tab.line_actions.copy("sql")
+    qtbot.waitUntil(lambda: "'n' and 'N'" in tab.messages.label.text())
+    assert [button.text() for button in tab.messages.buttons] == ["Copy as Python", "Copy as JSON"]
+    qtbot.mouseClick(tab.messages.buttons[0], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: tab.messages.label.text() == "Copied as Python")
+    assert '.where("N > 3")' in QGuiApplication.clipboard().text()
 
 
 def test_a_query_of_another_table_is_not_shown_as_this_one(
