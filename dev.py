@@ -334,6 +334,9 @@ LONG_FORMS = {
     "queries": property_test(
         "random queries against plain Python", 4, 2000, "tests/property/test_queries_agree.py"
     ),
+    "levels": property_test(
+        "random groups under subtotals against plain Python", 2, 2000, "tests/property/test_group_levels.py"
+    ),
     "expressions": property_test(
         "random expressions as text and back", 2, 5000, "tests/core/query/test_expression_text.py"
     ),

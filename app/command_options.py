@@ -24,6 +24,9 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     rows.add_argument("--group-by", type=names, metavar="NAME,NAME,…", help="a row for each value")
     rows.add_argument("--agg", nargs="+", metavar="NAME=AGGREGATE(COLUMN)", help="n=count() m=mean(price)")
     rows.add_argument("--having", metavar="CONDITION", help="of the groups")
+    rows.add_argument(
+        "--totals", action="store_const", const=True, help="with the aggregates of all rows below the groups"
+    )
     rows.add_argument("--sort", type=names, metavar="NAME,-NAME,…", help="a minus descends: --sort=-n")
     rows.add_argument("--limit", type=number, metavar="N", help="at most so many rows")
     rows.add_argument("--offset", type=number, metavar="N", help="after so many rows")

@@ -26,6 +26,7 @@ from lamella.core.jobs import Job
 from lamella.core.query import agg
 from lamella.core.query.builder import Query
 from lamella.core.query.expressions import Named
+from lamella.core.query.group_levels import shows_totals
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate
 from lamella.core.store.paths import is_store
@@ -225,9 +226,9 @@ def _value(text: str) -> Any:
     return text if isinstance(value, (list, dict)) else value
 
 
-OF_ROWS = ("where", "search", "group_by", "agg", "having", "sort", "columns", "limit", "offset")
+OF_ROWS = ("where", "search", "group_by", "agg", "having", "totals", "sort", "columns", "limit", "offset")
 OF_A_TABLE = (*OF_ROWS, "profile", "aggregate", "saved", "steps", "view")
-NOT_OF_A_SEARCH = ("group_by", "agg", "having", "sort", "explain")
+NOT_OF_A_SEARCH = ("group_by", "agg", "having", "totals", "sort", "explain")
 OF_SQL = ("param", "seconds", "files", "write")
 ALONE = {
     "profile": [name for name in OF_ROWS if name != "where"],
@@ -247,21 +248,27 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.explain:
             print(_query(source, arguments).explain(job))
             return OK
-        answer = _answer(source, arguments, job)
+        answer, totals = _answer(source, arguments, job)
     out = terminal.data_output()
-    FORMATS[arguments.format](answer, out)
+    if arguments.format == "table":
+        write_table(answer, out, totals)
+    else:
+        FORMATS[arguments.format](answer, out)
     out.flush()
     return OK
 
 
-def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> pa.Table:
+def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa.Table, pa.Table | None]:
+    """With the totals of groups, where they are to be printed."""
     if arguments.sql is not None:
-        return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job)
+        return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job), None
     if arguments.search is not None:
-        return _searched(_table(source, arguments), arguments, job)
+        return _searched(_table(source, arguments), arguments, job), None
     if arguments.profile is not None:
-        return as_rows(_table(source, arguments).profile(arguments.profile, arguments.where, job))
-    return _query(source, arguments).read(job)
+        return as_rows(_table(source, arguments).profile(arguments.profile, arguments.where, job)), None
+    query = _query(source, arguments)
+    with_totals = arguments.format == "table" and shows_totals(query.pipeline.steps)
+    return query.read(job), query.totals(job) if with_totals else None
 
 
 def _searched(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Table:
@@ -300,6 +307,7 @@ def _query(source: Source, arguments: argparse.Namespace) -> Query:
         made = aggregates(arguments.agg or [])
         rows = rows.group_by(*arguments.group_by or []).agg(**made)
         rows = rows if arguments.having is None else rows.having(arguments.having)
+        rows = rows.with_totals() if arguments.totals else rows
     if arguments.sort is not None:
         rows = rows.sort(*arguments.sort)
     if arguments.limit is not None or arguments.offset is not None:
@@ -373,6 +381,18 @@ def _refuse_beside(arguments: argparse.Namespace) -> None:
             raise LamellaError(f"{odd[0]} does not go with --{name}", fix="Leave one of them out")
     if arguments.having is not None and arguments.group_by is None and arguments.agg is None:
         raise LamellaError("--having is of groups", fix="Add --group-by or --agg, or use --where")
+    _refuse_totals(arguments)
+
+
+def _refuse_totals(arguments: argparse.Namespace) -> None:
+    if arguments.totals and (arguments.group_by is None or arguments.agg is None):
+        raise LamellaError("--totals is of groups with aggregates", fix="Add --group-by and --agg")
+    if arguments.totals and arguments.format != "table":
+        raise LamellaError(
+            f"--totals does not go with --format {arguments.format}",
+            "Whoever reads that would take the totals for one more group",
+            "Ask for them alone: the same --agg without --group-by",
+        )
 
 
 def _option(name: str) -> str:
@@ -404,18 +424,29 @@ def write_json(table: pa.Table, out: TextIO) -> None:
     out.write("\n]\n")
 
 
-def write_table(table: pa.Table, out: TextIO) -> None:
+def write_table(table: pa.Table, out: TextIO, totals: pa.Table | None = None) -> None:
     """Columns as wide as their contents, numbers to the right, nothing wider than 60 characters, and no
-    control characters, wherever it is written to: it is for people to read."""
+    control characters, wherever it is written to: it is for people to read. `totals` are one row of some of
+    the columns, written below a line."""
     names = list(map(_cell, table.column_names))
     rows = [[_cell(cell) for cell in row] for row in _rows(table)]
-    columns = zip(names, *rows, strict=True) if table.num_columns else []
+    last = [] if totals is None else [_totals_line(table, totals)]
+    columns = zip(names, *rows, *last, strict=True) if table.num_columns else []
     widths = [min(WIDEST, max(map(len, column))) for column in columns]
     right = [pa.types.is_integer(kind) or _is_fraction(kind) for kind in table.schema.types]
-    out.write(_line(names, widths, right))
-    out.write("  ".join("─" * width for width in widths) + "\n")
+    rule = "  ".join("─" * width for width in widths) + "\n"
+    out.write(_line(names, widths, right) + rule)
     out.writelines(_line(row, widths, right) for row in rows)
-    out.write(f"({table.num_rows:,} row{'' if table.num_rows == 1 else 's'})\n")
+    out.writelines(rule + _line(row, widths, right) for row in last)
+    beside = "" if totals is None else " and their totals"
+    out.write(f"({table.num_rows:,} row{'' if table.num_rows == 1 else 's'}{beside})\n")
+
+
+def _totals_line(table: pa.Table, totals: pa.Table) -> list[str]:
+    """The first column without a total, that of a key, says what the line is."""
+    known = {name: _cell(value) for name, value in zip(totals.column_names, next(_rows(totals)), strict=True)}
+    label = next((name for name in table.column_names if name not in known), None)
+    return [known.get(name, "total" if name == label else "") for name in table.column_names]
 
 
 FORMATS: dict[str, Callable[[pa.Table, TextIO], None]] = {

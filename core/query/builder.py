@@ -344,7 +344,35 @@ class Query(Fluent):
         if predicate is None:
             return self
         both = predicate if last.having is None else last.having & predicate
-        return self.with_steps((*self.pipeline.steps[:-1], Group(last.keys, last.aggregates, both)))
+        return self.with_steps((*self.pipeline.steps[:-1], replace(last, having=both)))
+
+    def with_totals(self, totals: bool = True, subtotals: bool = False) -> Query:
+        """The same groups, with a row of totals below them where the query is shown, and under subtotals by
+        their first keys: in the window, in saved views and by `lamella query`. `read` gives the groups alone;
+        `totals` and `subtotals` read the rest."""
+        last = self.pipeline.steps[-1] if self.pipeline.steps else None
+        if not isinstance(last, Group):
+            raise BadQuery(f"{self.name}: with_totals follows agg", fix="Group the rows first: group_by(…)")
+        return self.with_steps(
+            (*self.pipeline.steps[:-1], replace(last, totals=bool(totals), subtotals=bool(subtotals)))
+        )
+
+    def totals(self, job: Job | None = None) -> pa.Table:
+        """One row: the aggregates of the groups over all rows that are grouped, also where `having`, or a
+        filter or a limit behind the groups, leaves some of these out. A mean is that of the rows.
+
+        Raises `BadQuery` where the answer is not of groups with aggregates, and as `read`.
+        """
+        from lamella.core.query.group_levels import read_totals
+
+        return read_totals(self.pipeline, lambda steps: self.with_steps(steps).read(job))
+
+    def subtotals(self, job: Job | None = None) -> list[pa.Table]:
+        """The same for the groups by the first key, by the first two, and so on up to the last key but one:
+        a table for each, in the order of their keys. Of groups by a single key there are none."""
+        from lamella.core.query.group_levels import read_subtotals
+
+        return read_subtotals(self.pipeline, lambda steps: self.with_steps(steps).read(job))
 
     @property
     def schema(self) -> pa.Schema:

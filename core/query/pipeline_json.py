@@ -164,7 +164,14 @@ def _filter_json(filter: Filter | None) -> Any:
 
 def _group_json(step: Group) -> Json:
     made: Json = {"keys": list(step.keys), "aggregates": _aggregates_json(step.aggregates)}
-    return made if step.having is None else {**made, "having": _filter_json(step.having)}
+    if step.having is not None:
+        made["having"] = _filter_json(step.having)
+    return made | {name: True for name in ("totals", "subtotals") if getattr(step, name)}
+
+
+def _group(obj: Json) -> Group:
+    shown = (bool(obj.get(name, False)) for name in ("totals", "subtotals"))
+    return Group(_texts(obj["keys"]), _aggregates(obj["aggregates"]), _filter(obj.get("having")), *shown)
 
 
 def _values_json(values: Iterable[Any] | int | None) -> Any:
@@ -249,7 +256,7 @@ _FORMS: dict[str, _Form] = {
     "group": _Form(
         Group,
         _group_json,
-        lambda obj: Group(_texts(obj["keys"]), _aggregates(obj["aggregates"]), _filter(obj.get("having"))),
+        _group,
     ),
     "sort": _Form(
         Sort,

@@ -121,7 +121,13 @@ class _Writer:
     def _group(self, step: Group) -> list[str]:
         calls = [f".group_by({_names(step.keys)})"] if step.keys else []
         calls.append(f".agg({self._aggregates(step.aggregates)})")
-        return calls if step.having is None else [*calls, f".having({self._condition(step.having)})"]
+        if step.having is not None:
+            calls.append(f".having({self._condition(step.having)})")
+        if step.totals or step.subtotals:
+            named = {"totals": step.totals, "subtotals": step.subtotals}
+            given = [f"{name}={value}" for name, value in named.items() if value is not (name == "totals")]
+            calls.append(f".with_totals({', '.join(given)})")
+        return calls
 
     def _sort(self, step: Sort) -> list[str]:
         if any(key.column.startswith("-") for key in step.keys) or not step.keys:
@@ -430,7 +436,10 @@ def _comma_list(names: Iterable[str]) -> str:
 
 
 def _group_options(step: Any) -> list[str]:
+    if step.subtotals:
+        raise _NoOption
     options = ["--group-by", _comma_list(step.keys)] if step.keys else []
+    options += ["--totals"] if step.totals else []
     if step.aggregates:
         options += ["--agg", *(_aggregate_option(name, one) for name, one in step.aggregates)]
     return [*options, "--having", _text(step.having)] if step.having is not None else options

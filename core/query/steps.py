@@ -54,11 +54,17 @@ class Select:
 @dataclass(frozen=True)
 class Group:
     """A row for each combination of the keys' values, null being one of them, in their order. Without keys
-    it is one row, even of no rows. `having` asks of the answer's own columns."""
+    it is one row, even of no rows. `having` asks of the answer's own columns.
+
+    `totals` shows the aggregates of all rows below the groups, and `subtotals` the groups under those by the
+    first keys alone. They change nothing in the answer: `core.query.group_levels` computes both beside it.
+    """
 
     keys: tuple[str, ...]
     aggregates: Aggregates = ()
     having: Filter | None = None
+    totals: bool = False
+    subtotals: bool = False
 
 
 @dataclass(frozen=True)

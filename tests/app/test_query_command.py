@@ -185,6 +185,10 @@ def test_times_that_python_has_no_value_for_are_printed(
         (["--param", "5"], "--param is of SQL"),
         (["select 1", "--table", "sales"], "both given"),
         (["--aggregate", "[{"], "no JSON"),
+        (["--table", "sales", "--group-by", "city", "--totals"], "--totals is of groups"),
+        (["--agg", "n=count()", "--totals"], "--totals is of groups"),
+        (["--group-by", "city", "--agg", "n=count()", "--totals", "--format", "csv"], "with --format csv"),
+        (["--search", "Oslo", "--totals"], "--totals does not go with --search"),
         ([], "Nothing says what to ask"),
     ],
 )
@@ -192,6 +196,31 @@ def test_what_does_not_go_together_is_told(
     shop: str, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
 ) -> None:
     assert reason in _refused(capsys, "query", shop, *words)
+
+
+def test_totals_are_printed_below_the_groups(
+    shop: str, capsys: pytest.CaptureFixture[str], asked: Asked, tmp_path: Path
+) -> None:
+    """Those of all rows, and to no program that would take them for a group."""
+    groups = ["--group-by", "city", "--agg", "n=count()", "m=mean(amount)", "--sort=-n", "--limit", "1"]
+    assert cli.main(["query", shop, *groups, "--totals"]) == cli.OK
+    printed = capsys.readouterr().out
+    assert [line.split() for line in printed.splitlines() if "─" not in line] == [
+        ["city", "n", "m"], ["Oslo", "2", "2.25"], ["total", "3", "4.5"],
+        ["(1", "row", "and", "their", "totals)"],
+    ]  # fmt: skip
+    with Store.open(shop) as store:
+        query = store["sales"].group_by("city").agg(n=agg.count(), m=agg.mean("amount")).with_totals()
+        saved = query.sort("-n").limit(1)
+        assert shlex.split(to_command(saved.pipeline, shop, saved.sources)) == [
+            "lamella", "query", shop, "--table", "sales", "--group-by", "city", "--totals",
+            "--agg", "n=count()", "m=avg(amount)", "--sort=-n", "--limit", "1",
+        ]  # fmt: skip
+        path = tmp_path / "saved.json"
+        path.write_text(json.dumps(saved.to_json()))
+    assert cli.main(["query", shop, "--saved", str(path)]) == cli.OK
+    assert capsys.readouterr().out == printed
+    assert asked(shop, "--saved", str(path)) == [{"city": "Oslo", "n": 2, "m": 2.25}]
 
 
 def test_a_name_may_be_quoted_as_in_a_condition_and_rows_counted_by_a_star(shop: str, asked: Asked) -> None:

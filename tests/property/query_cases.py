@@ -113,8 +113,11 @@ def group(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:
     made = rows.group_by(*keys).agg(**aggregates(draw, rows))
     if draw(st.booleans()):
         name = one_of(draw, made, comparable)
-        return made if name is None else made.having(condition(draw, made, name))
-    return made
+        made = made if name is None else made.having(condition(draw, made, name))
+    beside = draw(
+        st.sampled_from([(False, False), (False, False), (True, False), (False, True), (True, True)])
+    )
+    return made.with_totals(*beside) if any(beside) else made
 
 
 def sort(draw: st.DrawFn, rows: Query, _other: Query) -> Query | None:

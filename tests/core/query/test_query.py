@@ -6,6 +6,7 @@ import json
 import threading
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,6 +15,9 @@ from lamella.core.errors import BadData, BadFilter, BadQuery, Cancelled, Lamella
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
 from lamella.core.query.functions.aggregates import AGGREGATES
+from lamella.core.query.group_levels import GroupLevels
+from lamella.core.query.view import View
+from lamella.core.scan.snapshot import snapshot_of_rows
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +247,12 @@ def test_a_step_that_does_not_fit_is_named(store, ask, error, said):
     [
         lambda t: t.agg(n=3),
         lambda t: t.where(col("K") > 1).having(col("K") > 1),
+        lambda t: t.where(col("K") > 1).with_totals(),
+        lambda t: t.where(col("K") > 1).totals(),
+        lambda t: t.group_by("k").agg().totals(),
+        lambda t: t.group_by("k").agg(n=agg.count()).compute(m=col("n") + 1).totals(),
+        lambda t: t.agg(n=agg.count()).totals(),
+        lambda t: t.where(col("K") > 1).subtotals(),
         lambda t: t.join(t, left_on="k"),
         lambda t: t.query().facets(),
         lambda t: t.query().facets(
@@ -255,6 +265,23 @@ def test_a_step_that_does_not_fit_is_named(store, ask, error, said):
 def test_what_is_no_step_is_refused_at_once(store, ask):
     with pytest.raises(BadQuery):
         ask(store["t"])
+
+
+@pytest.mark.parametrize("key", ["k", "huge", "id", "word", "span", "point", "inside"])
+def test_groups_of_any_key_have_their_subtotals(store, key):
+    """Null is a key of its own, in the level above as well."""
+    groups = store["t"].group_by(key, "K").agg(n=agg.count(), top=agg.max("K"))
+    answer = snapshot_of_rows(groups.read(), "t")
+    levels = GroupLevels.read(
+        groups.pipeline.steps, lambda steps: groups.with_steps(steps).read(), answer, Job()
+    )
+    keys = [row[key] for row in groups.read().to_pylist()]
+    distinct = [one for place, one in enumerate(keys) if one not in keys[:place]]
+    assert groups.subtotals()[0].column(key).to_pylist() == distinct
+    assert [distinct[parent] for parent in levels.parents[0]] == keys
+    rows = levels.arrange(View(answer), Job()).rows([np.array([True] * len(distinct))])
+    assert rows[0].tolist().count(0) == len(distinct) and rows[0].tolist().count(1) == 4
+    assert groups.totals().to_pylist() == [{"n": 4, "top": 4}]
 
 
 def test_a_sum_that_does_not_fit_64_bits_is_told(tmp_path):

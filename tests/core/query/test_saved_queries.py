@@ -62,6 +62,7 @@ def test_whatever_stands_in_its_place_a_query_is_answered_or_refused(store: Stor
     t, grouped = store["t"], [agg.quantile("i", 0.5), agg.first("k", where="i > 1")]
     for asked in (
         t.group_by("k").agg(q=grouped[0], f=grouped[1]).having("q > 0").sort("-k").limit(2),
+        t.group_by("k", "i").agg(q=grouped[0]).with_totals(subtotals=True).limit(3),
         t.where("i > 1").compute(z=col("i") * 2).select("z").sample(2),
         t.query().pivot("k", "i", values=[1, 2], n=agg.count()),
     ):

@@ -1,0 +1,216 @@
+"""What stands beside the groups of a query: the aggregates of all rows, and the groups by the first keys,
+under which the others are arranged as a tree.
+
+Each level is a query of its own. GROUPING SETS compute all levels in one pass, but the groups by all keys are
+there before anybody wants the others, and these took half of the time or less as queries of their own: of 10
+million rows 0.05 s against 0.10 s for counts and means, 0.6 s against 2.1 s for distinct counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.errors import BadQuery
+from lamella.core.jobs import Job
+from lamella.core.query import execute as answers
+from lamella.core.query.compile import compile_pipeline
+from lamella.core.query.scan_query import ScanQuery, as_scan
+from lamella.core.query.steps import Aggregate, Group, Pipeline, Step
+from lamella.core.query.view import View
+from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
+
+Read = Callable[[tuple[Step, ...]], pa.Table]
+"""Reads the answer of other steps on the same rows."""
+
+
+def shown_group(steps: Sequence[Step]) -> int | None:
+    """The place of the grouping whose rows the answer has, behind which it is only filtered, sorted, limited
+    or shown in part."""
+    for place in range(len(steps) - 1, -1, -1):
+        if isinstance(steps[place], Group):
+            return place if as_scan(steps[place + 1 :]) is not None else None
+    return None
+
+
+def totals_steps(steps: Sequence[Step]) -> tuple[Step, ...] | None:
+    """Those of the totals of the groups that the steps give; None where they give none, or have no totals."""
+    return _level_steps(steps, 0)
+
+
+def shows_totals(steps: Sequence[Step]) -> bool:
+    """Whether the totals of the groups that the steps give are to be shown."""
+    place = shown_group(steps)
+    group = None if place is None else steps[place]
+    return isinstance(group, Group) and group.totals and totals_steps(steps) is not None
+
+
+def _level_steps(steps: Sequence[Step], keys: int) -> tuple[Step, ...] | None:
+    """Of the groups by so many of the first keys."""
+    place = shown_group(steps)
+    group = None if place is None else steps[place]
+    if not isinstance(group, Group) or not group.keys or not (keys or group.aggregates):
+        return None
+    return (*steps[:place], Group(group.keys[:keys], group.aggregates))
+
+
+def read_totals(pipeline: Pipeline, read: Read) -> pa.Table:
+    steps = totals_steps(pipeline.steps)
+    if steps is None:
+        raise BadQuery(
+            f"{pipeline.source}: there are no totals",
+            "Totals are of groups with aggregates, filtered, sorted or limited at most",
+            "Ask for them before other steps: group_by('a').agg(n=agg.count()).totals()",
+        )
+    return read(steps)
+
+
+def read_subtotals(pipeline: Pipeline, read: Read) -> list[pa.Table]:
+    place = shown_group(pipeline.steps)
+    group = None if place is None else pipeline.steps[place]
+    if not isinstance(group, Group):
+        raise BadQuery(
+            f"{pipeline.source}: there are no subtotals",
+            "Subtotals are of groups, filtered, sorted or limited at most",
+            "Group the rows by several columns: group_by('a', 'b').agg(n=agg.count()).subtotals()",
+        )
+    return list(_upper_levels(pipeline.steps, len(group.keys), read))
+
+
+def _upper_levels(steps: tuple[Step, ...], keys: int, read: Read) -> Iterator[pa.Table]:
+    for count in range(1, keys):
+        level = _level_steps(steps, count)
+        assert level is not None
+        yield read(level)
+
+
+Places = np.ndarray
+"""Of groups in the table of their level, or of what is arranged."""
+
+
+@dataclass(frozen=True)
+class GroupLevels:
+    """The groups of a query by its first key, by its first two and so on, each level in the order of its
+    keys; the last one is the answer. `parents` says of each level but the first in which group of the level
+    above a group is."""
+
+    keys: tuple[str, ...]
+    levels: tuple[Snapshot, ...]
+    parents: tuple[Places, ...]
+
+    @classmethod
+    def read(cls, steps: tuple[Step, ...], read: Read, answer: Snapshot, job: Job) -> GroupLevels:
+        """The steps end in groups by two keys or more, of which `answer` has the rows. Blocks."""
+        group, name = steps[-1], answer.name
+        assert isinstance(group, Group)
+        upper = [snapshot_of_rows(one, name) for one in _upper_levels(steps, len(group.keys), read)]
+        lowest = answer
+        if group.having is not None:
+            lowest = snapshot_of_rows(read((*steps[:-1], Group(group.keys, group.aggregates))), name)
+        parents = [_parents(*pair, group.keys[:count], job)
+                   for count, pair in enumerate(pairwise([*upper, lowest]), start=1)]  # fmt: skip
+        if group.having is not None:
+            met = View(lowest, ScanQuery(where=group.having), job)
+            parents[-1] = parents[-1][met.positions(0, met.num_rows)]
+        _refuse_unlike(answer.num_rows, len(parents[-1]), answer.name)
+        return cls(group.keys, (*upper, answer), tuple(parents))
+
+    def arrange(self, view: View, job: Job) -> Arrangement:
+        """The groups that `view` has of the answer, in its order within each group of the level above; these
+        are sorted by what they have of its keys."""
+        groups = view.positions(0, view.num_rows)
+        lines = [groups]
+        for parents in reversed(self.parents):
+            lines.insert(0, parents[lines[0]])
+        ranks = [
+            _ranks(level, view.query.sort, job)[line]
+            for level, line in zip(self.levels[:-1], lines[:-1], strict=True)
+        ]
+        order = np.lexsort(ranks[::-1])
+        job.check()
+        placed = [line[order] for line in lines]
+        changes = np.zeros(len(order), bool)
+        changes[:1] = True
+        firsts = []
+        for line in placed[:-1]:
+            changes[1:] |= line[1:] != line[:-1]
+            firsts.append(np.flatnonzero(changes))
+        firsts.append(np.arange(len(order)))
+        children = tuple(
+            np.append(np.searchsorted(below, here), len(below)) for here, below in pairwise(firsts)
+        )
+        arranged = tuple(line[first] for line, first in zip(placed, firsts, strict=True))
+        return Arrangement(arranged, children)
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """Groups as a tree: `groups` are those of each level in the order in which they are shown, and those from
+    `children[level][n]` to below `children[level][n + 1]` of the next level are in the nth of a level."""
+
+    groups: tuple[Places, ...]
+    children: tuple[Places, ...]
+
+    def rows(self, expanded: Sequence[np.ndarray]) -> tuple[np.ndarray, Places]:
+        """The level and the group of each row that is shown. `expanded` says of each level but the last, by
+        the number of a group in it, which are open."""
+        sizes = [np.ones(len(self.groups[-1]), np.int64)]
+        before: list[np.ndarray] = []
+        opens = [one[groups] for one, groups in zip(expanded, self.groups[:-1], strict=True)]
+        for is_open, children in zip(reversed(opens), reversed(self.children), strict=True):
+            before.insert(0, np.append(0, np.cumsum(sizes[0])))
+            inside = before[0][children[1:]] - before[0][children[:-1]]
+            sizes.insert(0, 1 + np.where(is_open, inside, 0))
+        starts = np.cumsum(sizes[0]) - sizes[0]
+        is_shown = np.ones(len(starts), bool)
+        total = int(sizes[0].sum())
+        levels, groups = np.zeros(total, np.int8), np.empty(total, np.int64)
+        groups[starts] = self.groups[0]
+        for level, children in enumerate(self.children):
+            counts = np.diff(children)
+            first = np.repeat(starts + 1 - before[level][children[:-1]], counts)
+            starts = first + before[level][:-1]
+            is_shown = np.repeat(is_shown & opens[level], counts)
+            levels[starts[is_shown]] = level + 1
+            groups[starts[is_shown]] = self.groups[level + 1][is_shown]
+        return levels, groups
+
+
+def _parents(above: Snapshot, below: Snapshot, keys: tuple[str, ...], job: Job) -> Places:
+    """Both levels are in the order of their keys, so groups of one parent follow each other."""
+    name = "n"
+    while name in keys:
+        name += "_"
+    counted = Group(keys, ((name, Aggregate("count")),))
+    node = compile_pipeline(Pipeline(below.name, (counted,)), lambda _name: below, job)
+    counts = answers.read(node, job).column(name).to_numpy()
+    _refuse_unlike(above.num_rows, len(counts), above.name)
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _refuse_unlike(one: int, other: int, name: str) -> None:
+    if one != other:
+        raise BadQuery(
+            f"{name}: the groups cannot be shown under subtotals",
+            f"Their keys are not told apart the same way twice: {one:,} and {other:,} groups",
+            "Switch the subtotals off",
+        )
+
+
+def _ranks(level: Snapshot, sort: tuple[SortKey, ...], job: Job) -> np.ndarray:
+    """The place of each group in the order of the keys that its level has."""
+    keys = tuple(key for key in sort if key.column in level.types)
+    ranks = np.empty(level.num_rows, np.int64)
+    ranks[View(level, ScanQuery(sort=keys), job).positions(0, level.num_rows)] = np.arange(level.num_rows)
+    return ranks
+
+
+def without_totals(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The same steps, none of which shows more than its answer."""
+    return tuple(
+        replace(one, totals=False, subtotals=False) if isinstance(one, Group) else one for one in steps
+    )

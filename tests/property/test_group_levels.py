@@ -1,0 +1,157 @@
+"""Totals, subtotals and groups arranged as a tree, against plain Python: keys are null, NaN and -0.0 too.
+
+LAMELLA_LONG_RUNS=2000 runs it longer.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query, query_of
+from lamella.core.query.group_levels import GroupLevels
+from lamella.core.query.scan_query import as_scan
+from lamella.core.query.source import SnapshotSource
+from lamella.core.query.steps import Group, Step
+from lamella.core.query.view import View
+from lamella.core.scan.snapshot import snapshot_of_rows
+from tests.property.query_cases import SCHEMA, aggregates, comparable, condition, one_of, rows, some_of
+from tests.property.query_model import Row, answered, ordered, told
+from tests.property.test_queries_agree import agree
+
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "12"))
+Types = dict[str, pa.DataType]
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    return rows(SCHEMA, 80, random.Random(11))
+
+
+def types_of(query: Query) -> Types:
+    return dict(zip(query.schema.names, query.schema.types, strict=True))
+
+
+def grouped(data: st.DataObject, table: pa.Table) -> Query:
+    """Groups by two keys or three, of all rows or some, with a condition on them or none."""
+    query = query_of(SnapshotSource(snapshot_of_rows(table, "t")))
+    if data.draw(st.booleans()):
+        name = one_of(data.draw, query, comparable)
+        assert name is not None
+        query = query.where(condition(data.draw, query, name))
+    keys = some_of(data.draw, query, comparable, 2, 3)
+    made = query.group_by(*keys).agg(**aggregates(data.draw, query))
+    if data.draw(st.booleans()):
+        name = one_of(data.draw, made, comparable)
+        made = made if name is None else made.having(condition(data.draw, made, name))
+    return made
+
+
+def behind(data: st.DataObject, groups: Query) -> Query:
+    """The groups filtered, sorted and limited."""
+    made = groups
+    if data.draw(st.booleans()):
+        name = one_of(data.draw, groups, comparable)
+        assert name is not None
+        made = made.where(condition(data.draw, groups, name))
+    names = some_of(data.draw, groups, comparable, 0, 3)
+    if names:
+        made = made.sort(*(data.draw(st.sampled_from(["", "-"])) + name for name in names))
+    return made.limit(data.draw(st.integers(0, 12))) if data.draw(st.booleans()) else made
+
+
+def model_of(query: Query, table: pa.Table) -> list[Row]:
+    found: list[Row] = table.to_pylist()
+    for place, step in enumerate(query.pipeline.steps):
+        before, after = (query.with_steps(query.pipeline.steps[:n]) for n in (place, place + 1))
+        found = answered(step, found, types_of(before), types_of(after))
+    return found
+
+
+def level_model(groups: Query, count: int, table: pa.Table) -> list[Row]:
+    """The groups by so many of the first keys, whatever is asked of the groups by all of them."""
+    *before, group = groups.pipeline.steps
+    assert isinstance(group, Group)
+    level: Step = Group(group.keys[:count], group.aggregates)
+    return model_of(groups.with_steps((*before, level)), table)
+
+
+@settings(max_examples=RUNS)
+@given(data=st.data())
+def test_totals_and_subtotals(table, data):
+    groups = grouped(data, table)
+    keys = groups.pipeline.steps[-1].keys
+    query = behind(data, groups)
+    agree(query.totals().to_pylist(), level_model(groups, 0, table))
+    subtotals = query.subtotals()
+    assert len(subtotals) == len(keys) - 1
+    for count, level in enumerate(subtotals, start=1):
+        agree(level.to_pylist(), level_model(groups, count, table))
+
+
+@settings(max_examples=RUNS)
+@given(data=st.data())
+def test_groups_as_a_tree(table, data):
+    groups = grouped(data, table)
+    query = behind(data, groups)
+    keys = groups.pipeline.steps[-1].keys
+    scan = as_scan(query.pipeline.steps[len(groups.pipeline.steps) :])
+    assert scan is not None
+    answer = snapshot_of_rows(groups.read(), "t")
+    levels = GroupLevels.read(
+        groups.pipeline.steps, lambda steps: groups.with_steps(steps).read(), answer, Job()
+    )
+    shuffled = np.random.default_rng(data.draw(st.integers(0, 99)))
+    share = data.draw(st.sampled_from([0.0, 0.5, 1.0]))
+    expanded = [shuffled.random(level.num_rows) < share for level in levels.levels[:-1]]
+    level_of, group_of = levels.arrange(View(answer, scan), Job()).rows(expanded)
+    tables = [View(level).page(0, level.num_rows).to_pylist() for level in levels.levels]
+    got = [tables[level][group] for level, group in zip(level_of, group_of, strict=True)]
+
+    uppers = [level_model(groups, count, table) for count in range(1, len(keys))]
+    open_keys = {
+        (count, told_keys(row, keys[: count + 1]))
+        for count, (rows_of, is_open) in enumerate(zip(uppers, expanded, strict=True))
+        for row, one in zip(rows_of, is_open, strict=True)
+        if one
+    }
+    sort = [(key.column, key.descending) for key in scan.sort]
+    agree(got, list(tree_of(model_of(query, table), uppers, keys, sort, open_keys)))
+
+
+def told_keys(row: Row, keys: tuple[str, ...]) -> tuple[Any, ...]:
+    return tuple(told(row[key]) for key in keys)
+
+
+def tree_of(
+    leaves: list[Row], uppers: list[list[Row]], keys: tuple[str, ...], sort: list[Any], open_keys: set[Any]
+) -> Iterator[Row]:
+    """What is shown, the groups of the first level one after the other with what is open in them."""
+
+    def below(level: int, inside: list[Row]) -> Iterator[Row]:
+        if level == len(uppers):
+            yield from inside
+            return
+        here = keys[: level + 1]
+        held = {told_keys(row, here) for row in inside}
+        known = [row for row in uppers[level] if told_keys(row, here) in held]
+        for row in ordered(known, [(name, down) for name, down in sort if name in row_names(uppers[level])]):
+            yield row
+            if (level, told_keys(row, here)) in open_keys:
+                own = [leaf for leaf in inside if told_keys(leaf, here) == told_keys(row, here)]
+                yield from below(level + 1, own)
+
+    yield from below(0, leaves)
+
+
+def row_names(found: list[Row]) -> list[str]:
+    return list(found[0]) if found else []
