@@ -28,6 +28,7 @@ class Situation:
     forward: bool = False
     filtered: bool = False
     sorted: bool = False
+    groups: bool = False  # rows of a group step are shown
     hidden_columns: bool = False
     undo: str = ""
     redo: str = ""
@@ -115,6 +116,8 @@ ACTIONS: tuple[Action, ...] = (
            tip="Filter, compute, group, join: each one a chip above the rows"),
     Action("group", "Group by this column", "View", 0, "", "sum", "Group", context=("column",),
            tip="One row for each value, with figures", when=_on_dataset),
+    Action("totals_row", "Totals row", "View", 0, "Ctrl+Alt+T", "sum", context=("group",),
+           tip="The figures of all rows, below the groups", when=lambda s: s.groups, checkable=True),
     Action("columns", "Choose columns…", "View", 0, "", "columns", "Columns", when=_on_dataset,
            tip="Some of the columns, in an order"),
     Action("compute", "Computed column…", "View", 0, "", "function", context=("column",), when=_on_dataset,

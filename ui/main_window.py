@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QMainWindow, QMessageBox, QSplitter, QWidget
+from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QSplitter, QWidget
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import Cancelled
@@ -97,6 +97,7 @@ class MainWindow(QMainWindow):
         tab.changed.connect(self._update)
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.column_header.menu_requested.connect(self._column_menu)
+        tab.grid.totals.menu_requested.connect(self._totals_menu)
         tab.editing.import_requested.connect(self._offer_import)
         tab.relations.followed.connect(partial(self.trail.follow, tab))
         tab.relations.back_requested.connect(partial(self.trail.go_back, tab))
@@ -233,6 +234,8 @@ class MainWindow(QMainWindow):
         if tab is not None and tab.is_inspector_open:
             tab.inspector.row_page.show_way_back(place_text(origin) if origin is not None else "")
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
+        group = tab.groups.step if tab else None
+        self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.appearance.mark(self.commands)
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
         self.status.show_text(shown.status if shown else "")
@@ -251,17 +254,25 @@ class MainWindow(QMainWindow):
         self._update()
 
     def _cell_menu(self, point: QPoint) -> None:
-        menu, tab = self.commands.context_menu("cell", self), self.tabs.dataset_tab
+        menu, tab = self._menu_of("cell"), self.tabs.dataset_tab
         if tab is not None:
             tab.relations.add_to(menu, current_column(tab))
         menu.popup(point)
+
+    def _totals_menu(self, point: QPoint) -> None:
+        self.commands.context_menu("group", self).popup(point)
+
+    def _menu_of(self, name: str) -> QMenu:
+        tab = self.tabs.dataset_tab
+        of_groups = ["group"] if tab is not None and tab.groups.step is not None else []
+        return self.commands.context_menu(name, self, *of_groups)
 
     def _column_menu(self, column: int, point: QPoint) -> None:
         tab = self.tabs.dataset_tab
         if tab is not None:
             current = tab.grid.selection.current
             tab.grid.go_to(current[0] if current else tab.grid.top_row(), tab.grid.place(column))
-        self.commands.context_menu("column", self).popup(point)
+        self._menu_of("column").popup(point)
 
     def _take_server(self, uri: str) -> None:
         self.memory.mongodb_uri = uri

@@ -17,8 +17,6 @@ import pyarrow as pa
 
 from lamella.core.errors import BadQuery
 from lamella.core.jobs import Job
-from lamella.core.query import execute as answers
-from lamella.core.query.compile import compile_pipeline
 from lamella.core.query.scan_query import ScanQuery, as_scan
 from lamella.core.query.steps import Aggregate, Group, Pipeline, Step
 from lamella.core.query.view import View
@@ -182,6 +180,9 @@ class Arrangement:
 
 def _parents(above: Snapshot, below: Snapshot, keys: tuple[str, ...], job: Job) -> Places:
     """Both levels are in the order of their keys, so groups of one parent follow each other."""
+    from lamella.core.query import execute as answers
+    from lamella.core.query.compile import compile_pipeline
+
     name = "n"
     while name in keys:
         name += "_"

@@ -15,8 +15,15 @@ from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_re
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
 from lamella.core.query.computed_view import ComputedView, computed_on_pages
+from lamella.core.query.group_levels import (
+    GroupLevels,
+    shown_group,
+    shows_totals,
+    totals_steps,
+    without_totals,
+)
 from lamella.core.query.scan_query import ScanQuery, as_scan
-from lamella.core.query.source import Source, whole_snapshot
+from lamella.core.query.source import SnapshotSource, Source, whole_snapshot
 from lamella.core.query.steps import Compute, Group, Limit, Pipeline, Sample, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
@@ -210,6 +217,8 @@ def query_of_line(line: Line, source: Source, steps: Sequence[Step]) -> Query:
 MOST_ANSWERS = 4
 MOST_COMPUTED = 2_000_000
 """Of more rows, columns are computed page by page where the steps allow it."""
+MOST_ARRANGED = 2_000_000
+"""More groups are not shown as a tree."""
 
 
 class LineAnswers:
@@ -218,6 +227,8 @@ class LineAnswers:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[object, ...], Snapshot] = {}
+        self._totals: dict[tuple[object, ...], Snapshot] = {}
+        self._levels: dict[Snapshot, GroupLevels] = {}
 
     def view(self, line: Line, source: Source, job: Job) -> LineView:
         """Blocks. Raises like `Query.read`."""
@@ -230,34 +241,87 @@ class LineAnswers:
             plain, computed = paged
             shown = ComputedView(View(own, plain, job), computed, checked.schemas[-1])
             return LineView(shown, checked, True, own, time.perf_counter() - started)
-        snapshot = self._answer(line, source, made, job) if made else own
-        job.check()
-        view = View(snapshot, scan, job)
-        return LineView(view, checked, bool(made), own, time.perf_counter() - started)
+        if not made:
+            view = View(own, scan, job)
+            return LineView(view, checked, False, own, time.perf_counter() - started)
+        query = self._frozen(line, source, without_totals(made), job)
+        view = View(self._answer(self._kept, query, job), scan, job)
+        levels = self._levels_of(view, checked, query, job) if tree_problem(view, checked) == "" else None
+        return LineView(view, checked, True, own, time.perf_counter() - started, levels)
 
-    def _answer(self, line: Line, source: Source, made: tuple[Step, ...], job: Job) -> Snapshot:
-        pipeline = Pipeline(source.name, made)
-        named = (source if name == source.name else line.sources[name] for name in pipeline.sources())
-        tokens = tuple(whole_snapshot(one, job).token for one in named)
-        key = (pipeline, repr(pipeline), tokens)  # to Python 1, 1.0 and True are equal
-        known = self._kept.pop(key, None)
+    def totals(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> pa.Table:
+        """One row: the totals of the groups that the steps give. Blocks."""
+        wanted = totals_steps(steps)
+        assert wanted is not None
+        rows = self._answer(self._totals, self._frozen(line, source, wanted, job), job)
+        return View(rows).page(0, 1)
+
+    def _frozen(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> Query:
+        """Of the datasets as they are now, so that several queries read the same rows."""
+        pipeline = Pipeline(source.name, steps)
+        named = {name: source if name == source.name else line.sources[name] for name in pipeline.sources()}
+        return Query(
+            {name: SnapshotSource(whole_snapshot(one, job)) for name, one in named.items()}, pipeline
+        )
+
+    @staticmethod
+    def _answer(kept: dict[tuple[object, ...], Snapshot], query: Query, job: Job) -> Snapshot:
+        tokens = tuple(one.snapshot().token for one in query.sources.values())
+        key = (query.pipeline, repr(query.pipeline), tokens)  # to Python 1, 1.0 and True are equal
+        known = kept.pop(key, None)
         if known is None:
-            known = snapshot_of_rows(query_of_line(line, source, made).read(job), source.name)
-        self._kept[key] = known
-        for old in list(self._kept)[:-MOST_ANSWERS]:
-            self._kept.pop(old, None)
+            known = snapshot_of_rows(query.read(job), query.name)
+        kept[key] = known
+        for old in list(kept)[:-MOST_ANSWERS]:
+            kept.pop(old, None)
+        return known
+
+    def _levels_of(self, view: View, checked: RunnableLine, query: Query, job: Job) -> GroupLevels:
+        answer = view.snapshot
+        known = self._levels.get(answer)
+        if known is None:
+            known = GroupLevels.read(
+                query.pipeline.steps, lambda steps: query.with_steps(steps).read(job), answer, job
+            )
+        self._levels = {answer: known}
         return known
 
 
 @dataclass(frozen=True)
 class LineView:
-    """`is_computed` says that the rows are no longer those of the dataset, whose own are `source`."""
+    """`is_computed` says that the rows are no longer those of the dataset, whose own are `source`. `levels`
+    are there where groups are to be shown as a tree."""
 
     view: View | ComputedView
     checked: RunnableLine
     is_computed: bool
     source: Snapshot
     seconds: float
+    levels: GroupLevels | None = None
+
+    @property
+    def shows_totals(self) -> bool:
+        """Of the groups that are shown."""
+        return shows_totals(self.checked.steps)
+
+    @property
+    def tree_problem(self) -> str | None:
+        """Why groups are not shown as a tree that are to be; None where they are not to be."""
+        return tree_problem(self.view, self.checked)
+
+
+def tree_problem(view: View | ComputedView, checked: RunnableLine) -> str | None:
+    """Why groups cannot be shown as a tree, empty where they can, None where nobody asks for it."""
+    place = shown_group(checked.steps)
+    group = None if place is None else checked.steps[place]
+    if not isinstance(group, Group) or not group.subtotals or len(group.keys) < 2:
+        return None
+    left_out = next((key for key in group.keys if key not in view.schema.names), None)
+    if left_out is not None:
+        return f"no subtotals: a later step leaves out '{left_out}'"
+    if view.num_rows > MOST_ARRANGED:
+        return f"no subtotals of more than {MOST_ARRANGED:,} groups"
+    return ""
 
 
 def fitting_line(line: Line, names: set[str]) -> Line:

@@ -208,6 +208,13 @@ class CellPainter:
         room = width - self._usual * missing - (0 if "." in text else self._point)
         return text, room if self.metrics.horizontalAdvance(text) <= room else width
 
+    def fitted_in_line(self, column: int, text: str, width: int) -> tuple[str, int]:
+        """A text as it is drawn in a column that is so wide, and the width it is drawn in."""
+        pages = self._grid.grid_model.pages
+        digits = pages.fraction_digits.get(column, 0)
+        text, room = self.lined_up(text, pages.fraction(column), digits, width) if digits else (text, width)
+        return self._fitted(text, room), room
+
     def wanted_width(self, column: int, text: str) -> int:
         """What a cell needs to be drawn whole and in line with its neighbours."""
         pages = self._grid.grid_model.pages

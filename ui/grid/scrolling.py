@@ -18,6 +18,13 @@ class CellPlaces(QTableView):
     """
 
     grid_model: GridModel
+    room_at_bottom = 0
+    """What lies over the lower edge of the rows; the last one can be scrolled above it."""
+
+    @property
+    def rows_height(self) -> int:
+        """Of the viewport, as far as rows are seen in it."""
+        return max(1, self.viewport().height() - self.room_at_bottom)
 
     @property
     def row_height(self) -> int:
@@ -31,7 +38,7 @@ class CellPlaces(QTableView):
         return range(self.grid_model.start + first, self.grid_model.start + last + 1)
 
     def visible_rows(self) -> range:
-        return self.rows_between(0, self.viewport().height() - 1)
+        return self.rows_between(0, self.rows_height - 1)
 
     def row_top(self, row: int) -> int:
         return (row - self.grid_model.start) * self.row_height - self.verticalScrollBar().value()
@@ -138,8 +145,8 @@ class WindowScrolling(CellPlaces):
         bar = self.verticalScrollBar()
         if top < 0:
             bar.setValue(bar.value() + top)
-        elif top + height > self.viewport().height():
-            bar.setValue(bar.value() + top + height - self.viewport().height())
+        elif top + height > self.rows_height:
+            bar.setValue(bar.value() + top + height - self.rows_height)
         self.show_column(place)
 
     def top_row(self) -> int:

@@ -27,6 +27,7 @@ from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import ROUNDED
+from lamella.ui.grid.totals_row import TotalsRow
 from lamella.ui.tasks import Tasks
 
 Key = Qt.Key
@@ -53,7 +54,7 @@ def press(grid: GridView, event: QKeyEvent) -> bool:
 def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[int, int] | None:
     assert grid.selection.current is not None
     row, place = grid.selection.current
-    last_row, page = grid.grid_model.num_rows - 1, max(1, grid.viewport().height() // grid.row_height - 1)
+    last_row, page = grid.grid_model.num_rows - 1, max(1, grid.rows_height // grid.row_height - 1)
     if key in STEPS:
         down, right = STEPS[key]
         return _edge(grid, down, right) if control else step(grid, row, place, down, right)
@@ -141,7 +142,8 @@ class Mouse(QObject):
         cell = grid.cell_at(point)
         if cell is not None and cell != grid.selection.current:
             grid.selection.extend(*cell)
-        self._scroll_timer.stop() if grid.viewport().rect().contains(point) else self._scroll_timer.start()
+        inside = grid.viewport().rect().adjusted(0, 0, 0, -grid.room_at_bottom).contains(point)
+        self._scroll_timer.stop() if inside else self._scroll_timer.start()
 
     def release(self) -> None:
         self._scroll_timer.stop()
@@ -149,7 +151,7 @@ class Mouse(QObject):
     def _scroll_on(self) -> None:
         grid = self._grid
         point = grid.viewport().mapFromGlobal(grid.cursor().pos())
-        down = (point.y() > grid.viewport().height()) - (point.y() < 0)
+        down = (point.y() > grid.rows_height) - (point.y() < 0)
         right = (point.x() > grid.viewport().width()) - (point.x() < 0)
         if grid.selection.current is not None:
             row, place = grid.selection.current
@@ -183,6 +185,7 @@ class GridView(WindowScrolling):
         self._set_up()
         self.cards = CardStrip(self, tasks)
         self.filter_row = FilterRow(self)
+        self.totals = TotalsRow(self, self)
         self.setModel(self.grid_model)
         self._painter = CellPainter(self)
         self._connect()
@@ -207,6 +210,8 @@ class GridView(WindowScrolling):
         self.column_header.column_requested.connect(self._select_columns)
         self.scrolled.connect(self.cards.follow)
         self.scrolled.connect(self.filter_row.follow)
+        self.scrolled.connect(self._place_totals)
+        self.totals.shown_or_hidden.connect(self._make_room)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
 
@@ -400,7 +405,53 @@ class GridView(WindowScrolling):
         self.want()
         self.cards.follow_columns()
         self.filter_row.follow_columns()
+        self._place_totals()
         self.viewport().update()
+
+    # ---------------------------------------------------------------- totals
+
+    @property
+    def cell_painter(self) -> CellPainter:
+        assert self._painter is not None
+        return self._painter
+
+    def show_totals(self, texts: Mapping[str, str | None]) -> None:
+        """Below the rows, by the names of columns. None of them is cut where a wider column can help."""
+        self.totals.set_texts(texts)
+        for column, name in enumerate(self.grid_model.names):
+            text = texts.get(name)
+            if text and not self.isColumnHidden(column):
+                wanted = self.cell_painter.wanted_width(column, text) + 2 * PADDING + theme.XS
+                if self.columnWidth(column) < wanted <= WIDEST_FIT:
+                    self.column_header.resizeSection(column, wanted)
+
+    def _make_room(self) -> None:
+        """For the totals, or without them."""
+        self.updateGeometries()
+        self.want()
+        self.viewport().update()
+        self.scrolled.emit()
+
+    def _place_totals(self) -> None:
+        """Below the last row, as far as they have come."""
+        if self.totals.isHidden():
+            return
+        model, place, gutter = self.grid_model, self.viewport().geometry(), self.row_header.width()
+        end = self.row_top(model.start + model.rowCount()) if model.rowCount() else 0
+        top = min(end, place.height() - self.room_at_bottom)
+        columns = self.horizontalHeader().length() - self.horizontalHeader().offset()
+        width = gutter + max(0, min(place.width(), columns))
+        self.totals.setGeometry(place.left() - gutter, place.top() + top, width, self.room_at_bottom)
+        self.totals.raise_()
+        self.totals.update()
+
+    def _scroll_above_totals(self, value: int) -> None:
+        """Let the last row be scrolled to where the totals do not lie over it."""
+        bar, rows = self.verticalScrollBar(), self.grid_model.rowCount()
+        last = rows * self.row_height + self.room_at_bottom - self.viewport().height()
+        if self.room_at_bottom and rows and last > bar.maximum():
+            bar.setRange(0, last)
+            bar.setValue(min(value, last))
 
     # ---------------------------------------------------------------- events
 
@@ -418,12 +469,16 @@ class GridView(WindowScrolling):
             return
         header, cards, fields = self.column_header, self.cards.wanted_height, self.filter_row.wanted_height
         below = header.room_below = cards + fields
+        self.room_at_bottom = 0 if self.totals.isHidden() else self.row_height + 1
+        value = self.verticalScrollBar().value()
         super().updateGeometries()
+        self._scroll_above_totals(value)
         place = self.viewport().geometry()
         top = place.top() - header.own_height - below
         header.setGeometry(place.left(), top, place.width(), header.own_height)
         self.cards.setGeometry(place.left(), place.top() - below, place.width(), cards)
         self.filter_row.setGeometry(place.left(), place.top() - fields, place.width(), fields)
+        self._place_totals()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)

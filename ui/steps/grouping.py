@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
@@ -188,17 +188,40 @@ class GroupEditor(StepEditor):
         self._having = step.having if step else None
         self.keys = ColumnChips(self.names, step.keys if step else (), "Group by")
         self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
+        self.totals, self.subtotals = QCheckBox("Totals row"), QCheckBox("Subtotals, as a tree")
+        self.totals.setToolTip("The figures of all rows, below the groups")
+        self.totals.setChecked(step is not None and step.totals)
+        self.subtotals.setChecked(step is not None and step.subtotals)
         layout = column(self)
-        for widget in (heading("Group by"), self.keys, heading("Calculate"), self.figures, self.reason):
+        for widget in (heading("Group by"), self.keys, heading("Calculate"), self.figures):
             layout.addWidget(widget)
+        boxes = line_of(self.totals, self.subtotals)
+        boxes.insertSpacing(1, theme.M)
+        layout.addLayout(boxes)
+        layout.addWidget(self.reason)
+        self._offer()
         self.keys.changed.connect(self._take_keys)
-        self.figures.changed.connect(self.tell)
+        self.figures.changed.connect(self._take_figures)
+        for box in (self.totals, self.subtotals):
+            box.clicked.connect(self.tell)
 
     def _take_keys(self) -> None:
         """The number of rows gives way to a column that is called as it is."""
         if self.figures.figures == COUNT_ROWS:
             self.figures.rows[0].name.setText(count_beside(self.keys.columns)[0][0])
+        self._take_figures()
+
+    def _take_figures(self) -> None:
+        self._offer()
         self.tell()
+
+    def _offer(self) -> None:
+        """Totals of one key and a figure at least, subtotals of two keys."""
+        several = len(self.keys.columns) > 1
+        self.totals.setEnabled(bool(self.keys.columns and self.figures.rows))
+        self.subtotals.setEnabled(several)
+        needed = "The groups of the first column, opened one by one"
+        self.subtotals.setToolTip(needed if several else "Group by two columns or more")
 
     def step(self) -> Group | None:
         keys, figures = tuple(self.keys.columns), self.figures.figures
@@ -207,7 +230,10 @@ class GroupEditor(StepEditor):
         self.say(problem)
         if problem or not (keys or figures):
             return None
-        return Group(keys, figures, self._having) if keys or figures != COUNT_ROWS else None
+        if not keys and figures == COUNT_ROWS:
+            return None
+        beside = (box.isChecked() and box.isEnabled() for box in (self.totals, self.subtotals))
+        return Group(keys, figures, self._having, *beside)
 
     def focus_first(self) -> None:
         self.keys.add.setFocus()

@@ -79,7 +79,9 @@ def _compute(step: Compute, schema: pa.Schema) -> str:
 def _group(step: Group, schema: pa.Schema) -> str:
     figures = _names([name for name, _ in step.aggregates])
     by = f"by {_names(step.keys)}" if step.keys else "all rows"
-    return f"{by}: {figures}" if figures else by
+    said = f"{by}: {figures}" if figures else by
+    beside = [name for name in ("subtotals", "totals") if step.keys and getattr(step, name)]
+    return f"{said} with {' and '.join(beside)}" if beside else said
 
 
 def _pivot(step: Pivot, schema: pa.Schema) -> str:

@@ -196,6 +196,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "select_row": on(_select_row),
         "add_step": on(lambda tab: tab.steps.bar.open_menu()),
         "group": on(_group),
+        "totals_row": on(lambda tab: tab.groups.toggle_totals()),
         "columns": on(lambda tab: _edit_last(tab, Select)),
         "join": on(lambda tab: tab.steps.add(Join)),
         "compute": on(lambda tab: tab.steps.add(Compute)),

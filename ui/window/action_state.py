@@ -43,6 +43,7 @@ def situation(
         forward=tab.visits.can_go_forward,
         sorted=bool(tab.sort),
         related=bool(tab.relations.of_column(current_column(tab))),
+        groups=tab.groups.step is not None,
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
         undo=shown.undo if shown else "",
         redo=shown.redo if shown else "",
@@ -97,12 +98,14 @@ class ActionSet(QObject):
             menu.addAction(self._actions[entry.id])
         return menu
 
-    def context_menu(self, name: str, parent: QWidget) -> QMenu:
-        """Its submenus stand where their first action would."""
+    def context_menu(self, name: str, parent: QWidget, *others: str) -> QMenu:
+        """With the entries of `others` among those of its own. Its submenus stand where their first action
+        would."""
+        names = {name, *others}
         menu, submenus = QMenu(parent), dict[str, QMenu]()
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         group = None
-        for entry in (entry for entry in ACTIONS if name in entry.context):
+        for entry in (entry for entry in ACTIONS if not names.isdisjoint(entry.context)):
             if group not in (None, (entry.menu, entry.group)):
                 menu.addSeparator()
             group = (entry.menu, entry.group)

@@ -37,6 +37,7 @@ from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
+from lamella.ui.window.group_rows import GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 from lamella.ui.window.selection_figures import SelectionFigures
@@ -192,6 +193,7 @@ class DatasetTab(QWidget):
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters = ColumnFilters(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
+        self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
         self._to_fill = True
@@ -416,6 +418,7 @@ class DatasetTab(QWidget):
         self.file_watch.stop()
         self.loader.cancel()
         self.counts.stop()
+        self.groups.stop()
         self.grid.cards.stop()
         self.grid.grid_model.pages.cancel()
         self._stop_filling()
@@ -425,8 +428,8 @@ class DatasetTab(QWidget):
 
     def _loaded(self, loaded: Loaded) -> None:
         first, self.shown = self.shown is None, loaded
-        from_top = not first and loaded.line.active != self._steps_shown
-        self._steps_shown = loaded.line.active
+        rows = without_totals_row(loaded.line.active)
+        from_top, self._steps_shown = not first and rows != self._steps_shown, rows
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
@@ -480,6 +483,7 @@ class DatasetTab(QWidget):
             self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN)
             self.counts.set_rows(None)
             self.grid.cards.set_rows(None, None)
+            self.grid.totals.set_hidden()
             self.shown = None
         self.failures.show(error)
 
