@@ -30,6 +30,8 @@ class Situation:
     sorted: bool = False
     groups: bool = False  # rows of a group step are shown
     hidden_columns: bool = False
+    pinned: bool = False  # the current cell's column
+    pinned_columns: bool = False
     undo: str = ""
     redo: str = ""
     closed_tabs: bool = False
@@ -164,6 +166,11 @@ ACTIONS: tuple[Action, ...] = (
            when=_on_cell),
     Action("show_columns", "Show all columns", "View", 3, "", "eye", context=("column",),
            when=lambda s: s.hidden_columns),
+    Action("pin_column", "Pin column", "View", 3, "Ctrl+Shift+P", "pin", context=("column",),
+           tip="Let this column stay at the left while the others are scrolled, or scroll again",
+           when=_on_cell),
+    Action("unpin_columns", "Unpin all columns", "View", 3, "", context=("column",),
+           when=lambda s: s.pinned_columns),
     Action("fit_columns", "Fit column widths", "View", 3, "Ctrl+Shift+W", context=("column",),
            when=_on_dataset),
     Action("inspector", "Inspector", "View", 4, "F4", "info", context=("cell", "column"), when=_on_dataset,

@@ -184,11 +184,12 @@ class CardStrip(QWidget):
 
     def card_rect(self, column: int) -> QRect:
         header = self._grid.horizontalHeader()
-        return QRect(header.sectionViewportPosition(column), 0, header.sectionSize(column), self.height())
+        return QRect(self._grid.x_of(column), 0, header.sectionSize(column), self.height())
 
     def column_at(self, x: int) -> int:
         header = self._grid.horizontalHeader()
-        return header.logicalIndexAt(x) if 0 <= x + header.offset() < header.length() else -1
+        inside = 0 <= x + header.offset() < header.length()
+        return header.logicalIndex(self._grid.pinning.place_at(x)) if inside else -1
 
     def face_of(self, column: int) -> Face | None:
         names = self._grid.grid_model.names
@@ -245,24 +246,32 @@ class CardStrip(QWidget):
         painter, area, look = QPainter(self), event.rect(), theme.current()
         painter.fillRect(area, look.color("window"))
         end = 0
-        for column in self._grid.columns_between(area.left(), area.right()):
-            rect = self.card_rect(column)
-            end = rect.right() + 1
-            painter.save()
-            painter.setClipRect(rect)
-            painter.translate(rect.topLeft())
-            self.card_painter.paint(
-                painter, self.face_of(column), rect.width(), self._mark(column), self.note_of(column)
-            )
-            painter.restore()
-            painter.setPen(look.color("border"))
-            painter.drawLine(rect.topRight(), rect.bottomRight())
-            if self._by_keys and self.hasFocus() and column == self._current:
-                painter.setPen(look.color("accent"))
-                painter.drawRect(rect.adjusted(0, 0, -2, -2))
+        for zone, _pinned in self._grid.zones(area):
+            for column in self._grid.columns_between(zone.left(), zone.right()):
+                end = max(end, self._paint_card(painter, column, zone))
         painter.setPen(look.color("border"))
         painter.drawLine(area.left(), self.height() - 1, min(end, area.right() + 1) - 1, self.height() - 1)
+        self._grid.pinning.paint_edge(painter, 0, self.height())
         painter.end()
+
+    def _paint_card(self, painter: QPainter, column: int, zone: QRect) -> int:
+        """The card of a column, as far as it lies in `zone`; answers where it ends."""
+        rect, look = self.card_rect(column), theme.current()
+        painter.save()
+        painter.setClipRect(rect.intersected(zone))
+        painter.save()
+        painter.translate(rect.topLeft())
+        self.card_painter.paint(
+            painter, self.face_of(column), rect.width(), self._mark(column), self.note_of(column)
+        )
+        painter.restore()
+        painter.setPen(look.color("border"))
+        painter.drawLine(rect.topRight(), rect.bottomRight())
+        if self._by_keys and self.hasFocus() and column == self._current:
+            painter.setPen(look.color("accent"))
+            painter.drawRect(rect.adjusted(0, 0, -2, -2))
+        painter.restore()
+        return rect.right() + 1
 
     def _mark(self, column: int) -> Mark | None:
         if self._brush is not None and self._brush[0] == column:

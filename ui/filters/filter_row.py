@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 import pyarrow as pa
-from PySide6.QtCore import QEvent, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -247,10 +247,18 @@ class FilterRow(QWidget):
         for name in wanted:
             if name not in self._fields:
                 self._fields[name] = self._field(name)
+        edge, pinned = self._grid.pinning.width, self._grid.pinning.places
         for name, field in self._fields.items():
             column = names.index(name) if name not in wanted else wanted[name]
-            left, width = header.sectionViewportPosition(column), header.sectionSize(column)
+            left, width = self._grid.x_of(column), header.sectionSize(column)
+            covered = 0 if self._grid.place(column) < pinned else max(0, edge - left)
+            if covered >= width:
+                left = -width
             field.setGeometry(left + 2, theme.XS - 1, max(0, width - 5), self.height() - 2 * theme.XS + 1)
+            if 0 < covered < width:
+                field.setMask(field.rect().adjusted(covered, 0, 0, 0))
+            else:
+                field.clearMask()
             field.show()
         self.update()
 
@@ -372,11 +380,13 @@ class FilterRow(QWidget):
         header, end = self._grid.horizontalHeader(), 0
         painter.fillRect(area, look.color("window"))
         painter.setPen(look.color("border"))
-        for column in self._grid.columns_between(area.left(), area.right()):
-            rect = QRect(header.sectionViewportPosition(column), 0, header.sectionSize(column), self.height())
-            end = rect.right() + 1
-            painter.drawLine(rect.topRight(), rect.bottomRight())
+        for zone, _pinned in self._grid.zones(area):
+            for column in self._grid.columns_between(zone.left(), zone.right()):
+                right = self._grid.x_of(column) + header.sectionSize(column) - 1
+                end = max(end, right + 1)
+                painter.drawLine(right, 0, right, self.height() - 1)
         painter.drawLine(area.left(), self.height() - 1, min(end, area.right() + 1) - 1, self.height() - 1)
+        self._grid.pinning.paint_edge(painter, 0, self.height())
         painter.end()
 
     def _restyle(self) -> None:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QFontMetrics,
+    QHelpEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+)
+from PySide6.QtWidgets import QApplication, QHeaderView, QToolTip, QWidget
 
 from lamella.core.errors import visible
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.grid.model import GridModel, icon_name
+from lamella.ui.grid.pinning import HeaderMouse, Pinning
 
 ICON = 14
 ARROW = 12
@@ -36,6 +45,8 @@ class ColumnHeader(QHeaderView):
         self._grid_model = model
         self._sort: dict[str, tuple[bool, int]] = {}
         self._filtered: frozenset[str] = frozenset()
+        self.pinning = Pinning(self)
+        self._mouse = HeaderMouse(self, self.pinning)
         self.setSectionsClickable(True)
         self.setSectionsMovable(True)
         self.setHighlightSections(False)
@@ -146,9 +157,58 @@ class ColumnHeader(QHeaderView):
         return len(self._marks(name)) * (self._arrow + theme.XS) + self._rank_width(name)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        column = self.logicalIndexAt(event.pos())
+        column = self.column_at(event.pos().x())
         if column >= 0:
             self.menu_requested.emit(column, event.globalPos())
+
+    def column_at(self, x: int) -> int:
+        """Number in the schema of the column that is seen there; -1 where there is none."""
+        return self.logicalIndex(self.pinning.place_at(x))
+
+    # ------------------------------------------------------ with pinned columns
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._mouse.press(event) if self.pinning.places else super().mousePressEvent(event)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        self._mouse.move(event) if self.pinning.places else super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if not self.pinning.places:
+            super().mouseReleaseEvent(event)
+        elif (column := self._mouse.release(event)) >= 0:
+            self.sectionClicked.emit(column)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if not self.pinning.places:
+            super().mouseDoubleClickEvent(event)
+        elif (column := self._mouse.handle_at(event.position().toPoint().x())) >= 0:
+            self.sectionHandleDoubleClicked.emit(column)
+
+    def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() is QEvent.Type.ToolTip:
+            column = self.column_at(event.pos().x())
+            tip = self._grid_model.headerData(column, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole)
+            QToolTip.showText(event.globalPos(), str(tip or ""), self)
+            return True
+        return super().viewportEvent(event)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        places = self.pinning.places
+        if not places:
+            return
+        painter, width, height = QPainter(self.viewport()), self.pinning.width, self.height()
+        painter.setClipRect(QRect(0, 0, width, height))
+        for column in self.pinning.columns[:places]:
+            if not self.isSectionHidden(column):
+                self.paintSection(
+                    painter, QRect(self.pinning.x_of(column), 0, self.sectionSize(column), height), column
+                )
+        self.pinning.paint_edge(painter, 0, height)
+        painter.setClipping(False)
+        self._mouse.paint(painter)
+        painter.end()
 
     def paintSection(self, painter: QPainter, rect: QRect, logicalIndex: int) -> None:
         look, name = theme.current(), self._grid_model.names[logicalIndex]

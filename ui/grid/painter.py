@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHeaderView
 
 from lamella.ui import theme
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
+from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import Fraction, filled, fraction_digits
 
@@ -85,6 +86,7 @@ class PaintedGrid(Protocol):
 
     grid_model: GridModel
     selection: Selection
+    pinning: Pinning
     marks: dict[tuple[int, int], Mark]
     row_marks: dict[int, str]
     row_height: int
@@ -97,13 +99,17 @@ class PaintedGrid(Protocol):
 
     def columns_between(self, left: int, right: int) -> list[int]: ...
 
+    def zones(self, area: QRect) -> list[tuple[QRect, bool]]: ...
+
+    def x_of(self, column: int) -> int: ...
+
     def row_top(self, row: int) -> int: ...
 
     def place(self, column: int) -> int: ...
 
     def cell_rect(self, cell: tuple[int, int] | None) -> QRect | None: ...
 
-    def block_rect(self, block: CellRange, rows: range) -> QRect: ...
+    def block_rect(self, block: CellRange, rows: range, pinned: bool = False) -> QRect: ...
 
 
 class CellPainter:
@@ -126,29 +132,42 @@ class CellPainter:
 
     def paint(self, painter: QPainter, area: QRect) -> None:
         painter.fillRect(area, self.inks.surface)
-        rows, strips = self._grid.rows_between(area.top(), area.bottom()), self._strips(area)
-        if not rows or not strips:
-            return
+        rows = self._grid.rows_between(area.top(), area.bottom())
+        zones = self._grid.zones(area)
+        for zone, pinned in zones:
+            strips = self._strips(zone)
+            if rows and strips:
+                if len(zones) > 1 or pinned:
+                    painter.setClipRect(zone)
+                self._paint_zone(painter, zone, rows, strips, pinned)
+        if rows and zones[-1][1]:
+            painter.setClipping(False)
+            top = self._grid.row_top(rows[0])
+            self._grid.pinning.paint_edge(painter, top, len(rows) * self._grid.row_height)
+
+    def _paint_zone(
+        self, painter: QPainter, zone: QRect, rows: range, strips: list[Strip], pinned: bool
+    ) -> None:
         top, height = self._grid.row_top(rows[0]), self._grid.row_height
-        self._paint_marked_rows(painter, area, rows, strips)
-        self._paint_selection(painter, rows)
-        self._paint_lines(painter, area, rows, strips, top)
+        self._paint_marked_rows(painter, zone, rows, strips)
+        self._paint_selection(painter, rows, pinned)
+        self._paint_lines(painter, zone, rows, strips, top)
         painter.setFont(self.inks.font)
         painter.setPen(self.inks.text)
         nulls: list[tuple[QRect, int, bool]] = []
         for strip in strips:
             self._paint_strip(painter, strip, rows, top, height, nulls)
         self._paint_nulls(painter, nulls)
-        self._paint_marks(painter)
-        self._paint_outlines(painter, rows)
-        self._paint_current(painter)
+        self._paint_marks(painter, pinned)
+        self._paint_outlines(painter, rows, pinned)
+        self._paint_current(painter, pinned)
 
     def _strips(self, area: QRect) -> list[Strip]:
         header, right = self._grid.horizontalHeader(), self._grid.grid_model.right
         pages = self._grid.grid_model.pages
         found = []
         for column in self._grid.columns_between(area.left(), area.right()):
-            x, width = header.sectionViewportPosition(column), header.sectionSize(column)
+            x, width = self._grid.x_of(column), header.sectionSize(column)
             fraction, digits = pages.fraction(column), pages.fraction_digits.get(column, 0)
             found.append(Strip(column, x, width, RIGHT if right[column] else LEFT, fraction, digits))
         return found
@@ -287,13 +306,13 @@ class CellPainter:
                 top, height = self._grid.row_top(row), self._grid.row_height
                 painter.fillRect(area.left(), top, right - area.left(), height, self.inks.out_of_place)
 
-    def _paint_selection(self, painter: QPainter, rows: range) -> None:
+    def _paint_selection(self, painter: QPainter, rows: range, pinned: bool) -> None:
         selection = self._grid.selection
         if selection.num_cells > 1:
             for block in selection.blocks:
-                painter.fillRect(self._grid.block_rect(block, rows), self.inks.selected)
+                painter.fillRect(self._grid.block_rect(block, rows, pinned), self.inks.selected)
 
-    def _paint_outlines(self, painter: QPainter, rows: range) -> None:
+    def _paint_outlines(self, painter: QPainter, rows: range, pinned: bool) -> None:
         """Around the blocks: their fill alone is too near to the ground for many eyes."""
         selection = self._grid.selection
         if selection.num_cells < 2:
@@ -302,26 +321,33 @@ class CellPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         for block in selection.blocks:
             if block.top <= rows[-1] and block.bottom >= rows[0]:
-                rect = self._grid.block_rect(block, rows).adjusted(-1, -1, -1, -1)
+                rect = self._grid.block_rect(block, rows, pinned).adjusted(-1, -1, -1, -1)
+                if rect.isEmpty():
+                    continue
                 if block.top < rows[0]:
                     rect.setTop(rect.top() - self._grid.row_height)
                 if block.bottom > rows[-1]:
                     rect.setBottom(rect.bottom() + self._grid.row_height)
                 painter.drawRect(rect)
 
-    def _paint_current(self, painter: QPainter) -> None:
-        rect = self._grid.cell_rect(self._grid.selection.current)
-        if rect is not None:
+    def _paint_current(self, painter: QPainter, pinned: bool) -> None:
+        current = self._grid.selection.current
+        rect = self._grid.cell_rect(current)
+        if current is not None and rect is not None and self._is_pinned(current[1]) is pinned:
             pen = self.inks.accent if self._grid.hasFocus() else self.inks.null
             painter.setPen(pen)
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(rect.adjusted(0, 0, -2, -2))
             painter.drawRect(rect.adjusted(1, 1, -3, -3))
 
-    def _paint_marks(self, painter: QPainter) -> None:
+    def _is_pinned(self, place: int) -> bool:
+        return place < self._grid.pinning.places
+
+    def _paint_marks(self, painter: QPainter, pinned: bool) -> None:
         for (row, column), mark in self._grid.marks.items():
-            rect = self._grid.cell_rect((row, self._grid.place(column)))
-            if rect is None:
+            place = self._grid.place(column)
+            rect = self._grid.cell_rect((row, place))
+            if rect is None or self._is_pinned(place) is not pinned:
                 continue
             painter.fillRect(
                 rect.adjusted(0, 0, -1, -1), self.inks.danger_soft if mark.error else self.inks.selected

@@ -6,9 +6,11 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QTableView
 
 from lamella.ui.grid.model import GridModel
+from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange
 
 MARGIN_COLUMNS = 4
+OVERLAP = 8
 
 
 class CellPlaces(QTableView):
@@ -18,6 +20,7 @@ class CellPlaces(QTableView):
     """
 
     grid_model: GridModel
+    pinning: Pinning
     room_at_bottom = 0
     """What lies over the lower edge of the rows; the last one can be scrolled above it."""
 
@@ -45,25 +48,51 @@ class CellPlaces(QTableView):
 
     def columns_between(self, left: int, right: int) -> list[int]:
         """Columns (numbers in the schema) between these pixels, from left to right."""
-        header = self.horizontalHeader()
+        header, edge = self.horizontalHeader(), self.pinning.width
         if not header.count() or header.length() == 0:
             return []
-        first = header.visualIndexAt(max(0, left))
-        last = header.visualIndexAt(min(right, header.length() - header.offset() - 1))
-        if first < 0 or last < 0:
-            return []
-        logical = (header.logicalIndex(place) for place in range(first, last + 1))
-        return [column for column in logical if not header.isSectionHidden(column)]
+        places: list[int] = []
+        if edge and left < edge:
+            places += self._places_between(left, min(right, edge - 1), 0)
+        if right >= edge:
+            places += self._places_between(max(left, edge), right, header.offset())
+        return [column for column in map(header.logicalIndex, places) if not header.isSectionHidden(column)]
+
+    def _places_between(self, left: int, right: int, offset: int) -> range:
+        """Of the columns that have a pixel there where all of them were scrolled so far."""
+        header = self.horizontalHeader()
+        off = offset - header.offset()
+        first = header.visualIndexAt(max(0, left) + off)
+        last = header.visualIndexAt(min(right, header.length() - offset - 1) + off)
+        return range(first, last + 1) if first >= 0 and last >= 0 else range(0)
 
     def visible_columns(self) -> list[int]:
         """Those on screen, and some on either side."""
-        header = self.horizontalHeader()
+        header, pinned = self.horizontalHeader(), self.pinning.places
         on_screen = self.columns_between(0, self.viewport().width() - 1)
         if not on_screen:
             return []
-        first, last = header.visualIndex(on_screen[0]), header.visualIndex(on_screen[-1])
-        places = range(max(0, first - MARGIN_COLUMNS), min(header.count(), last + MARGIN_COLUMNS + 1))
+        shown = [header.visualIndex(column) for column in on_screen]
+        scrolled = [place for place in shown if place >= pinned]
+        places = {place for place in shown if place < pinned}
+        if scrolled:
+            first, last = scrolled[0] - MARGIN_COLUMNS, scrolled[-1] + MARGIN_COLUMNS
+            places.update(range(max(0, first), min(header.count(), last + 1)))
         return sorted(c for c in map(header.logicalIndex, places) if not header.isSectionHidden(c))
+
+    def x_of(self, column: int) -> int:
+        """The left edge of a column in the viewport. What is scrolled may lie below pinned columns."""
+        return self.pinning.x_of(column)
+
+    def zones(self, area: QRect) -> list[tuple[QRect, bool]]:
+        """The parts of an area that show columns that are scrolled, and those that are pinned: True."""
+        edge = self.pinning.width
+        if not edge:
+            return [(area, False)]
+        parts = (QRect(area), False), (QRect(area), True)
+        parts[0][0].setLeft(max(area.left(), edge))
+        parts[1][0].setRight(min(area.right(), edge - 1))
+        return [(part, pinned) for part, pinned in parts if not part.isEmpty()]
 
     def place(self, column: int) -> int:
         return self.horizontalHeader().visualIndex(column)
@@ -78,17 +107,22 @@ class CellPlaces(QTableView):
         header, column = self.horizontalHeader(), self.column_at(cell[1])
         if column < 0 or header.isSectionHidden(column):
             return None
-        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
-        return QRect(x, self.row_top(cell[0]), width, self.row_height)
+        return QRect(self.x_of(column), self.row_top(cell[0]), header.sectionSize(column), self.row_height)
 
-    def block_rect(self, block: CellRange, rows: range) -> QRect:
-        """The part of a block that lies in these rows."""
+    def block_rect(self, block: CellRange, rows: range, pinned: bool = False) -> QRect:
+        """The part of a block that lies in these rows, and in the columns that are scrolled or in the pinned
+        ones. Where it goes on in the others, it reaches a bit over the edge between them."""
+        places = self.pinning.places
+        left, right = (block.left, min(block.right, places - 1)) if pinned else (
+            max(block.left, places), block.right)  # fmt: skip
+        if left > right:
+            return QRect()
         top, bottom = max(block.top, rows[0]), min(block.bottom, rows[-1])
-        header = self.horizontalHeader()
-        left = header.sectionViewportPosition(self.column_at(block.left))
-        last = self.column_at(block.right)
-        right = header.sectionViewportPosition(last) + header.sectionSize(last)
-        return QRect(left, self.row_top(top), right - left, (bottom - top + 1) * self.row_height)
+        first, last = self.column_at(left), self.column_at(right)
+        start, end = self.x_of(first), self.x_of(last) + self.horizontalHeader().sectionSize(last)
+        start -= OVERLAP if left > block.left else 0
+        end += OVERLAP if right < block.right else 0
+        return QRect(start, self.row_top(top), end - start, (bottom - top + 1) * self.row_height)
 
     def cell_at(self, point: QPoint) -> tuple[int, int] | None:
         """Row and place under a point of the viewport, the nearest when it is outside."""
@@ -99,7 +133,7 @@ class CellPlaces(QTableView):
         rows = self.rows_between(point.y(), point.y())
         shown = self.visible_rows()
         row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
-        return row, header.visualIndexAt(x)
+        return row, self.pinning.place_at(x)
 
     def names_in(self, block: CellRange) -> list[str]:
         """The columns of a block that are shown, from left to right."""
@@ -120,10 +154,12 @@ class CellPlaces(QTableView):
     def show_column(self, place: int) -> None:
         """Scroll sideways as little as needed."""
         header, bar = self.horizontalHeader(), self.horizontalScrollBar()
-        column = self.column_at(place)
-        x, width = header.sectionViewportPosition(column), header.sectionSize(column)
-        if x < 0 or width > self.viewport().width():
-            bar.setValue(bar.value() + x)
+        if place < self.pinning.places:
+            return
+        column, edge = self.column_at(place), self.pinning.width
+        x, width = self.x_of(column), header.sectionSize(column)
+        if x < edge or width > self.viewport().width() - edge:
+            bar.setValue(bar.value() + x - edge)
         elif x + width > self.viewport().width():
             bar.setValue(bar.value() + x + width - self.viewport().width())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from PySide6.QtCore import QByteArray, QItemSelectionModel, QObject, QPoint, QRect, Qt, QTimer, Signal
@@ -163,6 +164,14 @@ WIDEST_FIT = 360
 ROUNDED_TIP = "Rounded on screen; copying and editing take every digit"
 
 
+@dataclass(frozen=True)
+class Layout:
+    """Of columns: widths, order and what is hidden, in Qt's own form, and how many are pinned."""
+
+    state: QByteArray
+    pinned: int
+
+
 class GridView(WindowScrolling):
     """`edit_requested` has the text that typing began with, or None to edit what is there."""
 
@@ -179,7 +188,7 @@ class GridView(WindowScrolling):
         self.row_marks: dict[int, str] = {}
         self._last_top = 0
         self._fit_next = self._changing = False
-        self._layouts: dict[tuple[str, ...], QByteArray] = {}
+        self._layouts: dict[tuple[str, ...], Layout] = {}
         self._painter: CellPainter | None = None
         self._mouse = Mouse(self)
         self._set_up()
@@ -192,6 +201,7 @@ class GridView(WindowScrolling):
 
     def _set_up(self) -> None:
         self.setHorizontalHeader(ColumnHeader(self.grid_model, self))
+        self.pinning = self.column_header.pinning
         self.setVerticalHeader(RowHeader(self.grid_model, self))
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
@@ -201,6 +211,8 @@ class GridView(WindowScrolling):
         self.setCornerButtonEnabled(False)
         self.setAccessibleName("Rows")
         self.setTabKeyNavigation(False)
+        # The painter covers all of it, so Qt moves what stays on screen and has the rest alone painted.
+        self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
 
     def _connect(self) -> None:
         theme.current().changed.connect(self._restyle)
@@ -214,6 +226,8 @@ class GridView(WindowScrolling):
         self.totals.shown_or_hidden.connect(self._make_room)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
+        self.pinning.changed.connect(self._columns_moved)
+        self.pinning.changed.connect(self.column_header.viewport().update)
 
     @property
     def column_header(self) -> ColumnHeader:
@@ -233,11 +247,13 @@ class GridView(WindowScrolling):
         """Show other rows. Columns keep their widths, order and place on screen when they are the same, and
         have them again when they come back."""
         self._changing = True
-        before, layout = tuple(self.grid_model.names), self.column_header.saveState()
+        before = tuple(self.grid_model.names)
+        layout = Layout(self.column_header.saveState(), self.pinning.count)
+        pinned = [before[column] for column in self.pinning.columns]
         if self.grid_model.show(rows, ready):
             self._keep_layout(before, layout)
             self.marks.clear()
-            self._begin_columns(hidden)
+            self._begin_columns(hidden, pinned)
         self._changing = False
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
         self._rows_changed()
@@ -253,22 +269,29 @@ class GridView(WindowScrolling):
         self.grid_model.grow(rows)
         self._rows_changed()
 
-    def _keep_layout(self, names: tuple[str, ...], layout: QByteArray) -> None:
+    def _keep_layout(self, names: tuple[str, ...], layout: Layout) -> None:
         self._layouts.pop(names, None)
         if names:
             self._layouts[names] = layout
         while len(self._layouts) > MOST_LAYOUTS:
             del self._layouts[next(iter(self._layouts))]
 
-    def _begin_columns(self, hidden: Sequence[str]) -> None:
+    def _begin_columns(self, hidden: Sequence[str], pinned: Sequence[str]) -> None:
+        """As they were when they were shown before; otherwise those of the `pinned` names stay pinned."""
         self.selection.clear()
         names, header = self.grid_model.names, self.column_header
         known = self._layouts.get(tuple(names))
-        self._fit_next = known is None or not header.restoreState(known)
-        if self._fit_next:
+        self.pinning.begin(0)
+        self._fit_next = known is None or not header.restoreState(known.state)
+        if known is not None and not self._fit_next:
+            self.pinning.begin(known.pinned)
+        else:
             for place, name in enumerate(names):
                 header.moveSection(header.visualIndex(place), place)
                 self.setColumnHidden(place, name in hidden)
+            for name in pinned:
+                if name in names:
+                    self.pinning.pin(names.index(name))
         self.scrollToTop()
         self.horizontalScrollBar().setValue(0)
 
@@ -361,7 +384,14 @@ class GridView(WindowScrolling):
     # -------------------------------------------------------------- scrolling
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
-        super().scrollContentsBy(dx, dy)
+        edge = self.pinning.width if dx else 0
+        if edge:
+            self.column_header.setOffset(self.horizontalScrollBar().value())
+            self.column_header.viewport().update()
+            self.viewport().scroll(dx, 0, self.viewport().rect().adjusted(edge, 0, 0, 0))
+            dx = 0
+        if dx or dy:
+            super().scrollContentsBy(dx, dy)
         self.after_scroll()
 
     def after_scroll(self) -> None:
@@ -371,6 +401,24 @@ class GridView(WindowScrolling):
             self.scrolled.emit()
 
     # --------------------------------------------------------------- columns
+
+    def pin_column(self, column: int, pinned: bool = True) -> None:
+        """Let a column stay at the left while the others are scrolled, or scroll again. The current cell goes
+        with it."""
+        current = self.selection.current
+        name = self.current_name
+        self.pinning.pin(column) if pinned else self.pinning.unpin(column)
+        self.follow_column(current, name)
+
+    def follow_column(self, cell: tuple[int, int] | None, name: str) -> None:
+        """Make the cell of a row and of this column, wherever that is by now, the current one."""
+        if cell is not None and name in self.grid_model.names:
+            self.go_to(cell[0], self.place(self.grid_model.names.index(name)))
+
+    def unpin_columns(self) -> None:
+        current, name = self.selection.current, self.current_name
+        self.pinning.unpin_all()
+        self.follow_column(current, name)
 
     def fit_column(self, column: int) -> None:
         """As wide as its name and what is on screen of it."""
@@ -494,7 +542,7 @@ class GridView(WindowScrolling):
         if self.selection.current is None:
             return
         place = self.selection.current[1]
-        if 0 <= self.horizontalHeader().sectionViewportPosition(self.column_at(place)) < width:
+        if self.pinning.width <= self.x_of(self.column_at(place)) < width:
             self.show_column(place)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:

@@ -228,6 +228,8 @@ def handlers(window: Window) -> dict[str, Handler]:
         "clear_sort": on(lambda tab: tab.set_sort([])),
         "hide_column": on(_hide_column),
         "show_columns": on(_show_columns),
+        "pin_column": on(_pin_column),
+        "unpin_columns": on(_unpin_columns),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),
         "go_to_column": on(lambda tab: column_finder(tab, window).open()),
@@ -391,6 +393,19 @@ def _hide_column(tab: DatasetTab) -> None:
 def _show_columns(tab: DatasetTab) -> None:
     for column in range(tab.grid.grid_model.columnCount()):
         tab.grid.setColumnHidden(column, False)
+    tab.changed.emit()
+
+
+def _pin_column(tab: DatasetTab) -> None:
+    """Pin the current column, or unpin it."""
+    current, grid = tab.grid.selection.current, tab.grid
+    if current is not None:
+        grid.pin_column(grid.column_at(current[1]), current[1] >= grid.pinning.count)
+        tab.changed.emit()
+
+
+def _unpin_columns(tab: DatasetTab) -> None:
+    tab.grid.unpin_columns()
     tab.changed.emit()
 
 

@@ -45,6 +45,8 @@ def situation(
         related=bool(tab.relations.of_column(current_column(tab))),
         groups=tab.groups.step is not None,
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
+        pinned=_is_pinned(tab),
+        pinned_columns=tab.grid.pinning.count > 0,
         undo=shown.undo if shown else "",
         redo=shown.redo if shown else "",
         closed_tabs=around.closed_tabs,
@@ -57,6 +59,11 @@ def situation(
 def current_column(tab: DatasetTab) -> str | None:
     """The name of the column of the current cell, which may be empty; None when there is none."""
     return tab.grid.current_name
+
+
+def _is_pinned(tab: DatasetTab) -> bool:
+    current = tab.grid.selection.current
+    return current is not None and current[1] < tab.grid.pinning.count
 
 
 GAP = "\u2009\u2009"  # between icon and text of a toolbar button; the style has no setting for it
@@ -85,6 +92,7 @@ class ActionSet(QObject):
             self._actions[entry.id].setEnabled(entry.when(situation))
         importing = BY_ID["import"]
         self["import"].setToolTip(situation.no_import or _tip(importing.tip, importing))
+        self["pin_column"].setText("Unpin column" if situation.pinned else BY_ID["pin_column"].text)
         self._describe("undo", "Undo", situation.undo)
         self._describe("redo", "Redo", situation.redo)
 

@@ -105,7 +105,7 @@ class ColumnFilters(QObject):
 
         picker.closed.connect(take)
         header = tab.grid.column_header
-        left = header.sectionViewportPosition(tab.grid.grid_model.names.index(name))
+        left = tab.grid.x_of(tab.grid.grid_model.names.index(name))
         place = header.mapToGlobal(QPoint(max(0, left), header.own_height))
         PickerPopup(picker, header).open_at(place)
         return picker
