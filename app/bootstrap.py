@@ -6,12 +6,17 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtWidgets import QApplication
 
 from lamella.app import __version__, launch, logs, paths
 from lamella.app.launch import FileOpenEvents, LaunchServer
 from lamella.core.errors import LamellaError
+
+if TYPE_CHECKING:
+    from lamella.ui.bench.window_driver import LamellaWindow
+    from lamella.ui.main_window import MainWindow
 
 
 def application() -> QApplication:
@@ -66,3 +71,16 @@ def _show(qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sa
         return qt.exec()
     finally:
         uninstall()
+
+
+def window_system() -> type[LamellaWindow]:
+    """The window as the benchmark measures it."""
+    from lamella.app.program import Program
+    from lamella.ui.bench.window_driver import LamellaWindow
+
+    class ProgramWindow(LamellaWindow):
+        def start(self) -> MainWindow:
+            application()
+            return Program().window
+
+    return ProgramWindow

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lamella.app import __version__
+from lamella.app import __version__, add_window_to_benchmark
 from lamella.app import command_options as options
 from lamella.app.commands import BUG, DAMAGED, OK, REFUSED, STOPPED
 from lamella.app.commands.terminal import visible_controls
@@ -106,10 +106,12 @@ def _child_process(arguments: argparse.Namespace) -> int | None:
     if arguments.bench_worker:
         from lamella.core.bench.engine.worker import main as measure
 
+        add_window_to_benchmark()
         return measure()
     if arguments.bench_systems:
         from lamella.core.bench.engine.child import introduce_systems
 
+        add_window_to_benchmark()
         return introduce_systems(arguments.bench_systems.split(","))
     return None
 
@@ -174,6 +176,7 @@ def _answers(address: str) -> bool:
 def _bench(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import bench
 
+    add_window_to_benchmark()
     return bench.run(arguments)
 
 

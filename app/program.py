@@ -14,7 +14,7 @@ from PySide6.QtGui import QGuiApplication, QIcon
 from PySide6.QtWidgets import QWidget
 
 from lamella import resources
-from lamella.app import paths
+from lamella.app import add_window_to_benchmark, paths
 from lamella.app import settings as limits
 from lamella.app import settings as servers
 from lamella.app import settings as settings_file
@@ -131,6 +131,7 @@ class Program:
     def _preload(self) -> None:
         """What was left out until the window was there, so that its first use does not wait either."""
         log.info(WINDOW_PAINTED, len(sys.modules))
+        add_window_to_benchmark()
         self.tasks.read(lambda job: libraries.load(), lambda _: log.info(LIBRARIES_LOADED), quiet=True)
 
     def _watch_first_tab(self) -> None:

@@ -133,15 +133,16 @@ def _save(saved_runs: SavedRuns, done: SavedRun, note: str | None, stopped: bool
 def choice_of(arguments: argparse.Namespace) -> Choice:
     """Raises UnknownWorkload and LamellaError; names of systems are looked at when the benchmark is
     checked."""
+    parts = tuple(_parts(arguments))
     return Choice(
-        parts=tuple(_parts(arguments)),
+        parts=parts,
         fresh=arguments.fresh,
         seed=new_seed() if arguments.seed is None else arguments.seed,
         folder=arguments.folder,
         interpreter=arguments.interpreter,
         limit_seconds=arguments.limit,
         limit_bytes=arguments.limit_memory,
-        words=_words(arguments),
+        words=_words(arguments, _default_systems([part.workload for part in parts])),
     )
 
 
@@ -170,8 +171,14 @@ def _systems(selection: Sequence[str] | None, workload: Workload, silent: Collec
         own = system_names(workload)
         everybody = not selection or ALL in selection
         return own if everybody else [name for name in own if name.rpartition(":")[2] in (selection or ())]
-    names = selection or DEFAULT_SYSTEMS
+    names = selection or _default_systems([workload])
     return [entry.id for entry in ready_systems(workload, silent)] if ALL in names else list(names)
+
+
+def _default_systems(workloads: Sequence[Workload]) -> list[str]:
+    """Those that have a part in any of them; all where none has, which the benchmark says then."""
+    able = [n for n in DEFAULT_SYSTEMS if any(ENTRIES[n].takes(workload.family) for workload in workloads)]
+    return able or list(DEFAULT_SYSTEMS)
 
 
 def _size(arguments: argparse.Namespace) -> tuple[str | None, list[int] | None]:
@@ -195,11 +202,11 @@ def _with_table(part: Part, table_rows: int) -> Part:
     return replace(part, workload=replace(workload, table_rows=table_rows))
 
 
-def _words(arguments: argparse.Namespace) -> tuple[str, ...]:
+def _words(arguments: argparse.Namespace, default_systems: Sequence[str]) -> tuple[str, ...]:
     """The same in a command that somebody may copy."""
     lists = {
         "--workload": arguments.workload or ([] if arguments.table else [DEFAULT_WORKLOAD]),
-        "--systems": arguments.systems or DEFAULT_SYSTEMS,
+        "--systems": arguments.systems or default_systems,
         "--rows": arguments.rows or [],
         "--columns": arguments.columns or [],
     }

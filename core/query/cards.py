@@ -297,6 +297,14 @@ def cached_card(
     return _kept.get([(snapshot.token, name, where, sampled)])[0]
 
 
+def forget_cards() -> None:
+    """What is kept in memory of them."""
+    for cache, most in ((_kept, KEPT_BYTES), (_samples, SAMPLE_BYTES)):
+        cache.resize(0)
+        cache.resize(most)
+    _counts.clear()
+
+
 def _columns_of(where: Filter | None, snapshot: Snapshot) -> Iterable[str]:
     return () if where is None else columns_read(bind(where, snapshot.schema, snapshot.name))
 

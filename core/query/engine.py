@@ -120,6 +120,10 @@ class CountedCache(Generic[K, V]):
             if len(self._entries) > self._most:
                 self._entries.popitem(last=False)
 
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+
 
 KEPT_CONFINED = 4
 MOST_KEPT = 16

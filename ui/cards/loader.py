@@ -60,6 +60,11 @@ class CardLoader(QObject):
         return bool(self._running)
 
     @property
+    def num_exact(self) -> int:
+        """How many of the cards that are wanted are there, and exact."""
+        return sum(name in self._final for name in self._wanted)
+
+    @property
     def settled(self) -> bool:
         """Whether all cards that are wanted are there, and exact."""
         return not self._running and all(name in self._final for name in self._wanted)

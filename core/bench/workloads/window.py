@@ -1,0 +1,250 @@
+"""What people do in the window, timed in the real one: how long until the rows are there, and how long its
+thread is held meanwhile. The driver needs Qt, which `core` does not know: `registry.add_class` takes it."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lamella.core.bench.engine.measure import Cost, Cycle, Sample, measure
+from lamella.core.bench.systems.base import System
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.questions import digest
+from lamella.core.jobs import Job
+from lamella.core.transfer.generate import MIXED, make
+
+FAMILY = "window"
+HOLD, FIRST_CARD, CARDS = "_hold", "_first_card", "_cards"
+LEAST_TOTAL = 1_000.0
+"""The filter: `total` is more than this."""
+
+SHOWN = ("order_id", "customer_id", "city")
+"""Columns that are compared as the grid shows them."""
+
+SORTED_BY, GROUPED_BY, SUMMED = "customer_id", "city", "total"
+COMPARED_ROWS, JUMPS = 16, 30
+NUMBER_OF_ROW = 1
+"""The first `order_id`; each row has one more than the row before."""
+
+
+def _act(name: str, title: str, sentence: str, about: str, cards: bool = False) -> tuple[Operation, ...]:
+    """What is measured of one act: the time until its rows, its cards, and the longest hold."""
+    rows = Operation(name, title, f"{sentence} {{rows}}", about, holds=True)
+    hold = Operation(
+        name + HOLD,
+        f"{title}: longest hold",
+        f"is free again while it {sentence} {{rows}}",
+        "The longest piece of work of the window's thread, as its processor time.",
+    )
+    if not cards:
+        return rows, hold
+    first = Operation(
+        name + FIRST_CARD,
+        f"{title}: first card",
+        f"{sentence} and has a column card of {{rows}}",
+        "From the rows on, until the first exact column card is there.",
+    )
+    all_ = Operation(
+        name + CARDS,
+        f"{title}: cards",
+        f"{sentence} and has all column cards of {{rows}}",
+        "From the rows on, until every column card on screen is exact.",
+    )
+    return rows, first, all_, hold
+
+
+_OPERATIONS = (
+    *_act("open", "Open", "opens", "A Parquet file of 20 columns, until its first rows are painted.", True),
+    *_act("scroll", "Scroll", "scrolls through", "Each turn of the wheel, until it is painted."),
+    *_act("jump", "Jump", "jumps in", "To rows all over the table, until they are painted."),
+    *_act("filter", "Filter", "filters", "total > 1000, until the rows are painted.", True),
+    *_act("jump_filtered", "Jump, filtered", "jumps in what is filtered of", "To rows that meet the filter."),
+    *_act("sort_filtered", "Sort, filtered", "sorts what is filtered of", "By customer, ascending."),
+    *_act("sort", "Sort", "sorts", "All rows by customer, ascending, until the first are painted."),
+    *_act("jump_sorted", "Jump, sorted", "jumps in what is sorted of", "To rows all over the order."),
+    *_act("compute", "Compute", "computes a column of", "total * 2, until the rows are painted."),
+    *_act("group", "Group", "groups", "By one of 500 cities: rows and sum of the totals."),
+    *_act(
+        "brush", "Brush a card", "brushes a histogram of", "A third of the bars, until the rows are painted."
+    ),
+    *_act("theme", "Change the theme", "changes its theme over", "Light to dark, until it is painted."),
+    *_act("reopen", "Open again", "opens once more", "The same file in a new window.", True),
+)
+
+WINDOW = Workload(
+    id=FAMILY,
+    title="Window",
+    about="What people do in the window, on a made Parquet file of 20 columns: the real window at 1280 × 800,"
+    " offscreen. Row counts after a filter, and the values in the grid after each jump and sort, are compared"
+    " with what the file has.",
+    steps=tuple(one.id for one in _OPERATIONS if one.holds),
+    operations=_OPERATIONS,
+    default_rows=(100_000, 1_000_000),
+    default_repeats=3,
+    family=FAMILY,
+    asks_only=True,
+    small_rows=(1_000,),
+    options={"costs": {"lamella": (150e-9, 80, 60)}},
+)
+
+
+# ------------------------------------------------------------------- data and answers
+
+
+def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> Workload:
+    """With a file of each size, and what the window ought to show of it."""
+    files = {str(count): str(_file(folder, count, job)) for count in sorted(set(rows))}
+    answers = {count: answers_of(Path(file)) for count, file in files.items()}
+    return replace(workload, options={**workload.options, "files": files, "answers": answers})
+
+
+def _file(folder: Path, rows: int, job: Job) -> Path:
+    return make("mixed", rows, folder / f"orders-{rows}.parquet", job)
+
+
+def expected(workload: Workload, operation: Operation, rows: int) -> str:
+    """What is measured beside the rows of an act is right where these are."""
+    known: Mapping[str, str] = workload.options.get("answers", {}).get(str(rows)) or _answers_at(rows)
+    return known[act_of(operation.id)]
+
+
+def act_of(operation: str) -> str:
+    for ending in (HOLD, FIRST_CARD, CARDS):
+        operation = operation.removesuffix(ending)
+    return operation
+
+
+@cache
+def _answers_at(rows: int) -> dict[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        return answers_of(_file(Path(folder), rows, Job()))
+
+
+def answers_of(file: Path) -> dict[str, str]:
+    """By act, without DuckDB and without a thing of the window's."""
+    table = pq.read_table(file, columns=[*SHOWN, SUMMED])
+    customers = np.asarray(table[SORTED_BY])
+    met = np.flatnonzero(np.asarray(table[SUMMED]) > LEAST_TOTAL)
+    every = np.arange(table.num_rows)
+    order = np.argsort(customers, kind="stable")
+    groups = table.group_by(GROUPED_BY).aggregate([([], "count_all"), (SUMMED, "sum")])
+    first = _first_rows(table, every)
+    return {
+        "open": first,
+        "scroll": digest(True),
+        "jump": _rows_at(table, every),
+        "filter": _first_rows(table, met),
+        "jump_filtered": _rows_at(table, met),
+        "sort_filtered": _first_rows(table, met[np.argsort(customers[met], kind="stable")]),
+        "sort": _first_rows(table, order),
+        "jump_sorted": _rows_at(table, order),
+        "compute": first,
+        "group": digest_of_groups(
+            zip(*(groups[name].to_pylist() for name in (GROUPED_BY, "count_all", "total_sum")), strict=True)
+        ),
+        "brush": digest(0),
+        "theme": digest("dark"),
+        "reopen": first,
+    }
+
+
+def jumps(rows: int) -> list[int]:
+    """The same places at the same number of rows."""
+    return [random.Random(rows + number).randrange(rows) for number in range(JUMPS)] if rows else []
+
+
+def digest_of_rows(rows: int, shown: Sequence[Sequence[Any]]) -> str:
+    """How many there are, and the first of them in their order."""
+    return digest([[-1, rows], *([place, *values] for place, values in enumerate(shown))])
+
+
+def digest_of_groups(groups: Iterable[Sequence[Any]]) -> str:
+    """Sums of hundredths, rounded to them: the order of adding up does not show."""
+    return digest([[key, count, round(total, 2)] for key, count, total in groups])
+
+
+def _first_rows(table: pa.Table, places: npt.NDArray[np.int64]) -> str:
+    return digest_of_rows(len(places), _shown(table, places[:COMPARED_ROWS]))
+
+
+def _rows_at(table: pa.Table, places: npt.NDArray[np.int64]) -> str:
+    chosen = places[np.array(jumps(len(places)), np.int64)]
+    return digest_of_rows(len(places), _shown(table, chosen))
+
+
+def _shown(table: pa.Table, places: npt.NDArray[np.int64]) -> list[list[Any]]:
+    columns = [table[name].take(pa.array(places)).to_pylist() for name in SHOWN]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+# --------------------------------------------------------------------------- the acts
+
+
+@dataclass(frozen=True)
+class Act:
+    """What the window did. `seconds` until the rows were painted; `latencies` of each of many such; of cards,
+    the seconds from the rows on. `hold_seconds` is the longest piece of work of its thread."""
+
+    answer: str
+    seconds: float
+    hold_seconds: float
+    latencies: tuple[float, ...] = ()
+    first_card_seconds: float | None = None
+    cards_seconds: float | None = None
+
+
+class WindowSystem(System):
+    """Opens `file` in a window at the first act, except for those that open it themselves."""
+
+    columns = len(MIXED)
+    file: Path
+
+    @abstractmethod
+    def acts(self) -> Mapping[str, Callable[[], Act]]:
+        """By step. Each brings the window into the state that it needs before it measures."""
+
+    @abstractmethod
+    def begin(self, act: str) -> None:
+        """What comes before the act and is not measured."""
+
+
+class WindowCycle(Cycle[WindowSystem]):
+    steps: ClassVar[tuple[str, ...]] = WINDOW.steps
+
+    def step(self, name: str) -> Iterator[Sample]:
+        self.system.file = Path(self.workload.options["files"][str(self.rows)])
+        self.system.begin(name)
+        act, cost = measure(self.system.acts()[name])
+        yield self._sample(name, act, cost, act.seconds, act.latencies)
+        for ending, seconds in (
+            (FIRST_CARD, act.first_card_seconds),
+            (CARDS, act.cards_seconds),
+            (HOLD, act.hold_seconds),
+        ):
+            if seconds is not None and self.workload.has(name + ending):
+                yield self._sample(name + ending, act, cost, seconds)
+
+    def _sample(
+        self, operation: str, act: Act, cost: Cost, seconds: float, latencies: tuple[float, ...] = ()
+    ) -> Sample:
+        cpu = act.hold_seconds if operation.endswith(HOLD) else cost.cpu_seconds
+        size = self.system.file.stat().st_size
+        return Sample(operation, Cost(seconds, cpu, cost.peak_rss_bytes, latencies), size, act.answer)
+
+    def settle(self) -> Iterator[Sample]:
+        self.system.close()
+        yield from ()
+
+    def _digest_of_all(self) -> str:
+        raise AssertionError("No act leaves a change behind that another read has to check")

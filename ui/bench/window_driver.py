@@ -1,0 +1,334 @@
+"""Does in the real window what people do, and says how long it took: the driver of the benchmark's workload
+"window". It runs in a child process of the benchmark, offscreen."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+
+from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, QSize, Qt
+from PySide6.QtGui import QMouseEvent, QWheelEvent
+from PySide6.QtWidgets import QApplication, QWidget
+
+from lamella.core.bench.systems.lamella import LamellaStore, forget
+from lamella.core.bench.workloads.model import Workload
+from lamella.core.bench.workloads.questions import digest
+from lamella.core.bench.workloads.window import (
+    COMPARED_ROWS,
+    GROUPED_BY,
+    LEAST_TOTAL,
+    NUMBER_OF_ROW,
+    SHOWN,
+    SORTED_BY,
+    SUMMED,
+    Act,
+    WindowSystem,
+    digest_of_groups,
+    digest_of_rows,
+    jumps,
+)
+from lamella.core.errors import LamellaError
+from lamella.core.query import agg
+from lamella.core.query.cards import forget_cards
+from lamella.core.query.expressions import col
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Compute, Group
+from lamella.core.scan.snapshot import SortKey
+from lamella.ui import theme
+from lamella.ui.theme import Mode
+
+if TYPE_CHECKING:
+    from lamella.ui.main_window import MainWindow
+    from lamella.ui.window.dataset_tab import DatasetTab
+
+SIZE = QSize(1280, 800)
+FRAMES, NOTCH = 120, QPoint(0, -120)
+PATIENCE_SECONDS, QUIET_SECONDS = 600.0, 0.1
+BRUSHED = 1 / 3
+FEW_MS = 0.001
+
+
+class StoodStill(LamellaError):
+    """The window did not come to what it was waited for."""
+
+
+class LamellaWindow(WindowSystem):
+    """A subclass of the room that has the program starts it."""
+
+    id = "lamella"
+    description = "its window, 1280 × 800, offscreen; settings as installed"
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        self._window: MainWindow | None = None
+        self._pieces: list[float] = []
+
+    @classmethod
+    def version(cls) -> str:
+        return LamellaStore.version()
+
+    @abstractmethod
+    def start(self) -> MainWindow:
+        """The window of a program that has just been started, with no file open."""
+
+    def open(self, writing: bool) -> None:
+        self._window = self.start()
+        theme.current().set_mode(Mode.LIGHT)
+        self._window.resize(SIZE)
+        self._window.show()
+        self._wait(lambda: self.window.sidebar.num_stores > 0 and not self.window.tasks.running)
+
+    def close(self) -> None:
+        if self._window is not None:
+            self._window.close()
+            self._window.deleteLater()
+            QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+            self._window = None
+        forget()
+        forget_cards()
+
+    @property
+    def window(self) -> MainWindow:
+        assert self._window is not None
+        return self._window
+
+    @property
+    def tab(self) -> DatasetTab:
+        tab = self.window.tabs.dataset_tab
+        if tab is None:
+            raise StoodStill(f"{self.file.name} was not opened in the window")
+        return tab
+
+    # -------------------------------------------------------------------- the acts
+
+    def begin(self, act: str) -> None:
+        if act in ("open", "reopen"):
+            self.close()
+            self.open(writing=False)
+            return
+        if self._window is None:
+            self.open(writing=False)
+            self._open_file()
+        lines: Mapping[str, Line] = {
+            "jump_filtered": self._line(filtered=True),
+            "sort_filtered": self._line(filtered=True),
+            "jump_sorted": self._line(is_sorted=True),
+        }
+        line = lines.get(act, Line())
+        if self.tab.line.active != line.active:
+            self.tab.apply(line)
+        self.tab.grid.go_to(0, 0)
+        self._settle()
+
+    def _line(self, filtered: bool = False, is_sorted: bool = False) -> Line:
+        from lamella.core.query.steps import Where
+
+        line = Line()
+        if filtered:
+            line = line.insert(line.place_of_new(Where), Where, Where(col(SUMMED) > LEAST_TOTAL))
+        return line.with_sort([SortKey(SORTED_BY)]) if is_sorted else line
+
+    def acts(self) -> Mapping[str, Callable[[], Act]]:
+        return {
+            "open": self._open_file,
+            "scroll": self._scroll,
+            "jump": self._jump,
+            "filter": lambda: self._rows(lambda: self.tab.add_filter(col(SUMMED) > LEAST_TOTAL)),
+            "jump_filtered": self._jump,
+            "sort_filtered": self._sort,
+            "sort": self._sort,
+            "jump_sorted": self._jump,
+            "compute": self._compute,
+            "group": self._group,
+            "brush": self._brush,
+            "theme": self._change_theme,
+            "reopen": self._open_file,
+        }
+
+    def _open_file(self) -> Act:
+        return self._rows(lambda: self.window.open_paths([self.file]))
+
+    def _rows(self, do: Callable[[], object]) -> Act:
+        """An act after which rows are painted, then column cards arrive."""
+        self._pieces = []
+        rows = self._until_painted(do)
+        first = self._wait(lambda: self.tab.grid.cards.loader.num_exact > 0)
+        all_ = first + self._wait(lambda: self.tab.grid.cards.loader.settled)
+        self._settle()
+        shown = self._values(range(min(COMPARED_ROWS, self._num_rows)))
+        answer = digest_of_rows(self._num_rows, shown)
+        return Act(answer, rows, max(self._pieces), (), first, all_)
+
+    def _sort(self) -> Act:
+        column = self.tab.grid.grid_model.names.index(SORTED_BY)
+        return self._rows(lambda: self.tab.grid.column_header.sort_requested.emit(column, False))
+
+    def _compute(self) -> Act:
+        doubled = Compute((("double", col(SUMMED) * 2),))
+        return self._rows(lambda: self.tab.add_step(doubled))
+
+    def _group(self) -> Act:
+        figures = (("n", agg.count()), ("total", agg.sum(SUMMED)))
+        act = self._rows(lambda: self.tab.add_step(Group((GROUPED_BY,), figures)))
+        view = self.tab.view
+        assert view is not None
+        groups = view.page(0, view.num_rows, [GROUPED_BY, "n", "total"])
+        rows = zip(*(column.to_pylist() for column in groups.columns), strict=True)
+        return Act(digest_of_groups(rows), act.seconds, act.hold_seconds)
+
+    def _scroll(self) -> Act:
+        """The row under the upper edge is the one that the grid says."""
+        self._pieces = []
+        grid = self.tab.grid
+        place = QPointF(grid.viewport().rect().center())
+        here = QPointF(grid.viewport().mapToGlobal(place.toPoint()))
+        phase, none = Qt.ScrollPhase.NoScrollPhase, Qt.MouseButton.NoButton
+        keys = Qt.KeyboardModifier.NoModifier
+
+        def turn() -> None:
+            event = QWheelEvent(place, here, QPoint(), NOTCH, none, keys, phase, False)
+            QApplication.sendEvent(grid.viewport(), event)
+
+        frames = []
+        for _ in range(FRAMES):
+            before = grid.verticalScrollBar().value()
+            seconds = self._until_painted(turn, rows_too=False)
+            if grid.verticalScrollBar().value() == before:  # at the end
+                break
+            frames.append(seconds)
+        self._settle()
+        shown, top = self._values([grid.top_row()]), grid.top_row()
+        answer = digest(int(shown[0][0]) == top + NUMBER_OF_ROW)
+        return self._many(answer, frames)
+
+    def _jump(self) -> Act:
+        self._pieces = []
+        times, shown = [], []
+        for row in jumps(self._num_rows):
+            times.append(self._until_painted(lambda row=row: self.tab.grid.go_to(row, 0)))
+            shown += self._values([row])
+        self._settle()
+        return self._many(digest_of_rows(self._num_rows, shown), times)
+
+    def _many(self, answer: str, times: list[float]) -> Act:
+        return Act(answer, fmean(times), max(self._pieces), tuple(times))
+
+    def _brush(self) -> Act:
+        """As many rows are left as the brushed bars have."""
+        cards, grid = self.tab.grid.cards, self.tab.grid
+        column = grid.grid_model.names.index(SORTED_BY)
+        bars = cards.bars_of(column)
+        if bars is None:
+            raise StoodStill(f"Column {SORTED_BY} has no histogram")
+        brushed = range(round(len(bars) * BRUSHED), round(2 * len(bars) * BRUSHED))
+        rect, places = cards.card_rect(column), cards.card_painter.places(cards.card_rect(column).width())
+        ends = [places.bar(bar, len(bars)).center() + rect.topLeft() for bar in (brushed[0], brushed[-1])]
+
+        def drag() -> None:
+            left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+            for kind, point, button, buttons in (
+                (QEvent.Type.MouseButtonPress, ends[0], left, left),
+                (QEvent.Type.MouseMove, ends[1], none, left),
+                (QEvent.Type.MouseButtonRelease, ends[1], left, none),
+            ):
+                _send_mouse(cards, kind, point, button, buttons)
+
+        wanted = sum(bars.all[bar] for bar in brushed)
+        act = self._rows(drag)
+        return Act(digest(self._num_rows - wanted), act.seconds, act.hold_seconds)
+
+    def _change_theme(self) -> Act:
+        self._pieces = []
+        seconds = self._until_painted(lambda: theme.current().set_mode(Mode.DARK))
+        self._settle()
+        name = "dark" if theme.current().dark else "light"
+        theme.current().set_mode(Mode.LIGHT)
+        return Act(digest(name), seconds, max(self._pieces))
+
+    # ------------------------------------------------------------------ measuring
+
+    @property
+    def _num_rows(self) -> int:
+        return self.tab.grid.grid_model.num_rows
+
+    def _values(self, rows: Any) -> list[list[Any]]:
+        """What stands in the grid, of the columns that are compared."""
+        model = self.tab.grid.grid_model
+        places = [model.names.index(name) for name in SHOWN if name in model.names]
+        cells = [[model.pages.text(row, place) or "" for place in places] for row in rows]
+        return [[int(text) if text.lstrip("-").isdigit() else text for text in row] for row in cells]
+
+    def _until_painted(self, do: Callable[[], object], rows_too: bool = True) -> float:
+        """Seconds from an act until what it leads to has been painted, with all its rows or as far as they
+        are there."""
+        painted = False
+
+        def note() -> None:
+            nonlocal painted
+            tab = self.window.tabs.dataset_tab
+            there = tab is not None and tab.shown is not None and not tab.loader.running
+            painted = there and (not rows_too or tab.grid.grid_model.pages.settled)
+
+        began = time.perf_counter()
+        self._work(do)
+        watched = None
+        while not painted:
+            tab = self.window.tabs.dataset_tab
+            if tab is not None and watched is None:
+                watched = tab.grid
+                watched.painted.connect(note)
+                watched.viewport().update()
+            self._work(QApplication.processEvents)
+            if time.perf_counter() - began > PATIENCE_SECONDS:
+                raise StoodStill(f"Nothing was painted within {PATIENCE_SECONDS:g} seconds")
+            if not painted:
+                time.sleep(FEW_MS)
+        seconds = time.perf_counter() - began
+        assert watched is not None
+        watched.painted.disconnect(note)
+        return seconds
+
+    def _wait(self, condition: Callable[[], bool]) -> float:
+        began = time.perf_counter()
+        while not condition():
+            self._work(QApplication.processEvents)
+            if time.perf_counter() - began > PATIENCE_SECONDS:
+                raise StoodStill(f"The window was not ready within {PATIENCE_SECONDS:g} seconds")
+            time.sleep(FEW_MS)
+        return time.perf_counter() - began
+
+    def _settle(self) -> None:
+        """Until nothing is under way and all of it is painted."""
+        quiet_since = time.perf_counter()
+        while time.perf_counter() - quiet_since < QUIET_SECONDS:
+            self._work(QApplication.processEvents)
+            if any(self._busy()):
+                quiet_since = time.perf_counter()
+            time.sleep(FEW_MS)
+
+    def _busy(self) -> Iterator[bool]:
+        grid = self.tab.grid
+        yield bool(self.window.tasks.running)
+        yield self.tab.loader.running
+        yield not grid.grid_model.pages.settled
+        yield not grid.cards.loader.settled
+
+    def _work(self, do: Callable[[], object]) -> None:
+        began = time.thread_time()
+        do()
+        self._pieces.append(time.thread_time() - began)
+
+
+def _send_mouse(
+    widget: QWidget, kind: QEvent.Type, place: QPoint, button: Qt.MouseButton, buttons: Qt.MouseButton
+) -> None:
+    here = QPointF(widget.mapToGlobal(place))
+    keys = Qt.KeyboardModifier.NoModifier
+    QApplication.sendEvent(widget, QMouseEvent(kind, QPointF(place), here, button, buttons, keys))
