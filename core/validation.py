@@ -7,11 +7,14 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from lamella.core.errors import BadData, FileProblem, shown
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)/")
+
+Missing = Literal["refuse", "ignore"]
+"""What becomes of ids and keys that no row has."""
 
 MOST_ROWS = 2**62
 """No count is larger; two of them still add up to 64 bits."""
@@ -34,6 +37,13 @@ def text_of(value: Any, what: str) -> str:
             "Leave it out, or decode the bytes that it came from with the right encoding",
         ) from None
     return value
+
+
+def ignores_missing(missing: Any, what: str) -> bool:
+    """Raises `BadData` for anything but the two words."""
+    if missing not in ("refuse", "ignore"):
+        raise BadData(f"{what}: missing cannot be {shown(missing)}", fix="Give 'refuse' or 'ignore'")
+    return bool(missing == "ignore")
 
 
 def path_of(value: Any, what: str) -> Path:

@@ -30,8 +30,9 @@ from lamella.core.query.group_levels import shows_totals
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate
 from lamella.core.store.paths import is_store
+from lamella.core.store.rows import RowsById
 from lamella.core.store.store import Store
-from lamella.core.store.table import RowsById, Table
+from lamella.core.store.table import Table
 from lamella.core.store.views import FileViews
 from lamella.core.validation import path_of
 

@@ -318,7 +318,7 @@ def _blocks(data: Any) -> Iterator[RowBatch]:
     elif isinstance(data, pa.RecordBatch):
         yield from map(of_valid_text, in_blocks(pa.Table.from_batches([data])))
     elif isinstance(data, Mapping):
-        yield from in_blocks(from_columns(data))
+        yield from _row_blocks([data]) if _is_one_row(data) else in_blocks(from_columns(data))
     elif isinstance(data, pa.RecordBatchReader):
         yield from _stream(data)
     elif hasattr(data, "__arrow_c_stream__"):
@@ -330,6 +330,15 @@ def _blocks(data: Any) -> Iterator[RowBatch]:
             f"{_a(data)} cannot become rows",
             fix="Give a list of dicts, a dict of columns, a DataFrame or an Arrow table",
         )
+
+
+def _is_one_row(data: Mapping[str, Any]) -> bool:
+    """Whether a dict is a row: none of its values can be a column."""
+    return bool(data) and not any(_may_be_column(value) for value in data.values())
+
+
+def _may_be_column(values: Any) -> bool:
+    return not isinstance(values, (str, bytes, Mapping)) and hasattr(values, "__len__")
 
 
 def from_columns(columns: Mapping[str, Sequence[Any]]) -> pa.Table:
@@ -350,7 +359,7 @@ def _table(columns: Mapping[str, Sequence[Any]], first: int) -> pa.Table:
 
 
 def _refuse_other_than_columns(name: str, values: Any) -> None:
-    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__len__"):
+    if not _may_be_column(values):
         raise BadData(
             f"column '{name}' is {values!r}, not a list of values",
             "A dict of columns has a list for each of them",
@@ -512,6 +521,8 @@ def partial_rows(data: Any) -> PartialRows:
 
 def repeatable(data: Any) -> Any:
     """`data`, as a list if it is rows: they are gone through more than once."""
+    if isinstance(data, Mapping) and _is_one_row(data):
+        return [data]
     columns = isinstance(data, (Mapping, str, bytes, pa.RecordBatch)) or hasattr(data, "__arrow_c_stream__")
     return data if columns or not isinstance(data, Iterable) else list(data)
 

@@ -513,3 +513,20 @@ def _same(a: Values, b: Values) -> bool:
 def _same_floats(a: Values, b: Values) -> bool:
     equal = pc.or_(pc.equal(a, b), pc.and_(pc.is_nan(a), pc.is_nan(b)))
     return bool(pc.all(equal, min_count=0).as_py())
+
+
+Test = Callable[[pa.DataType], bool]
+"""A question about a type: `pa.types.is_decimal`."""
+
+
+def holds(kind: pa.DataType, test: Test) -> bool:
+    """Whether the type, or one inside it at any depth, is such a one."""
+    return test(kind) or any(holds(part, test) for part in parts_of(kind))
+
+
+def parts_of(kind: pa.DataType) -> list[pa.DataType]:
+    if is_.is_map(kind):
+        return [kind.key_type, kind.item_type]
+    if is_.is_struct(kind):
+        return [field.type for field in kind]
+    return [kind.value_type] if is_.is_nested(kind) or is_.is_dictionary(kind) else []

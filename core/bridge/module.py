@@ -46,8 +46,8 @@ from lamella.core.scan.read import Piece, changed_cells, finish, pieces
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 from lamella.core.store.paths import is_store
+from lamella.core.store.rows import RowsById
 from lamella.core.store.store import Store
-from lamella.core.store.table import RowsById
 from lamella.core.validation import path_of
 
 

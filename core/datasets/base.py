@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
+from lamella.core.arrow.interchange import sized_batches
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Fluent, Query, query_of
@@ -108,12 +109,32 @@ class Dataset(Fluent, ABC):
         job: Job | None = None,
         *,
         flatten: bool = False,
+        batch_size: int | None = None,
     ) -> pa.RecordBatchReader:
-        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found)."""
+        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes a row found), in
+        batches of `batch_size` rows where that is given."""
         from lamella.core.query.scan_query import scan_query_of, stream_scan
 
         snapshot = self._whole(job)
-        return stream_scan(snapshot, scan_query_of(snapshot, columns, where, sort), job, flatten)
+        reader = stream_scan(snapshot, scan_query_of(snapshot, columns, where, sort), job, flatten)
+        return reader if batch_size is None else sized_batches(reader, batch_size, snapshot.name)
+
+    def head(self, count: int = 5) -> pa.Table:
+        """The first rows, of a text file that is being read before the rest of it is."""
+        from lamella.core.query.scan_query import read_scan, scan_query_of
+
+        snapshot = self.snapshot()
+        query = scan_query_of(snapshot, limit=count)
+        if not snapshot.complete and snapshot.num_rows < (query.limit or 0):
+            snapshot = self._whole(None)
+        return read_scan(snapshot, query)
+
+    def _stream(self) -> pa.RecordBatchReader:
+        return self.batches()
+
+    def __len__(self) -> int:
+        """All rows; a text file that is being read is read to its end first."""
+        return self.count()
 
     def explain(
         self,

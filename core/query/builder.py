@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from lamella.core.arrow.interchange import ArrowStream, sized_batches
 from lamella.core.errors import BadQuery, shown
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
@@ -47,16 +48,28 @@ if TYPE_CHECKING:
     from lamella.core.scan.snapshot import Snapshot
 
 
-class Fluent:
+class Fluent(ArrowStream):
     @abstractmethod
     def query(self) -> Query:
         """All rows, as a query."""
 
-    def where(self, condition: Condition) -> Query:
-        """The rows that meet a condition: an expression, text or a dict. Raises `BadFilter` for any other."""
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names of the columns, in their order."""
+        return list(self.query().schema.names)
+
+    def head(self, count: int = 5) -> pa.Table:
+        """The first rows."""
+        return self.query().limit(count).read()
+
+    def where(self, condition: Condition, *more: Condition) -> Query:
+        """The rows that meet a condition: an expression, text or a dict; with several, those that meet all
+        of them. Raises `BadFilter` for any other."""
         rows = self.query()
-        predicate = condition_of(condition, f"{rows.name}: where", rows)
-        return rows if predicate is None else rows.then(Where(predicate))
+        for one in (condition, *more):
+            predicate = condition_of(one, f"{rows.name}: where", rows)
+            rows = rows if predicate is None else rows.then(Where(predicate))
+        return rows
 
     def compute(self, /, **values: Any) -> Query:
         """Further columns: `.compute(total=col("price") * col("count"))`.
@@ -405,12 +418,19 @@ class Query(Fluent):
         answer = self.read(job)
         return {name: _rows_in(answer.column(name)) for name in answer.column_names}
 
-    def batches(self, job: Job | None = None) -> pa.RecordBatchReader:
-        """The same rows streamed."""
+    def batches(self, job: Job | None = None, *, batch_size: int | None = None) -> pa.RecordBatchReader:
+        """The same rows streamed, in batches of `batch_size` rows where that is given."""
         from lamella.core.query import execute as answers
 
         job = job or Job()
-        return answers.batches(self._node(job), job)
+        reader = answers.batches(self._node(job), job)
+        return reader if batch_size is None else sized_batches(reader, batch_size, self.name)
+
+    def _stream(self) -> pa.RecordBatchReader:
+        return self.batches()
+
+    def __len__(self) -> int:
+        return self.count()
 
     def count(self, job: Job | None = None) -> int:
         """How many rows the answer has."""

@@ -15,12 +15,12 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.nested import type_at
 from lamella.core.arrow.sorted_ids import EMPTY, union, without
+from lamella.core.arrow.types import holds
 from lamella.core.filters.to_sql import field_in
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp
 from lamella.core.query import engine
 from lamella.core.query.duckdb_types import (
-    holds,
     is_adjusted_time,
     is_interval_or_variant,
     may_be_misread,

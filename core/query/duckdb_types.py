@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
+from lamella.core.arrow.types import Test, holds, parts_of
 from lamella.core.errors import LamellaError
 from lamella.core.filters.to_arrow import decimals, ordered
 from lamella.core.libraries import exp
 from lamella.core.query import engine
 from lamella.core.scan.parquet_file import Footer
 
-Test = Callable[[pa.DataType], bool]
 Made = Callable[[pa.Array], pa.Array]
 
 _HANDED: tuple[tuple[Test, Made], ...] = (
@@ -49,11 +49,6 @@ _NAMES: tuple[tuple[Test, str], ...] = (
     (is_.is_date, "DATE"),
     (is_.is_duration, "BIGINT"),
 )
-
-
-def holds(kind: pa.DataType, test: Test) -> bool:
-    """Whether the type, or one inside it at any depth, is such a one."""
-    return test(kind) or any(holds(part, test) for part in _parts(kind))
 
 
 def to_duckdb(column: pa.ChunkedArray, huge_as_text: bool = False) -> pa.ChunkedArray:
@@ -195,21 +190,13 @@ def _adjusted_unit(leaf: pq.ColumnSchema) -> str | None:
 
 
 def _nested_sql_type(kind: pa.DataType) -> str | None:
-    parts = [sql_type(part) for part in _parts(kind)]
+    parts = [sql_type(part) for part in parts_of(kind)]
     if not parts or None in parts:
         return None
     if is_.is_struct(kind):
         names = ('"' + field.name.replace('"', '""') + '"' for field in kind)
         return "STRUCT(" + ", ".join(f"{name} {part}" for name, part in zip(names, parts, strict=True)) + ")"
     return f"MAP({parts[0]}, {parts[1]})" if is_.is_map(kind) else f"{parts[0]}[]"
-
-
-def _parts(kind: pa.DataType) -> list[pa.DataType]:
-    if is_.is_map(kind):
-        return [kind.key_type, kind.item_type]
-    if is_.is_struct(kind):
-        return [field.type for field in kind]
-    return [kind.value_type] if is_.is_nested(kind) or is_.is_dictionary(kind) else []
 
 
 def _handed(values: pa.Array, made: dict[Test, Made]) -> pa.Array:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from pyarrow import types as is_
 
+from lamella.core.arrow.types import holds
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, all_of
 from lamella.core.filters.to_sql import to_sql
@@ -22,7 +23,6 @@ from lamella.core.query.duckdb_source import (
     relation_at,
     without_statistics,
 )
-from lamella.core.query.duckdb_types import holds
 from lamella.core.query.fields import (
     Field,
     Fields,

@@ -130,10 +130,14 @@ def ids_at(state: IdentifiedRows, positions: np.ndarray) -> np.ndarray:
     return to_numpy(take_rows(state.snapshot, positions, [ID_COLUMN]).column(0)) if ids is None else ids
 
 
-def known_ids(state: IdentifiedRows, ids: Iterable[int]) -> np.ndarray:
-    """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table."""
+def known_ids(state: IdentifiedRows, ids: Iterable[int], ignore_missing: bool = False) -> np.ndarray:
+    """`ids`, ascending and each once; raises `UnknownRow` naming the first that is not in the table, unless
+    these are left out."""
     row_ids = ids_of(state, list(ids))
-    refuse_unknown(state, row_ids)
+    if ignore_missing:
+        row_ids = row_ids[state.locate(row_ids) >= 0]
+    else:
+        refuse_unknown(state, row_ids)
     ascending = np.sort(row_ids)
     return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(row_ids) else row_ids
 

@@ -64,7 +64,12 @@ TakeIds = Callable[[int], int]
 
 
 def update_change(
-    state: TableVersion, rows: PartialRows, on: Sequence[str], take_ids: TakeIds, message: str
+    state: TableVersion,
+    rows: PartialRows,
+    on: Sequence[str],
+    take_ids: TakeIds,
+    message: str,
+    ignore_missing: bool = False,
 ) -> Change:
     """Rows found by `on` get the other columns' values, those that each of `rows` has."""
     data = rows.table
@@ -73,7 +78,9 @@ def update_change(
         return Change(message, state.columns)
     refuse_missing_keys(state.snapshot.name, rows, on)
     refuse_odd_keys(state, data.column_names)
-    ids, places = _matching_rows(state, data, on)
+    ids, places = _matching_rows(state, data, on, ignore_missing)
+    if not len(ids):
+        return Change(message, state.columns)
     partial = whole_values(state, ids, rows.without({*on, ID}).take(places))
     plan, values = fit_to_columns(state, partial.table, take_ids)
     if not plan.columns:
@@ -245,19 +252,24 @@ def _differ(current: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]) -> 
     return changed
 
 
-def _matching_rows(state: TableVersion, data: pa.Table, on: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _matching_rows(
+    state: TableVersion, data: pa.Table, on: Sequence[str], ignore_missing: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Ascending ids of the rows that `on` finds, and the place in `data` of the row for each."""
     if list(on) == [ID]:
         row_ids = row_ids_of(state, data.column(ID))
-        if len(row_ids) == 1:
+        if len(row_ids) == 1 and not ignore_missing:
             refuse_unknown(state, row_ids)
             return row_ids, np.zeros(1, np.int64)
         order = _ascending_order(row_ids)
         ids = row_ids[order]
         refuse_duplicates(state.snapshot.name, ids)
+        if ignore_missing:
+            known = state.locate(ids) >= 0
+            return ids[known], order[known]
         refuse_unknown(state, ids)
         return ids, order
-    matches = known_matches(state, data.select(list(on)))
+    matches = known_matches(state, data.select(list(on)), ignore_missing)
     return matches.ids, matches.keys
 
 

@@ -359,7 +359,7 @@ class TableRelations:
         direction: Direction | None = None,
         as_of: AsOf | None = None,
     ) -> Page:
-        """`size` of them behind the cursor `after`, and the cursor of the next page; see `Table.page`."""
+        """`size` of them behind the cursor `after`, and the cursor of the next page; see `RowsById.page`."""
         link, here, other = self._endpoints(to, through, direction, as_of)
         met = condition_of(where, f"{other.snapshot.name}: where", other.snapshot)
         pointed = condition(link, here, row_id, other, job or Job())

@@ -29,11 +29,11 @@ Where = Filter | Sequence[int] | None
 """A condition, `_id`s, or None for all rows."""
 
 
-def chosen_ids(state: TableVersion, where: Where) -> np.ndarray:
+def chosen_ids(state: TableVersion, where: Where, ignore_missing: bool = False) -> np.ndarray:
     """Ids of the live rows that `where` chooses, ascending. Raises like `known_ids`."""
     if where is None or isinstance(where, Filter):
         return ids_at(state, _positions(state, where))
-    return known_ids(state, where)
+    return known_ids(state, where, ignore_missing)
 
 
 def refuse_duplicates(name: str, ids: np.ndarray) -> None:
@@ -74,12 +74,12 @@ class Matches:
     unknown: np.ndarray
 
 
-def known_matches(state: TableVersion, keys: pa.Table) -> Matches:
-    """Like `matches`; raises `UnknownRow` naming the first key that no row has."""
+def known_matches(state: TableVersion, keys: pa.Table, ignore_missing: bool = False) -> Matches:
+    """Like `matches`; raises `UnknownRow` naming the first key that no row has, unless these are ignored."""
     columns = [state.snapshot.column(name) for name in keys.column_names]
     key_table = as_keys(state.snapshot.name, keys, columns)
     lookup = matches(state, key_table)
-    if len(lookup.unknown):
+    if len(lookup.unknown) and not ignore_missing:
         raise UnknownRow(
             f"{state.snapshot.name} has no row with {_key_text(key_table, int(lookup.unknown[0]))}",
             fix="Insert it, or leave it out of the update",

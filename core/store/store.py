@@ -42,7 +42,8 @@ from lamella.core.store.maintenance import Compaction
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
 from lamella.core.store.relations import StoreRelations
 from lamella.core.store.retention import Vacuum, VacuumReport, sweep
-from lamella.core.store.table import RowsById, Table, TableStore
+from lamella.core.store.rows import RowsById
+from lamella.core.store.table import Table, TableStore
 from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.store.verify import Report, verify
 from lamella.core.store.views import StoreViews, follow_rename

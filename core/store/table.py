@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy
-from lamella.core.arrow.documents import whole
 from lamella.core.arrow.from_python import blocks, is_given_by_key, partial_rows, partial_rows_of, repeatable
 from lamella.core.arrow.ingest import RepeatableBlocks, RowBatch
 from lamella.core.arrow.types import ID
-from lamella.core.datasets.base import Dataset
 from lamella.core.errors import BadData
 from lamella.core.filters.condition import Condition, condition_of, ids_listed, rows_chosen
 from lamella.core.index.fulltext.snippets import Highlight
 from lamella.core.jobs import Job
-from lamella.core.query import scan_query
-from lamella.core.query.find import count_rows
-from lamella.core.query.pages import Page, page_by_id
 from lamella.core.query.source import When
-from lamella.core.scan.read import row_at, schema_of
-from lamella.core.scan.row_ids import ID_COLUMN, ids_at, ids_of, known_ids
-from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
@@ -47,145 +36,14 @@ from lamella.core.store.operators import Operators, assignments, operators_text
 from lamella.core.store.partial_values import is_odd
 from lamella.core.store.relations import StoreRelations, TableRelations
 from lamella.core.store.row_lookup import chosen_ids
+from lamella.core.store.rows import OldVersion, RowsById
 from lamella.core.store.search import find_words
 from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.store.writer import TableWriter
-from lamella.core.validation import names_of
+from lamella.core.validation import Missing, ignores_missing, names_of
 
 if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
-
-
-class RowsById(Dataset):
-    """`as_of`, everywhere: a version's number or name, or a time for the version that was the newest then."""
-
-    @abstractmethod
-    def _state(self, as_of: When | None = None) -> TableVersion:
-        """What is read: the rows as they are, or were."""
-
-    def snapshot(self) -> Snapshot:
-        """The rows of the newest version, frozen: it stays as it is while others write."""
-        return self._state().snapshot
-
-    def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
-        """The row with this `_id`, or None. Raises `BadData` for what is no id.
-
-        A time that Python has no value for, such as one after the year 9999, is text in ISO form, or the
-        number that is stored where it is too far away for that too; so is a duration.
-        """
-        state = self._state(as_of)
-        position = int(state.locate(ids_of(state, [row_id]))[0])
-        if position < 0:
-            return None
-        row = row_at(state.snapshot, position, state.snapshot.columns)
-        return {name: whole(value) for name, value in row.items()}
-
-    def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
-        """How many rows meet `where`."""
-        snapshot = self._state(as_of).snapshot
-        return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
-
-    def read(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
-        self,
-        columns: list[str] | None = None,
-        where: Condition | None = None,
-        sort: list[str] | None = None,
-        limit: int | None = None,
-        offset: int = 0,
-        job: Job | None = None,
-        *,
-        flatten: bool = False,
-        ids: Iterable[int] | None = None,
-        as_of: When | None = None,
-    ) -> pa.Table:
-        """The rows as an Arrow table, in `_id` order unless sorted; all else as for every dataset.
-
-        `ids`: these rows alone, each once, in `_id` order too; none for an empty list. Raises `UnknownRow`
-        naming the first that is not there.
-        """
-        state = self._state(as_of)
-        query = scan_query.scan_query_of(state.snapshot, columns, where, sort, limit, offset)
-        within = _positions(state, ids)
-        if query.columns == (ID,):
-            rows = scan_query.find_scan_rows(state.snapshot, query, job or Job(), within)
-            if rows is not None:  # most ids are known by arithmetic, and not read
-                return pa.Table.from_arrays([from_numpy(ids_at(state, rows))], schema=schema_of([ID_COLUMN]))
-        return scan_query.read_scan(state.snapshot, query, job, flatten, within)
-
-    def batches(
-        self,
-        columns: list[str] | None = None,
-        where: Condition | None = None,
-        sort: list[str] | None = None,
-        job: Job | None = None,
-        *,
-        flatten: bool = False,
-        ids: Iterable[int] | None = None,
-        as_of: When | None = None,
-    ) -> pa.RecordBatchReader:
-        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes for each row found).
-
-        The version read is the one at the call, whatever is changed meanwhile.
-        """
-        state = self._state(as_of)
-        query = scan_query.scan_query_of(state.snapshot, columns, where, sort)
-        return scan_query.stream_scan(state.snapshot, query, job, flatten, _positions(state, ids))
-
-    def page(
-        self,
-        size: int,
-        after: str | None = None,
-        columns: list[str] | None = None,
-        where: Condition | None = None,
-        sort: list[str] | None = None,
-        job: Job | None = None,
-        *,
-        flatten: bool = False,
-        as_of: When | None = None,
-    ) -> Page:
-        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
-
-            page = table.page(50, sort=["-price"])
-            page = table.page(50, after=page.next, sort=["-price"])
-
-        A page begins behind the last row of the one before, wherever that stands by now: rows that are added,
-        changed or deleted meanwhile make no other row appear twice or be left out. Rows that are equal in the
-        sort come in `_id` order. A cursor is text and may be kept. Raises `BadData` for one that is of pages
-        in another order.
-        """
-        return page_by_id(self._state(as_of), size, after, columns, where, sort, job, flatten)
-
-
-def _positions(state: TableVersion, ids: Iterable[int] | None) -> np.ndarray | None:
-    listed = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
-    return None if listed is None else state.locate(known_ids(state, listed))
-
-
-class OldVersion(RowsById):
-    """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
-
-    def __init__(self, state: TableVersion) -> None:
-        self._table_version = state
-        self.name = state.row.name
-
-    def __repr__(self) -> str:
-        return f"<OldVersion {self.version} of '{self.name}'>"
-
-    @property
-    def version(self) -> int:
-        return self._table_version.version
-
-    @property
-    def pinned_version(self) -> int:
-        """The version that these rows stay at."""
-        return self.version
-
-    def _state(self, as_of: When | None = None) -> TableVersion:
-        if as_of is not None:
-            raise BadData(
-                f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
-            )
-        return self._table_version
 
 
 class TableStore(Protocol):
@@ -362,6 +220,7 @@ class Table(RowsById):
         expected_version: int | None = None,
         *,
         where: Condition | Iterable[int] | None = None,
+        missing: Missing = "refuse",
     ) -> Commit:
         """Change the rows that the columns `on` find: only the cells given. None sets null; a dict that
         lacks a key leaves that cell as it is.
@@ -378,26 +237,31 @@ class Table(RowsById):
 
         Null is a key like any other, and every row that has a key is changed, and counted, even where its
         values were these already: `update_where` looks for what differs. Raises `UnknownRow` for a key
-        that is not there, `BadData` for one given twice, and `UnknownColumn` for a dotted key that leads into
-        no column; nothing changes then.
+        that is not there, unless `missing="ignore"` leaves it out, `BadData` for one given twice, and
+        `UnknownColumn` for a dotted key that leads into no column; nothing changes then.
         """
+        ignore = ignores_missing(missing, self._reader.last_name)
         if where is not None:
-            return self._update_chosen(data, on, where, message, job or Job(), expected_version)
+            return self._update_chosen(data, on, where, message, job or Job(), expected_version, ignore)
         keys, own, said = self._names(on), job or Job(), message or "update"
         source = repeatable(data)
         coming = RepeatableBlocks(blocks(source))
         by_key = is_given_by_key(source)
-        if len(keys) == 1:  # rows that fit in the catalog are passed over at once, without being read
+        if (
+            len(keys) == 1 and not ignore
+        ):  # rows that fit in the catalog are passed over at once, without being read
             done = self._writer.replace_rows(coming, keys[0], by_key, said, own, expected_version)
             if done is not None:
                 return done
         all_blocks = coming.all()
-        one = all_blocks[0].integers if len(all_blocks) == 1 and keys == [ID] else None
+        is_one = len(all_blocks) == 1 and keys == [ID] and not ignore
+        one = all_blocks[0].integers if is_one else None
         rows = cache(lambda: partial_rows_of(all_blocks, source))
 
         def build(state: TableVersion) -> Change:
             change = None if one is None else integer_update_change(state, one, said)
-            return change or changes.update_change(state, rows(), keys, self._writer.take_column_ids, said)
+            take_ids = self._writer.take_column_ids
+            return change or changes.update_change(state, rows(), keys, take_ids, said, ignore)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -409,6 +273,7 @@ class Table(RowsById):
         message: str,
         job: Job,
         expected_version: int | None,
+        ignore_missing: bool,
     ) -> Commit:
         name = self._reader.last_name
         if not isinstance(data, Mapping) or on != ID:
@@ -420,7 +285,7 @@ class Table(RowsById):
         chosen, rows = rows_chosen(where, f"{name}: update", self), partial_rows([data])
 
         def build(state: TableVersion) -> Change:
-            ids = chosen_ids(state, chosen)
+            ids = chosen_ids(state, chosen, ignore_missing)
             return changes.assign_change(state, ids, rows, self._writer.take_column_ids, message or "update")
 
         return self._writer.commit(build, job, expected_version=expected_version)
@@ -543,8 +408,11 @@ class Table(RowsById):
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
+        *,
+        missing: Missing = "refuse",
     ) -> Commit:
-        """Delete rows by id or by filter; exactly one of the two has to be given."""
+        """Delete rows by id or by filter; exactly one of the two has to be given. Raises `UnknownRow` for an
+        id that is not there, unless `missing="ignore"` leaves it out."""
         if ids is None and where is None:
             raise BadData(f"{self.name}: nothing says which rows to delete", fix="Give either ids= or where=")
         if ids is not None and where is not None:
@@ -554,9 +422,10 @@ class Table(RowsById):
             )
         condition = condition_of(where, f"{self._reader.last_name}: where", self)
         listed = None if ids is None else ids_listed(ids, f"{self._reader.last_name}: ids")
+        ignore = ignores_missing(missing, self._reader.last_name)
 
         def build(state: TableVersion) -> Change:
-            gone = chosen_ids(state, condition if listed is None else listed)
+            gone = chosen_ids(state, condition if listed is None else listed, ignore)
             return changes.delete_change(state, gone, message or "delete")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)

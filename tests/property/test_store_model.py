@@ -15,7 +15,7 @@ from hypothesis.stateful import precondition, rule
 
 from lamella import Store, agg, col
 from lamella.core.errors import StoreProblem
-from lamella.core.store.table import OldVersion
+from lamella.core.store.rows import OldVersion
 from tests.property.store_machine import LIMITS, VALUES, Columns
 from tests.property.table_model import Content, History, Row
 

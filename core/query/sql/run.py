@@ -11,11 +11,12 @@ import duckdb
 import pyarrow as pa
 from pyarrow import types as is_
 
+from lamella.core.arrow.types import holds
 from lamella.core.errors import BadData, BadSql, shown
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp, qualifying, scopes, sqlglot
 from lamella.core.query.duckdb_source import Decodings
-from lamella.core.query.duckdb_types import from_duckdb, holds
+from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import Confined, collect_table, cursor, memory_limit, time_limit
 from lamella.core.query.execute import PreparedCursor, prepared_cursor
 from lamella.core.query.functions.types import text_compared_as_number

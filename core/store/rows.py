@@ -1,0 +1,171 @@
+"""The rows of a table, at its newest version or an earlier one: read like any dataset, and by `_id`."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy
+from lamella.core.arrow.documents import whole
+from lamella.core.arrow.interchange import sized_batches
+from lamella.core.arrow.types import ID
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import BadData
+from lamella.core.filters.condition import Condition, condition_of, ids_listed
+from lamella.core.jobs import Job
+from lamella.core.query import scan_query
+from lamella.core.query.find import count_rows
+from lamella.core.query.pages import Page, page_by_id
+from lamella.core.query.source import When
+from lamella.core.scan.read import row_at, schema_of
+from lamella.core.scan.row_ids import ID_COLUMN, ids_at, ids_of, known_ids
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.table_version import TableVersion
+from lamella.core.validation import Missing, ignores_missing
+
+
+class RowsById(Dataset):
+    """`as_of`, everywhere: a version's number or name, or a time for the version that was the newest then."""
+
+    @abstractmethod
+    def _state(self, as_of: When | None = None) -> TableVersion:
+        """What is read: the rows as they are, or were."""
+
+    def snapshot(self) -> Snapshot:
+        """The rows of the newest version, frozen: it stays as it is while others write."""
+        return self._state().snapshot
+
+    def get(self, row_id: int, as_of: When | None = None) -> dict[str, Any] | None:
+        """The row with this `_id`, or None. Raises `BadData` for what is no id.
+
+        A time that Python has no value for, such as one after the year 9999, is text in ISO form, or the
+        number that is stored where it is too far away for that too; so is a duration.
+        """
+        state = self._state(as_of)
+        position = int(state.locate(ids_of(state, [row_id]))[0])
+        if position < 0:
+            return None
+        row = row_at(state.snapshot, position, state.snapshot.columns)
+        return {name: whole(value) for name, value in row.items()}
+
+    def count(self, where: Condition | None = None, job: Job | None = None, as_of: When | None = None) -> int:
+        """How many rows meet `where`."""
+        snapshot = self._state(as_of).snapshot
+        return count_rows(snapshot, condition_of(where, f"{snapshot.name}: where", snapshot), job)
+
+    def read(  # noqa: PLR0913 -- all that can be asked of a table, by keyword
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        ids: Iterable[int] | None = None,
+        as_of: When | None = None,
+        missing: Missing = "refuse",
+    ) -> pa.Table:
+        """The rows as an Arrow table, in `_id` order unless sorted; all else as for every dataset.
+
+        `ids`: these rows alone, each once, in `_id` order too; none for an empty list. Raises `UnknownRow`
+        naming the first that is not there; with `missing="ignore"` those are left out.
+        """
+        state = self._state(as_of)
+        query = scan_query.scan_query_of(state.snapshot, columns, where, sort, limit, offset)
+        within = _positions(state, ids, missing)
+        if query.columns == (ID,):
+            rows = scan_query.find_scan_rows(state.snapshot, query, job or Job(), within)
+            if rows is not None:  # most ids are known by arithmetic, and not read
+                return pa.Table.from_arrays([from_numpy(ids_at(state, rows))], schema=schema_of([ID_COLUMN]))
+        return scan_query.read_scan(state.snapshot, query, job, flatten, within)
+
+    def batches(  # noqa: PLR0913 -- as `read`
+        self,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        batch_size: int | None = None,
+        ids: Iterable[int] | None = None,
+        as_of: When | None = None,
+        missing: Missing = "refuse",
+    ) -> pa.RecordBatchReader:
+        """The same rows streamed, in bounded memory (a filter or sort takes eight bytes for each row found).
+
+        The version read is the one at the call, whatever is changed meanwhile.
+        """
+        state = self._state(as_of)
+        query = scan_query.scan_query_of(state.snapshot, columns, where, sort)
+        within = _positions(state, ids, missing)
+        reader = scan_query.stream_scan(state.snapshot, query, job, flatten, within)
+        return reader if batch_size is None else sized_batches(reader, batch_size, state.snapshot.name)
+
+    def page(
+        self,
+        size: int,
+        after: str | None = None,
+        columns: list[str] | None = None,
+        where: Condition | None = None,
+        sort: list[str] | None = None,
+        job: Job | None = None,
+        *,
+        flatten: bool = False,
+        as_of: When | None = None,
+    ) -> Page:
+        """`size` rows, and as `next` the cursor that gives the page behind them as `after`.
+
+            page = table.page(50, sort=["-price"])
+            page = table.page(50, after=page.next, sort=["-price"])
+
+        A page begins behind the last row of the one before, wherever that stands by now: rows that are added,
+        changed or deleted meanwhile make no other row appear twice or be left out. Rows that are equal in the
+        sort come in `_id` order. A cursor is text and may be kept. Raises `BadData` for one that is of pages
+        in another order.
+        """
+        return page_by_id(self._state(as_of), size, after, columns, where, sort, job, flatten)
+
+
+def _positions(state: TableVersion, ids: Iterable[int] | None, missing: Missing) -> np.ndarray | None:
+    ignore = ignores_missing(missing, state.snapshot.name)
+    listed = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
+    return None if listed is None else state.locate(known_ids(state, listed, ignore))
+
+
+class OldVersion(RowsById):
+    """A version of a table, with the columns it had. Its files stay on disk while anybody refers to it."""
+
+    def __init__(self, state: TableVersion) -> None:
+        self._table_version = state
+        self.name = state.row.name
+
+    def __repr__(self) -> str:
+        return f"<OldVersion {self.version} of '{self.name}'>"
+
+    @property
+    def version(self) -> int:
+        return self._table_version.version
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """The names that the columns had, as the table gives them: without `_id`."""
+        return [column.name for column in self._table_version.columns]
+
+    @property
+    def pinned_version(self) -> int:
+        """The version that these rows stay at."""
+        return self.version
+
+    def _state(self, as_of: When | None = None) -> TableVersion:
+        if as_of is not None:
+            raise BadData(
+                f"{self.name}: version {self.version} has no versions of its own", fix="Ask the table for it"
+            )
+        return self._table_version
