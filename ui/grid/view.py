@@ -208,6 +208,7 @@ class GridView(WindowScrolling):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
+        theme.variant(self, "grid")
         self.setCornerButtonEnabled(False)
         self.setAccessibleName("Rows")
         self.setTabKeyNavigation(False)

@@ -231,7 +231,7 @@ class StepMenu(QWidget):
         self.list = QListWidget(accessibleName="Steps that can be added")
         self.list.setIconSize(QSize(ICON, ICON))
         for kind in KINDS.values():
-            item = QListWidgetItem(theme.current().icon(kind.icon, "accent"), kind.title, self.list)
+            item = QListWidgetItem(kind.title, self.list)
             item.setData(Qt.ItemDataRole.UserRole, kind.step)
             item.setToolTip(kind.about)
         self.list.setFixedHeight(len(KINDS) * max(1, self.list.sizeHintForRow(0)) + theme.XS)
@@ -248,6 +248,12 @@ class StepMenu(QWidget):
         self.list.itemClicked.connect(self._choose)
         self.list.currentItemChanged.connect(lambda item, _: self._say(item))
         self.list.setCurrentRow(0)
+        theme.current().changed.connect(self._draw_icons)
+        self._draw_icons()
+
+    def _draw_icons(self) -> None:
+        for place, kind in enumerate(KINDS.values()):
+            self.list.item(place).setIcon(theme.current().icon(kind.icon, "accent"))
 
     def begin(self) -> None:
         self.find.clear()
@@ -391,7 +397,7 @@ class StepsBar(QFrame):
         self.source.setFont(theme.current().font(bold=True))
         self._icon_name, self._icon = icon, QLabel()
         self.strip, self._scroll = ChipStrip(), QScrollArea()
-        self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save …")
+        self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save…")
         self.menu = StepMenu()
         self._place: int | None = None
         self.popover = Popover(self.menu, self)
@@ -439,7 +445,7 @@ class StepsBar(QFrame):
     def _name_buttons(self) -> None:
         """Names give way to icons where the chips need the room."""
         narrow = self.width() < NARROW * theme.current().text_scale
-        for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, "Save …", "bookmark")):
+        for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, "Save…", "bookmark")):
             button.setText("" if narrow else name)
             button.setAccessibleName(name.rstrip(" ▾…"))
             button.setIcon(theme.current().icon(icon) if narrow else QIcon())
@@ -465,7 +471,7 @@ class StepsBar(QFrame):
         state, menu = self.strip.chips[place].state, QMenu(self)
         menu.addAction("Edit", lambda: self.edit_requested.emit(place))
         menu.addAction("Switch off" if state.on else "Switch on", lambda: self.switch_requested.emit(place))
-        menu.addAction("Insert a step before …", lambda: self.open_menu(place))
+        menu.addAction("Insert a step before…", lambda: self.open_menu(place))
         menu.addAction("Show the data up to here", lambda: self.up_to_requested.emit(place))
         menu.addSeparator()
         menu.addAction("Remove", lambda: self.remove_requested.emit(place))

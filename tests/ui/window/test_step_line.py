@@ -71,7 +71,7 @@ def test_a_grouping_is_added_by_the_keyboard_and_shown_at_once(
     qtbot.waitUntil(lambda: texts(table_tab) == ["by carrier: n"])
     tab = settled()
     assert columns(tab) == ["carrier", "n"] and tab.view.num_rows == 4
-    assert tab.status.startswith("4 rows of 1,000")
+    assert tab.status.startswith("4 groups of 1,000 rows")
     qtbot.keyClick(tab.steps, Qt.Key.Key_Escape)
     assert tab.steps.editor is None and texts(tab) == ["by carrier: n"]
 
