@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -398,9 +399,7 @@ class StepsBar(QFrame):
         self._icon_name, self._icon = icon, QLabel()
         self.strip, self._scroll = ChipStrip(), QScrollArea()
         self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save…")
-        self.menu = StepMenu()
         self._place: int | None = None
-        self.popover = Popover(self.menu, self)
         self._build()
 
     def show_steps(self, states: Sequence[ChipState]) -> None:
@@ -426,6 +425,17 @@ class StepsBar(QFrame):
         widget: QWidget = chips[min(place, len(chips) - 1)] if chips else self.strip.add
         widget.setFocus(Qt.FocusReason.TabFocusReason)
         self._scroll.ensureWidgetVisible(widget)
+
+    @cached_property
+    def menu(self) -> StepMenu:
+        """Made when it is first opened."""
+        made = StepMenu()
+        made.chosen.connect(self._take_kind)
+        return made
+
+    @cached_property
+    def popover(self) -> Popover:
+        return Popover(self.menu, self)
 
     def open_menu(self, place: int | None = None) -> None:
         """To choose what is added; at the usual place, or before a step."""
@@ -510,7 +520,6 @@ class StepsBar(QFrame):
             layout.addWidget(widget)
         self.strip.add.clicked.connect(lambda _=False: self.open_menu())
         self.strip.drop_requested.connect(self.move_requested)
-        self.menu.chosen.connect(self._take_kind)
         theme.current().changed.connect(self._restyle)
         self._restyle()
 

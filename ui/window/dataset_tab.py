@@ -158,6 +158,9 @@ def columns_of(where: Filter | None) -> frozenset[str]:
 
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
+LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
+"""Of a view with more rows, to free the memory takes longer than a frame may: a worker does it, once the rows
+that came in its place are painted."""
 
 
 class DatasetTab(QWidget):
@@ -427,9 +430,9 @@ class DatasetTab(QWidget):
     # -------------------------------------------------------------- what is told
 
     def _loaded(self, loaded: Loaded) -> None:
-        first, self.shown = self.shown is None, loaded
+        before, self.shown = [self.shown], loaded
         rows = without_totals_row(loaded.line.active)
-        from_top, self._steps_shown = not first and rows != self._steps_shown, rows
+        from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
@@ -447,9 +450,14 @@ class DatasetTab(QWidget):
             if not loaded.complete:
                 self._fill()
         self.changed.emit()
+        if before[0] is not None and before[0].view.num_rows > LATER_FREED_ROWS:
+            QTimer.singleShot(FREE_AFTER_MS, self, lambda: self._free(before))
         waiting, self._then = self._then, []
         for then in waiting:
             then()
+
+    def _free(self, views: list[Loaded | None]) -> None:
+        self.tasks.read(lambda job: views.clear(), quiet=True, text="Freeing rows")
 
     def reads(self, path: Path) -> bool:
         """Whether what is shown lies in the file."""
