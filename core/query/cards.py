@@ -18,9 +18,12 @@ from pyarrow import types as is_
 from lamella.core.arrow.nested import python_values
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of, columns_read
+from lamella.core.filters.expr_json import value_from_json
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp
+from lamella.core.query import card_cache
+from lamella.core.query.card_cache import saved_value
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import CountedCache, cursor
 from lamella.core.query.plan import QueryContext, ScanNode
@@ -51,6 +54,7 @@ KEPT_BYTES = 16 << 20
 SAMPLE_BYTES = 64 << 20
 MOST_COUNTS = 64
 _BYTES_OF_FIGURES = 16 << 10
+_COUNTS = ("rows", "nulls", "nans", "distinct", "approximate")
 
 
 @dataclass(frozen=True)
@@ -108,6 +112,26 @@ class Figures:
         """About what keeping them takes."""
         values = (self.min, self.max, *(value for value, _ in self.top))
         return _BYTES_OF_FIGURES + sum(len(value) for value in values if isinstance(value, (str, bytes)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Raises `card_cache.NotSaved` for values that would not come back as they are."""
+        plain = {name: getattr(self, name) for name in _COUNTS}
+        return plain | {
+            "min": saved_value(self.min),
+            "max": saved_value(self.max),
+            "bins": sorted(map(list, self.bins.items())),
+            "top": [[saved_value(value), count] for value, count in self.top],
+        }
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> Figures:
+        return cls(
+            **{name: item[name] for name in _COUNTS},
+            min=value_from_json(item["min"]),
+            max=value_from_json(item["max"]),
+            bins={int(number): int(count) for number, count in item["bins"]},
+            top=tuple((value_from_json(value), int(count)) for value, count in item["top"]),
+        )
 
     def percentile(self, share: float) -> int | None:
         """The bin that holds it."""
@@ -279,6 +303,8 @@ def card(
     """
     job = job or Job()
     known = cached_card(snapshot, name, where, sampled)
+    if known is None and where is None and not sampled:
+        known = saved_card(snapshot, name)
     if known is None:
         rows = snapshot
         if sampled or snapshot.num_positions <= SAMPLE_BLOCKS * BLOCK_ROWS:
@@ -287,7 +313,38 @@ def card(
         whole = None if where is None else card(snapshot, name, None, job, sampled)
         known = _Making(snapshot, rows, name, where, job).card(whole, sampled)
         _kept.put([((snapshot.token, name, where, sampled), known)])
+        if where is None and not sampled:
+            _save(snapshot, known)
     return known
+
+
+def saved_card(snapshot: Snapshot, name: str) -> ColumnCard | None:
+    """The exact card of all rows, if it was made before, by any process; reads a small file."""
+
+    def read(item: Mapping[str, Any]) -> ColumnCard:
+        figures = Figures.from_json(item["all"])
+        scale = None if item["scale"] is None else Scale(*item["scale"])
+        top = tuple(TopValue(value, count, None) for value, count in figures.top)
+        return ColumnCard(name, snapshot.types[name], figures, None, top, scale)
+
+    known = cached_card(snapshot, name)
+    if known is None:
+        known = card_cache.load(snapshot, name, read)
+        if known is not None:
+            _kept.put([((snapshot.token, name, None, False), known)])
+    return known
+
+
+def _save(snapshot: Snapshot, made: ColumnCard) -> None:
+    if snapshot.num_rows < card_cache.LEAST_ROWS or made.column not in snapshot.types:
+        return
+    scale = made.scale
+    try:
+        figures = made.all.to_json()
+    except card_cache.NotSaved:
+        return
+    plain = None if scale is None else [scale.first, scale.of, scale.per, scale.whole]
+    card_cache.save(snapshot, made.column, {"all": figures, "scale": plain})
 
 
 def cached_card(

@@ -35,7 +35,7 @@ from lamella.core.bench.workloads.window import (
     jumps,
 )
 from lamella.core.errors import LamellaError
-from lamella.core.query import agg
+from lamella.core.query import agg, card_cache
 from lamella.core.query.cards import forget_cards
 from lamella.core.query.expressions import col
 from lamella.core.query.line import Line
@@ -111,6 +111,8 @@ class LamellaWindow(WindowSystem):
     def begin(self, act: str) -> None:
         if act in ("open", "reopen"):
             self.close()
+            if act == "open":  # for the first time
+                card_cache.clear()
             self.open(writing=False)
             return
         if self._window is None:
