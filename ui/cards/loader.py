@@ -125,13 +125,18 @@ class CardLoader(QObject):
             self._ask(request)
 
     def _next(self) -> _Request | None:
-        """A sample of every column first, where there are very many rows."""
+        """A sample of every column first, where there are very many rows, and beside them one exact card."""
         snapshot = self._snapshot
         if snapshot is None:
             return None
         busy = {request.name for request in self._running}
         open_ = [name for name in self._wanted if name not in self._final and name not in busy]
         if snapshot.num_rows > LARGE_ROWS:
+            none_exact = not self.num_exact and all(request.sampled for request in self._running)
+            if none_exact:
+                first = next((name for name in open_ if name in self._sampled), None)
+                if first is not None:
+                    return _Request(first, False)
             for name in open_:
                 if name not in self._sampled:
                     return _Request(name, True)

@@ -504,6 +504,7 @@ class DatasetTab(QWidget):
 
     def _started(self) -> None:
         self.pane.set_busy("Sorting…" if self.sort else "Reading…")
+        self.grid.cards.wait_for_rows()
         self.changed.emit()
 
     def _stopped(self) -> None:
@@ -589,6 +590,8 @@ class DatasetTab(QWidget):
         self._steps_shown: tuple[Step, ...] = ()
         self.loader.loaded.connect(self._loaded)
         self.loader.failed.connect(self._failed)
+        for ended in (self.loader.failed, self.loader.stopped):
+            ended.connect(lambda *_: self.grid.cards.go_on())
         self.loader.started.connect(self._started)
         self.loader.stopped.connect(self._stopped)
         self.grid.grid_model.pages.failed.connect(self.failures.show)
