@@ -43,6 +43,7 @@ SHARP = 2
 """Pixels a point from which on only the table is taken: the sharpness of everything else is the same."""
 
 PAUSE_SECONDS = 0.3
+FRAMELESS = Qt.WindowType.FramelessWindowHint
 
 LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))
 FAR = (col("origin") == "JFK") & Predicate("dest", "in", ("LAX", "SFO", "SEA")) & (col("arr_delay") >= 120)
@@ -246,7 +247,7 @@ def _with_popups(window: QWidget) -> QPixmap:
     for popup in _popups(window):
         place = window.mapFromGlobal(popup.mapToGlobal(QPoint()))
         painter.drawPixmap(place, popup.grab())
-        if isinstance(popup, QDialog):  # the frame that a desktop draws
+        if isinstance(popup, QDialog) and not popup.windowFlags() & FRAMELESS:  # a desktop would draw one
             painter.setPen(theme.current().color("border_strong"))
             painter.drawRect(QRect(place, popup.size()).adjusted(-1, -1, 0, 0))
     painter.end()

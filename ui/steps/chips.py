@@ -235,7 +235,6 @@ class StepMenu(QWidget):
             item = QListWidgetItem(kind.title, self.list)
             item.setData(Qt.ItemDataRole.UserRole, kind.step)
             item.setToolTip(kind.about)
-        self.list.setFixedHeight(len(KINDS) * max(1, self.list.sizeHintForRow(0)) + theme.XS)
         self.about = QLabel()
         theme.variant(self.about, "caption")
         layout = QVBoxLayout(self)
@@ -255,6 +254,11 @@ class StepMenu(QWidget):
     def _draw_icons(self) -> None:
         for place, kind in enumerate(KINDS.values()):
             self.list.item(place).setIcon(theme.current().icon(kind.icon, "accent"))
+
+    def fit(self) -> None:
+        """As high as its rows are in the present look."""
+        self.list.ensurePolished()
+        self.list.setFixedHeight(len(KINDS) * max(1, self.list.sizeHintForRow(0)) + theme.XS)
 
     def begin(self) -> None:
         self.find.clear()
@@ -440,7 +444,9 @@ class StepsBar(QFrame):
     def open_menu(self, place: int | None = None) -> None:
         """To choose what is added; at the usual place, or before a step."""
         self._place = place
-        self.popover.open_below(self.strip.add)
+        popover = self.popover  # what has a parent has the look
+        self.menu.fit()
+        popover.open_below(self.strip.add)
         self.menu.begin()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
