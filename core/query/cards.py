@@ -44,6 +44,9 @@ FINE_BINS = 240
 CLIPPED = 32_767
 """Bins further than so many from the first one are counted in the last."""
 TOP_VALUES = 8
+COUNTED_VALUES, LONGEST_COUNTED = 1_000, 100
+"""Values of all rows whose counts are kept, and characters of one: these need not be counted again for a
+filter."""
 LONGEST_VALUE = 4_096
 """Bytes. Longer ones are counted, but not shown."""
 LONGEST_EXTREME = 200
@@ -54,6 +57,7 @@ KEPT_BYTES = 16 << 20
 SAMPLE_BYTES = 64 << 20
 MOST_COUNTS = 64
 _BYTES_OF_FIGURES = 16 << 10
+_BYTES_OF_COUNT = 300
 _COUNTS = ("rows", "nulls", "nans", "distinct", "approximate")
 
 
@@ -106,12 +110,15 @@ class Figures:
     max: Any = None
     bins: Mapping[int, int] = field(default_factory=dict)
     top: tuple[tuple[Any, int], ...] = ()
+    counts: Mapping[object, int] = field(default_factory=dict, compare=False, repr=False)
+    """By `_key`, of values that are frequent, though not at the top: a filter may bring them there."""
 
     @property
     def nbytes(self) -> int:
         """About what keeping them takes."""
         values = (self.min, self.max, *(value for value, _ in self.top))
-        return _BYTES_OF_FIGURES + sum(len(value) for value in values if isinstance(value, (str, bytes)))
+        texts = sum(len(value) for value in values if isinstance(value, (str, bytes)))
+        return _BYTES_OF_FIGURES + texts + _BYTES_OF_COUNT * len(self.counts)
 
     def to_json(self) -> dict[str, Any]:
         """Raises `card_cache.NotSaved` for values that would not come back as they are."""
@@ -354,6 +361,11 @@ def cached_card(
     return _kept.get([(snapshot.token, name, where, sampled)])[0]
 
 
+def know_count(snapshot: Snapshot, where: Filter, rows: int) -> None:
+    """So many rows meet a filter, which cards need not count again then."""
+    _counts.put((snapshot.token, where), rows)
+
+
 def forget_cards() -> None:
     """What is kept in memory of them."""
     for cache, most in ((_kept, KEPT_BYTES), (_samples, SAMPLE_BYTES)):
@@ -573,11 +585,12 @@ class _Making:
     def _grouped(self, own: duckdb.DuckDBPyConnection) -> Figures:
         length = {Kind.TEXT: "strlen(v)", Kind.BINARY: "octet_length(v)"}.get(self._kind)
         short = f" AND {length} <= {LONGEST_VALUE}" if length else ""
+        most = COUNTED_VALUES if self._where is None else TOP_VALUES
         wanted = (
             "WITH g AS MATERIALIZED (SELECT v, count(*) AS m FROM {rows} GROUP BY ALL),"
             f" t AS (SELECT coalesce(sum(m), 0)::BIGINT AS n, count(v) AS differing,"
             f" coalesce(sum(m) FILTER (v IS NOT NULL), 0)::BIGINT AS held{self._extremes('v')} FROM g),"
-            f" o AS (SELECT v, m FROM g WHERE v IS NOT NULL{short} ORDER BY m DESC, v LIMIT {TOP_VALUES})"
+            f" o AS (SELECT v, m FROM g WHERE v IS NOT NULL{short} ORDER BY m DESC, v LIMIT {most})"
             " SELECT n, differing, held, v, m"
             f"{', low, high' if self._extreme_types else ''} FROM t LEFT JOIN o ON true ORDER BY m DESC, v"
         )
@@ -587,11 +600,14 @@ class _Making:
         rows, held = found["n"][0], found["held"][0]
         top = tuple((v, m) for v, m in zip(found["v"], found["m"], strict=True) if m is not None)
         low, high = (found[name][0] if name in found else None for name in ("low", "high"))
-        return Figures(rows, rows - held, 0, found["differing"][0], False, low, high, {}, top)
+        top, more = top[:TOP_VALUES], top[TOP_VALUES:]
+        counts: dict[object, int] = {key: m for v, m in more if len((key := _key(v))[1]) <= LONGEST_COUNTED}
+        return Figures(rows, rows - held, 0, found["differing"][0], False, low, high, {}, top, counts)
 
     def _among_all(self, own: duckdb.DuckDBPyConnection, figures: Figures, whole: Figures) -> list[int]:
         """How many of all rows have the frequent values of those that meet the filter."""
-        known = {_key(value): count for value, count in whole.top}
+        known: dict[object, int] = {**whole.counts}
+        known.update((_key(value), count) for value, count in whole.top)
         values = [value for value, _ in figures.top]
         missing = [value for value in values if _key(value) not in known]
         if missing:
@@ -636,7 +652,7 @@ class _Making:
         return {name: python_values(table.column(place)) for place, name in enumerate(types)}
 
 
-def _key(value: Any) -> object:
+def _key(value: Any) -> tuple[type, str]:
     return (type(value), repr(value))
 
 

@@ -19,6 +19,7 @@ from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
+from lamella.core.query.cards import know_count
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Group, Step, Where
 from lamella.core.query.view import View
@@ -438,7 +439,10 @@ class DatasetTab(QWidget):
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
         self.grid.mark_rows(loaded.out_of_place)
         self.grid.column_header.set_sort(loaded.sort)
-        self.grid.cards.set_rows(loaded.view.snapshot, loaded.view.query.where)
+        query = loaded.view.query
+        if query.where is not None and query.limit is None and not query.offset and not loaded.is_kept:
+            know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
+        self.grid.cards.set_rows(loaded.view.snapshot, query.where)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
         if from_top:
             self.grid.scroll_to_row(0)
