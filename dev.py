@@ -414,18 +414,24 @@ def run_long_form(name: str) -> str:
 
 
 def shots(rest: list[str]) -> int:
-    """Make the pictures of the documentation anew, in docs/pictures; or, with a folder, write a picture
-    of every main screen into it, light and dark."""
+    """Make the pictures of the documentation anew, in docs/pictures; or, with a folder, write pictures of
+    every main screen into it: light and dark, two sizes, the table in large text and at 200% pixels too."""
     if len(rest) > 1:
         raise SetupProblem("At most one folder: python3 dev.py shots [DIR]")
     prepare_system(with_display=False)
     prepare_environment(set())
-    folder = Path(rest[0]).resolve() if rest else ROOT / "build" / "tour"
-    if not rest:
-        shutil.rmtree(folder, ignore_errors=True)
-    call([str(venv_python()), "-m", "lamella.app", "--tour", str(folder)], offscreen())
-    if not rest:
-        call([str(venv_python()), str(ROOT / "packaging" / "pictures.py"), str(folder)])
+    program = [str(venv_python()), "-m", "lamella.app"]
+    if rest:
+        for scale in ("1", "2"):
+            call(
+                [*program, "--screens", str(Path(rest[0]).resolve())],
+                {**offscreen(), "QT_SCALE_FACTOR": scale},
+            )
+        return 0
+    folder = ROOT / "build" / "tour"
+    shutil.rmtree(folder, ignore_errors=True)
+    call([*program, "--tour", str(folder)], offscreen())
+    call([str(venv_python()), str(ROOT / "packaging" / "pictures.py"), str(folder)])
     return 0
 
 

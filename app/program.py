@@ -100,6 +100,7 @@ class Program:
         QGuiApplication.setWindowIcon(QIcon(str(resources.path("icons", "lamella.svg"))))
         self.window = MainWindow(self.tasks, self.memory)
         self.window.sample_requested.connect(self.open_sample)
+        self.window.before_benchmark = add_window_to_benchmark
         self.tasks.failed.connect(_log_bug)
         FirstPaint(self.window).done.connect(self._preload)
         self._log_first_rows = self.window.tabs.current_changed.connect(self._watch_first_tab)
@@ -131,7 +132,6 @@ class Program:
     def _preload(self) -> None:
         """What was left out until the window was there, so that its first use does not wait either."""
         log.info(WINDOW_PAINTED, len(sys.modules))
-        add_window_to_benchmark()
         self.tasks.read(lambda job: libraries.load(), lambda _: log.info(LIBRARIES_LOADED), quiet=True)
 
     def _watch_first_tab(self) -> None:

@@ -46,7 +46,7 @@ def start_empty(tour: Tour) -> None:
 def import_the_sample(tour: Tour) -> None:
     tour.program.open([], with_sample=True)
     tour.wait("the flights are shown", lambda: tour.window.tabs.dataset_tab is not None)
-    tab = _settled(tour)
+    tab = settled(tour)
     tour.check("Rows of flights", tab.view.num_rows, 336_776)
     tour.camera.take(tour.window, "table")
 
@@ -55,50 +55,50 @@ def open_a_file_in_place(tour: Tour) -> None:
     before = tour.window.tabs.dataset_tab
     tour.window.open_paths([resources.sample("weather")])
     tour.wait("the weather is shown", lambda: tour.window.tabs.dataset_tab is not before)
-    tour.check("Rows of weather", _settled(tour).view.num_rows, 26_115)
+    tour.check("Rows of weather", settled(tour).view.num_rows, 26_115)
     tour.camera.take(tour.window, "file")
     tour.window.tabs.show_tab(before)
 
 
 def filter_the_flights(tour: Tour) -> None:
-    tab = _settled(tour)
+    tab = settled(tour)
     tab.set_filter(LATE)
     tab.steps.edit_filter()
     tour.wait("the late flights are counted", lambda: tab.where == LATE and not tour.program.tasks.running)
-    tour.check("Late flights", _settled(tour).view.num_rows, LATE_ROWS)
+    tour.check("Late flights", settled(tour).view.num_rows, LATE_ROWS)
     tour.camera.take(tour.window, "filter")
     tab.steps.close_editor()
 
 
 def sort_by_delay(tour: Tour) -> None:
-    tab = _settled(tour)
+    tab = settled(tour)
     tab.set_sort([SortKey("dep_delay", descending=True)])
-    tour.check("Late flights, sorted", _settled(tour).view.num_rows, LATE_ROWS)
+    tour.check("Late flights, sorted", settled(tour).view.num_rows, LATE_ROWS)
     tour.check("The longest delay", tab.view.page(0, 1, ["dep_delay"]).column(0)[0].as_py(), 1_014)
     tour.camera.take(tour.window, "sorted")
 
 
 def set_a_value_on_the_matching_rows(tour: Tour) -> None:
-    tab = _settled(tour)
+    tab = settled(tour)
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index(CHANGED_COLUMN)))
     tour.window.commands["set_values"].trigger()
-    dialog = _dialog(tour, UpdateDialog)
+    dialog = dialog_of(tour, UpdateDialog)
     dialog.set_value(NEW_VALUE)
-    apply = _button(dialog, "Change ")
+    apply = button_of(dialog, "Change ")
     tour.wait("the change is previewed", apply.isEnabled)
     tour.camera.take(dialog, "set-values")
     apply.click()
     tour.wait("the change is committed", lambda: bool(tab.shown.undo) and not tour.program.tasks.running)
-    _settled(tour)
+    settled(tour)
     tour.check("Rows with the new value", _with_new_value(tab.table), LATE_ROWS)
     tour.camera.take(tour.window, "changed")
 
 
 def undo_it(tour: Tour) -> None:
-    tab = _settled(tour)
+    tab = settled(tour)
     tour.window.commands["undo"].trigger()
     tour.wait("the change is undone", lambda: bool(tab.shown.redo) and not tour.program.tasks.running)
-    _settled(tour)
+    settled(tour)
     if _with_new_value(tab.table) == LATE_ROWS:
         tour.check("Rows with the new value after the undo", LATE_ROWS, "fewer")
     tour.camera.take(tour.window, "undone")
@@ -121,11 +121,11 @@ def benchmark(tour: Tour) -> None:
 def look_at_the_dialogs(tour: Tour) -> None:
     for action, kind, name in DIALOGS:
         tour.window.commands[action].trigger()
-        dialog = _dialog(tour, kind)
+        dialog = dialog_of(tour, kind)
         tour.camera.take(dialog, name)
         dialog.close()
     tour.window.opening.import_paths([resources.sample("planes"), resources.sample("airports")])
-    dialog = _dialog(tour, ImportDialog)
+    dialog = dialog_of(tour, ImportDialog)
     tour.wait("the files are recognised", dialog.import_button.isEnabled)
     tour.camera.take(dialog, "import")
     dialog.reject()
@@ -144,7 +144,7 @@ STEPS: tuple[Callable[[Tour], None], ...] = (
 )
 
 
-def _settled(tour: Tour) -> DatasetTab:
+def settled(tour: Tour) -> DatasetTab:
     """The current tab once everything on screen is there."""
 
     def settled() -> bool:
@@ -164,7 +164,7 @@ def _settled(tour: Tour) -> DatasetTab:
     return tab
 
 
-def _dialog(tour: Tour, kind: type[D]) -> D:
+def dialog_of(tour: Tour, kind: type[D]) -> D:
     tour.wait(f"the {kind.__name__} opens", lambda: bool(_open(kind)))
     return _open(kind)[0]
 
@@ -174,7 +174,7 @@ def _open(kind: type[D]) -> list[D]:
     return [widget for widget in widgets if isinstance(widget, kind) and widget.isVisible()]
 
 
-def _button(dialog: QDialog, text: str) -> QPushButton:
+def button_of(dialog: QDialog, text: str) -> QPushButton:
     return next(button for button in dialog.findChildren(QPushButton) if button.text().startswith(text))
 
 
@@ -287,7 +287,7 @@ def run(folder: Path) -> int:
     os.environ["LAMELLA_HOME"] = home
     handler = logs.start()
     try:
-        tour = _begin(folder)
+        tour = begin(Camera(folder))
         for step in STEPS:
             step(tour)
             print(f"{step.__name__.replace('_', ' ')}: done", flush=True)
@@ -299,8 +299,8 @@ def run(folder: Path) -> int:
         shutil.rmtree(home)
 
 
-def _begin(folder: Path) -> Tour:
-    camera = Camera(folder)
+def begin(camera: Camera) -> Tour:
+    """The program has been started, and its window is shown."""
     application()
     tour = Tour(Program(), camera)
     crash.install(tour.errors.append)

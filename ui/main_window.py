@@ -73,6 +73,8 @@ class MainWindow(QMainWindow):
         self.sidebar = Sidebar(self)
         self.status = StatusBar(tasks, self)
         self.benchmark: BenchmarkPanel | None = None
+        self.before_benchmark: Callable[[], None] = lambda: None
+        """Called before anything of the benchmark is loaded: it may add to what can be measured."""
         self._make_tabs()
         self._lay_out()
         self._connect()
@@ -127,12 +129,14 @@ class MainWindow(QMainWindow):
     @cached_property
     def saved_runs(self) -> SavedRuns:
         """The runs that are saved; what they need is imported when it is first asked for."""
+        self.before_benchmark()
         from lamella.core.bench.results.store import SavedRuns
 
         return SavedRuns(self.memory.saved_runs)
 
     def show_benchmark(self) -> None:
         if self.benchmark is None:
+            self.before_benchmark()
             from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 
             self.benchmark = BenchmarkPanel(self.tasks, kept=self.saved_runs)

@@ -53,7 +53,9 @@ class Theme(QObject):
         self._app = app
         self._mode, self._text_scale = Mode(mode), text_scale
         self._system_font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
-        self._icons: dict[tuple[str, str], QIcon] = {}
+        self._icons: dict[tuple[str, str, bool], QIcon] = {}
+        self.is_changing = False
+        """Widgets are told of font, palette and sheet one after the other: layout can wait for the last."""
         self._folder = QTemporaryDir()
         self._app.setStyle("Fusion")
         QGuiApplication.styleHints().colorSchemeChanged.connect(self._follow_system)
@@ -119,7 +121,7 @@ class Theme(QObject):
 
     def icon(self, name: str, color: str = "muted") -> QIcon:
         """An icon of resources/icons in a palette colour; ask again after `changed`."""
-        key = (name, color)
+        key = (name, color, self.dark)
         if key not in self._icons:
             c = self.colors
             self._icons[key] = tinted_icon(name, getattr(c, color), c.border_strong, c.accent)
@@ -136,11 +138,14 @@ class Theme(QObject):
     def _apply(self) -> None:
         """A sheet in place of another goes through every widget there is, shown or not; one in place of none
         only through those that were shown, which takes a third of the time."""
-        self._icons.clear()
-        self._app.setStyleSheet("")
-        self._app.setFont(self.font())
-        self._app.setPalette(_qt_palette(self.colors))
-        self._app.setStyleSheet(style_sheet(self.colors, self._sizes(), self._pictures()))
+        self.is_changing = True
+        try:
+            self._app.setStyleSheet("")
+            self._app.setFont(self.font())
+            self._app.setPalette(_qt_palette(self.colors))
+            self._app.setStyleSheet(style_sheet(self.colors, self._sizes(), self._pictures()))
+        finally:
+            self.is_changing = False
         self.changed.emit()
 
     def _sizes(self) -> dict[str, str]:

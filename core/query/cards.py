@@ -18,9 +18,12 @@ from pyarrow import types as is_
 from lamella.core.arrow.nested import python_values
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import Filter, Predicate, all_of, columns_read
+from lamella.core.filters.expr_json import value_from_json
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp
+from lamella.core.query import card_cache
+from lamella.core.query.card_cache import saved_value
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import CountedCache, cursor
 from lamella.core.query.plan import QueryContext, ScanNode
@@ -41,6 +44,9 @@ FINE_BINS = 240
 CLIPPED = 32_767
 """Bins further than so many from the first one are counted in the last."""
 TOP_VALUES = 8
+COUNTED_VALUES, LONGEST_COUNTED = 1_000, 100
+"""Values of all rows whose counts are kept, and characters of one: these need not be counted again for a
+filter."""
 LONGEST_VALUE = 4_096
 """Bytes. Longer ones are counted, but not shown."""
 LONGEST_EXTREME = 200
@@ -51,6 +57,8 @@ KEPT_BYTES = 16 << 20
 SAMPLE_BYTES = 64 << 20
 MOST_COUNTS = 64
 _BYTES_OF_FIGURES = 16 << 10
+_BYTES_OF_COUNT = 300
+_COUNTS = ("rows", "nulls", "nans", "distinct", "approximate")
 
 
 @dataclass(frozen=True)
@@ -102,12 +110,35 @@ class Figures:
     max: Any = None
     bins: Mapping[int, int] = field(default_factory=dict)
     top: tuple[tuple[Any, int], ...] = ()
+    counts: Mapping[object, int] = field(default_factory=dict, compare=False, repr=False)
+    """By `_key`, of values that are frequent, though not at the top: a filter may bring them there."""
 
     @property
     def nbytes(self) -> int:
         """About what keeping them takes."""
         values = (self.min, self.max, *(value for value, _ in self.top))
-        return _BYTES_OF_FIGURES + sum(len(value) for value in values if isinstance(value, (str, bytes)))
+        texts = sum(len(value) for value in values if isinstance(value, (str, bytes)))
+        return _BYTES_OF_FIGURES + texts + _BYTES_OF_COUNT * len(self.counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Raises `card_cache.NotSaved` for values that would not come back as they are."""
+        plain = {name: getattr(self, name) for name in _COUNTS}
+        return plain | {
+            "min": saved_value(self.min),
+            "max": saved_value(self.max),
+            "bins": sorted(map(list, self.bins.items())),
+            "top": [[saved_value(value), count] for value, count in self.top],
+        }
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> Figures:
+        return cls(
+            **{name: item[name] for name in _COUNTS},
+            min=value_from_json(item["min"]),
+            max=value_from_json(item["max"]),
+            bins={int(number): int(count) for number, count in item["bins"]},
+            top=tuple((value_from_json(value), int(count)) for value, count in item["top"]),
+        )
 
     def percentile(self, share: float) -> int | None:
         """The bin that holds it."""
@@ -279,6 +310,8 @@ def card(
     """
     job = job or Job()
     known = cached_card(snapshot, name, where, sampled)
+    if known is None and where is None and not sampled:
+        known = saved_card(snapshot, name)
     if known is None:
         rows = snapshot
         if sampled or snapshot.num_positions <= SAMPLE_BLOCKS * BLOCK_ROWS:
@@ -287,7 +320,38 @@ def card(
         whole = None if where is None else card(snapshot, name, None, job, sampled)
         known = _Making(snapshot, rows, name, where, job).card(whole, sampled)
         _kept.put([((snapshot.token, name, where, sampled), known)])
+        if where is None and not sampled:
+            _save(snapshot, known)
     return known
+
+
+def saved_card(snapshot: Snapshot, name: str) -> ColumnCard | None:
+    """The exact card of all rows, if it was made before, by any process; reads a small file."""
+
+    def read(item: Mapping[str, Any]) -> ColumnCard:
+        figures = Figures.from_json(item["all"])
+        scale = None if item["scale"] is None else Scale(*item["scale"])
+        top = tuple(TopValue(value, count, None) for value, count in figures.top)
+        return ColumnCard(name, snapshot.types[name], figures, None, top, scale)
+
+    known = cached_card(snapshot, name)
+    if known is None:
+        known = card_cache.load(snapshot, name, read)
+        if known is not None:
+            _kept.put([((snapshot.token, name, None, False), known)])
+    return known
+
+
+def _save(snapshot: Snapshot, made: ColumnCard) -> None:
+    if snapshot.num_rows < card_cache.LEAST_ROWS or made.column not in snapshot.types:
+        return
+    scale = made.scale
+    try:
+        figures = made.all.to_json()
+    except card_cache.NotSaved:
+        return
+    plain = None if scale is None else [scale.first, scale.of, scale.per, scale.whole]
+    card_cache.save(snapshot, made.column, {"all": figures, "scale": plain})
 
 
 def cached_card(
@@ -295,6 +359,11 @@ def cached_card(
 ) -> ColumnCard | None:
     """The card, if it was made before; reads nothing."""
     return _kept.get([(snapshot.token, name, where, sampled)])[0]
+
+
+def know_count(snapshot: Snapshot, where: Filter, rows: int) -> None:
+    """So many rows meet a filter, which cards need not count again then."""
+    _counts.put((snapshot.token, where), rows)
 
 
 def forget_cards() -> None:
@@ -516,11 +585,12 @@ class _Making:
     def _grouped(self, own: duckdb.DuckDBPyConnection) -> Figures:
         length = {Kind.TEXT: "strlen(v)", Kind.BINARY: "octet_length(v)"}.get(self._kind)
         short = f" AND {length} <= {LONGEST_VALUE}" if length else ""
+        most = COUNTED_VALUES if self._where is None else TOP_VALUES
         wanted = (
             "WITH g AS MATERIALIZED (SELECT v, count(*) AS m FROM {rows} GROUP BY ALL),"
             f" t AS (SELECT coalesce(sum(m), 0)::BIGINT AS n, count(v) AS differing,"
             f" coalesce(sum(m) FILTER (v IS NOT NULL), 0)::BIGINT AS held{self._extremes('v')} FROM g),"
-            f" o AS (SELECT v, m FROM g WHERE v IS NOT NULL{short} ORDER BY m DESC, v LIMIT {TOP_VALUES})"
+            f" o AS (SELECT v, m FROM g WHERE v IS NOT NULL{short} ORDER BY m DESC, v LIMIT {most})"
             " SELECT n, differing, held, v, m"
             f"{', low, high' if self._extreme_types else ''} FROM t LEFT JOIN o ON true ORDER BY m DESC, v"
         )
@@ -530,11 +600,14 @@ class _Making:
         rows, held = found["n"][0], found["held"][0]
         top = tuple((v, m) for v, m in zip(found["v"], found["m"], strict=True) if m is not None)
         low, high = (found[name][0] if name in found else None for name in ("low", "high"))
-        return Figures(rows, rows - held, 0, found["differing"][0], False, low, high, {}, top)
+        top, more = top[:TOP_VALUES], top[TOP_VALUES:]
+        counts: dict[object, int] = {key: m for v, m in more if len((key := _key(v))[1]) <= LONGEST_COUNTED}
+        return Figures(rows, rows - held, 0, found["differing"][0], False, low, high, {}, top, counts)
 
     def _among_all(self, own: duckdb.DuckDBPyConnection, figures: Figures, whole: Figures) -> list[int]:
         """How many of all rows have the frequent values of those that meet the filter."""
-        known = {_key(value): count for value, count in whole.top}
+        known: dict[object, int] = {**whole.counts}
+        known.update((_key(value), count) for value, count in whole.top)
         values = [value for value, _ in figures.top]
         missing = [value for value in values if _key(value) not in known]
         if missing:
@@ -579,7 +652,7 @@ class _Making:
         return {name: python_values(table.column(place)) for place, name in enumerate(types)}
 
 
-def _key(value: Any) -> object:
+def _key(value: Any) -> tuple[type, str]:
     return (type(value), repr(value))
 
 

@@ -11,7 +11,7 @@ import psutil
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
-from lamella.core.arrow.sorted_ids import EMPTY, comparable, stable_order
+from lamella.core.arrow.sorted_ids import EMPTY, comparable, in_key_order, stable_order
 from lamella.core.index.sorted import as_numbers, can_be_ordered, is_bytes
 from lamella.core.jobs import Job
 from lamella.core.query.engine import no_room
@@ -65,21 +65,13 @@ def number_order(batches: Iterable[pa.RecordBatch], at_most: int, descending: bo
         placed = stable_order(comparable(positions), job.check)
         positions, keys = positions[placed], keys[placed]
     job.check()
-    order = stable_order(keys, job.check)
-    del keys
+    ordered = in_key_order(positions, keys, job.check)
+    del positions, keys
     job.check()
-    answer = room_for(len(positions) + len(nulls))
-    _place(positions, order, answer[: len(positions)])
-    answer[len(positions) :] = np.sort(nulls)
+    answer = room_for(len(ordered) + len(nulls))
+    answer[: len(ordered)] = ordered
+    answer[len(ordered) :] = np.sort(nulls)
     return answer
-
-
-def _place(positions: np.ndarray, order: np.ndarray, into: np.ndarray) -> None:
-    """What stands at these places of ascending positions; to look them up takes longer than to count on."""
-    if len(positions) and positions[-1] - positions[0] == len(positions) - 1:
-        np.add(order, positions[0], out=into)
-    else:
-        np.take(positions, order, out=into)
 
 
 def _collected(

@@ -69,7 +69,7 @@ def test_the_version_is_told_without_loading_anything_heavy():
 def test_help_lists_every_command():
     text = process("--help").stdout
     assert all(name in text for name in cli.COMMANDS)
-    assert "bench-worker" not in text and "tour" not in text
+    assert "bench-worker" not in text and "tour" not in text and "screens" not in text
 
 
 def test_what_is_imported_can_be_asked_for(store):

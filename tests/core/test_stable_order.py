@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from lamella.core.arrow import sorted_ids as module
-from lamella.core.arrow.sorted_ids import comparable, stable_order
+from lamella.core.arrow.sorted_ids import comparable, in_key_order, stable_order
 
 DTYPES = ["int8", "int32", "int64", "uint8", "uint64", "float32", "float64"]
 
@@ -53,6 +53,21 @@ def test_an_order_made_piece_by_piece_is_the_same(keys: list[int]) -> None:
     """Runs of equal highest bits are shorter and longer than a piece."""
     expected = sorted(range(len(keys)), key=lambda place: (keys[place], place))
     assert stable_order(np.array(keys, np.uint64)).tolist() == expected
+
+
+@pytest.mark.usefixtures("small_pieces")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    keys=st.one_of(KEYS, st.lists(st.integers(0, 9)), st.lists(st.integers(0, 2**64 - 1))),
+    first=st.sampled_from([0, 7, 2**40]),
+    gaps=st.sampled_from([1, 3, 2**50]),
+)
+def test_ids_come_in_the_order_of_their_keys(keys: list[int], first: int, gaps: int) -> None:
+    """Also where key and id do not fit into one number, and where ids count on."""
+    ids = first + gaps * np.arange(len(keys), dtype=np.int64)
+    expected = sorted(range(len(keys)), key=lambda place: (keys[place], place))
+    found = in_key_order(ids, np.array(keys, np.uint64))
+    assert found.dtype == np.int64 and found.tolist() == ids[expected].tolist()
 
 
 @pytest.mark.usefixtures("small_pieces")

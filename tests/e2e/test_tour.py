@@ -37,9 +37,19 @@ def test_the_tour_gets_through_and_takes_every_picture_in_light_and_dark(tmp_pat
         assert light.size() == dark.size() and light.pixel(2, 2) != dark.pixel(2, 2)
 
 
-def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path):
+def test_screens_at_200_percent_have_the_table_with_twice_the_pixels(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "lamella.app", "--screens", str(tmp_path)]
+    environment = {**os.environ, "QT_SCALE_FACTOR": "2"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    sizes = {picture.stem: QImage(str(picture)).size().toTuple() for picture in tmp_path.iterdir()}
+    assert sizes == {f"01-table-200%-{mode}": (2560, 1600) for mode in ("light", "dark")}
+
+
+@pytest.mark.parametrize("option", ["--tour", "--screens"])
+def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path, option):
     (tmp_path / "file").write_text("")
-    command = [sys.executable, "-m", "lamella.app", "--tour", str(tmp_path / "file")]
+    command = [sys.executable, "-m", "lamella.app", option, str(tmp_path / "file")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and str(tmp_path / "file") in done.stderr
 

@@ -35,7 +35,7 @@ from lamella.core.bench.workloads.window import (
     jumps,
 )
 from lamella.core.errors import LamellaError
-from lamella.core.query import agg
+from lamella.core.query import agg, card_cache
 from lamella.core.query.cards import forget_cards
 from lamella.core.query.expressions import col
 from lamella.core.query.line import Line
@@ -111,6 +111,8 @@ class LamellaWindow(WindowSystem):
     def begin(self, act: str) -> None:
         if act in ("open", "reopen"):
             self.close()
+            if act == "open":  # for the first time
+                card_cache.clear()
             self.open(writing=False)
             return
         if self._window is None:
@@ -124,8 +126,15 @@ class LamellaWindow(WindowSystem):
         line = lines.get(act, Line())
         if self.tab.line.active != line.active:
             self.tab.apply(line)
+        self._settle()
+        if not self._shows_its_line():
+            raise StoodStill(f"The steps before '{act}' could not be run", self.tab.messages.label.text())
         self.tab.grid.go_to(0, 0)
         self._settle()
+
+    def _shows_its_line(self) -> bool:
+        tab = self.window.tabs.dataset_tab
+        return tab is not None and tab.shown is not None and tab.shown.line.active == tab.line.active
 
     def _line(self, filtered: bool = False, is_sorted: bool = False) -> Line:
         from lamella.core.query.steps import Where
@@ -273,7 +282,7 @@ class LamellaWindow(WindowSystem):
         def note() -> None:
             nonlocal painted
             tab = self.window.tabs.dataset_tab
-            there = tab is not None and tab.shown is not None and not tab.loader.running
+            there = tab is not None and not tab.loader.running and self._shows_its_line()
             painted = there and (not rows_too or tab.grid.grid_model.pages.settled)
 
         began = time.perf_counter()
@@ -306,11 +315,16 @@ class LamellaWindow(WindowSystem):
 
     def _settle(self) -> None:
         """Until nothing is under way and all of it is painted."""
-        quiet_since = time.perf_counter()
-        while time.perf_counter() - quiet_since < QUIET_SECONDS:
+        began = quiet_since = time.perf_counter()
+        while True:
             self._work(QApplication.processEvents)
+            now = time.perf_counter()
             if any(self._busy()):
-                quiet_since = time.perf_counter()
+                quiet_since = now
+            elif now - quiet_since > QUIET_SECONDS:
+                return
+            if now - began > PATIENCE_SECONDS:
+                raise StoodStill(f"The window was not at rest within {PATIENCE_SECONDS:g} seconds")
             time.sleep(FEW_MS)
 
     def _busy(self) -> Iterator[bool]:

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter
 from lamella.core.jobs import Job
-from lamella.core.query.cards import LARGE_ROWS, ColumnCard, cached_card, card
+from lamella.core.query.cards import LARGE_ROWS, ColumnCard, cached_card, card, saved_card
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui.cards.words import CardTexts, texts_of
 from lamella.ui.tasks import Handle, Tasks
@@ -125,13 +125,18 @@ class CardLoader(QObject):
             self._ask(request)
 
     def _next(self) -> _Request | None:
-        """A sample of every column first, where there are very many rows."""
+        """A sample of every column first, where there are very many rows, and beside them one exact card."""
         snapshot = self._snapshot
         if snapshot is None:
             return None
         busy = {request.name for request in self._running}
         open_ = [name for name in self._wanted if name not in self._final and name not in busy]
         if snapshot.num_rows > LARGE_ROWS:
+            none_exact = not self.num_exact and all(request.sampled for request in self._running)
+            if none_exact:
+                first = next((name for name in open_ if name in self._sampled), None)
+                if first is not None:
+                    return _Request(first, False)
             for name in open_:
                 if name not in self._sampled:
                     return _Request(name, True)
@@ -142,7 +147,8 @@ class CardLoader(QObject):
         assert snapshot is not None
 
         def work(job: Job) -> Face:
-            made = card(snapshot, request.name, where, job, request.sampled)
+            made = saved_card(snapshot, request.name) if where is None else None
+            made = made or card(snapshot, request.name, where, job, request.sampled)
             return Face(made, texts_of(made))
 
         def done(face: Face) -> None:
@@ -162,7 +168,8 @@ class CardLoader(QObject):
         if self._running.pop(request, None) is not None:
             if request.sampled:
                 self._sampled.add(request.name)
-            self._keep(request.name, face, final=not request.sampled)
+            is_sample = request.sampled if face.card is None else face.card.sampled
+            self._keep(request.name, face, final=not is_sample)
             self._begin()
 
     def _keep(self, name: str, face: Face, final: bool) -> None:

@@ -74,7 +74,7 @@ class CardStrip(QWidget):
         self._grid = grid
         self.loader = CardLoader(tasks, self)
         self.card_painter = CardPainter()
-        self._shown, self._has_rows = True, False
+        self._shown, self._has_rows, self._waits = True, False, False
         self._large = False
         self._by_keys = False
         self._offset = -1
@@ -96,6 +96,7 @@ class CardStrip(QWidget):
     def set_rows(self, snapshot: Snapshot | None, where: Filter | None) -> None:
         """Show the columns of these rows, and beside them of those that meet the filter."""
         self._brush = self._gathered = self._item = self._hover = None
+        self._waits = False
         self._large = snapshot is not None and snapshot.num_rows > LARGE_ROWS
         self.loader.set_rows(snapshot, where)
         if snapshot is not None and not self._has_rows:
@@ -136,6 +137,16 @@ class CardStrip(QWidget):
         self._soon.stop()
         self.loader.stop()
 
+    def wait_for_rows(self) -> None:
+        """Leave the machine to rows that are being read; `set_rows` or `go_on` ends that."""
+        self._waits = True
+        self.loader.hold(())
+
+    def go_on(self) -> None:
+        """No other rows came."""
+        self._waits = False
+        self._soon.start(AFTER_ROWS_MS)
+
     def follow(self) -> None:
         """Go with the columns: they were scrolled, moved, resized, hidden or shown."""
         offset = self._grid.horizontalHeader().offset()
@@ -150,7 +161,7 @@ class CardStrip(QWidget):
             self._soon.start(WAIT_MS)
 
     def _want(self) -> None:
-        if not self._shown:
+        if not self._shown or self._waits:
             return
         if not self._grid.grid_model.pages.settled:  # rows come before cards
             self._soon.start(AFTER_ROWS_MS)

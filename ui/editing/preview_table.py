@@ -28,6 +28,7 @@ class PreviewTable(QTableWidget):
         self.verticalHeader().hide()
         theme.current().changed.connect(self._redraw)
         self.setShowGrid(True)
+        theme.variant(self, "preview")
         self.setAccessibleName("The first rows before and after")
         self.horizontalHeader().setDefaultAlignment(
             Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

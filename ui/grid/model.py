@@ -49,7 +49,8 @@ def note_of(field: pa.Field) -> str:
     return str((field.metadata or {}).get(NOTE, b"").decode(errors="replace"))
 
 
-PAGE_ROWS = 32  # rows scattered over a file cost one by one, so a page is no more than a screen
+PAGE_ROWS = 16  # rows scattered over a file cost one by one, and a screen of rows lies in two pages or three
+PAGES_AHEAD = 2
 AT_ONCE = 2  # requests under way: a jump need not wait for the page it left
 MOST_CELLS = 1_500_000
 CELLS_A_PICTURE = 200
@@ -198,9 +199,9 @@ class Pages(QObject):
             if page in self._pages:
                 self._pages.move_to_end(page)
         self._wanted = self._missing(first, last, columns)
-        ahead = last + 1 if downwards else first - 1
-        inside = 0 <= ahead <= (self._rows.num_rows - 1) // PAGE_ROWS
-        self._next = self._missing(ahead, ahead, columns) if inside else None
+        ahead = range(last + 1, last + 1 + PAGES_AHEAD) if downwards else range(first - PAGES_AHEAD, first)
+        inside = [page for page in ahead if 0 <= page <= (self._rows.num_rows - 1) // PAGE_ROWS]
+        self._next = self._missing(inside[0], inside[-1], columns) if inside else None
         self._begin()
 
     @property

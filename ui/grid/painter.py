@@ -56,6 +56,8 @@ class Inks:
     danger_soft: QColor
     out_of_place: QColor
     null_on_color: QColor
+    beyond: QColor
+    border: QColor
     font: QFont = field(default_factory=QFont)
     null_font: QFont = field(default_factory=QFont)
 
@@ -73,6 +75,8 @@ class Inks:
             "danger_soft",
             "warning_soft",
             "muted",
+            "window",
+            "border",
         )
         inks = Inks(*(look.color(name) for name in names))
         inks.font = look.tabular_font()
@@ -132,6 +136,7 @@ class CellPainter:
 
     def paint(self, painter: QPainter, area: QRect) -> None:
         painter.fillRect(area, self.inks.surface)
+        self._paint_beyond(painter, area)
         rows = self._grid.rows_between(area.top(), area.bottom())
         zones = self._grid.zones(area)
         for zone, pinned in zones:
@@ -161,6 +166,15 @@ class CellPainter:
         self._paint_marks(painter, pinned)
         self._paint_outlines(painter, rows, pinned)
         self._paint_current(painter, pinned)
+
+    def _paint_beyond(self, painter: QPainter, area: QRect) -> None:
+        """The grid ends where its columns end."""
+        header = self._grid.horizontalHeader()
+        end = header.length() - header.offset()
+        if header.count() and end <= area.right():
+            painter.fillRect(area.adjusted(max(0, end - area.left()), 0, 0, 0), self.inks.beyond)
+            painter.setPen(self.inks.border)
+            painter.drawLine(end - 1, area.top(), end - 1, area.bottom())
 
     def _strips(self, area: QRect) -> list[Strip]:
         header, right = self._grid.horizontalHeader(), self._grid.grid_model.right

@@ -25,6 +25,7 @@ TIME_FRACTION = re.compile(r"(.*\d\d:\d\d:\d\d)(?:\.(\d+))?(.*)$")
 CUT, BREAK, TAB = "…", "↵", "⇥"  # what stands on screen for what was left out
 ROUNDED = "≈"
 EXACT_DIGITS = 15  # of a decimal number that a float always keeps; more are mostly binary rounding
+SURELY_EXACT_DIGITS = 13
 ROUNDED_DIGITS = 10
 DECIMALS = 2  # at least, of a rounded number that has no exponent
 LARGEST_PLAIN = 1e15
@@ -39,7 +40,7 @@ def screen_texts(values: pa.ChunkedArray | pa.Array) -> Texts:
     """One line for each value, long ones cut; None stands for null."""
     texts = whole_texts(values, LONGEST_BYTES)
     if kind_of(values.type) is Kind.FLOAT:
-        return [_short_float(text) if text and len(text) > EXACT_DIGITS else text for text in texts]
+        return _short_floats(texts)
     return [_one_line(text) if text else text for text in texts]
 
 
@@ -146,13 +147,27 @@ def _float(value: float) -> str:
     return text[:-2] if text.endswith(".0") else text
 
 
-def _short_float(text: str) -> str:
-    """The whole number up to 15 digits; otherwise rounded to ten, with a mark."""
+def _short_floats(texts: Texts) -> Texts:
+    """Whole up to 15 digits, otherwise rounded to ten, with a mark. Beside one that is rounded, those of 14
+    and 15 digits are rounded as well: most of them are binary fractions that end early by chance."""
+    short = _rounded_beyond(texts, EXACT_DIGITS)
+    is_rounded = any(text and text.startswith(ROUNDED) for text in short)
+    return _rounded_beyond(short, SURELY_EXACT_DIGITS) if is_rounded else short
+
+
+def _rounded_beyond(texts: Texts, digits: int) -> Texts:
+    return [_short_float(text, digits) if text and len(text) > digits else text for text in texts]
+
+
+def _short_float(text: str, most_digits: int) -> str:
+    if text.startswith(ROUNDED):
+        return text
     value, digits = float(text), text.partition("e")[0].strip("-").replace(".", "").lstrip("0")
-    if len(digits) <= EXACT_DIGITS:
+    if len(digits) <= most_digits:
         return text
     whole = len(str(int(abs(value)))) if abs(value) < LARGEST_PLAIN else 0
-    return f"{ROUNDED}{value:.{max(ROUNDED_DIGITS, whole + DECIMALS)}g}"
+    rounded = f"{value:.{max(ROUNDED_DIGITS, whole + DECIMALS)}g}"
+    return text if float(rounded) == value else f"{ROUNDED}{rounded}"
 
 
 def _without_zeros(text: str | None) -> str | None:

@@ -16,6 +16,7 @@ from PySide6.QtGui import (
     QPainter,
     QPaintEvent,
     QResizeEvent,
+    QShowEvent,
 )
 from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 
@@ -187,7 +188,7 @@ class GridView(WindowScrolling):
         self.marks: dict[tuple[int, int], Mark] = {}
         self.row_marks: dict[int, str] = {}
         self._last_top = 0
-        self._fit_next = self._changing = False
+        self._fit_next = self._changing = self._is_stale = False
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._painter: CellPainter | None = None
         self._mouse = Mouse(self)
@@ -208,6 +209,7 @@ class GridView(WindowScrolling):
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setShowGrid(False)
+        theme.variant(self, "grid")
         self.setCornerButtonEnabled(False)
         self.setAccessibleName("Rows")
         self.setTabKeyNavigation(False)
@@ -515,6 +517,12 @@ class GridView(WindowScrolling):
         if self._painter is None:
             super().updateGeometries()
             return
+        if theme.current().is_changing:
+            self._is_stale = True
+            return
+        if self._is_stale and not self.isVisible():  # it is laid out when its tab is shown
+            return
+        self._is_stale = False
         header, cards, fields = self.column_header, self.cards.wanted_height, self.filter_row.wanted_height
         below = header.room_below = cards + fields
         self.room_at_bottom = 0 if self.totals.isHidden() else self.row_height + 1
@@ -527,6 +535,11 @@ class GridView(WindowScrolling):
         self.cards.setGeometry(place.left(), place.top() - below, place.width(), cards)
         self.filter_row.setGeometry(place.left(), place.top() - fields, place.width(), fields)
         self._place_totals()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._is_stale:
+            self.updateGeometries()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -631,6 +644,8 @@ class GridView(WindowScrolling):
     def _restyle(self) -> None:
         assert self._painter is not None
         self._painter.restyle()
+        if self._is_stale:
+            self.updateGeometries()
         self.viewport().update()
 
     def field(self, column: int) -> pa.Field:

@@ -40,6 +40,8 @@ from lamella.ui.grid.texts import whole_texts
 MOST_VALUES, MOST_UNITS = 50, 1000
 SEARCH_MS = 200
 HEIGHT = 72
+LEAST_VALUES = 5
+"""So many are in sight, however low the window is."""
 COUNT = "rows with this value"
 BEGIN = "begin of the unit"
 ITEMS = {Kind.TEXT: "characters", Kind.BINARY: "bytes", Kind.LIST: "items"}
@@ -210,6 +212,8 @@ class ColumnPage(QWidget):
         self.find = QLineEdit(placeholderText="Search the values", accessibleName="Search the values")
         self.unit, self.heading = QComboBox(accessibleName="Count the values"), QLabel("Most frequent")
         self._name = ""
+        self._column: tuple[str, pa.DataType, ColumnFigures | None] | None = None
+        self._listed: tuple[Values, int] = ((), 0)
         self._wait = QTimer(self, singleShot=True, interval=SEARCH_MS)
         self._build()
 
@@ -219,6 +223,7 @@ class ColumnPage(QWidget):
 
     def show_column(self, name: str, kind: pa.DataType, figures: ColumnFigures | None) -> None:
         """None while they are being read."""
+        self._column = name, kind, figures
         if name != self._name:
             self._name = name
             self.find.clear()
@@ -242,7 +247,7 @@ class ColumnPage(QWidget):
         self.kind.setText(f"{kind}, computed as the rows are shown: sort by it for its figures")
 
     def show_nothing(self) -> None:
-        self._name = ""
+        self._name, self._column = "", None
         self.title.setText("No column is current")
         self.kind.clear()
         self.histogram.show_histogram(None, str)
@@ -250,6 +255,7 @@ class ColumnPage(QWidget):
         self.values.clear()
 
     def show_values(self, values: Values, rows: int) -> None:
+        self._listed = values, rows
         self.values.clear()
         look = theme.current()
         for text, value, count in values:
@@ -263,6 +269,13 @@ class ColumnPage(QWidget):
             if not text:
                 item.setForeground(0, look.color("faint"))
             self.values.addTopLevelItem(item)
+
+    def _restyle(self) -> None:
+        """Items of a list keep the font and the colours that they were given."""
+        if self._column is not None and self._column[2] is not None:
+            _, kind, figures = self._column
+            self._show_figures(figures, kind)
+            self.show_values(*self._listed)
 
     def _show_figures(self, figures: ColumnFigures, kind: pa.DataType) -> None:
         self.figures.clear()
@@ -278,6 +291,7 @@ class ColumnPage(QWidget):
             item.setForeground(2, theme.current().color("muted"))
             self.figures.addTopLevelItem(item)
         line = max(1, self.figures.sizeHintForRow(0))
+        self.values.setMinimumHeight(LEAST_VALUES * line)
         header = self.figures.header().sizeHint().height()
         self.figures.setFixedHeight(self.figures.topLevelItemCount() * line + header + 2)
 
@@ -310,6 +324,8 @@ class ColumnPage(QWidget):
         self.title.setWordWrap(True)
         self.find.setClearButtonEnabled(True)
         for tree, name in ((self.figures, "Figures of the column"), (self.values, "Most frequent values")):
+            theme.variant(tree, "panel")
+            tree.setHeaderLabels(["", "", ""])
             tree.setAccessibleName(name)
             tree.setColumnCount(3)
             tree.setRootIsDecorated(False)
@@ -318,6 +334,7 @@ class ColumnPage(QWidget):
             for place in (1, 2):
                 tree.header().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
         self.values.setHeaderHidden(True)
+        self.values.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.values.setToolTip("Double-click a value to see its rows")
         self.figures.setSelectionMode(QTreeWidget.SelectionMode.NoSelection)
         layout = QVBoxLayout(self)
@@ -329,6 +346,7 @@ class ColumnPage(QWidget):
         for widget in top:
             layout.addWidget(widget)
         layout.addWidget(self.values, 1)
+        theme.current().changed.connect(self._restyle)
         self.values.itemActivated.connect(self._take)
         self.find.textEdited.connect(lambda _: self._wait.start())
         self._wait.timeout.connect(lambda: self.values_requested.emit(self.wanted))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
     QHBoxLayout,
+    QScrollArea,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -31,7 +32,9 @@ from lamella.ui.inspector.row_page import MOST_LINKS, FieldValue, RowPage, names
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
 
-WIDTH = 300
+WIDTH, LEAST_WIDTH = 300, 240
+MOST_SHARE = 0.45
+"""Of the tab, which is narrower where the text is large."""
 FOLLOW_MS = 120
 ROW, COLUMN = "row", "column"
 PAGES = {ROW: "Row", COLUMN: "Column"}
@@ -81,12 +84,12 @@ class Inspector(QFrame):
 
     @property
     def page(self) -> str:
-        return COLUMN if self._pages.currentWidget() is self.column_page else ROW
+        return ROW if self._pages.currentWidget() is self.row_page else COLUMN
 
     def show_page(self, page: str) -> None:
         """Open it at "row" or "column"."""
         self._buttons[page].setChecked(True)
-        self._pages.setCurrentWidget(self.column_page if page == COLUMN else self.row_page)
+        self._pages.setCurrentIndex(list(PAGES).index(page))
         self.setVisible(True)
         self.follow()
 
@@ -103,6 +106,8 @@ class Inspector(QFrame):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        self.parentWidget().installEventFilter(self)
+        self._fit()
         self._shown = ()
         self.follow()
 
@@ -211,11 +216,21 @@ class Inspector(QFrame):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() is QEvent.Type.FontChange:
-            self.setFixedWidth(round(WIDTH * max(1.0, theme.current().text_scale)))
+            self._fit()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.Resize:
+            self._fit()
+        return super().eventFilter(watched, event)
+
+    def _fit(self) -> None:
+        around = self.parentWidget()
+        most = WIDTH if around is None else max(LEAST_WIDTH, round(MOST_SHARE * around.width()))
+        self.setFixedWidth(min(round(WIDTH * max(1.0, theme.current().text_scale)), most))
 
     def _build(self) -> None:
         self._rows = 0
-        self.setFixedWidth(round(WIDTH * max(1.0, theme.current().text_scale)))
+        self._fit()
         head, group = QHBoxLayout(), QButtonGroup(self)
         head.setContentsMargins(theme.M, theme.XS, theme.S, 0)
         for page, title in PAGES.items():
@@ -229,7 +244,11 @@ class Inspector(QFrame):
         close = IconButton("close", "Close the inspector (F4)")
         close.clicked.connect(self._close)
         head.addWidget(close)
-        for widget in (self.row_page, self.column_page):
+        scrolled = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scrolled.setWidget(self.column_page)
+        self.column_page.setAutoFillBackground(False)
+        for widget in (self.row_page, scrolled):
             self._pages.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

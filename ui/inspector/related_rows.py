@@ -109,6 +109,7 @@ class RelatedTree(QTreeWidget):
         self._links: tuple[Link, ...] = ()
         self._related: dict[int, RelatedRows] = {}
         self.setAccessibleName("Related rows")
+        theme.variant(self, "panel")
         self.setColumnCount(2)
         self.setHeaderHidden(True)
         self.setIndentation(theme.M)

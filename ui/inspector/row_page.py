@@ -166,6 +166,7 @@ class RowTree(QTreeWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName("Fields of the row")
+        theme.variant(self, "panel")
         self.setColumnCount(2)
         self.setHeaderHidden(True)
         self.setIndentation(theme.M)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -231,10 +232,9 @@ class StepMenu(QWidget):
         self.list = QListWidget(accessibleName="Steps that can be added")
         self.list.setIconSize(QSize(ICON, ICON))
         for kind in KINDS.values():
-            item = QListWidgetItem(theme.current().icon(kind.icon, "accent"), kind.title, self.list)
+            item = QListWidgetItem(kind.title, self.list)
             item.setData(Qt.ItemDataRole.UserRole, kind.step)
             item.setToolTip(kind.about)
-        self.list.setFixedHeight(len(KINDS) * max(1, self.list.sizeHintForRow(0)) + theme.XS)
         self.about = QLabel()
         theme.variant(self.about, "caption")
         layout = QVBoxLayout(self)
@@ -248,6 +248,17 @@ class StepMenu(QWidget):
         self.list.itemClicked.connect(self._choose)
         self.list.currentItemChanged.connect(lambda item, _: self._say(item))
         self.list.setCurrentRow(0)
+        theme.current().changed.connect(self._draw_icons)
+        self._draw_icons()
+
+    def _draw_icons(self) -> None:
+        for place, kind in enumerate(KINDS.values()):
+            self.list.item(place).setIcon(theme.current().icon(kind.icon, "accent"))
+
+    def fit(self) -> None:
+        """As high as its rows are in the present look."""
+        self.list.ensurePolished()
+        self.list.setFixedHeight(len(KINDS) * max(1, self.list.sizeHintForRow(0)) + theme.XS)
 
     def begin(self) -> None:
         self.find.clear()
@@ -391,10 +402,8 @@ class StepsBar(QFrame):
         self.source.setFont(theme.current().font(bold=True))
         self._icon_name, self._icon = icon, QLabel()
         self.strip, self._scroll = ChipStrip(), QScrollArea()
-        self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save …")
-        self.menu = StepMenu()
+        self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save…")
         self._place: int | None = None
-        self.popover = Popover(self.menu, self)
         self._build()
 
     def show_steps(self, states: Sequence[ChipState]) -> None:
@@ -421,10 +430,23 @@ class StepsBar(QFrame):
         widget.setFocus(Qt.FocusReason.TabFocusReason)
         self._scroll.ensureWidgetVisible(widget)
 
+    @cached_property
+    def menu(self) -> StepMenu:
+        """Made when it is first opened."""
+        made = StepMenu()
+        made.chosen.connect(self._take_kind)
+        return made
+
+    @cached_property
+    def popover(self) -> Popover:
+        return Popover(self.menu, self)
+
     def open_menu(self, place: int | None = None) -> None:
         """To choose what is added; at the usual place, or before a step."""
         self._place = place
-        self.popover.open_below(self.strip.add)
+        popover = self.popover  # what has a parent has the look
+        self.menu.fit()
+        popover.open_below(self.strip.add)
         self.menu.begin()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -439,7 +461,7 @@ class StepsBar(QFrame):
     def _name_buttons(self) -> None:
         """Names give way to icons where the chips need the room."""
         narrow = self.width() < NARROW * theme.current().text_scale
-        for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, "Save …", "bookmark")):
+        for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, "Save…", "bookmark")):
             button.setText("" if narrow else name)
             button.setAccessibleName(name.rstrip(" ▾…"))
             button.setIcon(theme.current().icon(icon) if narrow else QIcon())
@@ -465,7 +487,7 @@ class StepsBar(QFrame):
         state, menu = self.strip.chips[place].state, QMenu(self)
         menu.addAction("Edit", lambda: self.edit_requested.emit(place))
         menu.addAction("Switch off" if state.on else "Switch on", lambda: self.switch_requested.emit(place))
-        menu.addAction("Insert a step before …", lambda: self.open_menu(place))
+        menu.addAction("Insert a step before…", lambda: self.open_menu(place))
         menu.addAction("Show the data up to here", lambda: self.up_to_requested.emit(place))
         menu.addSeparator()
         menu.addAction("Remove", lambda: self.remove_requested.emit(place))
@@ -504,7 +526,6 @@ class StepsBar(QFrame):
             layout.addWidget(widget)
         self.strip.add.clicked.connect(lambda _=False: self.open_menu())
         self.strip.drop_requested.connect(self.move_requested)
-        self.menu.chosen.connect(self._take_kind)
         theme.current().changed.connect(self._restyle)
         self._restyle()
 

@@ -46,7 +46,7 @@ class JoinEditor(StepEditor):
         for how, title in HOW.items():
             self.how.addItem(f"{how}: {title}", how)
         self.how.setCurrentIndex(self.how.findData(step.how if step else "left"))
-        self.suffix = QLineEdit(step.suffix if step else "", accessibleName="Suffix of names that are taken")
+        self.suffix = QLineEdit(step.suffix if step else "", accessibleName="Suffix for equal names")
         self._rows = QVBoxLayout()
         self._rows.setSpacing(theme.XS)
         add = QToolButton(text="+ Pair of columns")
@@ -58,9 +58,7 @@ class JoinEditor(StepEditor):
         layout.addWidget(heading("Where"))
         layout.addLayout(self._rows)
         yielding(self.suffix, 8 * theme.current().line_height())
-        layout.addLayout(
-            line_of(add, word("names that are taken end in"), self.suffix, fields=(self.suffix,))
-        )
+        layout.addLayout(line_of(add, word("suffix for equal names"), self.suffix, fields=(self.suffix,)))
         layout.addWidget(self.reason)
         if step is not None:
             self._begin_with(step)

@@ -200,9 +200,10 @@ QToolButton:focus { border-color: $accent; }
 QToolButton:disabled { color: $faint; background: transparent; }
 QToolButton::menu-indicator { image: none; }
 QToolButton[variant="chip"] {
-    border: 1px dashed $border_strong; border-radius: 12px; padding: 3px 10px; color: $muted;
+    background: $surface; border: 1px solid $border_strong; border-radius: 6px; padding: 4px 8px;
 }
-QToolButton[variant="chip"]:hover { border-style: solid; color: $text; }
+QToolButton[variant="chip"]:hover { background: $hover; }
+QToolButton[variant="chip"]:focus { border-color: $accent; }
 QToolButton[variant="tight"] { padding: 3px; }
 QToolButton[variant="primary"] { background: $accent; color: $on_accent; }
 QToolButton[variant="fold"] { padding: 0; color: $muted; font-size: $caption_pt; font-weight: 600; }
@@ -324,11 +325,17 @@ QTreeView#sidebar::item { border-radius: 0; }
 QListView[variant="plain"] { background: transparent; border: none; }
 QScrollArea, QListView#offers { background: transparent; }
 QTreeView#sidebar { background: $window; padding: 8px 0; }
+QTreeView[variant="panel"] { background: $window; }
+QTreeView[variant="panel"]::item { padding: 4px 2px; }
+QTreeView[variant="panel"] QHeaderView::section { border: none; padding: 4px 2px; }
+QTreeView[variant="panel"] QHeaderView { font-size: $caption_pt; }
+QFrame[variant="overlay"] QListView { background: transparent; }
 QTreeView::branch, QTreeView::branch:selected, QTreeView::branch:hover { background: transparent; }
 QTreeView::branch:has-children:closed { image: url($chevron_right_muted); }
 QTreeView::branch:has-children:open { image: url($chevron_down_muted); }
 QTableView { gridline-color: $grid_line; selection-background-color: $accent_soft; selection-color: $text; }
-QTableView[variant="figures"]::item { padding: 0 8px; }
+QTableView[variant="grid"] { background: $window; }
+QTableView[variant="figures"]::item, QTableView[variant="preview"]::item { padding: 0 8px; }
 QTableView[variant="matrix"] { background: $window; gridline-color: $window; }
 QTableView[variant="matrix"] QHeaderView::section { border: none; }
 QHeaderView { background: $window; border: none; }

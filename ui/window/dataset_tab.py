@@ -19,6 +19,7 @@ from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
+from lamella.core.query.cards import know_count
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Group, Step, Where
 from lamella.core.query.view import View
@@ -158,6 +159,9 @@ def columns_of(where: Filter | None) -> frozenset[str]:
 
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
+LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
+"""Of a view with more rows, to free the memory takes longer than a frame may: a worker does it, once the rows
+that came in its place are painted."""
 
 
 class DatasetTab(QWidget):
@@ -427,15 +431,18 @@ class DatasetTab(QWidget):
     # -------------------------------------------------------------- what is told
 
     def _loaded(self, loaded: Loaded) -> None:
-        first, self.shown = self.shown is None, loaded
+        before, self.shown = [self.shown], loaded
         rows = without_totals_row(loaded.line.active)
-        from_top, self._steps_shown = not first and rows != self._steps_shown, rows
+        from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
         self.grid.mark_rows(loaded.out_of_place)
         self.grid.column_header.set_sort(loaded.sort)
-        self.grid.cards.set_rows(loaded.view.snapshot, loaded.view.query.where)
+        query = loaded.view.query
+        if query.where is not None and query.limit is None and not query.offset and not loaded.is_kept:
+            know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
+        self.grid.cards.set_rows(loaded.view.snapshot, query.where)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
         if from_top:
             self.grid.scroll_to_row(0)
@@ -447,9 +454,14 @@ class DatasetTab(QWidget):
             if not loaded.complete:
                 self._fill()
         self.changed.emit()
+        if before[0] is not None and before[0].view.num_rows > LATER_FREED_ROWS:
+            QTimer.singleShot(FREE_AFTER_MS, self, lambda: self._free(before))
         waiting, self._then = self._then, []
         for then in waiting:
             then()
+
+    def _free(self, views: list[Loaded | None]) -> None:
+        self.tasks.read(lambda job: views.clear(), quiet=True, text="Freeing rows")
 
     def reads(self, path: Path) -> bool:
         """Whether what is shown lies in the file."""
@@ -496,6 +508,7 @@ class DatasetTab(QWidget):
 
     def _started(self) -> None:
         self.pane.set_busy("Sorting…" if self.sort else "Reading…")
+        self.grid.cards.wait_for_rows()
         self.changed.emit()
 
     def _stopped(self) -> None:
@@ -581,6 +594,8 @@ class DatasetTab(QWidget):
         self._steps_shown: tuple[Step, ...] = ()
         self.loader.loaded.connect(self._loaded)
         self.loader.failed.connect(self._failed)
+        for ended in (self.loader.failed, self.loader.stopped):
+            ended.connect(lambda *_: self.grid.cards.go_on())
         self.loader.started.connect(self._started)
         self.loader.stopped.connect(self._stopped)
         self.grid.grid_model.pages.failed.connect(self.failures.show)

@@ -291,6 +291,11 @@ def _rows(shown: Loaded) -> str:
     if shown.where is not None:
         return f"{count:,} of {shown.total_rows:,} rows{so_far}"
     if shown.lines.is_computed:
+        source = shown.lines.source.num_rows
+        if shown.line.grouping is not None:
+            return f"{count:,} {'group' if count == 1 else 'groups'} of {source:,} rows"
+        if count <= source:
+            return f"{count:,} of {source:,} rows"
         return f"{count:,} {'row' if count == 1 else 'rows'} of {shown.lines.source.num_rows:,}"
     return f"{count:,} {'row' if count == 1 else 'rows'}{so_far}"
 

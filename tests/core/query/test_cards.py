@@ -22,7 +22,7 @@ from lamella.core.errors import BadFilter, Cancelled, UnknownColumn
 from lamella.core.filters import Filter, bind, mask
 from lamella.core.jobs import Job
 from lamella.core.query import cards
-from lamella.core.query.cards import ColumnCard, cached_card, card
+from lamella.core.query.cards import ColumnCard, cached_card, card, know_count
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot
 
 _numbers = iter(range(10**9))
@@ -148,6 +148,28 @@ def test_top_values_of_a_filter_have_counts_of_all_rows() -> None:
         ("rare", 2, 2), ("alone", 1, 1), ("v18", 50, 1), ("v19", 50, 1),
     ]  # fmt: skip
     assert made.met is not None and (made.met.distinct, made.all.distinct) == (4, 22)
+
+
+def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of rows that meet it, and how many of all rows have a value that it brings to the top."""
+    texts = [*(50 * [f"v{n}" for n in range(20)]), "rare", "rare", "alone"]
+    snapshot, where = in_memory(pa.array(texts), n=pa.array(range(len(texts)))), col("n") >= 998
+    statements: list[str] = []
+    run = cards._Making._run
+
+    def note(self, own, wanted, *others, **options):
+        statements.append(wanted)
+        return run(self, own, wanted, *others, **options)
+
+    monkeypatch.setattr(cards, "BLOCK_ROWS", 20)  # more rows than a sample has
+    card(snapshot, "v")
+    monkeypatch.setattr(cards._Making, "_run", note)
+    made = card(snapshot, "v", where)
+    assert [(one.value, one.all) for one in made.top] == [("rare", 2), ("alone", 1), ("v18", 50), ("v19", 50)]
+    assert len(statements) == 1
+    know_count(snapshot, where, 5)
+    card(snapshot, "n", where)
+    assert not any(one.startswith("SELECT count(*) AS n FROM") for one in statements)
 
 
 def test_values_that_are_too_long_are_counted_and_not_shown() -> None:

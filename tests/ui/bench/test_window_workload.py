@@ -9,10 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pytestqt.qtbot import QtBot
 
 from lamella.app import add_window_to_benchmark
+from lamella.app.bootstrap import application
 from lamella.app.cli import command_parser
 from lamella.app.commands.bench import choice_of
+from lamella.app.program import Program
 from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
 from lamella.core.bench.engine.runner import run_workload
 from lamella.core.bench.registry import ENTRIES
@@ -52,6 +55,16 @@ def test_the_window_alone_takes_part_where_no_systems_are_named() -> None:
     choice = choice_of(command_parser("bench").parse_args(["--workload", "window"]))
     assert [part.systems for part in choice.parts] == [("lamella",)]
     assert "--systems lamella " in f"{choice.commands[0]} "
+
+
+def test_the_program_has_its_window_measured(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENTRIES, "lamella", replace(ENTRIES["lamella"], classes={"window": ""}))
+    application()
+    program = Program()
+    program.window.show_benchmark()
+    assert ENTRIES["lamella"].takes("window")
+    program.window.close()
+    program.window.deleteLater()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_only_the_wanted_pages_and_columns_are_read_and_elsewhere(pages, qtbot) 
     qtbot.waitUntil(lambda: pages.settled)
     assert pages.text(1000, 0) == "10000" and pages.text(1040, 2) == "10402"
     offset, count, names = rows.asked[0]
-    assert offset <= 1000 and offset + count > 1040 and count <= 3 * PAGE_ROWS
+    assert offset <= 1000 and offset + count > 1040 and count < 41 + 2 * PAGE_ROWS
     assert names == ("c0", "c2")
     assert threading.get_ident() not in rows.threads
 
@@ -47,7 +47,7 @@ def test_what_was_read_is_not_read_again(pages, qtbot) -> None:
     shown(pages, rows)
     pages.want(0, 10, [0])
     qtbot.waitUntil(lambda: pages.settled)
-    pages.want(0, 20, [0])
+    pages.want(0, PAGE_ROWS - 1, [0])
     assert pages.settled and len(rows.asked) == 1
 
 

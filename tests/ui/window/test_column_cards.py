@@ -236,7 +236,7 @@ def test_a_sample_comes_first_where_there_are_many_rows(
     )
     window.open_paths([file])
     tab = counted()
-    assert begun == [True] * 3 + [False] * 3
+    assert begun == [True, True, False, True, False, False], "one exact card is begun beside the samples"
     assert tab.grid.cards.loader.face("delay").card.all.rows == 1000
     sampled = core_cards.cached_card(tab.view.snapshot, "delay", sampled=True)
     assert "From a sample of 20 rows" in texts_of(sampled).summary
@@ -294,6 +294,40 @@ def test_two_at_a_time_and_none_that_was_scrolled_away(
     go_on.set()
     qtbot.waitUntil(lambda: tab.grid.cards.loader.settled)
     assert set(begun[2:]) <= {names[c] for c in tab.grid.visible_columns()}
+
+
+def test_cards_leave_the_machine_to_rows_that_are_read(
+    file_tab, settled, counted, monkeypatch: pytest.MonkeyPatch, qtbot
+) -> None:
+    begun, card = threading.Event(), loading.card
+
+    def endless(snapshot, name, where, job: Job, sampled):
+        begun.set()
+        while True:
+            job.check()
+
+    monkeypatch.setattr(loading, "card", endless)
+    file_tab.set_filter(col("delay") > 10)
+    tab = settled()
+    qtbot.waitUntil(begun.is_set)
+    assert tab.grid.cards.loader.running
+    tab.set_sort([SortKey("delay")])
+    assert not tab.grid.cards.loader.running
+    tab.grid.cards.follow_columns()  # nor does anything else begin them
+    monkeypatch.setattr(loading, "card", card)
+    counted()
+    assert tab.grid.cards.loader.num_exact > 0 and tab.sort == (SortKey("delay"),)
+
+
+def test_cards_go_on_where_rows_could_not_be_read(
+    file_tab, counted, monkeypatch: pytest.MonkeyPatch, qtbot
+) -> None:
+    counted()
+    cards = file_tab.grid.cards
+    cards.wait_for_rows()
+    assert cards.loader.num_exact == 0
+    file_tab.loader.failed.emit(LamellaError("The disk is gone"))
+    qtbot.waitUntil(lambda: cards.loader.num_exact > 0)
 
 
 def test_rows_in_another_order_keep_their_cards(file_tab, counted, monkeypatch: pytest.MonkeyPatch) -> None:

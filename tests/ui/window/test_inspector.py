@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from lamella import agg, col
 from lamella.core.query.steps import Group
+from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -101,6 +102,21 @@ def test_the_column_page_has_figures_of_what_is_shown_and_of_all_rows(
     assert page.histogram.isVisible() and "401" in page.histogram.accessibleName()
     tab.set_filter(None)
     qtbot.waitUntil(lambda: ["Rows", "1,000", ""] in lines(page.figures))
+
+
+def test_its_figures_grow_with_the_text_and_leave_the_window_its_height(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, go_to
+) -> None:
+    go_to(table_tab, 0, "delay")
+    opened(qtbot, window, table_tab, "column")
+    figures, values = table_tab.inspector.column_page.figures, table_tab.inspector.column_page.values
+    for scale in (1.0, 1.5):
+        theme.current().set_text_scale(scale)
+        window.resize(1000, 700)
+        size = theme.current().tabular_font().pointSizeF()
+        assert figures.topLevelItem(0).font(1).pointSizeF() == size
+        assert values.topLevelItem(0).font(1).pointSizeF() == size
+        qtbot.waitUntil(lambda: window.height() == 700)
 
 
 def test_values_are_searched_and_one_is_a_filter(

@@ -266,6 +266,20 @@ def test_the_shortcut_page_lists_every_key(window) -> None:
     assert all(keys_of(action) in texts for action in ACTIONS if action.keys)
 
 
+def test_a_tab_behind_another_is_laid_out_for_other_text_when_it_is_shown(
+    window, file_tab, table_tab, qtbot
+) -> None:
+    window.tabs.show_tab(table_tab)
+    before = table_tab.grid.column_header.height()
+    theme.current().set_text_scale(1.5)
+    QApplication.processEvents()
+    height, top = table_tab.grid.column_header.height(), table_tab.grid.viewport().y()
+    assert height > before
+    window.tabs.show_tab(file_tab)
+    qtbot.waitUntil(file_tab.grid.isVisible)
+    assert (file_tab.grid.column_header.height(), file_tab.grid.viewport().y()) == (height, top)
+
+
 @pytest.mark.parametrize("text_scale", [1.0, 1.5])
 def test_the_shortcut_page_cuts_no_key(window, text_scale: float) -> None:
     theme.current().set_text_scale(text_scale)

@@ -71,7 +71,7 @@ def test_a_grouping_is_added_by_the_keyboard_and_shown_at_once(
     qtbot.waitUntil(lambda: texts(table_tab) == ["by carrier: n"])
     tab = settled()
     assert columns(tab) == ["carrier", "n"] and tab.view.num_rows == 4
-    assert tab.status.startswith("4 rows of 1,000")
+    assert tab.status.startswith("4 groups of 1,000 rows")
     qtbot.keyClick(tab.steps, Qt.Key.Key_Escape)
     assert tab.steps.editor is None and texts(tab) == ["by carrier: n"]
 
@@ -429,6 +429,16 @@ def test_a_filter_without_a_value_leaves_no_chip(
     table_tab.reload()
     settled()
     assert texts(table_tab) == [] and table_tab.line.steps == ()
+
+
+@pytest.mark.parametrize("text_scale", [1.0, 1.5])
+def test_the_steps_to_add_are_all_in_sight(qtbot: QtBot, table_tab: DatasetTab, text_scale: float) -> None:
+    theme.current().set_text_scale(text_scale)
+    table_tab.steps.bar.open_menu()
+    menu = table_tab.steps.bar.menu
+    qtbot.waitUntil(menu.isVisible)
+    last = menu.list.item(menu.list.count() - 1)
+    assert menu.list.viewport().rect().contains(menu.list.visualItemRect(last))
 
 
 def test_arrow_keys_go_through_the_steps_that_are_found(qtbot: QtBot, table_tab: DatasetTab) -> None:

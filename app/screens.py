@@ -1,0 +1,302 @@
+"""Pictures of the main screens in the sizes that people use, of the real window on the sample data.
+
+The tour beside it does one job from beginning to end; here each screen is brought up for its own sake.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QPainter, QPixmap
+from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QWidget
+
+from lamella import resources
+from lamella.app import tour
+from lamella.app.tour import MODES, Camera, Tour, button_of, dialog_of, settled
+from lamella.core.errors import FileProblem
+from lamella.core.filters.expr import Predicate
+from lamella.core.query import agg
+from lamella.core.query.expressions import col
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Compute, Group, Sort, Where
+from lamella.core.scan.snapshot import SortKey
+from lamella.ui import theme
+from lamella.ui.dialogs.command_palette import CommandPalette
+from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.filters.value_picker import ValuePicker
+from lamella.ui.steps.where_editor import WhereEditor
+from lamella.ui.window.dataset_tab import DatasetTab
+
+SIZES = {"": QSize(1280, 800), "1000": QSize(1000, 700)}
+LARGE_TEXT = 1.5
+SCREEN = {"name": "wide", "x": 0, "y": 0, "width": 1920, "height": 1200}
+"""A pop-up stays on its screen, and without this one is 800 pixels wide."""
+
+SHARP = 2
+"""Pixels a point from which on only the table is taken: the sharpness of everything else is the same."""
+
+PAUSE_SECONDS = 0.3
+FRAMELESS = Qt.WindowType.FramelessWindowHint
+
+LATE = (col("dep_delay") > 60) & Predicate("carrier", "in", ("AA", "UA"))
+FAR = (col("origin") == "JFK") & Predicate("dest", "in", ("LAX", "SFO", "SEA")) & (col("arr_delay") >= 120)
+BENCHMARK_ROWS = (1, 10, 100, 1000)
+
+
+def start(tour: Tour) -> None:
+    tour.wait("the stores are listed", lambda: tour.window.sidebar.num_stores > 0)
+
+
+def table(tour: Tour) -> None:
+    """With a filter, a computed column and an order; the profile of the column beside it."""
+    if tour.window.tabs.dataset_tab is None:
+        tour.program.open([], with_sample=True)
+        tour.wait("the flights are shown", lambda: tour.window.tabs.dataset_tab is not None)
+    tab = settled(tour)
+    speed = Compute((("speed", col("distance") / col("air_time")),))
+    tab.apply(Line.of([Where(LATE), speed, Sort((SortKey("dep_delay", True),))]))
+    settled(tour)
+    place = tab.grid.place(tab.grid.grid_model.names.index("dep_delay"))
+    tab.grid.go_to(3, place)
+    tab.grid.go_to(7, place, extend=True)
+    tab.inspector.show_page("column")
+    rested(tour)
+
+
+def row(tour: Tour) -> None:
+    tab = plain(tour)
+    tab.grid.go_to(4, 0)
+    tab.inspector.show_page("row")
+    rested(tour)
+
+
+def filter_form(tour: Tour) -> None:
+    tab = plain(tour)
+    tab.set_filter(LATE | FAR)
+    settled(tour)
+    tab.steps.edit_filter()
+    settled(tour)
+
+
+def value_picker(tour: Tour) -> None:
+    filter_form(tour)
+    editor = settled(tour).steps.editor
+    assert isinstance(editor, WhereEditor)
+    condition = next(
+        row.condition for row in editor.builder.findChildren(QWidget) if named(row) == ("dest", "in")
+    )
+    editor.builder.choose_values(condition)
+    tour.wait("the values are counted", lambda: bool(shown_pickers()) and not tour.program.tasks.running)
+    settled(tour)
+
+
+def named(row: QWidget) -> tuple[str, str]:
+    condition = getattr(row, "condition", None)
+    return (condition.column, condition.operator) if condition is not None else ("", "")
+
+
+def shown_pickers() -> list[QWidget]:
+    return [one for one in QApplication.allWidgets() if isinstance(one, ValuePicker) and one.isVisible()]
+
+
+def filter_row(tour: Tour) -> None:
+    tab = plain(tour)
+    tour.window.commands["filter_row"].trigger()
+    tab.grid.filter_row.focus_column(tab.grid.place(tab.grid.grid_model.names.index("dep_delay")))
+    field = tab.grid.filter_row.field_of("dep_delay")
+    assert field is not None
+    for letter in ">60":
+        event = QKeyEvent(QEvent.Type.KeyPress, 0, Qt.KeyboardModifier.NoModifier, letter)
+        QApplication.sendEvent(field, event)
+    tour.wait("the condition is taken", lambda: tab.where is not None)
+    settled(tour)
+
+
+def hide_filter_row(tour: Tour) -> None:
+    tour.window.commands["filter_row"].trigger()
+
+
+def group(tour: Tour) -> None:
+    """With the form of its step."""
+    tab = plain(tour)
+    hours = Compute((("hours", col("dep_delay") / 60),))
+    figures = (
+        ("n", agg.count()),
+        ("mean_delay", agg.mean(col("dep_delay"))),
+        ("worst", agg.max(col("hours"))),
+    )
+    by_carrier = [Where(Predicate("dep_delay", "not_null")), hours, Group(("carrier",), figures)]
+    tab.apply(Line.of(by_carrier).with_sort([SortKey("n", True)]))
+    settled(tour)
+    tab.steps.edit(2)
+    settled(tour)
+
+
+def add_step(tour: Tour) -> None:
+    plain(tour)
+    tour.window.commands["add_step"].trigger()
+
+
+def join(tour: Tour) -> None:
+    plain(tour)
+    tour.window.commands["join"].trigger()
+    settled(tour)
+
+
+def change(tour: Tour) -> None:
+    tab = plain(tour)
+    tab.set_filter(LATE)
+    settled(tour)
+    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("arr_delay")))
+    tour.window.commands["set_values"].trigger()
+    dialog = dialog_of(tour, UpdateDialog)
+    dialog.set_value("60")
+    tour.wait("the change is previewed", button_of(dialog, "Change ").isEnabled)
+
+
+def importing(tour: Tour) -> None:
+    tour.window.opening.import_paths([resources.sample("planes"), resources.sample("airports")])
+    tour.wait("the files are recognised", dialog_of(tour, ImportDialog).import_button.isEnabled)
+
+
+def commands(tour: Tour) -> None:
+    tour.window.commands["palette"].trigger()
+    dialog_of(tour, CommandPalette).findChildren(QLineEdit)[0].setText("de")
+
+
+def benchmark(tour: Tour) -> None:
+    if tour.window.benchmark is not None:
+        tour.window.show_benchmark()
+        return
+    tour.window.commands["benchmark"].trigger()
+    panel = tour.window.benchmark
+    assert panel is not None
+    panel.controls.size_choice.choose(BENCHMARK_ROWS)
+    panel.controls.repeats.setValue(2)
+    panel.bar.start.click()
+    tour.wait("the benchmark is saved", lambda: not panel.running and "Saved as run" in panel.status)
+
+
+def saved_runs(tour: Tour) -> None:
+    tour.window.commands["saved_runs"].trigger()
+    tour.wait("nothing is read", lambda: not tour.program.tasks.running and tour.is_idle)
+
+
+def rested(tour: Tour) -> DatasetTab:
+    """The current tab once what waits for a pause has been read as well."""
+    began = time.monotonic()
+    tour.wait("a pause is over", lambda: time.monotonic() - began > PAUSE_SECONDS)
+    return settled(tour)
+
+
+def plain(tour: Tour) -> DatasetTab:
+    """The flights, with no step and no panel."""
+    tab = next(one for one in tour.window.tabs.dataset_tabs if one.name == "flights")
+    tour.window.tabs.show_tab(tab)
+    tab.inspector.hide()
+    tab.steps.close_editor()
+    tab.apply(Line())
+    tab.grid.go_to(0, 0)
+    return settled(tour)
+
+
+SCREENS: dict[str, Callable[[Tour], None]] = {
+    "start": start,
+    "table": table,
+    "row": row,
+    "filter": filter_form,
+    "values": value_picker,
+    "filter-row": filter_row,
+    "group": group,
+    "add-step": add_step,
+    "join": join,
+    "change": change,
+    "import": importing,
+    "commands": commands,
+    "benchmark": benchmark,
+    "saved-runs": saved_runs,
+}
+AFTER: dict[str, Callable[[Tour], None]] = {"filter-row": hide_filter_row}
+
+
+class ScreenCamera(Camera):
+    """Takes the whole window with what is open over it."""
+
+    def take_screen(self, window: QWidget, name: str) -> None:
+        look = theme.current()
+        for mode in MODES:
+            look.set_mode(mode)
+            for _ in range(3):
+                QApplication.processEvents()
+            target = self.folder / f"{name}-{mode.value}.png"
+            if not _with_popups(window).save(str(target)):
+                raise FileProblem(target, "the picture cannot be written", fix=tour.ELSEWHERE)
+            self.pictures.append(target)
+
+
+def _with_popups(window: QWidget) -> QPixmap:
+    picture = window.grab()
+    painter = QPainter(picture)
+    for popup in _popups(window):
+        place = window.mapFromGlobal(popup.mapToGlobal(QPoint()))
+        painter.drawPixmap(place, popup.grab())
+        if isinstance(popup, QDialog) and not popup.windowFlags() & FRAMELESS:  # a desktop would draw one
+            painter.setPen(theme.current().color("border_strong"))
+            painter.drawRect(QRect(place, popup.size()).adjusted(-1, -1, 0, 0))
+    painter.end()
+    return picture
+
+
+def _popups(window: QWidget) -> Iterator[QWidget]:
+    for widget in QApplication.topLevelWidgets():
+        if widget is not window and widget.isVisible() and widget.windowType() != Qt.WindowType.ToolTip:
+            yield widget
+
+
+def _close_popups(tour: Tour) -> None:
+    for popup in list(_popups(tour.window)):
+        popup.reject() if isinstance(popup, QDialog) else popup.close()
+    QApplication.processEvents()
+
+
+def run(folder: Path) -> int:
+    """Take the pictures into `folder`: `01-start-light.png`, `01-start-1000-dark.png`. The exit code."""
+    with tempfile.TemporaryDirectory(prefix="lamella-screens-") as home:
+        os.environ["LAMELLA_HOME"] = home
+        config = Path(home) / "screens.json"
+        config.write_text(json.dumps({"screens": [SCREEN]}), encoding="utf-8")
+        if os.environ.get("QT_QPA_PLATFORM", "offscreen") == "offscreen":
+            os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={config}"
+        camera = ScreenCamera(folder)
+        made = tour.begin(camera)
+        sharp = made.window.devicePixelRatio() >= SHARP
+        names = ["table"] if sharp else list(SCREENS)
+        for number, name in enumerate(names, 1):
+            _take_in_every_size(made, camera, f"{number:02}-{name}", name, sharp)
+            print(f"{name}: done", flush=True)
+        made.window.close()
+    print(f"{len(camera.pictures)} pictures are in {folder.absolute()}")
+    return 0
+
+
+def _take_in_every_size(tour: Tour, camera: ScreenCamera, stem: str, name: str, sharp: bool) -> None:
+    look = theme.current()
+    for suffix, size in list(SIZES.items())[: 1 if sharp else None]:
+        tour.window.resize(size)
+        SCREENS[name](tour)
+        parts = [stem, *(["200%"] if sharp else []), *([suffix] if suffix else [])]
+        camera.take_screen(tour.window, "-".join(parts))
+        if name == "table" and not sharp:
+            look.set_text_scale(LARGE_TEXT)
+            rested(tour)
+            camera.take_screen(tour.window, "-".join([stem, "large-text", *([suffix] if suffix else [])]))
+            look.set_text_scale(1.0)
+        AFTER.get(name, lambda tour: None)(tour)
+        _close_popups(tour)
