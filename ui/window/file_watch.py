@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
-from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.datasets.cached import CachedDataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui.dialogs.error_dialog import message
@@ -35,8 +35,8 @@ def _watcher() -> QFileSystemWatcher:
 
 def same_files(before: Dataset, fresh: Dataset) -> bool:
     """Whether both read the same files as they were written at one time."""
-    if isinstance(before, TextDataset) and isinstance(fresh, TextDataset):
-        return (before.paths, before.source.fingerprint) == (fresh.paths, fresh.source.fingerprint)
+    if isinstance(before, CachedDataset) and isinstance(fresh, CachedDataset):
+        return before.file.stamps == fresh.file.stamps
     return before.snapshot().token == fresh.snapshot().token
 
 

@@ -305,11 +305,11 @@ def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray |
 def _insert(file: Path, table: Table) -> None:
     """All rows of a text file, read straight from it."""
     from lamella.core.datasets import open_dataset
-    from lamella.core.datasets.text.blocks import TypesWidened
-    from lamella.core.datasets.text.dataset import TextDataset
+    from lamella.core.datasets.blocks import TypesWidened
+    from lamella.core.datasets.cached import CachedDataset
 
     dataset = open_dataset(file)
-    assert isinstance(dataset, TextDataset)
+    assert isinstance(dataset, CachedDataset)
     while True:
         rows = dataset.rows_once(Job(), lambda rows, done: None)
         try:

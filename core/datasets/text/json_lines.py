@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.json as pjson
 
 from lamella.core.arrow.arrays import from_values
-from lamella.core.datasets.text.blocks import Reading, RowEnds, TextBlock
+from lamella.core.datasets.blocks import Reading
+from lamella.core.datasets.text.blocks import RowEnds, TextBlock
 from lamella.core.datasets.text.types import (
     Inexact,
     WrittenFloat,

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.datasets.locate import cannot_read
+from lamella.core.datasets.locate import Stamp, cannot_read, fingerprint_of, refuse_changed
 from lamella.core.errors import FileProblem, nearest
 
 UTF8 = "utf-8"
@@ -213,11 +213,12 @@ class TextSource:
                     return
                 line += data.count(b"\n")
 
+    @property
+    def stamp(self) -> Stamp:
+        return (str(self.path), *self.fingerprint)
+
     def refuse_changed(self) -> None:
-        if fingerprint_of(self.path) != self.fingerprint:
-            raise FileProblem(
-                self.path, "changed on disk since it was opened", fix="Reload it to see its new content"
-            )
+        refuse_changed([self.stamp])
 
     def _broken_encoding(self, line: int, error: UnicodeDecodeError) -> FileProblem:
         bad = error.object[error.start]
@@ -254,14 +255,6 @@ def open_source(path: Path, encoding: str | None, sample_bytes: int) -> TextSour
 
 def compression_of(head: bytes) -> str | None:
     return next((name for magic, name in _COMPRESSED if head.startswith(magic)), None)
-
-
-def fingerprint_of(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    return status.st_size, status.st_mtime_ns
 
 
 @contextmanager
