@@ -58,6 +58,12 @@ class Dataset(Fluent, ABC):
     def snapshot(self) -> Snapshot:
         """The rows as they are now, frozen. Cheap: no data is read."""
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What people should know of the rows, in sentences without a full stop: what of a file was left out,
+        or is read otherwise than it is written. Complete once all rows were read."""
+        return ()
+
     def query(self) -> Query:
         return query_of(self)
 

@@ -6,13 +6,17 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from lamella.core.arrow.types import in_plain_layout, plain_layout, stored_type
 from lamella.core.datasets.locate import Stamp
+from lamella.core.datasets.text.dialect import distinct_names
+from lamella.core.errors import BadData, FileProblem
 from lamella.core.jobs import Job
 
 
@@ -43,8 +47,11 @@ class BlockFile(Protocol):
     should know of the rows, in sentences, once they were read.
     """
 
-    path: Path
-    label: str
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def label(self) -> str: ...
 
     @property
     def size(self) -> int: ...
@@ -141,3 +148,101 @@ def in_order(
             yield waiting.popleft().result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+MOST_ROWS, MOST_BYTES = 1 << 17, 32 << 20
+"""Of a block of Arrow batches."""
+
+
+@dataclass(frozen=True)
+class ArrowBlock:
+    number: int
+    rows: pa.Table
+    done: int
+
+
+class ArrowColumns:
+    """The columns of Arrow data that can be shown, by names of their own, in layouts that Parquet knows."""
+
+    def __init__(self, stored: pa.Schema) -> None:
+        self.stored, remarks = stored, []
+        self._places, fields = [], []
+        for place, (name, field) in enumerate(zip(distinct_names(stored.names), stored, strict=True)):
+            kind = plain_layout(field.type)
+            if _is_storable(kind):
+                self._places.append(place)
+                fields.append(pa.field(name, kind))
+            else:
+                remarks.append(f"Column '{name}' is left out: values of type {field.type} cannot be shown")
+            if name != field.name:
+                remarks.append(f"Column {place + 1}, named '{field.name}', is called '{name}' here")
+        self.schema = pa.schema(fields)
+        self.remarks = tuple(remarks)
+
+    def shown(self, rows: pa.Table, path: Path) -> pa.Table:
+        """Raises `FileProblem` for rows that are not what their types say."""
+        chosen = rows.select(self._places)
+        try:
+            chosen.validate(full=True)
+            columns = [in_plain_layout(column) for column in chosen.columns]
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            why = str(error).partition("\n")[0]
+            raise FileProblem(
+                path, "holds damaged values", why, "Fetch or write the file again; it was not changed"
+            ) from error
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def _is_storable(kind: pa.DataType) -> bool:
+    try:
+        return bool(stored_type(kind).equals(kind))
+    except BadData:
+        return False
+
+
+@dataclass(frozen=True)
+class ArrowFile:
+    """What comes as Arrow batches, each with how much of the file was read by its end. Its types are known
+    before any is read; columns are taken by their place."""
+
+    path: Path
+    label: str
+    size: int
+    stamps: tuple[Stamp, ...]
+    reading: tuple[object, ...]
+    columns: ArrowColumns
+    batches: Callable[[Job], Generator[tuple[pa.RecordBatch, int], None, None]]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.columns.remarks
+
+    def blocks(self, job: Job) -> Generator[ArrowBlock, None, None]:
+        number, waiting, done = 0, [], 0
+        with closing(self.batches(job)) as batches:
+            for batch, done in batches:
+                job.check()
+                waiting.append(batch)
+                if sum(b.num_rows for b in waiting) < MOST_ROWS and _bytes_of(waiting) < MOST_BYTES:
+                    continue
+                yield ArrowBlock(number, pa.Table.from_batches(waiting), done)
+                number, waiting = number + 1, []
+        if waiting or not number:
+            yield ArrowBlock(number, pa.Table.from_batches(waiting, self.columns.stored), done)
+
+    def read(self, block: ArrowBlock, schema: pa.Schema) -> Reading:
+        shown = self.columns.schema
+        return Reading(shown, self.columns.shown(block.rows, self.path) if schema.equals(shown) else None)
+
+    def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
+        return b
+
+    def shown(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def where(self, block: ArrowBlock) -> str:
+        return f"batch {block.number:,}"
+
+
+def _bytes_of(batches: Iterable[pa.RecordBatch]) -> int:
+    return sum(batch.get_total_buffer_size() for batch in batches)

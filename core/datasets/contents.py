@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from lamella.core.datasets.locate import cannot_read
 
 HEAD_BYTES = 64 << 10
@@ -36,6 +38,25 @@ def look_into(path: Path) -> Contents:
         raise cannot_read(path, error) from error
 
 
+_CONTINUATION = b"\xff\xff\xff\xff"
+
+
+def is_arrow_file(contents: Contents) -> bool:
+    """One that was cut off is recognised, too: opening it says so."""
+    return contents.head.startswith(b"ARROW1\0\0")
+
+
+def is_arrow_stream(contents: Contents) -> bool:
+    """It begins with the length of its schema, whose first bytes are a table of flatbuffers."""
+    head = contents.head
+    if not head.startswith(_CONTINUATION):
+        return False
+    try:
+        return pa.ipc.open_stream(pa.py_buffer(head)).schema is not None
+    except (pa.ArrowInvalid, OSError):
+        return len(head) < contents.size and int.from_bytes(head[4:8], "little") > len(head)
+
+
 # Signatures as the formats' own specifications give them.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\0", "a SQLite database"),
@@ -45,8 +66,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"GIF8", "a GIF picture"),
-    (b"ARROW1", "an Arrow file"),
-    (b"FEA1", "a Feather file"),
+    (b"FEA1", "a Feather file of the first version"),
     (b"ORC", "an ORC file"),
     (b"Obj\x01", "an Avro file"),
     (b"PARE", "an encrypted Parquet file"),

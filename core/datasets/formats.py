@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lamella.core.datasets.base import Checksums, Dataset, OpenOptions, Ragged
-from lamella.core.datasets.contents import Contents, foreign_format, look_into
+from lamella.core.datasets.contents import (
+    Contents,
+    foreign_format,
+    is_arrow_file,
+    is_arrow_stream,
+    look_into,
+)
 from lamella.core.datasets.locate import Location, locate
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
 from lamella.core.datasets.text.dataset import (
@@ -31,24 +37,58 @@ STORE = "store"
 
 @dataclass(frozen=True)
 class Format:
-    """`several`: whether more than one file can be opened as one dataset."""
+    """`suffixes` are usual, without the dot; files are recognised by what they hold. `several`: whether more
+    than one file can be opened as one dataset. `options` are those of `OpenOptions` that it heeds."""
 
     id: str
     label: str
-    several: bool
+    suffixes: tuple[str, ...]
     recognises: Callable[[Contents], bool]
     open: Callable[[Location, OpenOptions], Dataset]
+    several: bool = False
+    is_text: bool = False
+    options: tuple[str, ...] = ()
 
 
 def _open_parquet(location: Location, options: OpenOptions) -> Dataset:
     return ParquetDataset(location, options.checksums)
 
 
+def _open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.arrow_ipc import open_arrow_file
+
+    return open_arrow_file(location, options)
+
+
+def _open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.arrow_ipc import open_arrow_stream
+
+    return open_arrow_stream(location, options)
+
+
 FORMATS = (
-    Format("parquet", "Parquet", True, is_parquet, _open_parquet),
-    Format("jsonl", "JSON lines", False, looks_like_json_lines, open_json_lines),
-    Format("csv", "delimited text", False, looks_like_delimited, open_delimited),
-)
+    Format(
+        "parquet", "Parquet", ("parquet", "pq", "parq"), is_parquet, _open_parquet,
+        several=True, options=("checksums",),
+    ),
+    Format("arrow", "Arrow", ("arrow", "feather", "ipc"), is_arrow_file, _open_arrow_file),
+    Format("arrow-stream", "Arrow stream", ("arrows",), is_arrow_stream, _open_arrow_stream),
+    Format(
+        "jsonl", "JSON lines", ("jsonl", "ndjson"), looks_like_json_lines, open_json_lines,
+        is_text=True, options=("encoding",),
+    ),
+    Format(
+        "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited,
+        is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
+    ),
+)  # fmt: skip
+COMPRESSED_SUFFIXES = ("gz", "zst", "bz2")
+"""Of text."""
+
+
+def usual_suffixes() -> tuple[str, ...]:
+    """Of all files that can be opened, as a dialog lists them."""
+    return (*(suffix for known in FORMATS for suffix in known.suffixes), *COMPRESSED_SUFFIXES)
 
 
 def recognise(path: Path) -> Format:
@@ -56,11 +96,14 @@ def recognise(path: Path) -> Format:
     contents = look_into(path)
     if not contents.size:
         raise FileProblem(path, "is empty", "It holds no bytes at all", "Choose a file with data in it")
+    for known in FORMATS:
+        if not known.is_text and known.recognises(contents):
+            return known
     foreign = foreign_format(contents)
     if foreign:
-        raise FileProblem(path, f"is {foreign}", "Files of that kind can't be opened yet", _openable())
+        raise FileProblem(path, f"is {foreign}", "Files of that kind cannot be opened", _openable())
     for known in FORMATS:
-        if known.recognises(contents):
+        if known.is_text and known.recognises(contents):
             _refuse_prose_named_parquet(known, contents)
             return known
     raise FileProblem(
@@ -134,7 +177,7 @@ def _kind(file: Path) -> str:
         known = recognise(file)
     except FileProblem:
         return "other"
-    return known.label if known.several else TEXT
+    return TEXT if known.is_text else known.label
 
 
 def _openable() -> str:

@@ -159,7 +159,7 @@ def test_what_cannot_be_opened_has_nowhere_to_go(qtbot, overlay: DropOverlay, wo
     dragged.enter(LEFT)
     qtbot.waitUntil(lambda: not overlay.open_zone.isVisible())
     assert not overlay.import_zone.isVisible()
-    assert "can't be opened yet" in overlay.why.text() and overlay.why.isVisible()
+    assert "cannot be opened" in overlay.why.text() and overlay.why.isVisible()
     assert not dragged.move(LEFT)
     with qtbot.assertNotEmitted(overlay.open_requested), qtbot.assertNotEmitted(overlay.import_requested):
         dragged.drop(LEFT)
