@@ -32,6 +32,8 @@ class OpenOptions:
     the surplus only where that is empty; a file with a value there is refused all the same.
     `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100.
 
+    `table` is the one of a file that holds several, or its sheet.
+
     `checksums="ignore"` reads Parquet pages that are not what their checksums say, as far as they go.
     """
 
@@ -42,6 +44,7 @@ class OpenOptions:
     header: bool | None = None
     text_columns: tuple[str, ...] = ()
     checksums: Checksums = "verify"
+    table: str | None = None
 
     @property
     def reading(self) -> tuple[object, ...]:

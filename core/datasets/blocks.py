@@ -80,6 +80,9 @@ class BlockFile(Protocol):
     def where(self, block: Any) -> str:
         """Where the block begins, for people."""
 
+    def release(self) -> None:
+        """Let go of what was kept in memory for another pass: there is none."""
+
 
 class RowsMissing(AssertionError):
     """A format gave no rows for a block and no wider schema either, so the rows would be left out."""
@@ -242,6 +245,9 @@ class ArrowFile:
 
     def where(self, block: ArrowBlock) -> str:
         return f"batch {block.number:,}"
+
+    def release(self) -> None:
+        """Nothing is kept."""
 
 
 def _bytes_of(batches: Iterable[pa.RecordBatch]) -> int:

@@ -73,6 +73,7 @@ class CachedDataset(Dataset):
                     job.check()
                     yield batch
             refuse_without_columns(self.file, self._schema)
+            self.file.release()
         except TypesWidened as widened:
             self._schema = widened.schema
             raise
@@ -112,8 +113,10 @@ class CachedDataset(Dataset):
             cached = self._pass(entry, job)
         refuse_changed(self.file.stamps)
         refuse_without_columns(self.file, cached.schema)
-        entry.finish(CachedFile(self._described(cached.schema), cached.parts))
+        remarks = {_REMARKS: json.dumps(self.remarks).encode()}
+        entry.finish(CachedFile(self.file.shown(cached.schema).with_metadata(remarks), cached.parts))
         self._show(self._snapshot(cached.schema, cached.parts, entry.key, complete=True))
+        self.file.release()
 
     def _pass(self, entry: CacheEntry, job: Job) -> CachedFile | None:
         """Read the file once; None when its values asked for wider types, which the next pass begins with."""
@@ -132,37 +135,34 @@ class CachedDataset(Dataset):
         self._schema = writer.wide
         return CachedFile(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
 
-    def _described(self, schema: pa.Schema) -> pa.Schema:
-        """The schema with the notes of its columns and the remarks, for the next opening."""
-        notes = [field.metadata for field in self.file.shown(schema)]
-        fields = [field.with_metadata(note) for field, note in zip(schema, notes, strict=True)]
-        return pa.schema(fields, {_REMARKS: json.dumps(self.remarks).encode()})
-
     def _load_cached(self, entry: CacheEntry) -> None:
         if entry.load() is None:
             return
         entry.hold()
         cached = entry.load()  # again: it may have been swept before it was held
         if cached is not None:
-            self._schema = cached.schema
             self._remarks = tuple(json.loads((cached.schema.metadata or {}).get(_REMARKS, "[]")))
-            self._shown = self._snapshot(cached.schema, cached.parts, entry.key, complete=True)
+            self._shown = self._snapshot_of(cached.schema, cached.parts, entry.key, complete=True)
 
     def _beginning(self, schema: pa.Schema, first: pa.Table | None, complete: bool) -> Snapshot:
-        segments: tuple[Segment, ...] = ()
-        if first is not None:
-            rows = first.rename_columns([str(place) for place in range(first.num_columns)])
-            segments = (MemorySegment.of(rows),)
-        return self._snapshot(schema, segments, "first", complete)
+        if first is None:
+            return self._snapshot_of(schema, (), "nothing", complete=False)
+        rows = first.rename_columns([str(place) for place in range(first.num_columns)])
+        return self._snapshot(schema, (MemorySegment.of(rows),), "first", complete)
 
     def _snapshot(
         self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
+    ) -> Snapshot:
+        return self._snapshot_of(self.file.shown(schema), segments, generation, complete)
+
+    def _snapshot_of(
+        self, shown: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
     ) -> Snapshot:
         rows = sum(segment.num_rows for segment in segments)
         token = ("cached", *self.file.stamps, *map(str, self.file.reading), generation, rows)
         columns = tuple(
             Column(f.name, f.type, key, note=(f.metadata or {}).get(NOTE, b"").decode())
-            for key, f in enumerate(self.file.shown(schema))
+            for key, f in enumerate(shown)
         )
         return Snapshot(self.name, columns, segments, token, complete=complete)
 
@@ -210,4 +210,5 @@ def open_blocks(name: str, file: BlockFile, cache_dir: Path | None) -> CachedDat
     if is_all:
         refuse_changed(file.stamps)
         refuse_without_columns(file, reading.schema)
+        file.release()
     return CachedDataset(name, file, reading.schema, reading.rows, None if is_all else entry)

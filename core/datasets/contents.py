@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,37 @@ def is_arrow_stream(contents: Contents) -> bool:
         return len(head) < contents.size and int.from_bytes(head[4:8], "little") > len(head)
 
 
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OF_WORKBOOKS = tuple(name.encode("utf-16-le") for name in ("Workbook", "Book", "EncryptedPackage"))
+
+
+def is_workbook(contents: Contents) -> bool:
+    """Excel's or OpenDocument's, also one that is encrypted or was cut off."""
+    if contents.head.startswith(OLE):
+        return any(name in _directory(contents) for name in _OF_WORKBOOKS)
+    if not contents.head.startswith(b"PK\x03\x04"):
+        return False
+    try:
+        with zipfile.ZipFile(contents.path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError):
+        return b"xl/" in contents.head or _SPREADSHEET in contents.head
+    return bool(names & {"xl/workbook.xml", "xl/workbook.bin"}) or _SPREADSHEET in contents.head
+
+
+_SPREADSHEET = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+
+
+def _directory(contents: Contents) -> bytes:
+    """Where a compound file, as Office writes them, begins to list what it holds."""
+    head = contents.head
+    sector_bytes = 1 << int.from_bytes(head[30:32], "little") % 16
+    place = (int.from_bytes(head[48:52], "little") + 1) * sector_bytes
+    with contents.path.open("rb") as file:
+        file.seek(place)
+        return file.read(4 * sector_bytes)
+
+
 # Signatures as the formats' own specifications give them.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\0", "a SQLite database"),
@@ -72,7 +104,7 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"PARE", "an encrypted Parquet file"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word document"),
+    (OLE, "an old Office document"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
     (b"\xfd7zXZ\x00", "an XZ archive"),
     (b"Rar!\x1a\x07", "a RAR archive"),
@@ -103,6 +135,6 @@ def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None
 
 def _kind_of_zip(contents: Contents) -> str:
     names = contents.head
-    if b"xl/" in names or b"[Content_Types].xml" in names:
-        return "an Excel workbook" if b"word/" not in names else "a Word document"
+    if b"[Content_Types].xml" in names:
+        return "a Word document" if b"word/" in names else "an Office document"
     return "an OpenDocument file" if b"mimetypeapplication/vnd.oasis" in names else "a ZIP archive"

@@ -13,10 +13,12 @@ from lamella.core.datasets.contents import (
     foreign_format,
     is_arrow_file,
     is_arrow_stream,
+    is_workbook,
     look_into,
 )
 from lamella.core.datasets.locate import Location, locate
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
+from lamella.core.datasets.tables import TableEntry
 from lamella.core.datasets.text.dataset import (
     is_note,
     is_prose,
@@ -38,7 +40,8 @@ STORE = "store"
 @dataclass(frozen=True)
 class Format:
     """`suffixes` are usual, without the dot; files are recognised by what they hold. `several`: whether more
-    than one file can be opened as one dataset. `options` are those of `OpenOptions` that it heeds."""
+    than one file can be opened as one dataset. `options` are those of `OpenOptions` that it heeds. `tables`
+    lists what a file of several tables holds."""
 
     id: str
     label: str
@@ -48,6 +51,7 @@ class Format:
     several: bool = False
     is_text: bool = False
     options: tuple[str, ...] = ()
+    tables: Callable[[Path], list[TableEntry]] | None = None
 
 
 def _open_parquet(location: Location, options: OpenOptions) -> Dataset:
@@ -66,6 +70,18 @@ def _open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
     return open_arrow_stream(location, options)
 
 
+def _open_sheet(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.excel import open_sheet
+
+    return open_sheet(location, options)
+
+
+def _sheets(path: Path) -> list[TableEntry]:
+    from lamella.core.datasets.excel import sheets_of
+
+    return sheets_of(path)
+
+
 FORMATS = (
     Format(
         "parquet", "Parquet", ("parquet", "pq", "parq"), is_parquet, _open_parquet,
@@ -73,6 +89,10 @@ FORMATS = (
     ),
     Format("arrow", "Arrow", ("arrow", "feather", "ipc"), is_arrow_file, _open_arrow_file),
     Format("arrow-stream", "Arrow stream", ("arrows",), is_arrow_stream, _open_arrow_stream),
+    Format(
+        "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
+        options=("table", "header"), tables=_sheets,
+    ),
     Format(
         "jsonl", "JSON lines", ("jsonl", "ndjson"), looks_like_json_lines, open_json_lines,
         is_text=True, options=("encoding",),
@@ -185,7 +205,7 @@ def _openable() -> str:
     return "What can be opened: " + ", ".join(labels[:-1]) + " and " + labels[-1]
 
 
-def open_dataset(
+def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     path: str | Path,
     *,
     cache_dir: Path | None = None,
@@ -195,6 +215,8 @@ def open_dataset(
     header: bool | None = None,
     text_columns: Sequence[str] = (),
     checksums: Checksums = "verify",
+    table: str | None = None,
+    sheet: str | None = None,
 ) -> Dataset:
     """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
 
@@ -203,20 +225,35 @@ def open_dataset(
     are written, whatever stands in them.
 
     Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
-    a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same. Raises `FileProblem`, and
+    a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.
+
+    Of a file that holds several tables, `table` or, of a workbook, `sheet` is the one to open: `tables_of`
+    lists them. Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, and
     `UnknownColumn` for one of `text_columns`.
     """
     location = data_files(locate(path))
     known = common_format(location)
     names = tuple(names_of(text_columns, "open_dataset: text_columns"))
-    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums)
-    if names and known.id != "csv":
+    part = sheet if table is None else table
+    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums, part)
+    if names and "text_columns" not in known.options:
         raise FileProblem(
             location.root,
             f"is {known.label}, whose values have types of their own",
             fix="Leave text_columns out",
         )
+    if part is not None and known.tables is None:
+        raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
     return known.open(location, options)
+
+
+def tables_of(path: str | Path) -> list[TableEntry]:
+    """The tables or sheets that a file holds; none for a file that is one table. Raises `FileProblem`."""
+    location = locate(path)
+    if len(location.files) > 1:
+        return []
+    known = recognise(location.files[0])
+    return known.tables(location.files[0]) if known.tables else []
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,9 @@ class TextFile:
     def where(self, block: TextBlock) -> str:
         return f"line {block.first_line:,}"
 
+    def release(self) -> None:
+        """Nothing is kept."""
+
 
 def text_name(path: Path) -> str:
     """`trips` for `trips.csv` and `trips.csv.gz`."""

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Make, str]] = {
     "truncated Parquet": (truncated_parquet, r"cut off.*do not end with PAR1.*download it again"),
     "damaged footer": (damaged_footer, r"damaged Parquet footer.*again"),
     "random bytes": (binary, r"not a data file.*What can be opened: Parquet"),
-    "Excel": (excel_workbook, r"is an Excel workbook.*cannot be opened"),
+    "Excel": (excel_workbook, r"is a damaged workbook.*save it again"),
     "SQLite": (sqlite_database, r"is a SQLite database.*cannot be opened"),
     "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*cannot be opened"),
     "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*cannot be opened"),
