@@ -20,7 +20,9 @@ from lamella.app.commands import OK, terminal
 from lamella.core.arrow.nested import no_text, python_value
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset
+from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.sql import sql as sql_over
+from lamella.core.datasets.tables import SeveralTables, TableEntry
 from lamella.core.errors import BadQuery, DamagedFile, FileProblem, LamellaError, UnknownTable, visible
 from lamella.core.jobs import Job
 from lamella.core.query import agg
@@ -137,7 +139,11 @@ def open_source(where: str, write: bool = False, checksums: Checksums = "verify"
             yield StoreSource(store)
     else:
         try:
-            yield FileSource(open_dataset(where, checksums=checksums))
+            tables = tables_of(where)
+            if len(tables) > 1:
+                yield TablesSource(where, tables)
+            else:
+                yield FileSource(open_dataset(where, checksums=checksums))
         except DamagedFile as problem:
             raise ignoring_checksums(problem) from problem
 
@@ -191,14 +197,40 @@ class FileSource:
         return views.query(name, self._dataset.paths, self.table)
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
-        if options.write or options.as_of is not None:
-            raise LamellaError(
-                f"{'--write' if options.write else '--as-of'} is of stores",
-                "Files are read in place",
-                "Import them into a store: lamella import",
-            )
+        refuse_of_stores(options)
         named = {self._dataset.name: self._dataset}
         return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
+
+
+class TablesSource:
+    """A file of several tables or sheets; a statement in SQL may name any of them."""
+
+    def __init__(self, path: str, tables: Sequence[TableEntry]) -> None:
+        self._path, self._tables = path, tables
+
+    def table(self, name: str | None) -> Dataset:
+        try:
+            return open_dataset(self._path, table=name)
+        except SeveralTables as problem:
+            names = ", ".join(table.name for table in problem.tables if table.is_offered)
+            raise LamellaError(problem.what, problem.why, f"Give --table: {names}") from problem
+
+    def view(self, name: str) -> Query:
+        return FileViews(paths.saved_views()).query(name, [Path(self._path)], self.table)
+
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
+        refuse_of_stores(options)
+        named = {table.name: self.table(table.name) for table in self._tables if table.is_offered}
+        return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
+
+
+def refuse_of_stores(options: SQLOptions) -> None:
+    if options.write or options.as_of is not None:
+        raise LamellaError(
+            f"{'--write' if options.write else '--as-of'} is of stores",
+            "Files are read in place",
+            "Import them into a store: lamella import",
+        )
 
 
 def version_of(text: str | None) -> int | str | None:

@@ -91,7 +91,6 @@ def _directory(contents: Contents) -> bytes:
 
 # Signatures as the formats' own specifications give them.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3\0", "a SQLite database"),
     (b"PK\x03\x04", "a ZIP archive"),
     (b"PK\x05\x06", "an empty ZIP archive"),
     (b"%PDF-", "a PDF document"),

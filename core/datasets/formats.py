@@ -70,6 +70,22 @@ def _open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
     return open_arrow_stream(location, options)
 
 
+def is_sqlite(contents: Contents) -> bool:
+    return contents.head.startswith(b"SQLite format 3\0")
+
+
+def _open_sqlite(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.sqlite_file import open_table
+
+    return open_table(location, options)
+
+
+def _sqlite_tables(path: Path) -> list[TableEntry]:
+    from lamella.core.datasets.sqlite_file import tables_of
+
+    return tables_of(path)
+
+
 def _open_sheet(location: Location, options: OpenOptions) -> Dataset:
     from lamella.core.datasets.excel import open_sheet
 
@@ -92,6 +108,10 @@ FORMATS = (
     Format(
         "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
         options=("table", "header"), tables=_sheets,
+    ),
+    Format(
+        "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
+        options=("table",), tables=_sqlite_tables,
     ),
     Format(
         "jsonl", "JSON lines", ("jsonl", "ndjson"), looks_like_json_lines, open_json_lines,

@@ -46,6 +46,7 @@ def excel_workbook(path: Path) -> None:
 def sqlite_database(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE t (a)")
+        connection.execute("DROP TABLE t")
     connection.close()
 
 
@@ -68,7 +69,7 @@ CASES: dict[str, tuple[Make, str]] = {
     "damaged footer": (damaged_footer, r"damaged Parquet footer.*again"),
     "random bytes": (binary, r"not a data file.*What can be opened: Parquet"),
     "Excel": (excel_workbook, r"is a damaged workbook.*save it again"),
-    "SQLite": (sqlite_database, r"is a SQLite database.*cannot be opened"),
+    "SQLite": (sqlite_database, r"holds no tables"),
     "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*cannot be opened"),
     "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*cannot be opened"),
     "cut gzip": (cut_gzip, r"could not be decompressed as gzip.*cut off"),
