@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
@@ -19,6 +20,28 @@ LOOK_AFTER_MS = 700  # a program that writes a file does so in several steps
 MOST_FILES = 64
 WATCHER = "file watcher"
 RELOAD = "Reload"
+
+
+Key = tuple[str, ...]
+"""Of a tab: (path,) for a file, (path, "", table) for one of its tables, (folder, table) for a store's."""
+
+
+def file_key(path: Path | str, table: str | None = None) -> Key:
+    return (str(path),) if table is None else (str(path), "", table)
+
+
+def is_file(key: Key) -> bool:
+    return len(key) == 1 or key[1] == ""
+
+
+def table_of_file(key: Key) -> str | None:
+    """The table or sheet of a file that a tab shows, where the file holds several."""
+    return key[2] if is_file(key) and len(key) > 1 else None
+
+
+def open_file(key: Key, ragged: Ragged, checksums: Checksums) -> Dataset:
+    """What a tab of this key shows. Raises `FileProblem`."""
+    return open_dataset(key[0], ragged=ragged, checksums=checksums, table=table_of_file(key))
 
 
 def _watcher() -> QFileSystemWatcher:
@@ -98,7 +121,7 @@ class FileWatch(QObject):
 
         def work(job: Job) -> str:
             try:
-                fresh = open_dataset(tab.key[0], ragged=ragged, checksums=checksums)
+                fresh = open_file(tab.key, ragged, checksums)
             except LamellaError as error:
                 return message(error)
             return "" if same_files(before, fresh) else f"{tab.name} has changed on disk."

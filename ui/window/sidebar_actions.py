@@ -17,6 +17,7 @@ from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.action_handlers import benchmark_table
+from lamella.ui.window.file_watch import is_file
 
 if TYPE_CHECKING:
     from lamella.core.store.views import FileViews
@@ -73,10 +74,11 @@ class SidebarActions(QObject):
         self._window.show_files()
 
     def _close(self, entry: Entry) -> None:
+        """All tabs of a file."""
         tabs = self._window.tabs
-        tab = tabs.find(entry.key)
-        if tab is not None:
-            tabs.close_at(tabs.widgets.index(tab))
+        for tab in tabs.dataset_tabs:
+            if is_file(tab.key) and tab.key[:1] == entry.key:
+                tabs.close_at(tabs.widgets.index(tab))
 
     # ------------------------------------------------------------------- views
 
