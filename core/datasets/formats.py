@@ -23,8 +23,10 @@ from lamella.core.datasets.text.dataset import (
     is_note,
     is_prose,
     looks_like_delimited,
+    looks_like_json_document,
     looks_like_json_lines,
     open_delimited,
+    open_json_document,
     open_json_lines,
 )
 from lamella.core.errors import FileProblem
@@ -112,6 +114,10 @@ FORMATS = (
     Format(
         "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
         options=("table",), tables=_sqlite_tables,
+    ),
+    Format(
+        "json", "JSON", ("json", "geojson"), looks_like_json_document, open_json_document,
+        is_text=True, options=("encoding",),
     ),
     Format(
         "jsonl", "JSON lines", ("jsonl", "ndjson"), looks_like_json_lines, open_json_lines,

@@ -29,6 +29,8 @@ FEWEST_FETCHED, MOST_FETCHED = 16, 4096
 COUNTING_SECONDS = 0.2
 BUSY_SECONDS = 2.0
 _WAL_MODE = 2
+_OF_STORES = b"LAME"
+"""What the catalog of a store says that it is, in the place that SQLite has for that."""
 _STEPS = 10_000
 _DECIMAL = re.compile(r"(?:decimal|numeric|number)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)")
 _RAW = {pa.bool_(): pa.int64(), pa.date32(): pa.string(), pa.timestamp("us"): pa.string()}
@@ -262,7 +264,10 @@ def _connect(path: Path) -> sqlite3.Connection:
     """For reading alone. A database in WAL mode without a log is opened as one that nobody changes: SQLite
     would make files beside it."""
     with path.open("rb") as file:
-        header = file.read(20)
+        header = file.read(100)
+    if header[68:72] == _OF_STORES:
+        why, fix = "The rows of its tables are in the folders beside it", f"Open the folder {path.parent}"
+        raise FileProblem(path, "is the catalog of a store", why, fix)
     log = path.with_name(f"{path.name}-wal")
     is_still = header[18:19] == bytes([_WAL_MODE]) and stamp_of(log)[1] <= 0
     how = "immutable=1" if is_still else "mode=ro"

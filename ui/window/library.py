@@ -16,7 +16,7 @@ from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.file_checks import checks
 from lamella.core.store.importing import import_dataset
-from lamella.core.store.paths import is_store
+from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui.tasks import Handle, Tasks
@@ -89,6 +89,8 @@ class Library(QObject):
 
     def open_path(self, path: Path) -> None:
         """A file, folder or glob in place; a folder that is a store as one."""
+        if path.name == CATALOG and is_store(path.parent):
+            path = path.parent
         if is_store(path):
             self._tasks.read(
                 lambda job: Store.open(path),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.cache import CacheEntry, default_folder
 from lamella.core.datasets.cached import CachedDataset, read_first, refuse_without_columns
-from lamella.core.datasets.contents import HEAD_BYTES, Contents
+from lamella.core.datasets.contents import HEAD_BYTES, Contents, look_into
 from lamella.core.datasets.locate import Location, Stamp
 from lamella.core.datasets.text.blocks import (
     LONGEST_ROW,
@@ -28,6 +29,7 @@ from lamella.core.datasets.text.blocks import (
 )
 from lamella.core.datasets.text.delimited import DelimitedText
 from lamella.core.datasets.text.dialect import DELIMITERS, find_dialect
+from lamella.core.datasets.text.json_document import ArraySource, JsonDocument, holds_array
 from lamella.core.datasets.text.json_lines import JsonLines
 from lamella.core.datasets.text.source import (
     TextSource,
@@ -49,13 +51,18 @@ class TextFile:
     """A text file as blocks: its bytes, and how rows stand in them. `notes` are of columns of doubles."""
 
     def __init__(
-        self, source: TextSource, text: TextFormat, options: OpenOptions, notes: Mapping[str, str]
+        self,
+        source: TextSource,
+        text: TextFormat,
+        options: OpenOptions,
+        notes: Mapping[str, str],
+        remarks: tuple[str, ...] = (),
     ) -> None:
         self.source, self.text, self._notes = source, text, notes
         self.path = source.path
         self.label = text.label + (f", {source.compression}" if source.compression else "")
         self.reading = options.reading
-        self.remarks: tuple[str, ...] = ()
+        self.remarks = remarks
 
     @property
     def size(self) -> int:
@@ -113,6 +120,45 @@ def looks_like_json_lines(contents: Contents) -> bool:
         return len(lines) == 1 and len(lines[0]) >= HEAD_BYTES // 2 and b'":' in lines[0]
 
 
+def looks_like_json_document(contents: Contents) -> bool:
+    """An array of objects, or one object that is no row by itself, or seems to be an envelope of rows."""
+    head = _plain_head(contents)
+    if not is_text(head) or not holds_array(head):
+        return False
+    if head.lstrip().startswith(b"[") or not looks_like_json_lines(contents):
+        return True
+    return not any(f".{suffix}" in contents.path.suffixes for suffix in ROW_SUFFIXES) and _is_envelope(
+        contents
+    )
+
+
+ROW_SUFFIXES = ("jsonl", "ndjson")
+"""Files of these names hold rows, where a single line may be either."""
+
+
+def _is_envelope(contents: Contents) -> bool:
+    """Whether the text is a single line, with one array of objects among the members of its object."""
+    with open_bytes(contents.path, compression_of(contents.head)) as (raw, _):
+        data = raw.read(FIRST_BYTES).strip()
+    if b"\n" in data:
+        return False
+    try:
+        members = json.loads(data)
+    except ValueError:  # longer than what was read
+        return bool(_BEGINNING_OF_ENVELOPE.match(data))
+    except RecursionError:
+        return False
+    if not isinstance(members, dict):
+        return False
+    arrays = [m for m in members.values() if isinstance(m, list) and m and isinstance(m[0], dict)]
+    return len(arrays) == 1
+
+
+_BEGINNING_OF_ENVELOPE = re.compile(
+    rb'\s*\{(?:\s*"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-+.\w]+)\s*,)*\s*"[^"\\]*"\s*:\s*\[\s*\{'
+)
+
+
 def looks_like_delimited(contents: Contents) -> bool:
     return is_text(_plain_head(contents))
 
@@ -138,6 +184,16 @@ def open_json_lines(location: Location, options: OpenOptions) -> Dataset:
     return _open(location, options, source, JsonLines(source.path))
 
 
+def open_json_document(location: Location, options: OpenOptions) -> Dataset:
+    text = open_source(location.files[0], options.encoding, FIRST_BYTES)
+    source = ArraySource(**vars(text))
+    is_member = _plain_head(look_into(source.path)).lstrip().startswith(b"{")
+    return _open(location, options, source, JsonDocument(source.path), (AROUND,) if is_member else ())
+
+
+AROUND = "What stands around the array of objects is left out"
+
+
 def open_delimited(location: Location, options: OpenOptions) -> Dataset:
     source = open_source(location.files[0], options.encoding, FIRST_BYTES)
     for data, whole in _beginnings(source):
@@ -158,11 +214,17 @@ def open_delimited(location: Location, options: OpenOptions) -> Dataset:
     )
 
 
-def _open(location: Location, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
+def _open(
+    location: Location,
+    options: OpenOptions,
+    source: TextSource,
+    text: TextFormat,
+    remarks: tuple[str, ...] = (),
+) -> Dataset:
     block, whole = _first_rows(source, text)
     schema = text.find_schema(block)
     notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
-    file = TextFile(source, text, options, notes)
+    file = TextFile(source, text, options, notes, remarks)
     reading = read_first(file, block, schema)
     if whole:
         refuse_without_columns(file, reading.schema)
@@ -196,9 +258,9 @@ def _refuse_json(source: TextSource, data: bytes) -> None:
     if beginning == b"[" or (beginning == b"{" and b'"' in data):
         raise FileProblem(
             source.path,
-            "is a JSON document, not JSON lines",
-            "It does not hold one object on each line",
-            "Write it as JSON lines: one object a line, no commas between (jq -c '.[]' does it)",
+            "is JSON, but holds no objects",
+            "Rows are the objects of an array, or of lines",
+            "Write it as JSON lines: one object a line",
         )
 
 

@@ -41,6 +41,7 @@ Row = dict[str, Any]
 
 class JsonLines:
     label = "JSON lines"
+    unit = "line"
     skip_lines = 0
     ends = RowEnds()
 
@@ -119,9 +120,9 @@ class JsonLines:
             raise self._bad_line(number, f"It holds {type(row).__name__} instead of an object")
         return row
 
-    def _bad_line(self, number: int, why: str, fix: str = "Mend or remove that line") -> FileProblem:
+    def _bad_line(self, number: int, why: str, fix: str = "Mend or remove it") -> FileProblem:
         return FileProblem(
-            self.path, f"line {number:,} is not a JSON object", why, f"{fix}, then open the file again"
+            self.path, f"{self.unit} {number:,} is not a JSON object", why, f"{fix}, then open the file again"
         )
 
 

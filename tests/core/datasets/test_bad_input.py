@@ -83,8 +83,16 @@ CASES: dict[str, tuple[Make, str]] = {
     "open quote": (text(b'a,b\n1,2\n3,"4\n5,6\n'), r"line 3 and never closes it"),
     "NUL byte": (text(b"a,b\n1,2\n3,\x004\n"), r"NUL byte in line 3.*remove"),
     "broken UTF-8": (text("a,b\né,1\n".encode() + b"\xff,2\n"), r"line 3 that are not utf-8.*0xFF.*UTF-8"),
-    "JSON document": (text(b'{\n "a": 1\n}\n'), r"JSON document, not JSON lines.*one object a line"),
-    "JSON array": (text(b'[{"a": 1}]'), r"JSON document, not JSON lines"),
+    "JSON document": (
+        text(b'{\n "a": 1\n}\n'),
+        r"JSON document without an array.*one object a line",
+    ),
+    "JSON array": (text(b'["a", 1]'), r"is JSON, but holds no objects"),
+    "JSON array of more than objects": (text(b'[{"a": 1}, 2]'), r"object 2 is not a JSON object.*int"),
+    "JSON array that was cut off": (text(b'[{"a": 1}, {"a"'), r"ends inside its array.*Fetch"),
+    "JSON array and more": (text(b'[{"a": 1}]\n[{"a": 2}]'), r"goes on behind its first value"),
+    "broken JSON in an array": (text(b'[{"a": 1},\n{"a": }]'), r"object 2 is not a JSON object"),
+    "two arrays": (text(b'{"a": [{"n": 1}],\n"b": [{"n": 2}]}'), r"several arrays of objects"),
     "broken JSON line": (text(b'{"a": 1}\n{"a": \n'), r"line 2 is not a JSON object"),
     "JSON line that is no object": (text(b'{"a": 1}\n[1]\n'), r"line 2 is not a JSON object.*list"),
     "JSON nested too deep": (

@@ -22,6 +22,7 @@ from lamella.core.datasets.tables import NoSuchTable, SeveralTables
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
+from lamella.core.store.paths import CATALOG
 
 
 def database(path: Path, *statements: str, rows: Iterable[tuple[Any, ...]] = ()) -> Path:
@@ -224,6 +225,13 @@ def test_a_view_over_what_is_gone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileProblem, match="No such table"):
         opened(path, table="v")
     assert opened(path, table="other").num_rows == 0
+
+
+def test_the_catalog_of_a_store_is_named_as_that(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        store.create_table("t", pa.table({"n": [1]}))
+    with pytest.raises(FileProblem, match=r"is the catalog of a store.*Open the folder .*store"):
+        opened(tmp_path / "store" / CATALOG)
 
 
 def test_tables_are_imported(tmp_path: Path) -> None:

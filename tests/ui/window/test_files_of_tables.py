@@ -10,7 +10,9 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from lamella import Store
 from lamella.core.datasets.tables import TableEntry
+from lamella.core.store.paths import CATALOG
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.dialogs.table_choice import MOST_CHECKED, NAME, TableChoice
 from tests.core.datasets.workbooks import workbook
@@ -103,6 +105,12 @@ def test_an_import_lists_every_table(qtbot, window, shop: Path) -> None:
     dialog.import_button.click()
     qtbot.waitUntil(lambda: sorted(window.library.home.tables) == ["customers", "orders"])
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 2)
+
+
+def test_the_catalog_of_a_store_opens_the_store(qtbot, window, tmp_path: Path) -> None:
+    Store.open(tmp_path / "other").close()
+    window.open_paths([tmp_path / "other" / CATALOG])
+    qtbot.waitUntil(lambda: tmp_path / "other" in [store.path for store in window.library.stores])
 
 
 def test_of_very_many_tables_the_first_is_checked(qtbot) -> None:
