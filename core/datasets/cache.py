@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +260,7 @@ class PartWriter:
 
 def _write_part(path: Path, rows: pa.Table) -> str:
     """Answers the file's checksum."""
+    _refuse_full_disk(path.parent)
     stored = rows.rename_columns(list(part_names(rows.schema).values()))
     draft = path.with_suffix(".tmp")
     try:
@@ -276,6 +278,17 @@ def _write_part(path: Path, rows: pa.Table) -> str:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise unwritable(path, error) from error
+
+
+LEAST_FREE, LEAST_SHARE = 1 << 30, 0.05
+"""Of a disk: a cache leaves so many bytes free, or that share of a small one."""
+
+
+def _refuse_full_disk(folder: Path) -> None:
+    """Raise `FileProblem` before a cache takes what is left for others."""
+    disk = shutil.disk_usage(folder)
+    if disk.free < min(LEAST_FREE, LEAST_SHARE * disk.total):
+        raise unwritable(folder, OSError(ENOSPC, f"The disk has {disk.free >> 20:,} MB left"))
 
 
 def _repetitive(rows: pa.Table) -> list[str]:

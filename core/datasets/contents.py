@@ -105,7 +105,6 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"\x93NUMPY", "a NumPy array"),
     (OLE, "an old Office document"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (b"\xfd7zXZ\x00", "an XZ archive"),
     (b"Rar!\x1a\x07", "a RAR archive"),
     (b"\x7fELF", "a program"),
     (b"MZ", "a Windows program"),
@@ -132,8 +131,19 @@ def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None
     return None if letters else label
 
 
-def _kind_of_zip(contents: Contents) -> str:
+def _kind_of_zip(contents: Contents) -> str | None:
+    """None for an archive of one file, which is read as that."""
     names = contents.head
+    try:
+        with zipfile.ZipFile(contents.path) as archive:
+            files = [name for name in archive.namelist() if not name.endswith("/")]
+    except (zipfile.BadZipFile, OSError):
+        files = []
+    files = [name for name in files if not name.startswith("__MACOSX/")]
+    if len(files) == 1:
+        return None
     if b"[Content_Types].xml" in names:
         return "a Word document" if b"word/" in names else "an Office document"
-    return "an OpenDocument file" if b"mimetypeapplication/vnd.oasis" in names else "a ZIP archive"
+    if b"mimetypeapplication/vnd.oasis" in names:
+        return "an OpenDocument file"
+    return f"a ZIP archive of {len(files):,} files" if files else "a ZIP archive that is empty or damaged"

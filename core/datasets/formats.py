@@ -128,7 +128,7 @@ FORMATS = (
         is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
     ),
 )  # fmt: skip
-COMPRESSED_SUFFIXES = ("gz", "zst", "bz2")
+COMPRESSED_SUFFIXES = ("gz", "zst", "bz2", "xz", "zip")
 """Of text."""
 
 
@@ -147,7 +147,9 @@ def recognise(path: Path) -> Format:
             return known
     foreign = foreign_format(contents)
     if foreign:
-        raise FileProblem(path, f"is {foreign}", "Files of that kind cannot be opened", _openable())
+        archive = "a ZIP archive of" in foreign
+        why = "Only archives of one file are opened" if archive else "Files of that kind cannot be opened"
+        raise FileProblem(path, f"is {foreign}", why, "Unpack it first" if archive else _openable())
     for known in FORMATS:
         if known.is_text and known.recognises(contents):
             _refuse_prose_named_parquet(known, contents)
