@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -167,8 +167,8 @@ class ArrowBlock:
 class ArrowColumns:
     """The columns of Arrow data that can be shown, by names of their own, in layouts that Parquet knows."""
 
-    def __init__(self, stored: pa.Schema) -> None:
-        self.stored, remarks = stored, []
+    def __init__(self, stored: pa.Schema, remarks: Sequence[str] = ()) -> None:
+        self.stored, remarks = stored, [*remarks]
         self._places, fields = [], []
         for place, (name, field) in enumerate(zip(distinct_names(stored.names), stored, strict=True)):
             kind = plain_layout(field.type)

@@ -120,8 +120,6 @@ def foreign_format(contents: Contents) -> str | None:
                 if signature == b"PK\x03\x04"
                 else _unless_text(contents, signature, label)
             )
-    if contents.head[8:12] == b"DUCK":
-        return "a DuckDB database"
     return None
 
 

@@ -88,6 +88,22 @@ def _sqlite_tables(path: Path) -> list[TableEntry]:
     return tables_of(path)
 
 
+def is_duckdb(contents: Contents) -> bool:
+    return contents.head[8:12] == b"DUCK"
+
+
+def _open_duckdb(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.duckdb_file import open_table
+
+    return open_table(location, options)
+
+
+def _duckdb_tables(path: Path) -> list[TableEntry]:
+    from lamella.core.datasets.duckdb_file import tables_of
+
+    return tables_of(path)
+
+
 def _open_sheet(location: Location, options: OpenOptions) -> Dataset:
     from lamella.core.datasets.excel import open_sheet
 
@@ -114,6 +130,10 @@ FORMATS = (
     Format(
         "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
         options=("table",), tables=_sqlite_tables,
+    ),
+    Format(
+        "duckdb", "DuckDB", ("duckdb", "ddb"), is_duckdb, _open_duckdb,
+        options=("table",), tables=_duckdb_tables,
     ),
     Format(
         "json", "JSON", ("json", "geojson"), looks_like_json_document, open_json_document,
