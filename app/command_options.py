@@ -14,7 +14,9 @@ Number = Callable[[str], int]
 
 
 def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> None:
-    parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
+    parser.add_argument(
+        "source", metavar="STORE|FILE", help="a store, a file, folder or pattern of files, or -"
+    )
     parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; a file's table is called like it")
     rows = parser.add_argument_group("rows of a table, without SQL")
     rows.add_argument("--table", "--sheet", metavar="TABLE", help="of a store or file that holds several")

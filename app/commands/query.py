@@ -7,10 +7,13 @@ import csv
 import json
 import math
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TextIO
 
 import pyarrow as pa
@@ -133,8 +136,14 @@ class SQLOptions(Protocol):
 
 @contextmanager
 def open_source(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
-    """A folder that is a store, or else files."""
-    if is_store(path_of(where, "the store or file")):
+    """A folder that is a store, or else files; `-` is standard input."""
+    if where == STANDARD_INPUT:
+        with TemporaryDirectory(prefix="lamella-") as folder:
+            path = Path(folder) / "stdin"
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            yield FileSource(open_dataset(path, cache_dir=Path(folder) / "cache", checksums=checksums))
+    elif is_store(path_of(where, "the store or file")):
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:
@@ -153,6 +162,9 @@ def ignoring_checksums(problem: DamagedFile) -> LamellaError:
     if not problem.readable_anyway:
         return problem
     return LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore")
+
+
+STANDARD_INPUT = "-"
 
 
 class StoreSource:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,16 +25,13 @@ from lamella.core.datasets.text.dataset import (
     looks_like_delimited,
     looks_like_json_document,
     looks_like_json_lines,
-    open_delimited,
-    open_json_document,
-    open_json_lines,
 )
+from lamella.core.datasets.text.files import open_delimited, open_json_document, open_json_lines
 from lamella.core.errors import FileProblem
 from lamella.core.validation import names_of
 
 NAMED = 3
 MOST_LOOKED_AT = 100
-TEXT = "text"
 STORE = "store"
 """The label of a folder that is a store; whoever knows stores gives it."""
 
@@ -137,15 +134,15 @@ FORMATS = (
     ),
     Format(
         "json", "JSON", ("json", "geojson"), looks_like_json_document, open_json_document,
-        is_text=True, options=("encoding",),
+        several=True, is_text=True, options=("encoding",),
     ),
     Format(
         "jsonl", "JSON lines", ("jsonl", "ndjson"), looks_like_json_lines, open_json_lines,
-        is_text=True, options=("encoding",),
+        several=True, is_text=True, options=("encoding",),
     ),
     Format(
         "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited,
-        is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
+        several=True, is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
     ),
 )  # fmt: skip
 COMPRESSED_SUFFIXES = ("gz", "zst", "bz2", "xz", "zip")
@@ -219,33 +216,38 @@ def _is_note(path: Path) -> bool:
 def common_format(location: Location) -> Format:
     """One format for all the files. Where the first is Parquet, opening them shows whether the others are."""
     first = recognise(location.files[0])
-    if len(location.files) > 1 and not first.several:
-        kinds = _kinds(location.files)
+    if len(location.files) == 1 or (first.several and not first.is_text):
+        return first
+    kinds = Counter(_kind(file) for file in location.files[:MOST_LOOKED_AT])
+    if len(kinds) > 1:
         raise FileProblem(
             location.root,
-            "holds " + (kinds or f"{len(location.files):,} text files"),
-            f"{'Files of several formats' if kinds else 'Several of them'} cannot be shown as one yet",
+            "holds " + _counted(kinds, len(location.files)),
+            "Files of several formats cannot be shown as one",
+            f"Open them one by one, {location.files[0].name} first, or name some of them: *.csv",
+        )
+    if not first.several:
+        raise FileProblem(
+            location.root,
+            f"holds {len(location.files):,} {first.label} files",
+            "Several of them cannot be shown as one",
             f"Open them one by one, {location.files[0].name} first",
         )
     return first
 
 
-def _kinds(files: Sequence[Path]) -> str:
-    """`2 text files, 1 Parquet file`; nothing where all that are looked at are text."""
-    names = Counter(_kind(file) for file in files[:MOST_LOOKED_AT])
-    if set(names) == {TEXT}:
-        return ""
-    counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in names.items())
-    more = len(files) - MOST_LOOKED_AT
+def _counted(kinds: Mapping[str, int], files: int) -> str:
+    """`2 CSV files, 1 Parquet file`."""
+    counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in kinds.items())
+    more = files - MOST_LOOKED_AT
     return f"{counts} and {more:,} more" if more > 0 else counts
 
 
 def _kind(file: Path) -> str:
     try:
-        known = recognise(file)
+        return recognise(file).label
     except FileProblem:
         return "other"
-    return TEXT if known.is_text else known.label
 
 
 def _openable() -> str:

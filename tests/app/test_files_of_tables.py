@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -61,3 +64,30 @@ def test_import_says_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFix
     path = workbook(tmp_path / "a.xlsx", {"one": [["Title"], ["n", "m"], [1, 2]]})
     assert cli.main(["import", str(path), str(tmp_path / "store")]) == cli.OK
     assert "1 row above the table is left out: Title." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "data", [b"n,s\n1,a\n2,b\n", b'{"n": 1}\n{"n": 2}\n', gzip.compress(b"n,s\n1,a\n2,b\n")]
+)
+def test_query_reads_standard_input(
+    data: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["SELECT sum(n) AS s FROM stdin"], ["--agg", "s=sum(n)"]):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(data)))
+        assert cli.main(["query", "-", *words, "--format", "csv"]) == cli.OK
+        assert capsys.readouterr().out == "s\n3\n"
+
+
+def test_query_refuses_empty_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(b"")))
+    assert cli.main(["query", "-", "SELECT 1"]) != cli.OK
+    assert "stdin: is empty" in capsys.readouterr().err
+
+
+def test_query_reads_a_folder_of_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for month in (1, 2):
+        (tmp_path / f"{month}.csv").write_text(f"month,n\n{month},5\n")
+    assert cli.main(["query", str(tmp_path / "*.csv"), "--where", "month = 2", "--format", "csv"]) == cli.OK
+    assert capsys.readouterr().out == "month,n\n2,5\n"

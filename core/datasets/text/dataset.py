@@ -1,21 +1,19 @@
-"""A text file opened in place: recognised, and read in blocks of whole rows."""
+"""A text file in place: recognised, and described so that it can be read in blocks of whole rows."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow.types import is_floating
 
-from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.base import OpenOptions
 from lamella.core.datasets.blocks import Reading
-from lamella.core.datasets.cache import CacheEntry, default_folder
-from lamella.core.datasets.cached import CachedDataset, read_first, refuse_without_columns
 from lamella.core.datasets.contents import HEAD_BYTES, Contents, look_into
-from lamella.core.datasets.locate import Location, Stamp
+from lamella.core.datasets.locate import Stamp
 from lamella.core.datasets.text.blocks import (
     LONGEST_ROW,
     RowEnds,
@@ -48,21 +46,28 @@ SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS_A_FILE = 8 << 20, 32 << 20, 64
 
 
 class TextFile:
-    """A text file as blocks: its bytes, and how rows stand in them. `notes` are of columns of doubles."""
+    """A text file as blocks: its bytes, and how rows stand in them."""
 
     def __init__(
-        self,
-        source: TextSource,
-        text: TextFormat,
-        options: OpenOptions,
-        notes: Mapping[str, str],
-        remarks: tuple[str, ...] = (),
+        self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
     ) -> None:
-        self.source, self.text, self._notes = source, text, notes
+        self.source, self.text, self.remarks = source, text, remarks
         self.path = source.path
         self.label = text.label + (f", {source.compression}" if source.compression else "")
         self.reading = options.reading
-        self.remarks = remarks
+        self._notes: dict[str, str] = {}
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Of the columns, where the file says them before its rows."""
+        return self.text.dialect.names if isinstance(self.text, DelimitedText) else None
+
+    def begin(self) -> tuple[TextBlock, pa.Schema, bool]:
+        """Its first rows as a block, the columns by them, and whether they are all."""
+        block, whole = _first_rows(self.source, self.text)
+        schema = self.text.find_schema(block)
+        self._notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
+        return block, schema, whole
 
     @property
     def size(self) -> int:
@@ -179,23 +184,21 @@ def is_note(contents: Contents) -> bool:
     return not any(sign in text for sign in (b"\n", b"\r", *map(str.encode, DELIMITERS)))
 
 
-def open_json_lines(location: Location, options: OpenOptions) -> Dataset:
-    source = open_source(location.files[0], options.encoding, FIRST_BYTES)
-    return _open(location, options, source, JsonLines(source.path))
+def json_lines_file(path: Path, options: OpenOptions) -> TextFile:
+    return TextFile(open_source(path, options.encoding, FIRST_BYTES), JsonLines(path), options)
 
 
-def open_json_document(location: Location, options: OpenOptions) -> Dataset:
-    text = open_source(location.files[0], options.encoding, FIRST_BYTES)
-    source = ArraySource(**vars(text))
-    is_member = _plain_head(look_into(source.path)).lstrip().startswith(b"{")
-    return _open(location, options, source, JsonDocument(source.path), (AROUND,) if is_member else ())
+def json_document_file(path: Path, options: OpenOptions) -> TextFile:
+    source = ArraySource(**vars(open_source(path, options.encoding, FIRST_BYTES)))
+    is_member = _plain_head(look_into(path)).lstrip().startswith(b"{")
+    return TextFile(source, JsonDocument(path), options, (AROUND,) if is_member else ())
 
 
 AROUND = "What stands around the array of objects is left out"
 
 
-def open_delimited(location: Location, options: OpenOptions) -> Dataset:
-    source = open_source(location.files[0], options.encoding, FIRST_BYTES)
+def delimited_file(path: Path, options: OpenOptions) -> TextFile:
+    source = open_source(path, options.encoding, FIRST_BYTES)
     for data, whole in _beginnings(source):
         if not (whole or _ANY_DELIMITED.last(data)):
             continue
@@ -209,28 +212,8 @@ def open_delimited(location: Location, options: OpenOptions) -> Dataset:
             break
     else:
         raise endless_row(source, _ANY_DELIMITED, data, 1)
-    return _open(
-        location, options, source, DelimitedText(source.path, dialect, options.ragged, options.text_columns)
-    )
-
-
-def _open(
-    location: Location,
-    options: OpenOptions,
-    source: TextSource,
-    text: TextFormat,
-    remarks: tuple[str, ...] = (),
-) -> Dataset:
-    block, whole = _first_rows(source, text)
-    schema = text.find_schema(block)
-    notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
-    file = TextFile(source, text, options, notes, remarks)
-    reading = read_first(file, block, schema)
-    if whole:
-        refuse_without_columns(file, reading.schema)
-    root = options.cache_dir or default_folder()
-    entry = None if whole else CacheEntry(root, file.stamps, (text.label, *options.reading))
-    return CachedDataset(text_name(source.path), file, reading.schema, reading.rows, entry)
+    text = DelimitedText(source.path, dialect, options.ragged, options.text_columns)
+    return TextFile(source, text, options)
 
 
 def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:

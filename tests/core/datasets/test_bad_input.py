@@ -212,18 +212,18 @@ def test_a_note_in_a_folder_is_no_data(tmp_path: Path) -> None:
     assert open_dataset(tmp_path).read(["a", "b"]).to_pylist() == [{"a": 1, "b": 2}]
 
 
-def test_a_folder_of_several_texts_says_what_to_do(tmp_path: Path) -> None:
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("x\n1\n")
-    with pytest.raises(FileProblem, match=r"holds 2 text files.*one by one"):
+def test_a_folder_of_several_databases_says_what_to_do(tmp_path: Path) -> None:
+    for name in ("a.db", "b.db"):
+        sqlite_database(tmp_path / name)
+    with pytest.raises(FileProblem, match=r"holds 2 SQLite files.*one by one, a\.db first"):
         open_dataset(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a.csv", "b.parquet"], "holds 1 text file, 1 Parquet file. Files of several formats cannot"),
-        (["a.csv", "b.csv", "c.pdf"], "holds 2 text files, 1 other file"),
+        (["a.csv", "b.parquet"], "holds 1 delimited text file, 1 Parquet file. Files of several formats"),
+        (["a.csv", "b.csv", "c.pdf"], "holds 2 delimited text files, 1 other file"),
         (["a.parquet", "b.csv"], r"b\.csv: is not a Parquet file"),
     ],
 )
