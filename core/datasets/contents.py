@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +67,8 @@ def is_workbook(contents: Contents) -> bool:
         return any(name in _directory(contents) for name in _OF_WORKBOOKS)
     if not contents.head.startswith(b"PK\x03\x04"):
         return False
+    import zipfile
+
     try:
         with zipfile.ZipFile(contents.path) as archive:
             names = set(archive.namelist())
@@ -131,6 +132,8 @@ def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None
 
 def _kind_of_zip(contents: Contents) -> str | None:
     """None for an archive of one file, which is read as that."""
+    import zipfile
+
     names = contents.head
     try:
         with zipfile.ZipFile(contents.path) as archive:

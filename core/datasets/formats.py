@@ -38,7 +38,8 @@ STORE = "store"
 
 @dataclass(frozen=True)
 class Format:
-    """`suffixes` are usual, without the dot; files are recognised by what they hold. `several`: whether more
+    """`suffixes` are usual, without the dot; files are recognised by what they hold. `media` are the media
+    types that the program is offered for. `several`: whether more
     than one file can be opened as one dataset. `options` are those of `OpenOptions` that it heeds. `tables`
     lists what a file of several tables holds."""
 
@@ -47,6 +48,7 @@ class Format:
     suffixes: tuple[str, ...]
     recognises: Callable[[Contents], bool]
     open: Callable[[Location, OpenOptions], Dataset]
+    media: tuple[str, ...] = ()
     several: bool = False
     is_text: bool = False
     options: tuple[str, ...] = ()
@@ -113,20 +115,31 @@ def _sheets(path: Path) -> list[TableEntry]:
     return sheets_of(path)
 
 
+_SHEET = "vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FORMATS = (
     Format(
         "parquet", "Parquet", ("parquet", "pq", "parq"), is_parquet, _open_parquet,
-        several=True, options=("checksums",),
+        several=True, options=("checksums",), media=("application/vnd.apache.parquet",),
     ),
-    Format("arrow", "Arrow", ("arrow", "feather", "ipc"), is_arrow_file, _open_arrow_file),
-    Format("arrow-stream", "Arrow stream", ("arrows",), is_arrow_stream, _open_arrow_stream),
+    Format(
+        "arrow", "Arrow", ("arrow", "feather", "ipc"), is_arrow_file, _open_arrow_file,
+        media=("application/vnd.apache.arrow.file",),
+    ),
+    Format(
+        "arrow-stream", "Arrow stream", ("arrows",), is_arrow_stream, _open_arrow_stream,
+        media=("application/vnd.apache.arrow.stream",),
+    ),
     Format(
         "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
         options=("table", "header"), tables=_sheets,
+        media=(
+            f"application/{_SHEET}", "application/vnd.ms-excel",
+            "application/vnd.oasis.opendocument.spreadsheet",
+        ),
     ),
     Format(
         "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
-        options=("table",), tables=_sqlite_tables,
+        options=("table",), tables=_sqlite_tables, media=("application/vnd.sqlite3",),
     ),
     Format(
         "duckdb", "DuckDB", ("duckdb", "ddb"), is_duckdb, _open_duckdb,
@@ -134,15 +147,16 @@ FORMATS = (
     ),
     Format(
         "json", "JSON", ("json", "geojson"), looks_like_json_document, open_json_document,
-        several=True, is_text=True, options=("encoding",),
+        several=True, is_text=True, options=("encoding",), media=("application/json",),
     ),
     Format(
         "jsonl", "JSON lines", ("jsonl", "ndjson"), looks_like_json_lines, open_json_lines,
-        several=True, is_text=True, options=("encoding",),
+        several=True, is_text=True, options=("encoding",), media=("application/x-ndjson",),
     ),
     Format(
         "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited,
         several=True, is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
+        media=("text/csv", "text/tab-separated-values"),
     ),
 )  # fmt: skip
 COMPRESSED_SUFFIXES = ("gz", "zst", "bz2", "xz", "zip")
@@ -250,9 +264,14 @@ def _kind(file: Path) -> str:
         return "other"
 
 
-def _openable() -> str:
+def openable_formats() -> str:
+    """`Parquet, Arrow, … and delimited text`."""
     labels = [known.label for known in FORMATS]
-    return "What can be opened: " + ", ".join(labels[:-1]) + " and " + labels[-1]
+    return ", ".join(labels[:-1]) + " and " + labels[-1]
+
+
+def _openable() -> str:
+    return f"What can be opened: {openable_formats()}"
 
 
 def open_dataset(  # noqa: PLR0913 -- each is a choice of its own

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import codecs
 import lzma
-import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from lamella.core.datasets.locate import Stamp, cannot_read, fingerprint_of, refuse_changed
 from lamella.core.errors import FileProblem, nearest
+
+if TYPE_CHECKING:
+    import zipfile
 
 UTF8 = "utf-8"
 WESTERN = "cp1252"
@@ -166,7 +168,8 @@ _COMPRESSED = (
     (b"PK\x03\x04", ZIP),
 )
 _ENCRYPTED = 1
-_ZIP_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)
+_ZIP_METHODS = (0, 8, 12, 14)
+"""Stored, deflated, bzip2 and LZMA, as the format numbers them: those that Python reads."""
 _ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "cp1250", "cp1251", "gb18030")
 
 
@@ -279,7 +282,7 @@ def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Cal
             else:
                 with _decompressed(path, file, compression) as plain:
                     yield _Bounded(plain, file.tell, path), file.tell
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         if isinstance(error, OSError) and (compression is None or error.errno is not None):
             raise cannot_read(path, error) from error
         raise FileProblem(
@@ -296,8 +299,13 @@ def _decompressed(path: Path, file: BinaryIO, compression: str) -> Iterator[Byte
         with lzma.open(file) as plain:
             yield plain
     elif compression == ZIP:
-        with zipfile.ZipFile(file) as archive, archive.open(_only_member(path, archive)) as plain:
-            yield plain
+        from zipfile import BadZipFile, ZipFile
+
+        try:
+            with ZipFile(file) as archive, archive.open(_only_member(path, archive)) as plain:
+                yield plain
+        except BadZipFile as error:
+            raise EOFError(str(error)) from error
     else:
         with pa.CompressedInputStream(pa.PythonFile(file), compression) as plain:
             yield plain
