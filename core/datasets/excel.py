@@ -200,13 +200,9 @@ class SheetFile(ValuesFile):
 
 
 def _merged_below(sheet: CalamineSheet, first_row: int) -> int:
-    try:
-        ranges = sheet.merged_cell_ranges or []
-    except Exception as error:  # noqa: BLE001 -- calamine knows no merged cells of some formats
-        assert "erge" in str(error) or isinstance(error, NotImplementedError)
-        ranges = []
+    """How many ranges of merged cells there are; of OpenDocument, calamine knows none."""
     top = (sheet.start[0] if sheet.start else 0) + first_row
-    return sum(end[0] >= top for _, end in ranges)
+    return sum(end[0] >= top for _, end in sheet.merged_cell_ranges or [])
 
 
 def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:

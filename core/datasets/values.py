@@ -21,7 +21,6 @@ from lamella.core.scan.snapshot import noted_field
 
 Values = Sequence[Any]
 
-_INT64 = range(-(1 << 63), 1 << 63)
 _LAST_EXACT_INTEGER = 1 << 53
 _KINDS: dict[type, pa.DataType] = {
     bool: pa.bool_(),
@@ -71,13 +70,16 @@ def to_array(values: Values, kind: pa.DataType) -> pa.Array | None:
         return from_values(plain, pa.string())
     if not types <= _PYTHON.get(kind, frozenset()):
         return None
-    if int in types and not _whole_numbers_fit(values, kind):
+    if int in types and pa.types.is_floating(kind) and not all(map(_fits_double, values)):
         return None
     if pa.types.is_timestamp(kind) and dt.date in types:
         values = [dt.datetime(v.year, v.month, v.day) if type(v) is dt.date else v for v in values]
     if pa.types.is_floating(kind) and int in types:
         values = [None if v is None else float(v) for v in values]
-    return from_values(values, kind)
+    try:
+        return from_values(values, kind)
+    except pa.ArrowInvalid:  # a whole number of more than 64 bits
+        return None
 
 
 _PYTHON: dict[pa.DataType, frozenset[type]] = {
@@ -87,11 +89,8 @@ _PYTHON: dict[pa.DataType, frozenset[type]] = {
 }
 
 
-def _whole_numbers_fit(values: Values, kind: pa.DataType) -> bool:
-    numbers = [value for value in values if type(value) is int]
-    if pa.types.is_integer(kind):
-        return min(numbers) in _INT64 and max(numbers) in _INT64
-    return all(abs(number) <= _LAST_EXACT_INTEGER or int(float(number)) == number for number in numbers)
+def _fits_double(value: Any) -> bool:
+    return type(value) is not int or abs(value) <= _LAST_EXACT_INTEGER or int(float(value)) == value
 
 
 def as_text(value: Any) -> str:

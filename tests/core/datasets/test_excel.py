@@ -19,7 +19,7 @@ from lamella.core.datasets.tables import NoSuchTable, SeveralTables
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
-from tests.core.datasets.workbooks import Error, encrypted, workbook
+from tests.core.datasets.workbooks import Error, encrypted, open_document, workbook
 
 SALES = [["day", "shop", "n", "price", "ok"]] + [
     [dt.date(2024, 1, 1 + n), f"Rome {n}", n, n + 0.5, n % 2 == 0] for n in range(9)
@@ -131,6 +131,19 @@ def test_dates_of_both_epochs_and_times(tmp_path: Path, date_1904: bool) -> None
     dataset = opened(workbook(tmp_path / "a.xlsx", {"a": rows}, date_1904=date_1904))
     assert dataset.schema.types == [pa.date32(), pa.timestamp("us"), pa.time64("us")]
     assert [list(row.values()) for row in dataset.read().to_pylist()] == rows[1:]
+
+
+ODS = """<table:table-row><table:table-cell office:value-type="string"><text:p>day</text:p></table:table-cell>
+<table:table-cell office:value-type="string"><text:p>n</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell office:value-type="date" office:date-value="1850-02-28"/>
+<table:table-cell office:value-type="float" office:value="5"/></table:table-row>
+<table:table-row><table:table-cell/><table:table-cell office:value-type="percentage" office:value="0.5"/>
+</table:table-row>"""
+
+
+def test_a_workbook_of_open_document(tmp_path: Path) -> None:
+    dataset = opened(open_document(tmp_path / "a.ods", ODS.replace("\n", "")))
+    assert dataset.read().to_pydict() == {"day": [dt.date(1850, 2, 28), None], "n": [5.0, 0.5]}
 
 
 def test_leading_zeros_and_empty_rows(tmp_path: Path) -> None:

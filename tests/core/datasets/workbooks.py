@@ -96,6 +96,23 @@ def _number(value: Any, date_1904: bool) -> tuple[int, float]:
     return 0, value
 
 
+def open_document(path: Path, cells: str) -> Path:
+    """A workbook of OpenDocument with one sheet; `cells` are its rows as they stand in the file."""
+    kind = "application/vnd.oasis.opendocument.spreadsheet"
+    names = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text", "manifest")
+    )
+    table = f'<table:table table:name="One">{cells}</table:table>'
+    body = f"<office:body><office:spreadsheet>{table}</office:spreadsheet></office:body>"
+    entry = f'<manifest:file-entry manifest:full-path="/" manifest:media-type="{kind}"/>'
+    with zipfile.ZipFile(path, "w") as book:
+        book.writestr("mimetype", kind)
+        book.writestr("META-INF/manifest.xml", f"<manifest:manifest {names}>{entry}</manifest:manifest>")
+        book.writestr("content.xml", f"<office:document-content {names}>{body}</office:document-content>")
+    return path
+
+
 def encrypted(path: Path) -> Path:
     """A compound file with the streams that Office writes where a workbook has a password."""
     names = ["Root Entry", "EncryptionInfo", "EncryptedPackage"]
