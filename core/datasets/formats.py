@@ -289,9 +289,9 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
 ) -> Dataset:
     """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
 
-    Text is read through a columnar cache below `cache_dir` (the user's cache folder when None),
-    which `fill` completes; the first rows are there at once. `text_columns` of delimited text stay as they
-    are written, whatever stands in them.
+    What gives no quick access to its rows is read through a columnar cache below `cache_dir` (the user's
+    cache folder when None), which `fill` completes; the first rows are there at once. `text_columns` of
+    delimited text stay as they are written, whatever stands in them.
 
     Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
     a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.

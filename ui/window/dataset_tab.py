@@ -524,7 +524,7 @@ class DatasetTab(QWidget):
     # ------------------------------------------------------ files that fill up
 
     def _fill(self) -> None:
-        """Let a text file's rows come in; the grid grows meanwhile."""
+        """Let the rows of a file with a cache come in; the grid grows meanwhile."""
         self._fill_handle = self.tasks.read(
             self.dataset.fill,
             lambda _: self.reload(),

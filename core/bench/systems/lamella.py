@@ -274,7 +274,7 @@ TRIPS = "trips"
 class LamellaTaxi(LamellaStore, TaxiSystem):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        import lamella.core.datasets.text.dataset  # noqa: F401 -- text files: not for the timers
+        import lamella.core.datasets.text.files  # noqa: F401 -- text files: not for the timers
         from lamella.core.store.importing import import_file
 
         self._import = import_file
