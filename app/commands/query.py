@@ -9,7 +9,7 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -214,11 +214,20 @@ class FileSource:
         return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
 
 
-class TablesSource:
-    """A file of several tables or sheets; a statement in SQL may name any of them."""
+class TablesSource(Mapping[str, Dataset]):
+    """A file of several tables or sheets. A statement in SQL opens those that it names."""
 
     def __init__(self, path: str, tables: Sequence[TableEntry]) -> None:
-        self._path, self._tables = path, tables
+        self._path, self._names = path, [table.name for table in tables if table.is_offered]
+
+    def __getitem__(self, name: str) -> Dataset:
+        return self.table(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
     def table(self, name: str | None) -> Dataset:
         try:
@@ -232,8 +241,7 @@ class TablesSource:
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         refuse_of_stores(options)
-        named = {table.name: self.table(table.name) for table in self._tables if table.is_offered}
-        return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
+        return sql_over(text, self, parameters, seconds=options.seconds, files=options.files, job=job)
 
 
 def refuse_of_stores(options: SQLOptions) -> None:

@@ -15,7 +15,7 @@ from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.cache import CacheEntry, default_folder
 from lamella.core.datasets.cached import CachedDataset, open_blocks, read_first, refuse_without_columns
 from lamella.core.datasets.locate import Location, Stamp
-from lamella.core.datasets.partitions import folder_columns
+from lamella.core.datasets.partitions import FROM_FOLDER, folder_columns
 from lamella.core.datasets.text.blocks import TextBlock, join_schemas
 from lamella.core.datasets.text.dataset import (
     TextFile,
@@ -62,7 +62,6 @@ SAMPLED = 64
 MOST_NAMED = 3
 BYTES_A_BLOCK = 8 << 20
 """Blocks of small files are put together."""
-FROM_FOLDER = "By the names of the folders that the files are in"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import pytest
 
 from lamella import Store, col
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.partitions import FROM_FOLDER
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.datasets.text import files as text_files
 from lamella.core.datasets.text.delimited import PaddableRow
@@ -81,7 +82,7 @@ def test_folders_that_stand_for_values_are_columns(folder: Path) -> None:
     assert dataset.read(where=(col("shop") == "Oslo") & (col("n") > 0)).to_pylist() == [
         {"n": 2024, "year": 2024, "shop": "Oslo"}
     ]
-    assert (dataset.schema.field("year").metadata or {})[b"note"].decode() == text_files.FROM_FOLDER
+    assert (dataset.schema.field("year").metadata or {})[b"note"].decode() == FROM_FOLDER
 
 
 def test_large_files_are_read_through_one_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
