@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 import threading
 import zipfile
@@ -32,6 +33,7 @@ COUNTED_BYTES = 4 << 20
 """Workbooks up to this size are read to count the rows of their sheets."""
 _LARGEST_EXACT = 1e15
 _HEADER_SHARE = 0.6
+_YEARS = range(1900, 2101)
 _MOST_NAMED = 3
 _ERROR_CELL = re.compile(rb'<c (?=[^>]*?t="e")[^>]*?r="([A-Z]+)([0-9]+)"')
 _XML_BYTES = 1 << 20
@@ -220,14 +222,24 @@ def _value(cell: Any) -> Any:
 def header_of(rows: Sequence[Sequence[Any]], header: bool | None) -> tuple[int, bool]:
     """In which of the first rows the table begins, and whether that one names the columns.
 
-    Rows above with much fewer cells are titles. A header holds texts only, no two alike.
+    Rows above with much fewer cells are titles. A header holds texts, no two cells alike; beside them years
+    and dates, where the cells below are others.
     """
     counts = [sum(cell is not None for cell in row) for row in rows]
     least = ceil(_HEADER_SHARE * max(counts))
     top = next(place for place, count in enumerate(counts) if count >= least)
     names = [cell for cell in rows[top] if cell is not None]
-    is_named = all(isinstance(name, str) for name in names) and len(set(names)) == len(names)
+    texts = [name for name in names if isinstance(name, str)]
+    is_named = bool(texts) and len(set(names)) == len(names)
+    for place, name in enumerate(rows[top]):
+        if is_named and name is not None and not isinstance(name, str):
+            below = [row[place] for row in rows[top + 1 :] if row[place] is not None]
+            is_named = _is_period(name) and bool(below) and not all(map(_is_period, below))
     return top, is_named if header is None else header
+
+
+def _is_period(value: Any) -> bool:
+    return isinstance(value, dt.date) or (type(value) is int and value in _YEARS)
 
 
 def errors_in(path: Path, sheet: str) -> list[tuple[int, int]]:

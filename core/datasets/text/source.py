@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import lzma
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -317,6 +318,10 @@ def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     if member.flag_bits & _ENCRYPTED:
         raise FileProblem(
             path, "is protected by a password", "What is encrypted cannot be read", "Unpack it first"
+        )
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise FileProblem(
+            path, "holds a link, not a file", "Links in archives are not followed", "Unpack it first"
         )
     if member.compress_type not in _ZIP_METHODS:
         raise FileProblem(

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import stat
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -122,6 +123,15 @@ def test_names_inside_an_archive_lead_nowhere(tmp_path: Path, name: str) -> None
     dataset.count()
     assert dataset.num_rows == 500
     assert [p.name for p in tmp_path.rglob("*.csv")] == []
+
+
+def test_a_link_inside_an_archive_is_not_followed(tmp_path: Path) -> None:
+    link = zipfile.ZipInfo("data.csv")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr(link, "/etc/passwd")
+    with pytest.raises(FileProblem, match=r"holds a link.*not followed"):
+        opened(tmp_path / "a.zip")
 
 
 def test_a_password_is_refused(tmp_path: Path) -> None:

@@ -83,6 +83,11 @@ def test_titles_above_the_header_are_left_out_and_told(tmp_path: Path) -> None:
         ([["a", "b"], ["c", "d"]], False, ["column_1", "column_2"]),
         ([[2023, 2024], [3, 4]], True, ["2023", "2024"]),
         ([["a", None, "c"], [1, 2, 3]], None, ["a", "column_2", "c"]),
+        ([["shop", 2023, 2024], ["Rome", 1.5, 2000], ["Oslo", 7, 8]], None, ["shop", "2023", "2024"]),
+        ([["shop", dt.date(2024, 1, 1)], ["Rome", 5]], None, ["shop", "2024-01-01"]),
+        ([["Rome", 2023], ["Oslo", 2024]], None, ["column_1", "column_2"]),
+        ([["Rome", 5], ["Oslo", 7]], None, ["column_1", "column_2"]),
+        ([[2023, 2024], [1, 2]], None, ["column_1", "column_2"]),
     ],
 )
 def test_the_header_is_the_first_wide_row_of_different_texts(
