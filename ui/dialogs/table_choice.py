@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -18,12 +18,13 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.datasets.tables import TableEntry
+from lamella.core.errors import visible
 from lamella.ui import theme
 
 MOST_CHECKED = 10
 """Of a file with more tables than that, the first alone is checked: each opens a tab."""
 NAME, ROWS, COLUMNS = range(3)
-MINIMUM_WIDTH = 460
+MINIMUM_WIDTH, ROW_HEIGHT = 460, 28
 
 
 class TableChoice(QDialog):
@@ -33,12 +34,13 @@ class TableChoice(QDialog):
 
     def __init__(self, file: str, tables: Sequence[TableEntry], parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Open tables")
+        self._noun = "sheet" if all("sheet" in table.kind for table in tables) else "table"
+        self.setWindowTitle(f"Open {self._noun}s")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.title = QLabel(f"{file} holds {len(tables):,} tables")
+        self.title = QLabel(f"{visible(file)} holds {len(tables):,} {self._noun}s")
         theme.variant(self.title, "title")
-        self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Tables of the file")
-        self.list.setHeaderLabels(["Table", "Rows", "Columns"])
+        self.list = QTreeWidget(rootIsDecorated=False, accessibleName="What the file holds")
+        self.list.setHeaderLabels([self._noun.capitalize(), "Rows", "Columns"])
         self.list.header().setStretchLastSection(False)
         self.list.header().setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
         for table in tables:
@@ -92,7 +94,9 @@ class TableChoice(QDialog):
 
     def _update(self) -> None:
         count = len(self.checked)
-        self.open_button.setText(f"Open {count:,} table{'' if count == 1 else 's'}" if count else "Open")
+        self.open_button.setText(
+            f"Open {count:,} {self._noun}{'' if count == 1 else 's'}" if count else "Open"
+        )
         self.open_button.setEnabled(bool(count))
         self.all_button.setText("Check none" if self._all_checked else "Check all")
 
@@ -104,10 +108,11 @@ class TableChoice(QDialog):
 def _item(table: TableEntry) -> QTreeWidgetItem:
     kind = "" if table.kind in ("table", "sheet") else f" ({table.kind})"
     counts = ["" if count is None else f"{count:,}" for count in (table.rows, table.columns)]
-    item = QTreeWidgetItem([table.name + kind, *counts])
+    item = QTreeWidgetItem([visible(table.name) + kind, *counts])
     item.setData(NAME, Qt.ItemDataRole.UserRole, table.name)
     state = Qt.CheckState.Checked if table.is_offered else Qt.CheckState.Unchecked
     item.setCheckState(NAME, state)
+    item.setSizeHint(NAME, QSize(0, ROW_HEIGHT))
     for column in (ROWS, COLUMNS):
         item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
     return item

@@ -125,4 +125,5 @@ def test_hidden_sheets_are_listed_unchecked(qtbot) -> None:
     tables = [TableEntry("a", "sheet"), TableEntry("b", "hidden sheet", 5, 2, is_offered=False)]
     dialog = TableChoice("a.xlsx", tables)
     qtbot.addWidget(dialog)
+    assert dialog.title.text() == "a.xlsx holds 2 sheets" and dialog.open_button.text() == "Open 1 sheet"
     assert dialog.checked == ["a"] and dialog.list.topLevelItem(1).text(NAME) == "b (hidden sheet)"
