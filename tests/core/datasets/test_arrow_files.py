@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from lamella.core.datasets import blocks, open_dataset
 from lamella.core.datasets.formats import recognise
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
 
 ROWS = 200_000
 
@@ -143,7 +146,7 @@ COLUMNS = st.sampled_from(list(VALUES)).flatmap(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=ROUNDS, deadline=None)
 @given(st.lists(COLUMNS, min_size=1, max_size=4), st.sampled_from(["file", "zstd", "stream"]))
 def test_what_pyarrow_writes_is_read_back_equal(tmp_path: Path, columns: list[pa.Array], how: str) -> None:
     rows, path = pa.table(columns, names=[f"c{n}" for n in range(len(columns))]), tmp_path / "x"

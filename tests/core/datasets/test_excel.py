@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from tests.core.datasets.workbooks import Error, encrypted, open_document, workbook
+
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "40"))
 
 SALES = [["day", "shop", "n", "price", "ok"]] + [
     [dt.date(2024, 1, 1 + n), f"Rome {n}", n, n + 0.5, n % 2 == 0] for n in range(9)
@@ -212,7 +215,7 @@ CELLS = st.one_of(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=ROUNDS, deadline=None)
 @given(st.lists(st.lists(CELLS, min_size=3, max_size=3), min_size=1, max_size=6))
 def test_what_is_written_is_read_back(tmp_path: Path, rows: list[list[Any]]) -> None:
     dataset = opened(workbook(tmp_path / "a.xlsx", {"a": [["a", "b", "c"], *rows]}), header=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.text import dataset as opening
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "100"))
 
 ROWS = [{"n": 1, "s": 'a "b" [{,\\', "l": [1, {"x": None}]}, {"n": 2, "d": "2024-02-29"}, {"s": "é,\n]"}]
 
@@ -109,7 +112,7 @@ OBJECTS = st.lists(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=ROUNDS, deadline=None)
 @given(OBJECTS, st.sampled_from([None, 0, 3]), st.integers(1, 40), st.booleans())
 def test_pieces_may_end_anywhere(
     tmp_path: Path, rows: list[dict[str, Any]], indent: int | None, size: int, is_member: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
@@ -23,6 +24,8 @@ from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import CATALOG
+
+ROUNDS = int(os.environ.get("LAMELLA_LONG_RUNS", "50"))
 
 
 def database(path: Path, *statements: str, rows: Iterable[tuple[Any, ...]] = ()) -> Path:
@@ -255,7 +258,7 @@ CELLS = (
 ROWS = st.integers(1, 3).flatmap(lambda width: st.lists(st.tuples(*[CELLS] * width), min_size=1, max_size=8))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=ROUNDS, deadline=None)
 @given(ROWS, st.sampled_from(["", "BLOB", "TEXT", "BOOLEAN", "DATE", "DECIMAL(12,3)"]))
 def test_what_sqlite_holds_is_read_back(tmp_path: Path, rows: list[tuple[Any, ...]], declared: str) -> None:
     path = tmp_path / "a.db"
