@@ -17,6 +17,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError
+from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
 from lamella.core.transfer.generate import make
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
     with _offering_options(), terminal.job() as job:
-        datasets = [_opened(arguments, table) for table in _wanted(arguments, name)]
+        datasets = [_opened(arguments, table, job) for table in _wanted(arguments, name)]
         with store_for_import(path) as store:
             for dataset in datasets:
                 table = import_dataset(dataset, store, name, job)
@@ -38,13 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _opened(arguments: argparse.Namespace, table: str | None) -> Dataset:
+def _opened(arguments: argparse.Namespace, table: str | None, job: Job) -> Dataset:
     return open_dataset(
         arguments.file,
         ragged=arguments.ragged,
         text_columns=arguments.text_columns,
         checksums=arguments.checksums,
         table=table,
+        job=job,
     )
 
 

@@ -135,14 +135,18 @@ class SQLOptions(Protocol):
 
 
 @contextmanager
-def open_source(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
+def open_source(
+    where: str, write: bool = False, checksums: Checksums = "verify", job: Job | None = None
+) -> Iterator[Source]:
     """A folder that is a store, or else files; `-` is standard input."""
     if where == STANDARD_INPUT:
         with TemporaryDirectory(prefix="lamella-") as folder:
             path = Path(folder) / "stdin"
             with path.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
-            yield FileSource(open_dataset(path, cache_dir=Path(folder) / "cache", checksums=checksums))
+            yield FileSource(
+                open_dataset(path, cache_dir=Path(folder) / "cache", checksums=checksums, job=job)
+            )
     elif is_store(path_of(where, "the store or file")):
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
@@ -150,9 +154,9 @@ def open_source(where: str, write: bool = False, checksums: Checksums = "verify"
         try:
             tables = tables_of(where)
             if len(tables) > 1:
-                yield TablesSource(where, tables)
+                yield TablesSource(where, tables, job)
             else:
-                yield FileSource(open_dataset(where, checksums=checksums))
+                yield FileSource(open_dataset(where, checksums=checksums, job=job))
         except DamagedFile as problem:
             raise ignoring_checksums(problem) from problem
 
@@ -217,8 +221,9 @@ class FileSource:
 class TablesSource(Mapping[str, Dataset]):
     """A file of several tables or sheets. A statement in SQL opens those that it names."""
 
-    def __init__(self, path: str, tables: Sequence[TableEntry]) -> None:
-        self._path, self._names = path, [table.name for table in tables if table.is_offered]
+    def __init__(self, path: str, tables: Sequence[TableEntry], job: Job | None = None) -> None:
+        self._path, self._job = path, job
+        self._names = [table.name for table in tables if table.is_offered]
 
     def __getitem__(self, name: str) -> Dataset:
         return self.table(name)
@@ -231,7 +236,7 @@ class TablesSource(Mapping[str, Dataset]):
 
     def table(self, name: str | None) -> Dataset:
         try:
-            return open_dataset(self._path, table=name)
+            return open_dataset(self._path, table=name, job=self._job)
         except SeveralTables as problem:
             names = ", ".join(table.name for table in problem.tables if table.is_offered)
             raise LamellaError(problem.what, problem.why, f"Give --table: {names}") from problem
@@ -296,7 +301,10 @@ BEST = 20
 
 def run(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
-    with terminal.job() as job, open_source(arguments.source, arguments.write, arguments.checksums) as source:
+    with (
+        terminal.job() as job,
+        open_source(arguments.source, arguments.write, arguments.checksums, job) as source,
+    ):
         if arguments.explain:
             print(_query(source, arguments).explain(job))
             return OK

@@ -41,7 +41,7 @@ def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
                 yield opened.get_batch(number), file.tell()
 
     file = ArrowFile(path, "Arrow, compressed", stamp[1], (stamp,), (), columns, batches)
-    return open_blocks(location.name, file, options.cache_dir)
+    return open_blocks(location.name, file, options)
 
 
 def open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
@@ -59,7 +59,7 @@ def open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
                 yield batch, file.tell()
 
     file = ArrowFile(path, "Arrow stream", stamp[1], (stamp,), (), columns, batches)
-    return open_blocks(location.name, file, options.cache_dir)
+    return open_blocks(location.name, file, options)
 
 
 def _is_mapped(reader: pa.RecordBatchFileReader, source: pa.MemoryMappedFile) -> bool:

@@ -45,6 +45,7 @@ class OpenOptions:
     text_columns: tuple[str, ...] = ()
     checksums: Checksums = "verify"
     table: str | None = None
+    job: Job | None = None
 
     @property
     def reading(self) -> tuple[object, ...]:

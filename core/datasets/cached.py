@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import BlockFile, Reading, TypesWidened, read_block, rows_of
 from lamella.core.datasets.cache import (
     CachedBlock,
@@ -193,17 +193,17 @@ def read_first(file: BlockFile, block: object, schema: pa.Schema) -> Reading:
     return reading
 
 
-def open_blocks(name: str, file: BlockFile, cache_dir: Path | None) -> CachedDataset:
+def open_blocks(name: str, file: BlockFile, options: OpenOptions) -> CachedDataset:
     """The dataset from its cache where there is one; else with its first block, which is all of it where no
-    other follows. Raises `FileProblem`."""
-    entry = CacheEntry(cache_dir or default_folder(), file.stamps, (file.label, *file.reading))
+    other follows. Raises `FileProblem`, and `Cancelled` where the options have a job."""
+    entry = CacheEntry(options.cache_dir or default_folder(), file.stamps, (file.label, *file.reading))
     cached = entry.load()
     if cached is not None:
         dataset = CachedDataset(name, file, cached.schema, None, entry)
         if dataset.snapshot().complete:
             return dataset
         entry = CacheEntry(entry.root, file.stamps, (file.label, *file.reading))
-    with closing(file.blocks(Job())) as blocks:
+    with closing(file.blocks(options.job or Job())) as blocks:
         first = next(blocks)
         is_all = next(blocks, None) is None
     reading = read_first(file, first, pa.schema([]))

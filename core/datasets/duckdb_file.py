@@ -57,7 +57,7 @@ def open_table(location: Location, options: OpenOptions) -> Dataset:
         path, "DuckDB", table.rows or 0, stamps, ("table", table.name), columns,
         lambda job: _batches(path, stamps, selection.query, job),
     )  # fmt: skip
-    return open_blocks(table.name, file, options.cache_dir)
+    return open_blocks(table.name, file, options)
 
 
 def _batches(

@@ -95,7 +95,7 @@ def open_sheet(location: Location, options: OpenOptions) -> Dataset:
     except SeveralTables:
         sheet = chosen_table(path, sheets_of(path), None, "sheet")  # all but one may be empty
     name = location.name if len([s for s in sheets if s.is_offered]) < 2 else sheet.name
-    return open_blocks(name, SheetFile(path, stamp, sheet.name, options.header, sheets), options.cache_dir)
+    return open_blocks(name, SheetFile(path, stamp, sheet.name, options.header, sheets), options)
 
 
 class SheetFile(ValuesFile):

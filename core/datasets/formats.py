@@ -28,6 +28,7 @@ from lamella.core.datasets.text.dataset import (
 )
 from lamella.core.datasets.text.files import open_delimited, open_json_document, open_json_lines
 from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
 from lamella.core.validation import names_of
 
 NAMED = 3
@@ -286,6 +287,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     checksums: Checksums = "verify",
     table: str | None = None,
     sheet: str | None = None,
+    job: Job | None = None,
 ) -> Dataset:
     """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
 
@@ -297,14 +299,16 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.
 
     Of a file that holds several tables, `table` or, of a workbook, `sheet` is the one to open: `tables_of`
-    lists them. Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, and
-    `UnknownColumn` for one of `text_columns`.
+    lists them. Cancelling `job` ends an opening that takes long, such as of a view of a database.
+
+    Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
+    `text_columns`, and `Cancelled`.
     """
     location = data_files(locate(path))
     known = common_format(location)
     names = tuple(names_of(text_columns, "open_dataset: text_columns"))
     part = sheet if table is None else table
-    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums, part)
+    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums, part, job)
     if names and "text_columns" not in known.options:
         raise FileProblem(
             location.root,

@@ -57,7 +57,7 @@ def open_table(location: Location, options: OpenOptions) -> Dataset:
     path = location.files[0]
     stamps = stamps_of(path)
     table = chosen_table(path, tables_of(path), options.table, "table")
-    return open_blocks(table.name, SqliteTable(path, stamps, table.name), options.cache_dir)
+    return open_blocks(table.name, SqliteTable(path, stamps, table.name), options)
 
 
 def stamps_of(path: Path) -> tuple[Stamp, ...]:
@@ -92,8 +92,8 @@ class SqliteTable(ValuesFile):
         with (
             closing(_connect(self.path)) as connection,
             _refused(self.path),
-            job.interrupted_by(connection.interrupt),
         ):
+            connection.set_progress_handler(lambda: job.cancelled, _STEPS)
             if self.remarks:
                 connection.text_factory = _text_or_bytes
             connection.execute("BEGIN")

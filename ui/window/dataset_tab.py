@@ -138,7 +138,7 @@ class Reopening(QObject):
         before = tab.dataset
 
         def work(job: Job) -> Dataset | None:
-            fresh = open_file(tab.key, ragged, checksums)
+            fresh = open_file(tab.key, ragged, checksums, job)
             return fresh if anyway or not same_files(before, fresh) else None
 
         def done(fresh: Dataset | None) -> None:

@@ -39,9 +39,9 @@ def table_of_file(key: Key) -> str | None:
     return key[2] if is_file(key) and len(key) > 1 else None
 
 
-def open_file(key: Key, ragged: Ragged, checksums: Checksums) -> Dataset:
-    """What a tab of this key shows. Raises `FileProblem`."""
-    return open_dataset(key[0], ragged=ragged, checksums=checksums, table=table_of_file(key))
+def open_file(key: Key, ragged: Ragged, checksums: Checksums, job: Job) -> Dataset:
+    """What a tab of this key shows. Raises `FileProblem` and `Cancelled`."""
+    return open_dataset(key[0], ragged=ragged, checksums=checksums, table=table_of_file(key), job=job)
 
 
 def _watcher() -> QFileSystemWatcher:
@@ -121,7 +121,7 @@ class FileWatch(QObject):
 
         def work(job: Job) -> str:
             try:
-                fresh = open_file(tab.key, ragged, checksums)
+                fresh = open_file(tab.key, ragged, checksums, job)
             except LamellaError as error:
                 return message(error)
             return "" if same_files(before, fresh) else f"{tab.name} has changed on disk."

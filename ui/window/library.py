@@ -130,7 +130,7 @@ class Library(QObject):
                 self.failed.emit(error)
 
         def work(job: Job) -> Dataset:
-            return open_file(key, ragged, checksums)
+            return open_file(key, ragged, checksums, job)
 
         self._tasks.read(work, done, failed, owner=self, text=f"Opening {name}")
 

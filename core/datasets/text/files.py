@@ -46,7 +46,7 @@ def open_delimited(location: Location, options: OpenOptions) -> Dataset:
 def _open(location: Location, options: OpenOptions, describe: Describe) -> Dataset:
     if len(location.files) > 1:
         files = [describe(path, options) for path in location.files]
-        return open_blocks(location.name, SeveralTexts(location, files), options.cache_dir)
+        return open_blocks(location.name, SeveralTexts(location, files), options)
     file = describe(location.files[0], options)
     block, schema, whole = file.begin()
     reading = read_first(file, block, schema)

@@ -167,6 +167,18 @@ def test_filling_can_be_cancelled(tmp_path: Path) -> None:
     assert not dataset.snapshot().complete
 
 
+def test_opening_a_view_without_end_can_be_cancelled(tmp_path: Path) -> None:
+    path = database(
+        tmp_path / "a.db",
+        "CREATE VIEW endless AS WITH RECURSIVE"
+        " c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c WHERE x < 0",
+    )
+    job = Job()
+    job.cancel()
+    with pytest.raises(Cancelled):
+        opened(path, job=job)
+
+
 def test_rows_in_a_write_ahead_log_are_read(tmp_path: Path) -> None:
     path = database(tmp_path / "a.db", "PRAGMA journal_mode=WAL", "CREATE TABLE t (n)", rows=[(1,)])
     assert not path.with_name("a.db-wal").exists()
