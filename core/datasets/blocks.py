@@ -51,6 +51,10 @@ class BlockFile(Protocol):
     def path(self) -> Path: ...
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that hold the rows, without what lies beside them, such as a database's log."""
+
+    @property
     def label(self) -> str: ...
 
     @property
@@ -215,6 +219,10 @@ class ArrowFile:
     reading: tuple[object, ...]
     columns: ArrowColumns
     batches: Callable[[Job], Generator[tuple[pa.RecordBatch, int], None, None]]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
 
     @property
     def remarks(self) -> tuple[str, ...]:

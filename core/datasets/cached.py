@@ -7,7 +7,6 @@ import threading
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import closing
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -41,7 +40,7 @@ class CachedDataset(Dataset):
         self, name: str, file: BlockFile, schema: pa.Schema, first: pa.Table | None, entry: CacheEntry | None
     ) -> None:
         self.name, self.file = name, file
-        self.paths = tuple(Path(stamp[0]) for stamp in file.stamps)
+        self.paths = file.paths
         self.format = file.label
         self._entry = entry
         self._fill_lock, self._snapshot_lock = threading.Lock(), threading.Lock()

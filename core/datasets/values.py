@@ -123,6 +123,7 @@ class ValuesFile(ABC):
         self, path: Path, label: str, stamps: Sequence[Stamp], reading: Sequence[object], names: Sequence[str]
     ) -> None:
         self.path, self.label, self.stamps = path, label, tuple(stamps)
+        self.paths = (path,)
         self.reading, self.names = tuple(reading), tuple(names)
         self._met: list[dict[int, Counter[str]]] = [{} for _ in names]
 

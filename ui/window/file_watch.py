@@ -63,6 +63,13 @@ def same_files(before: Dataset, fresh: Dataset) -> bool:
     return before.snapshot().token == fresh.snapshot().token
 
 
+def files_of(dataset: Dataset) -> list[str]:
+    """The files whose changes are another content, a database's log among them."""
+    if isinstance(dataset, CachedDataset):
+        return [path for path, size, _ in dataset.file.stamps if size >= 0]
+    return [str(path) for path in getattr(dataset, "paths", ())]
+
+
 class Reopener(Protocol):
     """Opens the file of a tab again, with what was chosen for it."""
 
@@ -104,8 +111,7 @@ class FileWatch(QObject):
         tab = self._tab
         if tab.table is not None:
             return
-        files = getattr(tab.dataset, "paths", ())[:MOST_FILES]
-        wanted = {tab.key[0], *map(str, files)}
+        wanted = {tab.key[0], *files_of(tab.dataset)[:MOST_FILES]}
         watched = {*self._watcher.files(), *self._watcher.directories()}
         if missing := sorted(wanted - watched):
             self._watcher.addPaths(missing)

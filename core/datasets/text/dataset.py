@@ -52,7 +52,7 @@ class TextFile:
         self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
     ) -> None:
         self.source, self.text, self.remarks = source, text, remarks
-        self.path = source.path
+        self.path, self.paths = source.path, (source.path,)
         self.label = text.label + (f", {source.compression}" if source.compression else "")
         self.reading = options.reading
         self._notes: dict[str, str] = {}

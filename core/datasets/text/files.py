@@ -77,7 +77,7 @@ class SeveralTexts:
     """A column that a file lacks is null there. Folders named key=value are columns, too."""
 
     def __init__(self, location: Location, files: Sequence[TextFile]) -> None:
-        self.path, self._files = location.root, tuple(files)
+        self.path, self.paths, self._files = location.root, location.files, tuple(files)
         self.label = f"{files[0].text.label}, {len(files):,} files"
         self.reading = files[0].reading
         self._columns = _first_columns(self._files)

@@ -188,7 +188,7 @@ def test_rows_in_a_write_ahead_log_are_read(tmp_path: Path) -> None:
         other.execute("INSERT INTO t VALUES (2)")
         assert path.with_name("a.db-wal").stat().st_size
         dataset = opened(path)
-        assert dataset.read()["n"].to_pylist() == [1, 2]
+        assert dataset.read()["n"].to_pylist() == [1, 2] and dataset.paths == (path,)
         other.execute("INSERT INTO t VALUES (3)")
         assert opened(path).read()["n"].to_pylist() == [1, 2, 3]
 
