@@ -38,7 +38,7 @@ from lamella.ui.window.action_state import ActionBar, ActionSet, current_column,
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.file_watch import Key, is_file
+from lamella.ui.window.file_watch import Key, entry_key, is_file
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.opening import Opening
@@ -240,7 +240,7 @@ class MainWindow(QMainWindow):
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
         self.status.show_text(shown.status if shown else "")
         self.status.show_figures(tab.figures.text if tab else "")
-        self.sidebar.mark(None if tab is None else tab.key[:1] if is_file(tab.key) else tab.key)
+        self.sidebar.mark(entry_key(tab.key) if tab else None)
         name = self.tabs.title
         self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")
 

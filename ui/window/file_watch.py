@@ -39,6 +39,11 @@ def table_of_file(key: Key) -> str | None:
     return key[2] if is_file(key) and len(key) > 1 else None
 
 
+def entry_key(key: Key) -> Key:
+    """Of the sidebar's entry that a tab belongs to: a file has one for all its tables."""
+    return key[:1] if is_file(key) else key
+
+
 def open_file(key: Key, ragged: Ragged, checksums: Checksums, job: Job) -> Dataset:
     """What a tab of this key shows. Raises `FileProblem` and `Cancelled`."""
     return open_dataset(key[0], ragged=ragged, checksums=checksums, table=table_of_file(key), job=job)

@@ -51,6 +51,9 @@ def test_a_file_of_several_tables_asks_which(qtbot, window, shop: Path) -> None:
         "shop.db · orders": "3 rows",
     }
     assert [entry.key for entry in window.sidebar.entries("file")] == [(str(shop),)]
+    window.sidebar_actions.list_views()
+    qtbot.waitUntil(lambda: not window.tasks.running)
+    assert window.sidebar.tree.currentItem().text(0) == "shop.db"
     assert window.memory.recent == [shop]
 
 
