@@ -14,10 +14,12 @@ Number = Callable[[str], int]
 
 
 def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> None:
-    parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
+    parser.add_argument(
+        "source", metavar="STORE|FILE", help="a store, a file, folder or pattern of files, or -"
+    )
     parser.add_argument("sql", nargs="?", metavar="SQL", help="a statement; a file's table is called like it")
     rows = parser.add_argument_group("rows of a table, without SQL")
-    rows.add_argument("--table", metavar="TABLE", help="of a store")
+    rows.add_argument("--table", "--sheet", metavar="TABLE", help="of a store or file that holds several")
     rows.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
     rows.add_argument("--search", metavar="WORDS", help="rows that words are in, the best 20 first")
     rows.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
@@ -244,6 +246,9 @@ def import_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
     parser.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
     parser.add_argument("--text-columns", type=names, default=[], metavar="COLUMNS", help=TEXT_COLUMNS_HELP)
+    parser.add_argument(
+        "--table", "--sheet", metavar="TABLE", help="one of a file that holds several, not all"
+    )
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
 
 

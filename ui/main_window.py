@@ -38,7 +38,8 @@ from lamella.ui.window.action_state import ActionBar, ActionSet, current_column,
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.library import IdleFlush, Key, Library, ask_fill_up, ask_open_anyway
+from lamella.ui.window.file_watch import Key, entry_key, is_file
+from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.sidebar_actions import SidebarActions
@@ -103,11 +104,10 @@ class MainWindow(QMainWindow):
         tab.editing.import_requested.connect(self._offer_import)
         tab.relations.followed.connect(partial(self.trail.follow, tab))
         tab.relations.back_requested.connect(partial(self.trail.go_back, tab))
-        is_file = len(key) == 1
         self.tabs.add(
-            tab, Path(key[0]).name if is_file else key[1], "file" if is_file else "table", " / ".join(key)
+            tab, tab.name, "file" if is_file(key) else "table", " / ".join(part for part in key if part)
         )
-        if is_file:
+        if is_file(key):
             self.memory.remember(Path(key[0]))
         self.opening.do_wanted()
         self.show_files()
@@ -122,7 +122,7 @@ class MainWindow(QMainWindow):
             name = table if path == tab.key[0] or table not in found else f"{stores[path].name} / {table}"
             found.setdefault(name, partial(stores[path].__getitem__, table))
         for other in self.tabs.dataset_tabs:
-            if len(other.key) == 1:
+            if is_file(other.key):
                 found.setdefault(other.name, partial(getattr, other, "dataset"))
         return found
 
@@ -244,13 +244,13 @@ class MainWindow(QMainWindow):
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
         self.status.show_text(shown.status if shown else "")
         self.status.show_figures(tab.figures.text if tab else "")
-        self.sidebar.mark(tab.key if tab else None)
+        self.sidebar.mark(entry_key(tab.key) if tab else None)
         name = self.tabs.title
         self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")
 
     def show_files(self) -> None:
         """In the sidebar, as they are open and remembered now."""
-        files = [Path(tab.key[0]) for tab in self.tabs.dataset_tabs if len(tab.key) == 1]
+        files = list(dict.fromkeys(Path(tab.key[0]) for tab in self.tabs.dataset_tabs if is_file(tab.key)))
         self.sidebar.show_files(files)
         self.sidebar.show_recent([path for path in self.memory.recent if path not in files])
         self.sidebar_actions.follow_files(files)
@@ -334,6 +334,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.library.opened.connect(self._show_dataset)
         self.library.failed.connect(self.show_error)
+        self.library.several.connect(lambda error, key: ask_tables(error, key, self.opening.open_key, self))
         self.library.fillable.connect(lambda error, key: ask_fill_up(error, key, self.library, self))
         self.library.doubtful.connect(lambda error, key: ask_open_anyway(error, key, self.library, self))
         self.library.damage_found.connect(self._withdraw)

@@ -243,7 +243,7 @@ def source_of(named: str) -> Source:
         return Source(str(place.absolute()), _only_table(place))
     folder, colon, table = named.rpartition(":")
     store = Path(folder).expanduser()
-    if colon and is_store(store):
+    if colon and (is_store(store) or store.is_file()):
         return Source(str(store.absolute()), table)
     return Source(str(place.absolute()))
 

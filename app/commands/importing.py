@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,11 @@ from pathlib import Path
 from lamella.app.commands import OK, terminal
 from lamella.app.commands.query import ignoring_checksums
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError
+from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store
 from lamella.core.transfer.generate import make
@@ -24,17 +28,40 @@ def run(arguments: argparse.Namespace) -> int:
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
     with _offering_options(), terminal.job() as job:
-        dataset = open_dataset(
-            arguments.file,
-            ragged=arguments.ragged,
-            text_columns=arguments.text_columns,
-            checksums=arguments.checksums,
-        )
+        datasets = [_opened(arguments, table, job) for table in _wanted(arguments, name)]
         with store_for_import(path) as store:
-            table = import_dataset(dataset, store, name, job)
-            rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
-            print(f"{rows} in table {table.name} of {store.path}")
+            for dataset in datasets:
+                table = import_dataset(dataset, store, name, job)
+                rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
+                print(f"{rows} in table {table.name} of {store.path}")
+                for remark in dataset.remarks:
+                    print(f"{remark}.", file=sys.stderr)
     return OK
+
+
+def _opened(arguments: argparse.Namespace, table: str | None, job: Job) -> Dataset:
+    return open_dataset(
+        arguments.file,
+        ragged=arguments.ragged,
+        text_columns=arguments.text_columns,
+        checksums=arguments.checksums,
+        table=table,
+        job=job,
+    )
+
+
+def _wanted(arguments: argparse.Namespace, target: str | None) -> list[str | None]:
+    """The table of a file that is named, or all of a file that holds several."""
+    if arguments.table is not None:
+        return [arguments.table]
+    tables = [table.name for table in tables_of(arguments.file) if table.is_offered]
+    if len(tables) > 1 and target is not None:
+        raise LamellaError(
+            f"{arguments.file} holds {len(tables):,} tables",
+            f"They cannot all become table '{target}'",
+            "Name one of them with --table, or leave the table of the store out",
+        )
+    return [*tables] if len(tables) > 1 else [None]
 
 
 @contextmanager

@@ -7,10 +7,13 @@ import csv
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TextIO
 
 import pyarrow as pa
@@ -20,7 +23,9 @@ from lamella.app.commands import OK, terminal
 from lamella.core.arrow.nested import no_text, python_value
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset
+from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.sql import sql as sql_over
+from lamella.core.datasets.tables import SeveralTables, TableEntry
 from lamella.core.errors import BadQuery, DamagedFile, FileProblem, LamellaError, UnknownTable, visible
 from lamella.core.jobs import Job
 from lamella.core.query import agg
@@ -131,14 +136,28 @@ class SQLOptions(Protocol):
 
 
 @contextmanager
-def open_source(where: str, write: bool = False, checksums: Checksums = "verify") -> Iterator[Source]:
-    """A folder that is a store, or else files."""
-    if is_store(path_of(where, "the store or file")):
+def open_source(
+    where: str, write: bool = False, checksums: Checksums = "verify", job: Job | None = None
+) -> Iterator[Source]:
+    """A folder that is a store, or else files; `-` is standard input."""
+    if where == STANDARD_INPUT:
+        with TemporaryDirectory(prefix="lamella-") as folder:
+            path = Path(folder) / "stdin"
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            yield FileSource(
+                open_dataset(path, cache_dir=Path(folder) / "cache", checksums=checksums, job=job)
+            )
+    elif is_store(path_of(where, "the store or file")):
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:
         try:
-            yield FileSource(open_dataset(where, checksums=checksums))
+            tables = tables_of(where)
+            if len(tables) > 1:
+                yield TablesSource(where, tables, job)
+            else:
+                yield FileSource(open_dataset(where, checksums=checksums, job=job))
         except DamagedFile as problem:
             raise ignoring_checksums(problem) from problem
 
@@ -148,6 +167,9 @@ def ignoring_checksums(problem: DamagedFile) -> LamellaError:
     if not problem.readable_anyway:
         return problem
     return LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore")
+
+
+STANDARD_INPUT = "-"
 
 
 class StoreSource:
@@ -192,14 +214,49 @@ class FileSource:
         return views.query(name, self._dataset.paths, self.table)
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
-        if options.write or options.as_of is not None:
-            raise LamellaError(
-                f"{'--write' if options.write else '--as-of'} is of stores",
-                "Files are read in place",
-                "Import them into a store: lamella import",
-            )
+        refuse_of_stores(options)
         named = {self._dataset.name: self._dataset}
         return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
+
+
+class TablesSource(Mapping[str, Dataset]):
+    """A file of several tables or sheets. A statement in SQL opens those that it names."""
+
+    def __init__(self, path: str, tables: Sequence[TableEntry], job: Job | None = None) -> None:
+        self._path, self._job = path, job
+        self._names = [table.name for table in tables if table.is_offered]
+
+    def __getitem__(self, name: str) -> Dataset:
+        return self.table(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def table(self, name: str | None) -> Dataset:
+        try:
+            return open_dataset(self._path, table=name, job=self._job)
+        except SeveralTables as problem:
+            names = ", ".join(table.name for table in problem.tables if table.is_offered)
+            raise LamellaError(problem.what, problem.why, f"Give --table: {names}") from problem
+
+    def view(self, name: str) -> Query:
+        return FileViews(paths.saved_views()).query(name, [Path(self._path)], self.table)
+
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
+        refuse_of_stores(options)
+        return sql_over(text, self, parameters, seconds=options.seconds, files=options.files, job=job)
+
+
+def refuse_of_stores(options: SQLOptions) -> None:
+    if options.write or options.as_of is not None:
+        raise LamellaError(
+            f"{'--write' if options.write else '--as-of'} is of stores",
+            "Files are read in place",
+            "Import them into a store: lamella import",
+        )
 
 
 def version_of(text: str | None) -> int | str | None:
@@ -245,7 +302,10 @@ BEST = 20
 
 def run(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
-    with terminal.job() as job, open_source(arguments.source, arguments.write, arguments.checksums) as source:
+    with (
+        terminal.job() as job,
+        open_source(arguments.source, arguments.write, arguments.checksums, job) as source,
+    ):
         if arguments.explain:
             print(_query(source, arguments).explain(job))
             return OK

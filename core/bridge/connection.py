@@ -13,6 +13,7 @@ from lamella.core.bridge.module import BY_NAME, BY_PATH, Module, RowGroups
 from lamella.core.bridge.planning import folded, quoted
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.formats import tables_of
 from lamella.core.errors import BadData
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
@@ -28,7 +29,8 @@ def _do_nothing() -> None:
 
 def connect(source: Store | str | Path | Iterable[str | Path]) -> apsw.Connection:
     """A SQLite database in memory with a virtual table for each table of a store (open or by its folder), or
-    for each of some files, folders or patterns, called like it. They are read-only; others can be made there.
+    for each of some files, folders or patterns, called like it, and for each table of a file that holds
+    several. They are read-only; others can be made there.
 
     Raises `FileProblem` and `StoreProblem`. Use a connection in one thread at a time.
     """
@@ -108,8 +110,10 @@ def _datasets(
             weakref.finalize(module, store.close)
             yield from ((name, store[name]) for name in store.tables)
         else:
-            dataset = open_dataset(path)
-            yield dataset.name, dataset
+            tables = [table.name for table in tables_of(path) if table.is_offered]
+            for table in tables if len(tables) > 1 else [None]:
+                dataset = open_dataset(path, table=table)
+                yield dataset.name, dataset
 
 
 def _free(name: str, names: Iterable[str]) -> str:

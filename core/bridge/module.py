@@ -399,7 +399,7 @@ class VirtualTable:
 
 
 BY_PATH, BY_NAME = "lamella", "lamella_dataset"
-FORMS = "Write lamella('files'), lamella('store', 'table') or lamella('store', 'table', 'version')"
+FORMS = "Write lamella('files'), lamella('store or file', 'table') or lamella('store', 'table', 'version')"
 
 
 class Module:
@@ -429,9 +429,9 @@ class Module:
         path = path_of(words[0], "lamella()")
         if is_store(path):
             return self._of_store(path, *words[1:])
-        if len(words) > 1:
+        if len(words) > 2:
             raise LamellaError(f"{path}: there is no store here", fix=FORMS)
-        return VirtualTable(open_dataset(words[0]), self.counted)
+        return VirtualTable(open_dataset(words[0], table=words[1] if words[1:] else None), self.counted)
 
     def _of_store(self, path: Path, table: str = "", version: str = "") -> VirtualTable:
         store = Store.open(path, read_only=True)

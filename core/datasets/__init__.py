@@ -1,4 +1,4 @@
-"""Files opened in place: recognised by content, Parquet directly, text through a columnar cache."""
+"""Files in place: recognised by content, Parquet and Arrow directly, others through a columnar cache."""
 
 from lamella.core.datasets.formats import open_dataset
 

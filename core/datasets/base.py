@@ -33,6 +33,8 @@ class OpenOptions:
     the surplus only where that is empty; a file with a value there is refused all the same.
     `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100.
 
+    `table` is the one of a file that holds several, or its sheet.
+
     `checksums="ignore"` reads Parquet pages that are not what their checksums say, as far as they go.
     """
 
@@ -43,6 +45,8 @@ class OpenOptions:
     header: bool | None = None
     text_columns: tuple[str, ...] = ()
     checksums: Checksums = "verify"
+    table: str | None = None
+    job: Job | None = None
 
     @property
     def reading(self) -> tuple[object, ...]:
@@ -58,6 +62,12 @@ class Dataset(Fluent, ABC):
     @abstractmethod
     def snapshot(self) -> Snapshot:
         """The rows as they are now, frozen. Cheap: no data is read."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What people should know of the rows, in sentences without a full stop: what of a file was left out,
+        or is read otherwise than it is written. Complete once all rows were read."""
+        return ()
 
     def query(self) -> Query:
         return query_of(self)

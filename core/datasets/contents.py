@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+
 from lamella.core.datasets.locate import cannot_read
 
 HEAD_BYTES = 64 << 10
@@ -36,25 +38,74 @@ def look_into(path: Path) -> Contents:
         raise cannot_read(path, error) from error
 
 
+_CONTINUATION = b"\xff\xff\xff\xff"
+
+
+def is_arrow_file(contents: Contents) -> bool:
+    """One that was cut off is recognised, too: opening it says so."""
+    return contents.head.startswith(b"ARROW1\0\0")
+
+
+def is_arrow_stream(contents: Contents) -> bool:
+    """It begins with the length of its schema, whose first bytes are a table of flatbuffers."""
+    head = contents.head
+    if not head.startswith(_CONTINUATION):
+        return False
+    try:
+        return pa.ipc.open_stream(pa.py_buffer(head)).schema is not None
+    except (pa.ArrowInvalid, OSError):
+        return len(head) < contents.size and int.from_bytes(head[4:8], "little") > len(head)
+
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_OF_WORKBOOKS = tuple(name.encode("utf-16-le") for name in ("Workbook", "Book", "EncryptedPackage"))
+
+
+def is_workbook(contents: Contents) -> bool:
+    """Excel's or OpenDocument's, also one that is encrypted or was cut off."""
+    if contents.head.startswith(OLE):
+        return any(name in _directory(contents) for name in _OF_WORKBOOKS)
+    if not contents.head.startswith(b"PK\x03\x04"):
+        return False
+    import zipfile
+
+    try:
+        with zipfile.ZipFile(contents.path) as archive:
+            names = set(archive.namelist())
+    except (zipfile.BadZipFile, OSError):
+        return b"xl/" in contents.head or _SPREADSHEET in contents.head
+    return bool(names & {"xl/workbook.xml", "xl/workbook.bin"}) or _SPREADSHEET in contents.head
+
+
+_SPREADSHEET = b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet"
+
+
+def _directory(contents: Contents) -> bytes:
+    """Where a compound file, as Office writes them, begins to list what it holds."""
+    head = contents.head
+    sector_bytes = 1 << int.from_bytes(head[30:32], "little") % 16
+    place = (int.from_bytes(head[48:52], "little") + 1) * sector_bytes
+    with contents.path.open("rb") as file:
+        file.seek(place)
+        return file.read(4 * sector_bytes)
+
+
 # Signatures as the formats' own specifications give them.
 _SIGNATURES: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3\0", "a SQLite database"),
     (b"PK\x03\x04", "a ZIP archive"),
     (b"PK\x05\x06", "an empty ZIP archive"),
     (b"%PDF-", "a PDF document"),
     (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
     (b"\xff\xd8\xff", "a JPEG picture"),
     (b"GIF8", "a GIF picture"),
-    (b"ARROW1", "an Arrow file"),
-    (b"FEA1", "a Feather file"),
+    (b"FEA1", "a Feather file of the first version"),
     (b"ORC", "an ORC file"),
     (b"Obj\x01", "an Avro file"),
     (b"PARE", "an encrypted Parquet file"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
     (b"\x93NUMPY", "a NumPy array"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an old Excel or Word document"),
+    (OLE, "an old Office document"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
-    (b"\xfd7zXZ\x00", "an XZ archive"),
     (b"Rar!\x1a\x07", "a RAR archive"),
     (b"\x7fELF", "a program"),
     (b"MZ", "a Windows program"),
@@ -70,8 +121,6 @@ def foreign_format(contents: Contents) -> str | None:
                 if signature == b"PK\x03\x04"
                 else _unless_text(contents, signature, label)
             )
-    if contents.head[8:12] == b"DUCK":
-        return "a DuckDB database"
     return None
 
 
@@ -81,8 +130,21 @@ def _unless_text(contents: Contents, signature: bytes, label: str) -> str | None
     return None if letters else label
 
 
-def _kind_of_zip(contents: Contents) -> str:
+def _kind_of_zip(contents: Contents) -> str | None:
+    """None for an archive of one file, which is read as that."""
+    import zipfile
+
     names = contents.head
-    if b"xl/" in names or b"[Content_Types].xml" in names:
-        return "an Excel workbook" if b"word/" not in names else "a Word document"
-    return "an OpenDocument file" if b"mimetypeapplication/vnd.oasis" in names else "a ZIP archive"
+    try:
+        with zipfile.ZipFile(contents.path) as archive:
+            files = [name for name in archive.namelist() if not name.endswith("/")]
+    except (zipfile.BadZipFile, OSError):
+        files = []
+    files = [name for name in files if not name.startswith("__MACOSX/")]
+    if len(files) == 1:
+        return None
+    if b"[Content_Types].xml" in names:
+        return "a Word document" if b"word/" in names else "an Office document"
+    if b"mimetypeapplication/vnd.oasis" in names:
+        return "an OpenDocument file"
+    return f"a ZIP archive of {len(files):,} files" if files else "a ZIP archive that is empty or damaged"

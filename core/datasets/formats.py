@@ -3,52 +3,170 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lamella.core.datasets.base import Checksums, Dataset, OpenOptions, Ragged
-from lamella.core.datasets.contents import Contents, foreign_format, look_into
+from lamella.core.datasets.contents import (
+    Contents,
+    foreign_format,
+    is_arrow_file,
+    is_arrow_stream,
+    is_workbook,
+    look_into,
+)
 from lamella.core.datasets.locate import Location, locate
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
+from lamella.core.datasets.tables import TableEntry
 from lamella.core.datasets.text.dataset import (
     is_note,
     is_prose,
     looks_like_delimited,
+    looks_like_json_document,
     looks_like_json_lines,
-    open_delimited,
-    open_json_lines,
 )
+from lamella.core.datasets.text.files import open_delimited, open_json_document, open_json_lines
 from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
 from lamella.core.validation import names_of
 
 NAMED = 3
 MOST_LOOKED_AT = 100
-TEXT = "text"
 STORE = "store"
 """The label of a folder that is a store; whoever knows stores gives it."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """`several`: whether more than one file can be opened as one dataset."""
+    """`suffixes` are usual, without the dot; files are recognised by what they hold. `media` are the media
+    types that the program is offered for. `several`: whether more
+    than one file can be opened as one dataset. `options` are those of `OpenOptions` that it heeds. `tables`
+    lists what a file of several tables holds."""
 
     id: str
     label: str
-    several: bool
+    suffixes: tuple[str, ...]
     recognises: Callable[[Contents], bool]
     open: Callable[[Location, OpenOptions], Dataset]
+    media: tuple[str, ...] = ()
+    several: bool = False
+    is_text: bool = False
+    options: tuple[str, ...] = ()
+    tables: Callable[[Path], list[TableEntry]] | None = None
 
 
 def _open_parquet(location: Location, options: OpenOptions) -> Dataset:
     return ParquetDataset(location, options.checksums)
 
 
+def _open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.arrow_ipc import open_arrow_file
+
+    return open_arrow_file(location, options)
+
+
+def _open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.arrow_ipc import open_arrow_stream
+
+    return open_arrow_stream(location, options)
+
+
+def is_sqlite(contents: Contents) -> bool:
+    return contents.head.startswith(b"SQLite format 3\0")
+
+
+def _open_sqlite(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.sqlite_file import open_table
+
+    return open_table(location, options)
+
+
+def _sqlite_tables(path: Path) -> list[TableEntry]:
+    from lamella.core.datasets.sqlite_file import tables_of
+
+    return tables_of(path)
+
+
+def is_duckdb(contents: Contents) -> bool:
+    return contents.head[8:12] == b"DUCK"
+
+
+def _open_duckdb(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.duckdb_file import open_table
+
+    return open_table(location, options)
+
+
+def _duckdb_tables(path: Path) -> list[TableEntry]:
+    from lamella.core.datasets.duckdb_file import tables_of
+
+    return tables_of(path)
+
+
+def _open_sheet(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.excel import open_sheet
+
+    return open_sheet(location, options)
+
+
+def _sheets(path: Path) -> list[TableEntry]:
+    from lamella.core.datasets.excel import sheets_of
+
+    return sheets_of(path)
+
+
+_SHEET = "vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FORMATS = (
-    Format("parquet", "Parquet", True, is_parquet, _open_parquet),
-    Format("jsonl", "JSON lines", False, looks_like_json_lines, open_json_lines),
-    Format("csv", "delimited text", False, looks_like_delimited, open_delimited),
-)
+    Format(
+        "parquet", "Parquet", ("parquet", "pq", "parq"), is_parquet, _open_parquet,
+        several=True, options=("checksums",), media=("application/vnd.apache.parquet",),
+    ),
+    Format(
+        "arrow", "Arrow", ("arrow", "feather", "ipc"), is_arrow_file, _open_arrow_file,
+        media=("application/vnd.apache.arrow.file",),
+    ),
+    Format(
+        "arrow-stream", "Arrow stream", ("arrows",), is_arrow_stream, _open_arrow_stream,
+        media=("application/vnd.apache.arrow.stream",),
+    ),
+    Format(
+        "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
+        options=("table", "header"), tables=_sheets,
+        media=(
+            f"application/{_SHEET}", "application/vnd.ms-excel",
+            "application/vnd.oasis.opendocument.spreadsheet",
+        ),
+    ),
+    Format(
+        "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
+        options=("table",), tables=_sqlite_tables, media=("application/vnd.sqlite3",),
+    ),
+    Format(
+        "duckdb", "DuckDB", ("duckdb", "ddb"), is_duckdb, _open_duckdb,
+        options=("table",), tables=_duckdb_tables,
+    ),
+    Format(
+        "json", "JSON", ("json", "geojson"), looks_like_json_document, open_json_document,
+        several=True, is_text=True, options=("encoding",), media=("application/json",),
+    ),
+    Format(
+        "jsonl", "JSON lines", ("jsonl", "ndjson"), looks_like_json_lines, open_json_lines,
+        several=True, is_text=True, options=("encoding",), media=("application/x-ndjson",),
+    ),
+    Format(
+        "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited,
+        several=True, is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
+        media=("text/csv", "text/tab-separated-values"),
+    ),
+)  # fmt: skip
+COMPRESSED_SUFFIXES = ("gz", "zst", "bz2", "xz", "zip")
+"""Of text."""
+
+
+def usual_suffixes() -> tuple[str, ...]:
+    """Of all files that can be opened, as a dialog lists them."""
+    return (*(suffix for known in FORMATS for suffix in known.suffixes), *COMPRESSED_SUFFIXES)
 
 
 def recognise(path: Path) -> Format:
@@ -56,11 +174,16 @@ def recognise(path: Path) -> Format:
     contents = look_into(path)
     if not contents.size:
         raise FileProblem(path, "is empty", "It holds no bytes at all", "Choose a file with data in it")
+    for known in FORMATS:
+        if not known.is_text and known.recognises(contents):
+            return known
     foreign = foreign_format(contents)
     if foreign:
-        raise FileProblem(path, f"is {foreign}", "Files of that kind can't be opened yet", _openable())
+        archive = "a ZIP archive of" in foreign
+        why = "Only archives of one file are opened" if archive else "Files of that kind cannot be opened"
+        raise FileProblem(path, f"is {foreign}", why, "Unpack it first" if archive else _openable())
     for known in FORMATS:
-        if known.recognises(contents):
+        if known.is_text and known.recognises(contents):
             _refuse_prose_named_parquet(known, contents)
             return known
     raise FileProblem(
@@ -108,41 +231,51 @@ def _is_note(path: Path) -> bool:
 def common_format(location: Location) -> Format:
     """One format for all the files. Where the first is Parquet, opening them shows whether the others are."""
     first = recognise(location.files[0])
-    if len(location.files) > 1 and not first.several:
-        kinds = _kinds(location.files)
+    if len(location.files) == 1 or (first.several and not first.is_text):
+        return first
+    kinds = Counter(_kind(file) for file in location.files[:MOST_LOOKED_AT])
+    if len(kinds) > 1:
         raise FileProblem(
             location.root,
-            "holds " + (kinds or f"{len(location.files):,} text files"),
-            f"{'Files of several formats' if kinds else 'Several of them'} cannot be shown as one yet",
+            "holds " + _counted(kinds, len(location.files)),
+            "Files of several formats cannot be shown as one",
+            f"Open them one by one, {location.files[0].name} first, or name some of them: *.csv",
+        )
+    if not first.several:
+        raise FileProblem(
+            location.root,
+            f"holds {len(location.files):,} {first.label} files",
+            "Several of them cannot be shown as one",
             f"Open them one by one, {location.files[0].name} first",
         )
     return first
 
 
-def _kinds(files: Sequence[Path]) -> str:
-    """`2 text files, 1 Parquet file`; nothing where all that are looked at are text."""
-    names = Counter(_kind(file) for file in files[:MOST_LOOKED_AT])
-    if set(names) == {TEXT}:
-        return ""
-    counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in names.items())
-    more = len(files) - MOST_LOOKED_AT
+def _counted(kinds: Mapping[str, int], files: int) -> str:
+    """`2 CSV files, 1 Parquet file`."""
+    counts = ", ".join(f"{count:,} {kind} file{'' if count == 1 else 's'}" for kind, count in kinds.items())
+    more = files - MOST_LOOKED_AT
     return f"{counts} and {more:,} more" if more > 0 else counts
 
 
 def _kind(file: Path) -> str:
     try:
-        known = recognise(file)
+        return recognise(file).label
     except FileProblem:
         return "other"
-    return known.label if known.several else TEXT
+
+
+def openable_formats() -> str:
+    """`Parquet, Arrow, … and delimited text`."""
+    labels = [known.label for known in FORMATS]
+    return ", ".join(labels[:-1]) + " and " + labels[-1]
 
 
 def _openable() -> str:
-    labels = [known.label for known in FORMATS]
-    return "What can be opened: " + ", ".join(labels[:-1]) + " and " + labels[-1]
+    return f"What can be opened: {openable_formats()}"
 
 
-def open_dataset(
+def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     path: str | Path,
     *,
     cache_dir: Path | None = None,
@@ -152,28 +285,48 @@ def open_dataset(
     header: bool | None = None,
     text_columns: Sequence[str] = (),
     checksums: Checksums = "verify",
+    table: str | None = None,
+    sheet: str | None = None,
+    job: Job | None = None,
 ) -> Dataset:
     """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
 
-    Text is read through a columnar cache below `cache_dir` (the user's cache folder when None),
-    which `fill` completes; the first rows are there at once. `text_columns` of delimited text stay as they
-    are written, whatever stands in them.
+    What gives no quick access to its rows is read through a columnar cache below `cache_dir` (the user's
+    cache folder when None), which `fill` completes; the first rows are there at once. `text_columns` of
+    delimited text stay as they are written, whatever stands in them.
 
     Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
-    a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same. Raises `FileProblem`, and
-    `UnknownColumn` for one of `text_columns`.
+    a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.
+
+    Of a file that holds several tables, `table` or, of a workbook, `sheet` is the one to open: `tables_of`
+    lists them. Cancelling `job` ends an opening that takes long, such as of a view of a database.
+
+    Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
+    `text_columns`, and `Cancelled`.
     """
     location = data_files(locate(path))
     known = common_format(location)
     names = tuple(names_of(text_columns, "open_dataset: text_columns"))
-    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums)
-    if names and known.id != "csv":
+    part = sheet if table is None else table
+    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums, part, job)
+    if names and "text_columns" not in known.options:
         raise FileProblem(
             location.root,
             f"is {known.label}, whose values have types of their own",
             fix="Leave text_columns out",
         )
+    if part is not None and known.tables is None:
+        raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
     return known.open(location, options)
+
+
+def tables_of(path: str | Path) -> list[TableEntry]:
+    """The tables or sheets that a file holds; none for a file that is one table. Raises `FileProblem`."""
+    location = locate(path)
+    if len(location.files) > 1:
+        return []
+    known = recognise(location.files[0])
+    return known.tables(location.files[0]) if known.tables else []
 
 
 @dataclass(frozen=True)

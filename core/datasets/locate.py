@@ -58,6 +58,37 @@ def cannot_read(path: Path, error: OSError) -> FileProblem:
     )
 
 
+Stamp = tuple[str, int, int]
+"""A path, the size of the file there and when it was last changed, in ns; -1 and 0 where there is none."""
+
+
+def fingerprint_of(path: Path) -> tuple[int, int]:
+    """Size and time of last change in ns; raises `FileProblem`."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    return status.st_size, status.st_mtime_ns
+
+
+def stamp_of(path: Path) -> Stamp:
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path), -1, 0
+    return str(path), status.st_size, status.st_mtime_ns
+
+
+def refuse_changed(stamps: Iterable[Stamp]) -> None:
+    """Raise `FileProblem` for the first file that is not what it was when it was opened."""
+    for stamp in stamps:
+        path = Path(stamp[0])
+        if stamp_of(path) != stamp:
+            raise FileProblem(
+                path, "changed on disk since it was opened", fix="Reload it to see its new content"
+            )
+
+
 def missing(path: Path) -> FileProblem:
     folder = path.parent
     if not folder.is_dir():

@@ -18,6 +18,7 @@ from lamella.core.scan.snapshot import Column
 
 TYPES = b"lamella.folder_types"
 """Key in a file's metadata: the columns that its folders stand for as an Arrow schema, in base 64."""
+FROM_FOLDER = "By the names of the folders that the files are in"
 NULL = "__HIVE_DEFAULT_PARTITION__"
 _ESCAPED = frozenset("\"#%'*/:=?\\{[]^<>|\x7f") | {chr(i) for i in range(32)}
 
@@ -65,7 +66,7 @@ def folder_columns(
         return (), [{} for _ in files]
     typed = [_typed([values[name] for values in by_file], types.get(name)) for name in names]
     columns = [
-        Column(name, values.type, len(stored) + place)
+        Column(name, values.type, len(stored) + place, note=FROM_FOLDER)
         for place, (name, values) in enumerate(zip(names, typed, strict=True))
     ]
     constants = [

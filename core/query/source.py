@@ -33,7 +33,7 @@ class Source(Protocol):
 
 @runtime_checkable
 class Fillable(Protocol):
-    """Rows that come in while somebody reads: those of a text file."""
+    """Rows that come in while somebody reads: those of a file with a cache."""
 
     def fill(self, job: Job) -> None:
         """Make every row reachable: `snapshot().complete` is true afterwards."""

@@ -1,7 +1,7 @@
 """One frozen version of a dataset: Parquet segments, deletions and pending changes, in row order.
 
 Everything Lamella shows is a snapshot: a table of a store at a version, Parquet files opened in
-place (no deletions, nothing pending), or a text file's columnar cache.
+place (no deletions, nothing pending), or the columnar cache of another file.
 
 A row has a *position*: the number of its place in the segments laid end to end, deleted rows
 included. Positions are int64, ascending in the dataset's own order, and stable within a snapshot.
@@ -108,7 +108,7 @@ class Snapshot:
     """`token` is equal for two snapshots only when their content is; caches are keyed by it. The same
     content may get another one: flushing and merging pending changes do that.
 
-    `deleted` holds ascending positions. `complete` is False while a text file's cache still fills. `keeps`
+    `deleted` holds ascending positions. `complete` is False while a file's cache still fills. `keeps`
     lives as long as the snapshot: what keeps its files from being removed. Where the rows are a table's,
     `ids` is the column that tells them apart while positions change, and `indexes` find some of them faster.
     """

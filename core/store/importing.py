@@ -12,8 +12,8 @@ import pyarrow as pa
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
-from lamella.core.datasets.text.blocks import TypesWidened
-from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.datasets.blocks import TypesWidened
+from lamella.core.datasets.cached import CachedDataset
 from lamella.core.jobs import Job, Unreported
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
@@ -55,13 +55,13 @@ def import_file(
 
 
 def import_dataset(dataset: Dataset, store: Store, name: str | None = None, job: Job | None = None) -> Table:
-    """All rows of an open dataset as a new table; a text file is read straight from its source."""
+    """All rows of an open dataset as a new table; what is cached is read from its file."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
-    if not isinstance(dataset, TextDataset) or dataset.snapshot().complete:
+    if not isinstance(dataset, CachedDataset) or dataset.snapshot().complete:
         return _create(dataset.schema, _kept_rows(dataset, job), store, name, job)
     while True:
-        progress = ImportProgress(job, dataset.source.size)
+        progress = ImportProgress(job, dataset.file.size)
         rows = dataset.rows_once(job, progress.report)
         try:
             return _create(dataset.reading_schema, rows, store, name, job)

@@ -26,6 +26,7 @@ from lamella.app import cli
 from lamella.core.bench import registry
 from lamella.core.bench.engine import child
 from lamella.core.bench.registry import ENTRIES
+from lamella.core.datasets.formats import FORMATS
 from lamella.ui.dialogs import about
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,6 +112,13 @@ def test_part_of_an_archive_of_icu_is_an_archive():
     assert body == bundle_trimming.archive_body([(name, (name * 3).ljust(64, b"\0")) for name in names[::2]])
 
 
+def test_windows_offers_the_program_for_every_format():
+    script = (ROOT / "packaging/windows/lamella.nsi").read_text("utf8")
+    suffixes = {suffix for known in FORMATS for suffix in known.suffixes}
+    for macro in ("OfferFor", "StopOfferingFor"):
+        assert set(re.findall(rf'insertmacro {macro} "\.(\w+)"', script)) == suffixes
+
+
 def test_desktop_entry_offers_the_types_that_the_package_defines():
     entry = configparser.RawConfigParser()
     entry.optionxform = str  # type: ignore[assignment, method-assign]
@@ -119,7 +127,7 @@ def test_desktop_entry_offers_the_types_that_the_package_defines():
     types = ElementTree.parse(ROOT / "packaging/linux/lamella.mime.xml").getroot()
     defined = {each.attrib["type"] for each in types}
     patterns = {glob.attrib["pattern"] for glob in types.iter(f"{MIME}glob")}
-    assert defined <= offered and offered - defined == {"text/csv", "text/tab-separated-values"}
+    assert defined <= offered and offered == {media for known in FORMATS for media in known.media}
     assert {"*.parquet", "*.pq", "*.arrow", "*.feather", "*.jsonl"} <= patterns
     assert entry["Desktop Entry"]["Exec"] == "lamella %F"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -317,3 +319,15 @@ def test_fewer_rows_are_the_first_of_the_table(tmp_path: Path) -> None:
     assert wanted["read"].startswith("20:")
     samples = samples_of(system_of("polars", workload, tmp_path), workload, rows=20)
     assert {s.operation: s.checksum for s in samples} == wanted
+
+
+def test_a_table_of_a_file_can_be_measured(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE a (n)")
+        connection.execute("CREATE TABLE b (n)")
+        connection.execute("INSERT INTO b VALUES (1), (2)")
+    source = source_of(f"{path}:b")
+    assert source == Source(str(path), "b") and source.words == ("--table", f"{path}:b")
+    with source.open_table() as dataset:
+        assert dataset.num_rows == 2

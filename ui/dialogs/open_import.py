@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job, Progress
@@ -38,7 +39,8 @@ MINIMUM_WIDTH = 560
 MOST_LISTED = 10
 DANGER = "message-danger"
 
-Opened = tuple[Path, Dataset | FileProblem]
+Opened = tuple[str, Dataset | FileProblem]
+"""Where it comes from, for people."""
 
 
 class ImportDialog(QDialog):
@@ -51,9 +53,16 @@ class ImportDialog(QDialog):
     failed = Signal(Exception)
 
     def __init__(
-        self, paths: Sequence[Path], stores: Sequence[Store], tasks: Tasks, parent: QWidget | None = None
+        self,
+        paths: Sequence[Path],
+        stores: Sequence[Store],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        table: str | None = None,
     ) -> None:
+        """`table` is one of a file that holds several; all of them otherwise."""
         super().__init__(parent)
+        self._table = table
         self._paths, self._stores, self._tasks = list(paths), list(stores), tasks
         self._handle: Handle | None = None
         self._padded: set[Path] = set()
@@ -67,7 +76,7 @@ class ImportDialog(QDialog):
     # ------------------------------------------------------------------ looks
 
     def _build(self) -> None:
-        self.title = QLabel(f"Import {_what(self._paths)}")
+        self.title = QLabel(f"Import {_what([path.name for path in self._paths])}")
         theme.variant(self.title, "title")
         self.store_box = QComboBox(accessibleName="Store")
         self.store_box.addItems([store.name for store in self._stores])
@@ -137,27 +146,44 @@ class ImportDialog(QDialog):
         for path in self._paths:
             job.check()
             try:
-                opened.append((path, self._open(path)))
+                opened.append((path.name, self._open(path, self._table)))
+            except SeveralTables as several:
+                opened += self._tables(path, several, job)
             except FileProblem as problem:
-                opened.append((path, problem))
+                opened.append((path.name, problem))
         return opened
 
-    def _open(self, path: Path) -> Dataset:
+    def _tables(self, path: Path, several: SeveralTables, job: Job) -> list[Opened]:
+        """Each table of a file, labelled by both names."""
+        opened: list[Opened] = []
+        for table in several.tables:
+            job.check()
+            if table.is_offered:
+                label = f"{path.name} · {table.name}"
+                try:
+                    opened.append((label, self._open(path, table.name)))
+                except FileProblem as problem:
+                    opened.append((label, problem))
+        return opened
+
+    def _open(self, path: Path, table: str | None) -> Dataset:
         ragged: Ragged = "pad" if path in self._padded else "refuse"
         checksums: Checksums = "ignore" if path in self._unverified else "verify"
-        return open_dataset(path, ragged=ragged, checksums=checksums)
+        return open_dataset(path, ragged=ragged, checksums=checksums, table=table)
 
     def _looked(self, opened: list[Opened]) -> None:
         self._handle = None
         self.waiting.hide()
-        good = [(path, dataset) for path, dataset in opened if isinstance(dataset, Dataset)]
+        good = [(label, dataset) for label, dataset in opened if isinstance(dataset, Dataset)]
         problems = [problem for _, problem in opened if isinstance(problem, FileProblem)]
         self.sources.setVisible(bool(good))
-        self.sources.show_datasets([path.name for path, _ in good], [dataset for _, dataset in good])
+        self.sources.show_datasets([label for label, _ in good], [dataset for _, dataset in good])
         self._suggest_names()
         self._update()
         self.import_button.setFocus()
-        self.title.setText(f"Import {_what([path for path, _ in good] or self._paths)}")
+        self.title.setText(
+            f"Import {_what([label for label, _ in good] or [path.name for path in self._paths])}"
+        )
         if len(problems) == 1:
             self._offer(problems[0], left_out=bool(good))
         elif problems:
@@ -277,8 +303,10 @@ def _import_all(sources: Sequence[Source], store: Store, job: Job) -> list[Table
     return [import_dataset(source.dataset, store, source.table, job) for source in sources]
 
 
-def _what(paths: Sequence[Path]) -> str:
-    return paths[0].name if len(paths) == 1 else f"{len(paths):,} files"
+def _what(labels: Sequence[str]) -> str:
+    if len(labels) == 1:
+        return labels[0]
+    return f"{len(labels):,} {'tables' if all(' · ' in label for label in labels) else 'files'}"
 
 
 def time_left(fraction: float | None, seconds: float) -> str:

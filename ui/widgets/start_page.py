@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from lamella.core.datasets.formats import openable_formats
 from lamella.core.errors import visible
 from lamella.core.jobs import Job
 from lamella.ui import theme
@@ -192,7 +193,7 @@ class StartPage(QScrollArea):
         theme.variant(area, "drop")
         title = QLabel("Drop files or a folder anywhere", alignment=Qt.AlignmentFlag.AlignCenter)
         theme.variant(title, "display")
-        hint = QLabel("Parquet, CSV or JSON lines, of any size. Files stay where they are.", wordWrap=True)
+        hint = QLabel(f"{openable_formats()}, of any size. Files stay where they are.", wordWrap=True)
         hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
         theme.variant(hint, "muted")
         buttons = QHBoxLayout()

@@ -33,6 +33,7 @@ from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
+from lamella.ui.window.file_watch import table_of_file
 from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def source_of(tab: DatasetTab) -> Source:
 
     if tab.table is not None:
         return Source(str(tab.table.store.path), tab.table.name)
-    return Source(tab.key[0], ragged=tab.reopening.ragged)
+    return Source(tab.key[0], table_of_file(tab.key), tab.reopening.ragged)
 
 
 def shown_columns(tab: DatasetTab) -> list[str]:

@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
-from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
@@ -37,7 +36,7 @@ from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
-from lamella.ui.window.file_watch import FileWatch, same_files
+from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_files, table_of_file
 from lamella.ui.window.group_rows import GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
@@ -140,7 +139,7 @@ class Reopening(QObject):
         before = tab.dataset
 
         def work(job: Job) -> Dataset | None:
-            fresh = open_dataset(tab.key[0], ragged=ragged, checksums=checksums)
+            fresh = open_file(tab.key, ragged, checksums, job)
             return fresh if anyway or not same_files(before, fresh) else None
 
         def done(fresh: Dataset | None) -> None:
@@ -201,6 +200,7 @@ class DatasetTab(QWidget):
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
         self._to_fill = True
+        self._remarks: tuple[str, ...] = ()
         self._growth: Handle | None = None
         self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
         self._lay_out()
@@ -215,7 +215,10 @@ class DatasetTab(QWidget):
     @property
     def name(self) -> str:
         """As the tab is titled: what the table or file was called when it was opened."""
-        return self.key[1] if len(self.key) > 1 else Path(self.key[0]).name
+        if not is_file(self.key):
+            return self.key[1]
+        table = table_of_file(self.key)
+        return Path(self.key[0]).name + (f" · {table}" if table else "")
 
     @property
     def status(self) -> str:
@@ -399,6 +402,7 @@ class DatasetTab(QWidget):
         self.counts.set_rows(dataset.snapshot())
         self.dataset = self.loader.dataset = self.steps.source = dataset
         self._to_fill = True
+        self._remarks: tuple[str, ...] = ()
         line = fitting_line(self.line, set(dataset.schema.names))
         lost = line != self.line
         if lost:
@@ -449,6 +453,8 @@ class DatasetTab(QWidget):
         self.pane.set_busy("")
         self.pane.set_nothing(self._why_empty(loaded))
         self.failures.over()
+        if loaded.complete:
+            self._say_remarks()
         if self._to_fill:
             self._to_fill = False
             if not loaded.complete:
@@ -462,6 +468,13 @@ class DatasetTab(QWidget):
 
     def _free(self, views: list[Loaded | None]) -> None:
         self.tasks.read(lambda job: views.clear(), quiet=True, text="Freeing rows")
+
+    def _say_remarks(self) -> None:
+        """What of the file is not shown as it stands there, once it was read to its end."""
+        remarks = self.dataset.remarks
+        if remarks and remarks != self._remarks:
+            self.messages.say(". ".join(remarks) + ".", stays=True)
+        self._remarks = remarks
 
     def reads(self, path: Path) -> bool:
         """Whether what is shown lies in the file."""
@@ -524,7 +537,7 @@ class DatasetTab(QWidget):
     # ------------------------------------------------------ files that fill up
 
     def _fill(self) -> None:
-        """Let a text file's rows come in; the grid grows meanwhile."""
+        """Let the rows of a file with a cache come in; the grid grows meanwhile."""
         self._fill_handle = self.tasks.read(
             self.dataset.fill,
             lambda _: self.reload(),

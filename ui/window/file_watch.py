@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Protocol
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
@@ -9,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
-from lamella.core.datasets.text.dataset import TextDataset
+from lamella.core.datasets.cached import CachedDataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui.dialogs.error_dialog import message
@@ -19,6 +20,33 @@ LOOK_AFTER_MS = 700  # a program that writes a file does so in several steps
 MOST_FILES = 64
 WATCHER = "file watcher"
 RELOAD = "Reload"
+
+
+Key = tuple[str, ...]
+"""Of a tab: (path,) for a file, (path, "", table) for one of its tables, (folder, table) for a store's."""
+
+
+def file_key(path: Path | str, table: str | None = None) -> Key:
+    return (str(path),) if table is None else (str(path), "", table)
+
+
+def is_file(key: Key) -> bool:
+    return len(key) == 1 or key[1] == ""
+
+
+def table_of_file(key: Key) -> str | None:
+    """The table or sheet of a file that a tab shows, where the file holds several."""
+    return key[2] if is_file(key) and len(key) > 1 else None
+
+
+def entry_key(key: Key) -> Key:
+    """Of the sidebar's entry that a tab belongs to: a file has one for all its tables."""
+    return key[:1] if is_file(key) else key
+
+
+def open_file(key: Key, ragged: Ragged, checksums: Checksums, job: Job) -> Dataset:
+    """What a tab of this key shows. Raises `FileProblem` and `Cancelled`."""
+    return open_dataset(key[0], ragged=ragged, checksums=checksums, table=table_of_file(key), job=job)
 
 
 def _watcher() -> QFileSystemWatcher:
@@ -35,9 +63,16 @@ def _watcher() -> QFileSystemWatcher:
 
 def same_files(before: Dataset, fresh: Dataset) -> bool:
     """Whether both read the same files as they were written at one time."""
-    if isinstance(before, TextDataset) and isinstance(fresh, TextDataset):
-        return (before.paths, before.source.fingerprint) == (fresh.paths, fresh.source.fingerprint)
+    if isinstance(before, CachedDataset) and isinstance(fresh, CachedDataset):
+        return before.file.stamps == fresh.file.stamps
     return before.snapshot().token == fresh.snapshot().token
+
+
+def files_of(dataset: Dataset) -> list[str]:
+    """The files whose changes are another content, a database's log among them."""
+    if isinstance(dataset, CachedDataset):
+        return [path for path, size, _ in dataset.file.stamps if size >= 0]
+    return [str(path) for path in getattr(dataset, "paths", ())]
 
 
 class Reopener(Protocol):
@@ -81,8 +116,7 @@ class FileWatch(QObject):
         tab = self._tab
         if tab.table is not None:
             return
-        files = getattr(tab.dataset, "paths", ())[:MOST_FILES]
-        wanted = {tab.key[0], *map(str, files)}
+        wanted = {tab.key[0], *files_of(tab.dataset)[:MOST_FILES]}
         watched = {*self._watcher.files(), *self._watcher.directories()}
         if missing := sorted(wanted - watched):
             self._watcher.addPaths(missing)
@@ -98,7 +132,7 @@ class FileWatch(QObject):
 
         def work(job: Job) -> str:
             try:
-                fresh = open_dataset(tab.key[0], ragged=ragged, checksums=checksums)
+                fresh = open_file(tab.key, ragged, checksums, job)
             except LamellaError as error:
                 return message(error)
             return "" if same_files(before, fresh) else f"{tab.name} has changed on disk."

@@ -9,23 +9,23 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.file_checks import checks
 from lamella.core.store.importing import import_dataset
-from lamella.core.store.paths import is_store
+from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.sidebar import StoreEntry
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.dataset_tab import OPEN_ANYWAY, PAD
+from lamella.ui.window.file_watch import Key, file_key, is_file, open_file, table_of_file
 
 T = TypeVar("T")
-Key = tuple[str, ...]
 Listing = list[StoreEntry]
 
 
@@ -37,15 +37,15 @@ def _entry_of(store: Store) -> StoreEntry:
 
 
 class Library(QObject):
-    """`opened` has a dataset and its key: (path,) for files, (store folder, table) for tables.
-    `fillable` has why a file was not opened, which filling up its short rows would mend, and its key;
-    `doubtful` the same of one whose checksums differ. `damage_found` has a file that was read before it
-    turned out damaged."""
+    """`opened` has a dataset and its key. Why a file was not opened, and its key, have: `fillable`, where
+    filling up its short rows would mend it; `doubtful`, where its checksums differ; `several`, where it holds
+    several tables. `damage_found` has a file that was read before it turned out damaged."""
 
     opened = Signal(object, tuple)
     failed = Signal(Exception)
     fillable = Signal(Exception, tuple)
     doubtful = Signal(Exception, tuple)
+    several = Signal(Exception, tuple)
     damage_found = Signal(object)
     stores_changed = Signal(list)
 
@@ -89,6 +89,8 @@ class Library(QObject):
 
     def open_path(self, path: Path) -> None:
         """A file, folder or glob in place; a folder that is a store as one."""
+        if path.name == CATALOG and is_store(path.parent):
+            path = path.parent
         if is_store(path):
             self._tasks.read(
                 lambda job: Store.open(path),
@@ -99,18 +101,18 @@ class Library(QObject):
                 text=f"Opening {path.name}",
             )
         else:
-            self._open_file(path)
+            self._open_file(file_key(path))
 
-    def open_filled_up(self, path: Path) -> None:
+    def open_filled_up(self, key: Key) -> None:
         """A file whose short rows are filled up with nulls."""
-        self._open_file(path, ragged="pad")
+        self._open_file(key, ragged="pad")
 
-    def open_unverified(self, path: Path) -> None:
+    def open_unverified(self, key: Key) -> None:
         """A file whose checksums are not looked at."""
-        self._open_file(path, checksums="ignore")
+        self._open_file(key, checksums="ignore")
 
-    def _open_file(self, path: Path, ragged: Ragged = "refuse", checksums: Checksums = "verify") -> None:
-        key = (str(path),)
+    def _open_file(self, key: Key, ragged: Ragged = "refuse", checksums: Checksums = "verify") -> None:
+        name = table_of_file(key) or Path(key[0]).name
 
         def done(dataset: Dataset) -> None:
             self.filled_up = self.filled_up | {key} if ragged == "pad" else self.filled_up - {key}
@@ -122,13 +124,15 @@ class Library(QObject):
                 self.fillable.emit(error, key)
             elif isinstance(error, DamagedFile) and error.readable_anyway:
                 self.doubtful.emit(error, key)
+            elif isinstance(error, SeveralTables):
+                self.several.emit(error, key)
             else:
                 self.failed.emit(error)
 
         def work(job: Job) -> Dataset:
-            return open_dataset(path, ragged=ragged, checksums=checksums)
+            return open_file(key, ragged, checksums, job)
 
-        self._tasks.read(work, done, failed, owner=self, text=f"Opening {path.name}")
+        self._tasks.read(work, done, failed, owner=self, text=f"Opening {name}")
 
     def open_table(self, key: Key) -> None:
         store = next((store for store in self.stores if str(store.path) == key[0]), None)
@@ -141,8 +145,10 @@ class Library(QObject):
             self._read(lambda job: store[key[1]], lambda t: self.opened.emit(t, key), f"Opening {key[1]}")
 
     def open_key(self, key: Key) -> None:
-        if len(key) > 1:
+        if not is_file(key):
             self.when_ready(lambda: self.open_table(key))
+        elif table_of_file(key) is not None:
+            self._open_file(key)
         else:
             self.open_path(Path(key[0]))
 
@@ -251,13 +257,22 @@ class IdleFlush(QObject):
 
 def ask_fill_up(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
     """Say why the file was not opened; it is opened at once when its short rows may be filled up."""
-    _ask(error, PAD, lambda: library.open_filled_up(Path(key[0])), window)
+    _ask(error, PAD, lambda: library.open_filled_up(key), window)
 
 
 def ask_open_anyway(error: LamellaError, key: Key, library: Library, window: QWidget) -> None:
     """The same where its checksums differ: what it shows then may be wrong, so that is not the default."""
-    box = _ask(error, OPEN_ANYWAY, lambda: library.open_unverified(Path(key[0])), window)
+    box = _ask(error, OPEN_ANYWAY, lambda: library.open_unverified(key), window)
     box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+
+
+def ask_tables(error: SeveralTables, key: Key, open_key: Callable[[Key], object], window: QWidget) -> None:
+    """Which tables of a file to open, each in a tab of its own."""
+    from lamella.ui.dialogs.table_choice import TableChoice
+
+    dialog = TableChoice(Path(key[0]).name, error.tables, window)
+    dialog.chosen.connect(lambda names: [open_key(file_key(key[0], name)) for name in names])
+    dialog.open()
 
 
 def _ask(error: LamellaError, label: str, then: Callable[[], object], window: QWidget) -> QMessageBox:

@@ -23,6 +23,7 @@ from lamella.ui import theme
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.file_watch import is_file, table_of_file
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
@@ -267,14 +268,15 @@ def _python(query: Query, key: tuple[str, ...], job: Job) -> str:
     """A program that stands alone."""
     from lamella.core.query.pipeline_python import to_python
 
-    is_file = len(key) == 1
-    opened = (lambda name: f"open_dataset({key[0]!r})") if is_file else None
+    is_of_file, table = is_file(key), table_of_file(key)
+    option = "" if table is None else f", table={table!r}"
+    opened = (lambda name: f"open_dataset({key[0]!r}{option})") if is_of_file else None
     text = to_python(query.pipeline, query.sources, opened)
     lines = text.split("\n")
     imports = [line for line in lines if line.startswith("from ")]
     body = "\n".join(line for line in lines if not line.startswith("from ")).strip()
-    imports.append(f"from lamella import {'open_dataset' if is_file else 'Store'}")
-    begin = "" if is_file else f"store = Store.open({key[0]!r})\n"
+    imports.append(f"from lamella import {'open_dataset' if is_of_file else 'Store'}")
+    begin = "" if is_of_file else f"store = Store.open({key[0]!r})\n"
     return "\n".join([*sorted(imports), "", f"{begin}rows = {body}"])
 
 
@@ -282,7 +284,7 @@ def _command(query: Query, key: tuple[str, ...], job: Job) -> str:
     from lamella.core.query.pipeline_python import to_command
 
     if not query.pipeline.steps:
-        return shlex.join(["lamella", "query", key[0], *(["--table", key[1]] if len(key) > 1 else [])])
+        return shlex.join(["lamella", "query", key[0], *(["--table", key[-1]] if len(key) > 1 else [])])
     return to_command(query.pipeline, key[0], query.sources, len(key) > 1)
 
 

@@ -8,16 +8,18 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 from PySide6.QtWidgets import QFileDialog, QWidget
 
+from lamella.core.datasets.formats import usual_suffixes
 from lamella.core.store.paths import is_store
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.file_watch import table_of_file
 from lamella.ui.window.library import Library
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.tab_set import TabSet
 
-FILTERS = "Data files (*.parquet *.pq *.parq *.csv *.tsv *.txt *.json *.jsonl *.ndjson *.gz);;All files (*)"
+FILTERS = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
 
 TabWork = Callable[[DatasetTab], object]
 
@@ -67,16 +69,17 @@ class Opening(QObject):
                 self._wanted = None
                 tab.when_shown(lambda: then(tab))
 
-    def import_paths(self, paths: Sequence[Path]) -> None:
-        """Ask where the rows go; folders that are stores have tables already and are opened."""
+    def import_paths(self, paths: Sequence[Path], table: str | None = None) -> None:
+        """Ask where the rows go; folders that are stores have tables already and are opened. `table` is one
+        of a file that holds several."""
         stores = [path for path in paths if is_store(path)]
         self.open_paths(stores)
         files = [path for path in paths if path not in stores]
         if files:
-            self._library.when_home(lambda: self._ask_import(files))
+            self._library.when_home(lambda: self._ask_import(files, table))
 
-    def _ask_import(self, paths: Sequence[Path]) -> None:
-        dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window)
+    def _ask_import(self, paths: Sequence[Path], table: str | None) -> None:
+        dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window, table)
         dialog.imported.connect(self._library.open_imported)
         dialog.failed.connect(self._library.failed)
         dialog.open()
@@ -85,7 +88,7 @@ class Opening(QObject):
         """The file of the current tab, or one that is asked for."""
         tab = self._tabs.dataset_tab
         if tab is not None and tab.table is None:
-            self.import_paths([Path(tab.key[0])])
+            self.import_paths([Path(tab.key[0])], table_of_file(tab.key))
         else:
             self._ask("Import files", QFileDialog.FileMode.ExistingFiles, self.import_paths)
 

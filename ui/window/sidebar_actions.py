@@ -17,6 +17,7 @@ from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.action_handlers import benchmark_table
+from lamella.ui.window.file_watch import entry_key, is_file
 
 if TYPE_CHECKING:
     from lamella.core.store.views import FileViews
@@ -73,10 +74,11 @@ class SidebarActions(QObject):
         self._window.show_files()
 
     def _close(self, entry: Entry) -> None:
+        """All tabs of a file."""
         tabs = self._window.tabs
-        tab = tabs.find(entry.key)
-        if tab is not None:
-            tabs.close_at(tabs.widgets.index(tab))
+        for tab in tabs.dataset_tabs:
+            if is_file(tab.key) and tab.key[:1] == entry.key:
+                tabs.close_at(tabs.widgets.index(tab))
 
     # ------------------------------------------------------------------- views
 
@@ -159,7 +161,9 @@ class SidebarActions(QObject):
         def show(views: dict[str, tuple[str, ...]]) -> None:
             if files == self._files:
                 window.sidebar.show_files(files, views)
-                window.sidebar.mark(window.tabs.dataset_tab.key if window.tabs.dataset_tab else None)
+                window.sidebar.mark(
+                    entry_key(window.tabs.dataset_tab.key) if window.tabs.dataset_tab else None
+                )
 
         if files:
             window.tasks.read(work, show, self._say_once, owner=self, quiet=True)

@@ -274,7 +274,7 @@ TRIPS = "trips"
 class LamellaTaxi(LamellaStore, TaxiSystem):
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
-        import lamella.core.datasets.text.dataset  # noqa: F401 -- text files: not for the timers
+        import lamella.core.datasets.text.files  # noqa: F401 -- text files: not for the timers
         from lamella.core.store.importing import import_file
 
         self._import = import_file
@@ -305,11 +305,11 @@ def _as_written(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray |
 def _insert(file: Path, table: Table) -> None:
     """All rows of a text file, read straight from it."""
     from lamella.core.datasets import open_dataset
-    from lamella.core.datasets.text.blocks import TypesWidened
-    from lamella.core.datasets.text.dataset import TextDataset
+    from lamella.core.datasets.blocks import TypesWidened
+    from lamella.core.datasets.cached import CachedDataset
 
     dataset = open_dataset(file)
-    assert isinstance(dataset, TextDataset)
+    assert isinstance(dataset, CachedDataset)
     while True:
         rows = dataset.rows_once(Job(), lambda rows, done: None)
         try:

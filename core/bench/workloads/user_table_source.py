@@ -27,12 +27,14 @@ from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.filters import Filter, bind, from_json, sentence, to_json, to_text
 from lamella.core.filters.expr import columns_read
 from lamella.core.jobs import Job
+from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 
 
 @dataclass(frozen=True)
 class Source:
-    """A table of the store in the folder `path`, or without `table` the files there.
+    """A table of the store in the folder `path`, or of a file that holds several; without `table` the files
+    there.
 
     `ragged` says what is done with rows of a CSV file that do not fit its header, as in `open_dataset`.
     """
@@ -57,8 +59,8 @@ class Source:
     @contextmanager
     def open_table(self) -> Iterator[Dataset]:
         """Raises what opening it raises: FileProblem, StoreProblem, UnknownTable."""
-        if self.table is None:
-            yield open_dataset(Path(self.path), ragged=self.ragged)
+        if self.table is None or not is_store(Path(self.path)):
+            yield open_dataset(Path(self.path), ragged=self.ragged, table=self.table)
         else:
             with Store.open(self.path, read_only=True) as store:
                 yield store[self.table]

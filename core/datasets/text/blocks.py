@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
+from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.text.source import TextSource
 from lamella.core.datasets.text.types import join_json, solid
 from lamella.core.errors import FileProblem
@@ -106,7 +104,9 @@ class TextBlock:
     done: int
 
 
-def blocks(source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0) -> Iterator[TextBlock]:
+def blocks(
+    source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0
+) -> Generator[TextBlock, None, None]:
     """Blocks of about `size` bytes, after the lines to skip, without those that hold no row."""
     line, number, rest = 1, 0, b""
     for piece in source.pieces(size):
@@ -170,38 +170,6 @@ def endless_row(source: TextSource, ends: RowEnds, row: bytes, line: int) -> Fil
     )
 
 
-Item = TypeVar("Item")
-Answer = TypeVar("Answer")
-
-WORKERS = min(4, os.cpu_count() or 1)
-
-
-def in_order(
-    work: Callable[[Item], Answer], items: Iterable[Item], workers: int = WORKERS
-) -> Iterator[Answer]:
-    """At most `workers` + 1 items are held at a time. Left early, it waits for what is under way."""
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="reading-text")
-    waiting: deque[Future[Answer]] = deque()
-    try:
-        for item in items:
-            waiting.append(pool.submit(work, item))
-            if len(waiting) > workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """`rows` are of the schema's `solid` types; None when the block did not fit the schema it was read
-    with, and `schema` is then one that it fits."""
-
-    schema: pa.Schema
-    rows: pa.Table | None
-
-
 class TextFormat(Protocol):
     """How rows stand in a text file. It has no state of its own, so blocks may be read side by side."""
 
@@ -215,52 +183,6 @@ class TextFormat(Protocol):
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         """The block's rows; raises `FileProblem` where they cannot be understood. Call `read_block`."""
-
-
-class RowsMissing(AssertionError):
-    """A format gave no rows for a block and no wider schema either, so the rows would be left out."""
-
-
-def read_block(text: TextFormat, block: TextBlock, schema: pa.Schema) -> Reading:
-    """The block's rows, or a wider schema to read it with.
-
-    Raises `FileProblem` where they cannot be understood, and `RowsMissing`, which is a bug of the format.
-    """
-    reading = text.read(block, schema)
-    place = f"{text.path}: the block at line {block.first_line:,}"
-    if reading.rows is None and join_schemas(schema, reading.schema).equals(schema):
-        raise RowsMissing(f"{place} fits neither the schema it was read with nor anything wider: {schema}")
-    if reading.rows is not None and not reading.schema.equals(schema):
-        raise RowsMissing(f"{place} was read with another schema than {schema}: {reading.schema}")
-    return reading
-
-
-class TypesWidened(Exception):
-    """Values did not fit the schema the file was read with; `schema` fits all of them so far."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        super().__init__("values ask for wider types")
-        self.schema = schema
-
-
-def text_rows(
-    text: TextFormat, blocks: Iterable[TextBlock], schema: pa.Schema, progress: Callable[[int, int], None]
-) -> Iterator[pa.RecordBatch]:
-    """The rows in order, read side by side, until a value does not fit; from there on only types are
-    looked at, and `TypesWidened` is raised at the end."""
-    wide, count = schema, 0
-
-    def read(block: TextBlock) -> tuple[Reading, int]:
-        return read_block(text, block, wide), block.done
-
-    for reading, done in in_order(read, blocks):
-        wide = join_schemas(wide, reading.schema)
-        if reading.rows is not None and wide.equals(schema):
-            yield from reading.rows.to_batches()
-            count += reading.rows.num_rows
-        progress(count, done)
-    if not wide.equals(schema):
-        raise TypesWidened(wide)
 
 
 def solid_schema(schema: pa.Schema) -> pa.Schema:

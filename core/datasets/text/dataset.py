@@ -1,43 +1,33 @@
-"""A text file opened in place: its first rows at once, all of them once its cache is filled."""
+"""A text file in place: recognised, and described so that it can be read in blocks of whole rows."""
 
 from __future__ import annotations
 
 import json
-import threading
-import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping
+import re
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow.types import is_floating
 
-from lamella.core.datasets.base import Dataset, OpenOptions
-from lamella.core.datasets.contents import HEAD_BYTES, Contents
-from lamella.core.datasets.locate import Location
+from lamella.core.datasets.base import OpenOptions
+from lamella.core.datasets.blocks import Reading
+from lamella.core.datasets.contents import HEAD_BYTES, Contents, look_into
+from lamella.core.datasets.locate import Stamp
 from lamella.core.datasets.text.blocks import (
     LONGEST_ROW,
     RowEnds,
     TextBlock,
     TextFormat,
-    TypesWidened,
     blocks,
     endless_row,
     first_block,
     join_schemas,
-    read_block,
     solid_schema,
-    text_rows,
-)
-from lamella.core.datasets.text.cache import (
-    CachedBlock,
-    CachedFile,
-    CacheEntry,
-    PartWriter,
-    default_folder,
-    sweep,
 )
 from lamella.core.datasets.text.delimited import DelimitedText
 from lamella.core.datasets.text.dialect import DELIMITERS, find_dialect
+from lamella.core.datasets.text.json_document import ArraySource, JsonDocument, holds_array
 from lamella.core.datasets.text.json_lines import JsonLines
 from lamella.core.datasets.text.source import (
     TextSource,
@@ -50,156 +40,67 @@ from lamella.core.datasets.text.source import (
 )
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
-from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
+from lamella.core.scan.snapshot import NOTE, noted_field
 
 SMALLEST_BLOCK, LARGEST_BLOCK, BLOCKS_A_FILE = 8 << 20, 32 << 20, 64
-_WAIT_SECONDS = 0.1
 
 
-class TextDataset(Dataset):
-    """Its types are those that all values read so far fit: a column may widen while the cache fills."""
+class TextFile:
+    """A text file as blocks: its bytes, and how rows stand in them."""
 
     def __init__(
-        self,
-        name: str,
-        source: TextSource,
-        text: TextFormat,
-        schema: pa.Schema,
-        first: pa.Table,
-        entry: CacheEntry | None,
-        notes: Mapping[str, str],
+        self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
     ) -> None:
-        self.name, self.paths = name, (source.path,)
-        self.format = text.label + (f", {source.compression}" if source.compression else "")
-        self.source, self.text = source, text
-        self._entry, self._notes = entry, notes
-        self._fill_lock, self._snapshot_lock = threading.Lock(), threading.Lock()
-        self._broken: FileProblem | None = None
-        self._schema = schema
-        rows = first.rename_columns([str(place) for place in range(first.num_columns)])
-        self._shown = self._snapshot(schema, (MemorySegment.of(rows),), "first", complete=entry is None)
-        if entry is not None:
-            weakref.finalize(self, entry.release)
-            self._load_cached(entry)
+        self.source, self.text, self.remarks = source, text, remarks
+        self.path, self.paths = source.path, (source.path,)
+        self.label = text.label + (f", {source.compression}" if source.compression else "")
+        self.reading = options.reading
+        self._notes: dict[str, str] = {}
 
     @property
-    def block_bytes(self) -> int:
-        return max(SMALLEST_BLOCK, min(LARGEST_BLOCK, self.source.size // BLOCKS_A_FILE))
+    def names(self) -> tuple[str, ...] | None:
+        """Of the columns, where the file says them before its rows."""
+        return self.text.dialect.names if isinstance(self.text, DelimitedText) else None
 
-    def rows_once(
-        self, job: Job, progress: Callable[[int, int], None]
-    ) -> Generator[pa.RecordBatch, None, None]:
-        """Every row straight from the file, without writing the cache; for callers that keep the rows
-        themselves.
-
-        `progress` is told rows and bytes of the file. Raises `TypesWidened` at the end, when values
-        asked for wider types than `reading_schema` said: what came until then is to be dropped.
-        """
-        try:
-            for batch in text_rows(self.text, self._blocks(), self._schema, progress):
-                job.check()
-                yield batch
-            refuse_without_columns(self.source, self._schema)
-        except TypesWidened as widened:
-            self._schema = widened.schema
-            raise
+    def begin(self) -> tuple[TextBlock, pa.Schema, bool]:
+        """Its first rows as a block, the columns by them, and whether they are all."""
+        block, whole = _first_rows(self.source, self.text)
+        schema = self.text.find_schema(block)
+        self._notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
+        return block, schema, whole
 
     @property
-    def reading_schema(self) -> pa.Schema:
-        """The columns as the next reading of the file will type them."""
-        return pa.schema([column.field for column in self._columns(self._schema)])
+    def size(self) -> int:
+        return self.source.size
 
-    def _columns(self, schema: pa.Schema) -> tuple[Column, ...]:
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        return (self.source.stamp,)
+
+    def blocks(self, job: Job) -> Generator[TextBlock, None, None]:
+        size = max(SMALLEST_BLOCK, min(LARGEST_BLOCK, self.source.size // BLOCKS_A_FILE))
+        return blocks(self.source, self.text.ends, size, self.text.skip_lines)
+
+    def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
+        return self.text.read(block, schema)
+
+    def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
+        return join_schemas(a, b)
+
+    def shown(self, schema: pa.Schema) -> pa.Schema:
         """Notes are of columns of doubles: others are as they are written."""
-        fields = enumerate(solid_schema(schema))
-        return tuple(
-            Column(f.name, f.type, key, note=self._notes.get(f.name, "") if is_floating(f.type) else "")
-            for key, f in fields
+        return pa.schema(
+            [
+                noted_field(f.name, f.type, self._notes.get(f.name, "") if is_floating(f.type) else "")
+                for f in solid_schema(schema)
+            ]
         )
 
-    def snapshot(self) -> Snapshot:
-        with self._snapshot_lock:
-            return self._shown
+    def where(self, block: TextBlock) -> str:
+        return f"line {block.first_line:,}"
 
-    def fill(self, job: Job) -> None:
-        """Read the whole file into the cache. Raises `FileProblem` at the first row that cannot be
-        understood; the rows before it stay readable."""
-        while not self._fill_lock.acquire(timeout=_WAIT_SECONDS):
-            job.check()
-        try:
-            self._fill(job)
-        except FileProblem as problem:
-            self._broken = problem
-            raise
-        finally:
-            self._fill_lock.release()
-
-    def _fill(self, job: Job) -> None:
-        entry = self._entry
-        if entry is None or self.snapshot().complete:
-            return
-        if self._broken is not None:
-            self.source.refuse_changed()
-            raise self._broken
-        sweep(entry.root)
-        cached = None
-        while cached is None:
-            cached = self._pass(entry, job)
-        self.source.refuse_changed()
-        refuse_without_columns(self.source, cached.schema)
-        entry.finish(cached)
-        self._show(self._snapshot(cached.schema, cached.parts, entry.key, complete=True))
-
-    def _pass(self, entry: CacheEntry, job: Job) -> CachedFile | None:
-        """Read the file once; None when its values asked for wider types, which the next pass begins with."""
-        folder = entry.new_generation()
-        writer = PartWriter(self.text, self._schema, folder)
-        parts: list[FileSegment] = []
-
-        def take(written: CachedBlock) -> None:
-            if written.part is not None and writer.wide.equals(writer.schema):
-                parts.append(written.part)
-                self._show(self._snapshot(writer.schema, tuple(parts), folder.name, complete=False))
-            job.report(written.done, self.source.size, f"{self.num_rows:,} rows read")
-
-        writer.write(self._blocks(), take)
-        self._schema = writer.wide
-        return CachedFile(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
-
-    def _blocks(self) -> Iterator[TextBlock]:
-        return blocks(self.source, self.text.ends, self.block_bytes, self.text.skip_lines)
-
-    def _load_cached(self, entry: CacheEntry) -> None:
-        if entry.load() is None:
-            return
-        entry.hold()
-        cached = entry.load()  # again: it may have been swept before it was held
-        if cached is not None:
-            self._shown = self._snapshot(cached.schema, cached.parts, entry.key, complete=True)
-
-    def _snapshot(
-        self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
-    ) -> Snapshot:
-        rows = sum(segment.num_rows for segment in segments)
-        token = ("text", str(self.source.path), *self.source.fingerprint, generation, rows)
-        return Snapshot(self.name, self._columns(schema), segments, token, complete=complete)
-
-    def _show(self, snapshot: Snapshot) -> None:
-        """Rows once shown stay: a pass that begins anew is shown when it has come as far."""
-        with self._snapshot_lock:
-            if snapshot.complete or snapshot.num_rows >= self._shown.num_rows:
-                self._shown = snapshot
-
-
-def refuse_without_columns(source: TextSource, schema: pa.Schema) -> None:
-    """Raise `FileProblem` for a whole file of objects without members: its rows could not be counted."""
-    if not len(schema):
-        raise FileProblem(
-            source.path,
-            "holds no columns",
-            "Each of its objects is empty: {}",
-            "Choose a file with data in it",
-        )
+    def release(self) -> None:
+        """Nothing is kept."""
 
 
 def text_name(path: Path) -> str:
@@ -224,6 +125,45 @@ def looks_like_json_lines(contents: Contents) -> bool:
         return len(lines) == 1 and len(lines[0]) >= HEAD_BYTES // 2 and b'":' in lines[0]
 
 
+def looks_like_json_document(contents: Contents) -> bool:
+    """An array of objects, or one object that is no row by itself, or seems to be an envelope of rows."""
+    head = _plain_head(contents)
+    if not is_text(head) or not holds_array(head):
+        return False
+    if head.lstrip().startswith(b"[") or not looks_like_json_lines(contents):
+        return True
+    return not any(f".{suffix}" in contents.path.suffixes for suffix in ROW_SUFFIXES) and _is_envelope(
+        contents
+    )
+
+
+ROW_SUFFIXES = ("jsonl", "ndjson")
+"""Files of these names hold rows, where a single line may be either."""
+
+
+def _is_envelope(contents: Contents) -> bool:
+    """Whether the text is a single line, with one array of objects among the members of its object."""
+    with open_bytes(contents.path, compression_of(contents.head)) as (raw, _):
+        data = raw.read(FIRST_BYTES).strip()
+    if b"\n" in data:
+        return False
+    try:
+        members = json.loads(data)
+    except ValueError:  # longer than what was read
+        return bool(_BEGINNING_OF_ENVELOPE.match(data))
+    except RecursionError:
+        return False
+    if not isinstance(members, dict):
+        return False
+    arrays = [m for m in members.values() if isinstance(m, list) and m and isinstance(m[0], dict)]
+    return len(arrays) == 1
+
+
+_BEGINNING_OF_ENVELOPE = re.compile(
+    rb'\s*\{(?:\s*"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[-+.\w]+)\s*,)*\s*"[^"\\]*"\s*:\s*\[\s*\{'
+)
+
+
 def looks_like_delimited(contents: Contents) -> bool:
     return is_text(_plain_head(contents))
 
@@ -244,13 +184,21 @@ def is_note(contents: Contents) -> bool:
     return not any(sign in text for sign in (b"\n", b"\r", *map(str.encode, DELIMITERS)))
 
 
-def open_json_lines(location: Location, options: OpenOptions) -> Dataset:
-    source = open_source(location.files[0], options.encoding, FIRST_BYTES)
-    return _open(location, options, source, JsonLines(source.path))
+def json_lines_file(path: Path, options: OpenOptions) -> TextFile:
+    return TextFile(open_source(path, options.encoding, FIRST_BYTES), JsonLines(path), options)
 
 
-def open_delimited(location: Location, options: OpenOptions) -> Dataset:
-    source = open_source(location.files[0], options.encoding, FIRST_BYTES)
+def json_document_file(path: Path, options: OpenOptions) -> TextFile:
+    source = ArraySource(**vars(open_source(path, options.encoding, FIRST_BYTES)))
+    is_member = _plain_head(look_into(path)).lstrip().startswith(b"{")
+    return TextFile(source, JsonDocument(path), options, (AROUND,) if is_member else ())
+
+
+AROUND = "What stands around the array of objects is left out"
+
+
+def delimited_file(path: Path, options: OpenOptions) -> TextFile:
+    source = open_source(path, options.encoding, FIRST_BYTES)
     for data, whole in _beginnings(source):
         if not (whole or _ANY_DELIMITED.last(data)):
             continue
@@ -264,24 +212,8 @@ def open_delimited(location: Location, options: OpenOptions) -> Dataset:
             break
     else:
         raise endless_row(source, _ANY_DELIMITED, data, 1)
-    return _open(
-        location, options, source, DelimitedText(source.path, dialect, options.ragged, options.text_columns)
-    )
-
-
-def _open(location: Location, options: OpenOptions, source: TextSource, text: TextFormat) -> Dataset:
-    block, whole = _first_rows(source, text)
-    schema = text.find_schema(block)
-    notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
-    reading = read_block(text, block, schema)
-    while reading.rows is None:
-        schema = join_schemas(schema, reading.schema)
-        reading = read_block(text, block, schema)
-    if whole:
-        refuse_without_columns(source, schema)
-    root = options.cache_dir or default_folder()
-    entry = None if whole else CacheEntry(root, source, (text.label, *options.reading))
-    return TextDataset(text_name(source.path), source, text, reading.schema, reading.rows, entry, notes)
+    text = DelimitedText(source.path, dialect, options.ragged, options.text_columns)
+    return TextFile(source, text, options)
 
 
 def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:
@@ -309,9 +241,9 @@ def _refuse_json(source: TextSource, data: bytes) -> None:
     if beginning == b"[" or (beginning == b"{" and b'"' in data):
         raise FileProblem(
             source.path,
-            "is a JSON document, not JSON lines",
-            "It does not hold one object on each line",
-            "Write it as JSON lines: one object a line, no commas between (jq -c '.[]' does it)",
+            "is JSON, but holds no objects",
+            "Rows are the objects of an array, or of lines",
+            "Write it as JSON lines: one object a line",
         )
 
 

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 
 from lamella.core.datasets.base import Ragged
-from lamella.core.datasets.text.blocks import Reading, RowEnds, TextBlock
+from lamella.core.datasets.blocks import Reading
+from lamella.core.datasets.text.blocks import RowEnds, TextBlock
 from lamella.core.datasets.text.dialect import Dialect, read_rows
 from lamella.core.datasets.text.types import read_as, tentative_type, uneven_zeros, widen
 from lamella.core.errors import FileProblem, UnknownColumn

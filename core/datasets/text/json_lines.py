@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.json as pjson
 
 from lamella.core.arrow.arrays import from_values
-from lamella.core.datasets.text.blocks import Reading, RowEnds, TextBlock
+from lamella.core.datasets.blocks import Reading
+from lamella.core.datasets.text.blocks import RowEnds, TextBlock
 from lamella.core.datasets.text.types import (
     Inexact,
     WrittenFloat,
@@ -40,6 +41,7 @@ Row = dict[str, Any]
 
 class JsonLines:
     label = "JSON lines"
+    unit = "line"
     skip_lines = 0
     ends = RowEnds()
 
@@ -118,9 +120,9 @@ class JsonLines:
             raise self._bad_line(number, f"It holds {type(row).__name__} instead of an object")
         return row
 
-    def _bad_line(self, number: int, why: str, fix: str = "Mend or remove that line") -> FileProblem:
+    def _bad_line(self, number: int, why: str, fix: str = "Mend or remove it") -> FileProblem:
         return FileProblem(
-            self.path, f"line {number:,} is not a JSON object", why, f"{fix}, then open the file again"
+            self.path, f"{self.unit} {number:,} is not a JSON object", why, f"{fix}, then open the file again"
         )
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import codecs
+import lzma
+import stat
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.datasets.locate import cannot_read
+from lamella.core.datasets.locate import Stamp, cannot_read, fingerprint_of, refuse_changed
 from lamella.core.errors import FileProblem, nearest
+
+if TYPE_CHECKING:
+    import zipfile
 
 UTF8 = "utf-8"
 WESTERN = "cp1252"
@@ -154,7 +160,17 @@ def _end_of_characters(data: bytes) -> int:
     return len(data)
 
 
-_COMPRESSED = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"BZh", "bz2"))
+XZ, ZIP = "xz", "zip"
+_COMPRESSED = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bz2"),
+    (b"\xfd7zXZ\0", XZ),
+    (b"PK\x03\x04", ZIP),
+)
+_ENCRYPTED = 1
+_ZIP_METHODS = (0, 8, 12, 14)
+"""Stored, deflated, bzip2 and LZMA, as the format numbers them: those that Python reads."""
 _ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "cp1250", "cp1251", "gb18030")
 
 
@@ -213,11 +229,12 @@ class TextSource:
                     return
                 line += data.count(b"\n")
 
+    @property
+    def stamp(self) -> Stamp:
+        return (str(self.path), *self.fingerprint)
+
     def refuse_changed(self) -> None:
-        if fingerprint_of(self.path) != self.fingerprint:
-            raise FileProblem(
-                self.path, "changed on disk since it was opened", fix="Reload it to see its new content"
-            )
+        refuse_changed([self.stamp])
 
     def _broken_encoding(self, line: int, error: UnicodeDecodeError) -> FileProblem:
         bad = error.object[error.start]
@@ -244,7 +261,7 @@ def open_source(path: Path, encoding: str | None, sample_bytes: int) -> TextSour
     """What the file's first bytes tell of its compression and encoding."""
     fingerprint = fingerprint_of(path)
     with open_bytes(path, None) as (raw, _):
-        compression = compression_of(raw.read(4))
+        compression = compression_of(raw.read(8))
     with open_bytes(path, compression) as (raw, _):
         name, mark = find_encoding(_read(raw, sample_bytes))
     if encoding is not None:
@@ -256,14 +273,6 @@ def compression_of(head: bytes) -> str | None:
     return next((name for magic, name in _COMPRESSED if head.startswith(magic)), None)
 
 
-def fingerprint_of(path: Path) -> tuple[int, int]:
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise cannot_read(path, error) from error
-    return status.st_size, status.st_mtime_ns
-
-
 @contextmanager
 def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Callable[[], int]]]:
     """The plain bytes, and how many bytes of the file were read for them so far."""
@@ -272,10 +281,10 @@ def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Cal
             if compression is None:
                 yield file, file.tell
             else:
-                with pa.CompressedInputStream(pa.PythonFile(file), compression) as plain:
-                    yield plain, file.tell
-    except OSError as error:
-        if compression is None or error.errno is not None:
+                with _decompressed(path, file, compression) as plain:
+                    yield _Bounded(plain, file.tell, path), file.tell
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        if isinstance(error, OSError) and (compression is None or error.errno is not None):
             raise cannot_read(path, error) from error
         raise FileProblem(
             path,
@@ -283,6 +292,73 @@ def open_bytes(path: Path, compression: str | None) -> Iterator[tuple[Bytes, Cal
             str(error),
             "It may be cut off: fetch it again",
         ) from error
+
+
+@contextmanager
+def _decompressed(path: Path, file: BinaryIO, compression: str) -> Iterator[Bytes]:
+    if compression == XZ:
+        with lzma.open(file) as plain:
+            yield plain
+    elif compression == ZIP:
+        from zipfile import BadZipFile, ZipFile
+
+        try:
+            with ZipFile(file) as archive, archive.open(_only_member(path, archive)) as plain:
+                yield plain
+        except BadZipFile as error:
+            raise EOFError(str(error)) from error
+    else:
+        with pa.CompressedInputStream(pa.PythonFile(file), compression) as plain:
+            yield plain
+
+
+def _only_member(path: Path, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """Its name is not looked at: nothing is written to where it says."""
+    (member,) = members(archive)
+    if member.flag_bits & _ENCRYPTED:
+        raise FileProblem(
+            path, "is protected by a password", "What is encrypted cannot be read", "Unpack it first"
+        )
+    if stat.S_ISLNK(member.external_attr >> 16):
+        raise FileProblem(
+            path, "holds a link, not a file", "Links in archives are not followed", "Unpack it first"
+        )
+    if member.compress_type not in _ZIP_METHODS:
+        raise FileProblem(
+            path, "is compressed in a way that is not known here", "ZIP has many", "Unpack it first"
+        )
+    return member
+
+
+def members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The files of an archive, without what systems put beside them."""
+    return [
+        each for each in archive.infolist() if not each.is_dir() and not each.filename.startswith("__MACOSX/")
+    ]
+
+
+MOST_PLAIN_BYTES, MOST_TIMES = 512 << 20, 500
+"""Text of more bytes than that, so many times those of the file, is taken for one made to fill the disk."""
+
+
+class _Bounded:
+    """Refuses what grows without measure as it is decompressed, whatever it says of its own size."""
+
+    def __init__(self, plain: Bytes, done: Callable[[], int], path: Path) -> None:
+        self._plain, self._done, self._path = plain, done, path
+        self._total = 0
+
+    def read(self, size: int, /) -> bytes:
+        data = self._plain.read(size)
+        self._total += len(data)
+        if self._total > MOST_PLAIN_BYTES and self._total > MOST_TIMES * self._done():
+            raise FileProblem(
+                self._path,
+                f"is more than {MOST_TIMES:,} times as large when it is decompressed",
+                f"{self._total >> 20:,} MB came out of {self._done():,} bytes so far, as data hardly do",
+                "Make sure where it comes from; decompress it yourself to open it all the same",
+            )
+        return data
 
 
 def _read(raw: Bytes, size: int) -> bytes:

@@ -14,6 +14,7 @@ import pytest
 from lamella import Store, open_dataset
 from lamella.core.bridge import connect, left_out, register, row_groups
 from lamella.core.errors import BadData, FileProblem, LamellaError, UnknownTable
+from tests.core.datasets.workbooks import workbook
 
 NS = "2023-11-14 22:13:20.000000001"
 PLACE = pa.struct([("city", pa.string()), ("zip", pa.int32())])
@@ -252,8 +253,19 @@ def test_tables_are_made_in_sql_at_a_version_if_need_be(tmp_path: Path, numbers:
     assert _all(connection, counts) == [(2, 1, 100)]
     with pytest.raises(UnknownTable, match="Did you mean 'orders'"):
         connection.execute(f"CREATE VIRTUAL TABLE x USING lamella('{tmp_path}/shop', 'order')")
-    with pytest.raises(LamellaError, match="no store here"):
+    with pytest.raises(FileProblem, match="is one table"):
         connection.execute(f"CREATE VIRTUAL TABLE x USING lamella('{numbers}', 'orders')")
+    with pytest.raises(LamellaError, match="no store here"):
+        connection.execute(f"CREATE VIRTUAL TABLE x USING lamella('{numbers}', 'orders', 'first')")
+    connection.close()
+
+
+def test_each_table_of_a_file_is_a_table(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "shop.xlsx", {"one": [["n"], [1]], "two": [["n"], [2], [3]]})
+    connection = connect(path)
+    assert _all(connection, "SELECT (SELECT sum(n) FROM one), (SELECT sum(n) FROM two)") == [(1, 5)]
+    connection.execute(f"CREATE VIRTUAL TABLE again USING lamella('{path}', 'two')")
+    assert _all(connection, "SELECT count(*) FROM again") == [(2,)]
     connection.close()
 
 

@@ -46,6 +46,7 @@ def excel_workbook(path: Path) -> None:
 def sqlite_database(path: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE t (a)")
+        connection.execute("DROP TABLE t")
     connection.close()
 
 
@@ -67,10 +68,10 @@ CASES: dict[str, tuple[Make, str]] = {
     "truncated Parquet": (truncated_parquet, r"cut off.*do not end with PAR1.*download it again"),
     "damaged footer": (damaged_footer, r"damaged Parquet footer.*again"),
     "random bytes": (binary, r"not a data file.*What can be opened: Parquet"),
-    "Excel": (excel_workbook, r"is an Excel workbook.*can't be opened yet"),
-    "SQLite": (sqlite_database, r"is a SQLite database.*can't be opened yet"),
-    "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*can't be opened yet"),
-    "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*can't be opened yet"),
+    "Excel": (excel_workbook, r"is a damaged workbook.*save it again"),
+    "SQLite": (sqlite_database, r"holds no tables"),
+    "PDF": (text(b"%PDF-1.7\n\xe2\xe3"), r"is a PDF document.*cannot be opened"),
+    "PNG": (text(b"\x89PNG\r\n\x1a\n\0\0"), r"is a PNG picture.*cannot be opened"),
     "cut gzip": (cut_gzip, r"could not be decompressed as gzip.*cut off"),
     "short row": (
         text(b"a,b\n1,2\n3\n"),
@@ -82,8 +83,16 @@ CASES: dict[str, tuple[Make, str]] = {
     "open quote": (text(b'a,b\n1,2\n3,"4\n5,6\n'), r"line 3 and never closes it"),
     "NUL byte": (text(b"a,b\n1,2\n3,\x004\n"), r"NUL byte in line 3.*remove"),
     "broken UTF-8": (text("a,b\né,1\n".encode() + b"\xff,2\n"), r"line 3 that are not utf-8.*0xFF.*UTF-8"),
-    "JSON document": (text(b'{\n "a": 1\n}\n'), r"JSON document, not JSON lines.*one object a line"),
-    "JSON array": (text(b'[{"a": 1}]'), r"JSON document, not JSON lines"),
+    "JSON document": (
+        text(b'{\n "a": 1\n}\n'),
+        r"JSON document without an array.*one object a line",
+    ),
+    "JSON array": (text(b'["a", 1]'), r"is JSON, but holds no objects"),
+    "JSON array of more than objects": (text(b'[{"a": 1}, 2]'), r"object 2 is not a JSON object.*int"),
+    "JSON array that was cut off": (text(b'[{"a": 1}, {"a"'), r"ends inside its array.*Fetch"),
+    "JSON array and more": (text(b'[{"a": 1}]\n[{"a": 2}]'), r"goes on behind its first value"),
+    "broken JSON in an array": (text(b'[{"a": 1},\n{"a": }]'), r"object 2 is not a JSON object"),
+    "two arrays": (text(b'{"a": [{"n": 1}],\n"b": [{"n": 2}]}'), r"several arrays of objects"),
     "broken JSON line": (text(b'{"a": 1}\n{"a": \n'), r"line 2 is not a JSON object"),
     "JSON line that is no object": (text(b'{"a": 1}\n[1]\n'), r"line 2 is not a JSON object.*list"),
     "JSON nested too deep": (
@@ -203,18 +212,18 @@ def test_a_note_in_a_folder_is_no_data(tmp_path: Path) -> None:
     assert open_dataset(tmp_path).read(["a", "b"]).to_pylist() == [{"a": 1, "b": 2}]
 
 
-def test_a_folder_of_several_texts_says_what_to_do(tmp_path: Path) -> None:
-    for name in ("a.csv", "b.csv"):
-        (tmp_path / name).write_text("x\n1\n")
-    with pytest.raises(FileProblem, match=r"holds 2 text files.*one by one"):
+def test_a_folder_of_several_databases_says_what_to_do(tmp_path: Path) -> None:
+    for name in ("a.db", "b.db"):
+        sqlite_database(tmp_path / name)
+    with pytest.raises(FileProblem, match=r"holds 2 SQLite files.*one by one, a\.db first"):
         open_dataset(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["a.csv", "b.parquet"], "holds 1 text file, 1 Parquet file. Files of several formats cannot"),
-        (["a.csv", "b.csv", "c.pdf"], "holds 2 text files, 1 other file"),
+        (["a.csv", "b.parquet"], "holds 1 delimited text file, 1 Parquet file. Files of several formats"),
+        (["a.csv", "b.csv", "c.pdf"], "holds 2 delimited text files, 1 other file"),
         (["a.parquet", "b.csv"], r"b\.csv: is not a Parquet file"),
     ],
 )

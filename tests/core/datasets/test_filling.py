@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.blocks import Reading, RowsMissing
+from lamella.core.datasets.cache import sweep
 from lamella.core.datasets.text import dataset as text_dataset
-from lamella.core.datasets.text.blocks import Reading, RowsMissing, TextBlock
-from lamella.core.datasets.text.cache import sweep
+from lamella.core.datasets.text.blocks import TextBlock
 from lamella.core.errors import Cancelled, FileProblem
 from lamella.core.jobs import Job
 
@@ -169,7 +170,7 @@ class Forgetful:
 
 def test_a_reading_without_rows_and_without_a_wider_schema_is_an_error(tmp_path: Path) -> None:
     dataset = opened(numbered(tmp_path / "x.csv"))
-    dataset.text = Forgetful(dataset.text)
+    dataset.file.text = Forgetful(dataset.file.text)
     with pytest.raises(RowsMissing, match="nor anything wider"):
         dataset.fill(Job())
     with pytest.raises(RowsMissing, match="nor anything wider"):
@@ -331,6 +332,6 @@ def test_the_longest_unused_goes_first_when_there_is_too_much(tmp_path: Path, mo
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
     dataset = opened(numbered(tmp_path / "x.csv"))
-    with pytest.raises(FileProblem, match=r"cache of text files cannot be written.*Make room"):
+    with pytest.raises(FileProblem, match=r"cache of files cannot be written.*Make room"):
         dataset.fill(Job())
     assert dataset.num_rows > 1_000

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lamella.core.datasets import open_dataset
+from lamella.core.datasets.partitions import FROM_FOLDER
 from lamella.core.errors import FileProblem
 from lamella.core.scan import parquet_file as footers
 
@@ -178,3 +179,12 @@ def test_row_groups_that_are_too_much_together_are_read_one_by_one(
 
     monkeypatch.setattr(pq.ParquetFile, "read_row_groups", refusing)
     assert open_dataset(nested_texts).read()["inside"].to_pylist() == [[f"{n:01000}"] for n in range(200)]
+
+
+def test_columns_that_folders_stand_for_are_marked(tmp_path: Path) -> None:
+    for year in (2023, 2024):
+        (tmp_path / f"year={year}").mkdir()
+        write(tmp_path / f"year={year}" / "a.parquet", n=[year])
+    field = open_dataset(tmp_path).schema.field("year")
+    assert (field.metadata or {})[b"note"].decode() == FROM_FOLDER
+    assert not open_dataset(tmp_path).schema.field("n").metadata

@@ -137,29 +137,30 @@ def test_it_follows_the_window_when_that_is_resized(overlay: DropOverlay, text: 
 
 
 @pytest.fixture
-def workbook(tmp_path: Path) -> Path:
-    path = tmp_path / "budget.xlsx"
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "budget.docx"
     with zipfile.ZipFile(path, "w") as made:
-        made.writestr("xl/workbook.xml", "<workbook/>")
+        made.writestr("[Content_Types].xml", "<Types/>")
+        made.writestr("word/document.xml", "<document/>")
     return path
 
 
-def test_it_leaves_the_names_of_files_as_they_are(qtbot, overlay: DropOverlay, workbook: Path) -> None:
-    drag(overlay, workbook).enter(LEFT)
-    qtbot.waitUntil(lambda: overlay.title.text() == "budget.xlsx is an Excel workbook")
-    other = workbook.with_name("plan.pdf")
+def test_it_leaves_the_names_of_files_as_they_are(qtbot, overlay: DropOverlay, document: Path) -> None:
+    drag(overlay, document).enter(LEFT)
+    qtbot.waitUntil(lambda: overlay.title.text() == "budget.docx is a Word document")
+    other = document.with_name("plan.pdf")
     other.write_bytes(b"%PDF-1.7\n\xff")
     overlay.hide()
-    drag(overlay, workbook, other).enter(LEFT)
-    qtbot.waitUntil(lambda: overlay.title.text() == "budget.xlsx and 1 more cannot be opened")
+    drag(overlay, document, other).enter(LEFT)
+    qtbot.waitUntil(lambda: overlay.title.text() == "budget.docx and 1 more cannot be opened")
 
 
-def test_what_cannot_be_opened_has_nowhere_to_go(qtbot, overlay: DropOverlay, workbook: Path) -> None:
-    dragged = drag(overlay, workbook)
+def test_what_cannot_be_opened_has_nowhere_to_go(qtbot, overlay: DropOverlay, document: Path) -> None:
+    dragged = drag(overlay, document)
     dragged.enter(LEFT)
     qtbot.waitUntil(lambda: not overlay.open_zone.isVisible())
     assert not overlay.import_zone.isVisible()
-    assert "can't be opened yet" in overlay.why.text() and overlay.why.isVisible()
+    assert "cannot be opened" in overlay.why.text() and overlay.why.isVisible()
     assert not dragged.move(LEFT)
     with qtbot.assertNotEmitted(overlay.open_requested), qtbot.assertNotEmitted(overlay.import_requested):
         dragged.drop(LEFT)
@@ -168,16 +169,16 @@ def test_what_cannot_be_opened_has_nowhere_to_go(qtbot, overlay: DropOverlay, wo
 
 
 def test_the_places_come_back_for_the_next_file(
-    qtbot, overlay: DropOverlay, workbook: Path, text: Path
+    qtbot, overlay: DropOverlay, document: Path, text: Path
 ) -> None:
-    first = drag(overlay, workbook)
+    first = drag(overlay, document)
     first.enter(LEFT)
     qtbot.waitUntil(lambda: not overlay.open_zone.isVisible())
     first.move(LEFT)
     first.leave()
     assert not overlay.isVisible()
-    drag(overlay, text, workbook).enter(LEFT)
-    said = "One delimited text file; budget.xlsx cannot be opened"
+    drag(overlay, text, document).enter(LEFT)
+    said = "One delimited text file; budget.docx cannot be opened"
     qtbot.waitUntil(lambda: overlay.title.text() == said)
     assert overlay.open_zone.isVisible() and overlay.import_zone.isVisible()
 

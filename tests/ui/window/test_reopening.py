@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import QFileSystemWatcher, Qt
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from lamella.core.datasets.text.cache import CacheEntry
+from lamella.core.datasets.cache import CacheEntry
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey

@@ -1,4 +1,4 @@
-"""Text files kept as Parquet parts, so that every row is reachable and the next opening is free."""
+"""Files kept as Parquet parts, so that every row is reachable and the next opening is free."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lamella.core.datasets.text.blocks import TextBlock, TextFormat, in_order, join_schemas, read_block
-from lamella.core.datasets.text.source import TextSource, fingerprint_of
+from lamella.core.datasets.blocks import Block, BlockFile, in_order, read_block
+from lamella.core.datasets.locate import Stamp, fingerprint_of, stamp_of
 from lamella.core.errors import FileProblem
 from lamella.core.processes import FileLock
 from lamella.core.scan.checksums import RunningChecksum, checksum_of_bytes
@@ -29,11 +30,11 @@ from lamella.core.scan.file_checks import is_known_damaged
 from lamella.core.scan.parquet_file import BODY
 from lamella.core.scan.snapshot import FileSegment
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Part of every key: raised when files come to be read differently, so that no old reading is used."""
 MOST_BYTES = 20 << 30
 _MANIFEST = "manifest.json"
-REMEDY = "It is a copy that was kept of a text file: open that again, and it is made anew"
+REMEDY = "It is a copy that was kept of a file: open that again, and it is made anew"
 _ENTRY, _GENERATION = re.compile("[0-9a-f]{24}"), re.compile("[0-9a-f]{32}")
 
 
@@ -52,11 +53,11 @@ class CachedFile:
 
 
 class CacheEntry:
-    """One version of one text file, read with one set of options. Held open until `release`."""
+    """One version of one file, read with one set of options. Held open until `release`."""
 
-    def __init__(self, root: Path, source: TextSource, reading: Sequence[object]) -> None:
-        self._source = {"path": str(source.path), "fingerprint": list(source.fingerprint)}
-        key = json.dumps([FORMAT_VERSION, self._source, [str(option) for option in reading]])
+    def __init__(self, root: Path, stamps: Sequence[Stamp], reading: Sequence[object]) -> None:
+        self._stamps = [list(stamp) for stamp in stamps]
+        key = json.dumps([FORMAT_VERSION, self._stamps, [str(option) for option in reading]])
         self.key = hashlib.sha256(key.encode()).hexdigest()[:24]
         self.root, self.folder = root, root / self.key
         self._lock: FileLock | None = None
@@ -98,7 +99,7 @@ class CacheEntry:
 
     def finish(self, cached_file: CachedFile) -> None:
         manifest = {
-            **self._source,
+            "files": self._stamps,
             "schema": base64.b64encode(bytes(cached_file.schema.serialize())).decode(),
             "parts": [
                 [_below(self.folder, p.path), p.num_rows, *(p.fingerprint or ()), p.checksum]
@@ -144,7 +145,7 @@ def part_names(schema: pa.Schema) -> dict[int, str]:
 def unwritable(path: Path, error: OSError) -> FileProblem:
     return FileProblem(
         path,
-        "the cache of text files cannot be written",
+        "the cache of files cannot be written",
         error.strerror or str(error),
         "Make room on that disk, or choose another cache folder in the settings",
     )
@@ -183,10 +184,7 @@ def _is_current(folder: Path) -> bool:
     manifest = _read_manifest(folder)
     if manifest is None:
         return False
-    try:
-        return fingerprint_of(Path(manifest["path"])) == tuple(manifest["fingerprint"])
-    except FileProblem:
-        return False
+    return all(stamp_of(Path(path)) == (path, *rest) for path, *rest in manifest["files"])
 
 
 def _drop_old_generations(folder: Path) -> None:
@@ -227,7 +225,7 @@ _SAMPLED_ROWS = 20_000
 
 @dataclass(frozen=True)
 class CachedBlock:
-    """A block's part; None when the block did not fit. `done`: bytes of the text file read by then."""
+    """A block's part; None when the block did not fit. `done`: how far the file was read by then."""
 
     part: FileSegment | None
     schema: pa.Schema
@@ -235,22 +233,22 @@ class CachedBlock:
 
 
 class PartWriter:
-    """One pass over a text file with one schema."""
+    """One pass over a file with one schema."""
 
-    def __init__(self, text: TextFormat, schema: pa.Schema, folder: Path) -> None:
-        self._text, self._folder = text, folder
+    def __init__(self, file: BlockFile, schema: pa.Schema, folder: Path) -> None:
+        self._file, self._folder = file, folder
         self.schema = self.wide = schema
 
-    def write(self, blocks: Iterable[TextBlock], on_block: Callable[[CachedBlock], None]) -> None:
+    def write(self, blocks: Iterable[Block], on_block: Callable[[CachedBlock], None]) -> None:
         """Writes parts until a block does not fit, then only finds out how wide the schema must be for
         the rest; `wide` tells. Raises `FileProblem`."""
         for written in in_order(self._write_block, blocks):
-            self.wide = join_schemas(self.wide, written.schema)
+            self.wide = self._file.join(self.wide, written.schema)
             on_block(written)
 
-    def _write_block(self, block: TextBlock) -> CachedBlock:
+    def _write_block(self, block: Block) -> CachedBlock:
         wide = self.wide
-        reading = read_block(self._text, block, wide)
+        reading = read_block(self._file, block, wide)
         if reading.rows is None or (wide is not self.schema and not wide.equals(self.schema)):
             return CachedBlock(None, reading.schema, block.done)
         path = self._folder / f"part-{block.number:06d}.parquet"
@@ -262,6 +260,7 @@ class PartWriter:
 
 def _write_part(path: Path, rows: pa.Table) -> str:
     """Answers the file's checksum."""
+    _refuse_full_disk(path.parent)
     stored = rows.rename_columns(list(part_names(rows.schema).values()))
     draft = path.with_suffix(".tmp")
     try:
@@ -279,6 +278,17 @@ def _write_part(path: Path, rows: pa.Table) -> str:
     except OSError as error:
         draft.unlink(missing_ok=True)
         raise unwritable(path, error) from error
+
+
+LEAST_FREE, LEAST_SHARE = 1 << 30, 0.05
+"""Of a disk: a cache leaves so many bytes free, or that share of a small one."""
+
+
+def _refuse_full_disk(folder: Path) -> None:
+    """Raise `FileProblem` before a cache takes what is left for others."""
+    disk = shutil.disk_usage(folder)
+    if disk.free < min(LEAST_FREE, LEAST_SHARE * disk.total):
+        raise unwritable(folder, OSError(ENOSPC, f"The disk has {disk.free >> 20:,} MB left"))
 
 
 def _repetitive(rows: pa.Table) -> list[str]:

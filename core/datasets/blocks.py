@@ -1,0 +1,262 @@
+"""A file's rows in blocks, each read by itself, with a schema that widens where values ask for it."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from lamella.core.arrow.types import in_plain_layout, plain_layout, stored_type
+from lamella.core.datasets.locate import Stamp
+from lamella.core.datasets.text.dialect import distinct_names
+from lamella.core.errors import BadData, FileProblem
+from lamella.core.jobs import Job
+
+
+class Block(Protocol):
+    """`number` counts from 0; `done` is how far the file was read by the block's end, in its own unit."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def done(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`rows` are of the types that people see; None when the block did not fit the schema it was read
+    with, and `schema` is then one that it fits."""
+
+    schema: pa.Schema
+    rows: pa.Table | None
+
+
+class BlockFile(Protocol):
+    """What is read from its beginning to its end, and through a cache where it is large.
+
+    `size` is what `done` of its last block comes to; `stamps` are of all files that are read, as they were
+    when it was opened; `reading` is what decides how their bytes become rows. `remarks` are what people
+    should know of the rows, in sentences, once they were read.
+    """
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The files that hold the rows, without what lies beside them, such as a database's log."""
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]: ...
+
+    @property
+    def reading(self) -> tuple[object, ...]: ...
+
+    @property
+    def remarks(self) -> tuple[str, ...]: ...
+
+    def blocks(self, job: Job) -> Generator[Any, None, None]:
+        """The blocks in order. Raises `FileProblem`."""
+
+    def read(self, block: Any, schema: pa.Schema) -> Reading:
+        """The block's rows; raises `FileProblem` where they cannot be understood. Call `read_block`."""
+
+    def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
+        """Wide enough for both, column by name; what only `b` has comes last."""
+
+    def shown(self, schema: pa.Schema) -> pa.Schema:
+        """The types that stand for those of `schema` in a cache, and the columns' notes."""
+
+    def where(self, block: Any) -> str:
+        """Where the block begins, for people."""
+
+    def release(self) -> None:
+        """Let go of what was kept in memory for another pass: there is none."""
+
+
+class RowsMissing(AssertionError):
+    """A format gave no rows for a block and no wider schema either, so the rows would be left out."""
+
+
+def read_block(file: BlockFile, block: Any, schema: pa.Schema) -> Reading:
+    """The block's rows, or a wider schema to read it with.
+
+    Raises `FileProblem` where they cannot be understood, and `RowsMissing`, which is a bug of the format.
+    """
+    reading = file.read(block, schema)
+    place = f"{file.path}: the block at {file.where(block)}"
+    if reading.rows is None and file.join(schema, reading.schema).equals(schema):
+        raise RowsMissing(f"{place} fits neither the schema it was read with nor anything wider: {schema}")
+    if reading.rows is not None and not reading.schema.equals(schema):
+        raise RowsMissing(f"{place} was read with another schema than {schema}: {reading.schema}")
+    return reading
+
+
+class TypesWidened(Exception):
+    """Values did not fit the schema the file was read with; `schema` fits all of them so far."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        super().__init__("values ask for wider types")
+        self.schema = schema
+
+
+def rows_of(
+    file: BlockFile, blocks: Iterable[Block], schema: pa.Schema, progress: Callable[[int, int], None]
+) -> Iterator[pa.RecordBatch]:
+    """The rows in order, read side by side, until a value does not fit; from there on only types are
+    looked at, and `TypesWidened` is raised at the end."""
+    wide, count = schema, 0
+
+    def read(block: Block) -> tuple[Reading, int]:
+        return read_block(file, block, wide), block.done
+
+    for reading, done in in_order(read, blocks):
+        wide = file.join(wide, reading.schema)
+        if reading.rows is not None and wide.equals(schema):
+            yield from reading.rows.to_batches()
+            count += reading.rows.num_rows
+        progress(count, done)
+    if not wide.equals(schema):
+        raise TypesWidened(wide)
+
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+WORKERS = min(4, os.cpu_count() or 1)
+
+
+def in_order(
+    work: Callable[[Item], Answer], items: Iterable[Item], workers: int = WORKERS
+) -> Iterator[Answer]:
+    """At most `workers` + 1 items are held at a time. Left early, it waits for what is under way."""
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="reading-blocks")
+    waiting: deque[Future[Answer]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) > workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+MOST_ROWS, MOST_BYTES = 1 << 17, 32 << 20
+"""Of a block of Arrow batches."""
+
+
+@dataclass(frozen=True)
+class ArrowBlock:
+    number: int
+    rows: pa.Table
+    done: int
+
+
+class ArrowColumns:
+    """The columns of Arrow data that can be shown, by names of their own, in layouts that Parquet knows."""
+
+    def __init__(self, stored: pa.Schema, remarks: Sequence[str] = ()) -> None:
+        self.stored, remarks = stored, [*remarks]
+        self._places, fields = [], []
+        for place, (name, field) in enumerate(zip(distinct_names(stored.names), stored, strict=True)):
+            kind = plain_layout(field.type)
+            if _is_storable(kind):
+                self._places.append(place)
+                fields.append(pa.field(name, kind))
+            else:
+                remarks.append(f"Column '{name}' is left out: values of type {field.type} cannot be shown")
+            if name != field.name:
+                remarks.append(f"Column {place + 1}, named '{field.name}', is called '{name}' here")
+        self.schema = pa.schema(fields)
+        self.remarks = tuple(remarks)
+
+    def shown(self, rows: pa.Table, path: Path) -> pa.Table:
+        """Raises `FileProblem` for rows that are not what their types say."""
+        chosen = rows.select(self._places)
+        try:
+            chosen.validate(full=True)
+            columns = [in_plain_layout(column) for column in chosen.columns]
+        except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+            why = str(error).partition("\n")[0]
+            raise FileProblem(
+                path, "holds damaged values", why, "Fetch or write the file again; it was not changed"
+            ) from error
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def _is_storable(kind: pa.DataType) -> bool:
+    try:
+        return bool(stored_type(kind).equals(kind))
+    except BadData:
+        return False
+
+
+@dataclass(frozen=True)
+class ArrowFile:
+    """What comes as Arrow batches, each with how much of the file was read by its end. Its types are known
+    before any is read; columns are taken by their place."""
+
+    path: Path
+    label: str
+    size: int
+    stamps: tuple[Stamp, ...]
+    reading: tuple[object, ...]
+    columns: ArrowColumns
+    batches: Callable[[Job], Generator[tuple[pa.RecordBatch, int], None, None]]
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.columns.remarks
+
+    def blocks(self, job: Job) -> Generator[ArrowBlock, None, None]:
+        number, waiting, done = 0, [], 0
+        with closing(self.batches(job)) as batches:
+            for batch, done in batches:
+                job.check()
+                waiting.append(batch)
+                if sum(b.num_rows for b in waiting) < MOST_ROWS and _bytes_of(waiting) < MOST_BYTES:
+                    continue
+                yield ArrowBlock(number, pa.Table.from_batches(waiting), done)
+                number, waiting = number + 1, []
+        if waiting or not number:
+            yield ArrowBlock(number, pa.Table.from_batches(waiting, self.columns.stored), done)
+
+    def read(self, block: ArrowBlock, schema: pa.Schema) -> Reading:
+        shown = self.columns.schema
+        return Reading(shown, self.columns.shown(block.rows, self.path) if schema.equals(shown) else None)
+
+    def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
+        return b
+
+    def shown(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def where(self, block: ArrowBlock) -> str:
+        return f"batch {block.number:,}"
+
+    def release(self) -> None:
+        """Nothing is kept."""
+
+
+def _bytes_of(batches: Iterable[pa.RecordBatch]) -> int:
+    return sum(batch.get_total_buffer_size() for batch in batches)

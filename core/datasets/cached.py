@@ -1,0 +1,213 @@
+"""A file in place that is read from its beginning: first rows at once, all once its cache is filled."""
+
+from __future__ import annotations
+
+import json
+import threading
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import closing
+
+import pyarrow as pa
+
+from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.blocks import BlockFile, Reading, TypesWidened, read_block, rows_of
+from lamella.core.datasets.cache import (
+    CachedBlock,
+    CachedFile,
+    CacheEntry,
+    PartWriter,
+    default_folder,
+    sweep,
+)
+from lamella.core.datasets.locate import refuse_changed
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment, Segment, Snapshot
+
+_WAIT_SECONDS = 0.1
+_REMARKS = b"remarks"
+"""Key in a schema's metadata: the sentences about a file that was read to its end."""
+
+
+class CachedDataset(Dataset):
+    """Its types are those that all values read so far fit: a column may widen while the cache fills.
+
+    `first` are the first rows, or all where there is no `entry`; None where the entry holds all of them.
+    """
+
+    def __init__(
+        self, name: str, file: BlockFile, schema: pa.Schema, first: pa.Table | None, entry: CacheEntry | None
+    ) -> None:
+        self.name, self.file = name, file
+        self.paths = file.paths
+        self.format = file.label
+        self._entry = entry
+        self._fill_lock, self._snapshot_lock = threading.Lock(), threading.Lock()
+        self._broken: FileProblem | None = None
+        self._schema = schema
+        self._remarks: tuple[str, ...] | None = None
+        self._shown = self._beginning(schema, first, complete=entry is None)
+        if entry is not None:
+            weakref.finalize(self, entry.release)
+            self._load_cached(entry)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return self.file.remarks if self._remarks is None else self._remarks
+
+    def rows_once(
+        self, job: Job, progress: Callable[[int, int], None]
+    ) -> Generator[pa.RecordBatch, None, None]:
+        """Every row straight from the file, without writing the cache; for callers that keep the rows
+        themselves.
+
+        `progress` is told rows, and how much of the file's `size` was read. Raises `TypesWidened` at the
+        end, when values asked for wider types than `reading_schema` said: what came until then is to be
+        dropped.
+        """
+        try:
+            with closing(self.file.blocks(job)) as blocks:
+                for batch in rows_of(self.file, blocks, self._schema, progress):
+                    job.check()
+                    yield batch
+            refuse_without_columns(self.file, self._schema)
+            self.file.release()
+        except TypesWidened as widened:
+            self._schema = widened.schema
+            raise
+
+    @property
+    def reading_schema(self) -> pa.Schema:
+        """The columns as the next reading of the file will type them."""
+        return self.file.shown(self._schema)
+
+    def snapshot(self) -> Snapshot:
+        with self._snapshot_lock:
+            return self._shown
+
+    def fill(self, job: Job) -> None:
+        """Read the whole file into the cache. Raises `FileProblem` at the first row that cannot be
+        understood; the rows before it stay readable."""
+        while not self._fill_lock.acquire(timeout=_WAIT_SECONDS):
+            job.check()
+        try:
+            self._fill(job)
+        except FileProblem as problem:
+            self._broken = problem
+            raise
+        finally:
+            self._fill_lock.release()
+
+    def _fill(self, job: Job) -> None:
+        entry = self._entry
+        if entry is None or self.snapshot().complete:
+            return
+        if self._broken is not None:
+            refuse_changed(self.file.stamps)
+            raise self._broken
+        sweep(entry.root)
+        cached = None
+        while cached is None:
+            cached = self._pass(entry, job)
+        refuse_changed(self.file.stamps)
+        refuse_without_columns(self.file, cached.schema)
+        remarks = {_REMARKS: json.dumps(self.remarks).encode()}
+        entry.finish(CachedFile(self.file.shown(cached.schema).with_metadata(remarks), cached.parts))
+        self._show(self._snapshot(cached.schema, cached.parts, entry.key, complete=True))
+        self.file.release()
+
+    def _pass(self, entry: CacheEntry, job: Job) -> CachedFile | None:
+        """Read the file once; None when its values asked for wider types, which the next pass begins with."""
+        folder = entry.new_generation()
+        writer = PartWriter(self.file, self._schema, folder)
+        parts: list[FileSegment] = []
+
+        def take(written: CachedBlock) -> None:
+            if written.part is not None and writer.wide.equals(writer.schema):
+                parts.append(written.part)
+                self._show(self._snapshot(writer.schema, tuple(parts), folder.name, complete=False))
+            job.report(written.done, self.file.size, f"{self.num_rows:,} rows read")
+
+        with closing(self.file.blocks(job)) as blocks:
+            writer.write(blocks, take)
+        self._schema = writer.wide
+        return CachedFile(writer.schema, tuple(parts)) if writer.wide.equals(writer.schema) else None
+
+    def _load_cached(self, entry: CacheEntry) -> None:
+        if entry.load() is None:
+            return
+        entry.hold()
+        cached = entry.load()  # again: it may have been swept before it was held
+        if cached is not None:
+            self._remarks = tuple(json.loads((cached.schema.metadata or {}).get(_REMARKS, "[]")))
+            self._shown = self._snapshot_of(cached.schema, cached.parts, entry.key, complete=True)
+
+    def _beginning(self, schema: pa.Schema, first: pa.Table | None, complete: bool) -> Snapshot:
+        if first is None:
+            return self._snapshot_of(schema, (), "nothing", complete=False)
+        rows = first.rename_columns([str(place) for place in range(first.num_columns)])
+        return self._snapshot(schema, (MemorySegment.of(rows),), "first", complete)
+
+    def _snapshot(
+        self, schema: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
+    ) -> Snapshot:
+        return self._snapshot_of(self.file.shown(schema), segments, generation, complete)
+
+    def _snapshot_of(
+        self, shown: pa.Schema, segments: tuple[Segment, ...], generation: str, complete: bool
+    ) -> Snapshot:
+        rows = sum(segment.num_rows for segment in segments)
+        token = ("cached", *self.file.stamps, *map(str, self.file.reading), generation, rows)
+        columns = tuple(
+            Column(f.name, f.type, key, note=(f.metadata or {}).get(NOTE, b"").decode())
+            for key, f in enumerate(shown)
+        )
+        return Snapshot(self.name, columns, segments, token, complete=complete)
+
+    def _show(self, snapshot: Snapshot) -> None:
+        """Rows once shown stay: a pass that begins anew is shown when it has come as far."""
+        with self._snapshot_lock:
+            if snapshot.complete or snapshot.num_rows >= self._shown.num_rows:
+                self._shown = snapshot
+
+
+def refuse_without_columns(file: BlockFile, schema: pa.Schema) -> None:
+    """Raise `FileProblem` for a whole file of objects without members: its rows could not be counted."""
+    if not len(schema):
+        raise FileProblem(
+            file.path,
+            "holds no columns",
+            "Each of its objects is empty: {}",
+            "Choose a file with data in it",
+        )
+
+
+def read_first(file: BlockFile, block: object, schema: pa.Schema) -> Reading:
+    """The rows of a first block, with `schema` widened until they fit it."""
+    reading = read_block(file, block, schema)
+    while reading.rows is None:
+        schema = file.join(schema, reading.schema)
+        reading = read_block(file, block, schema)
+    return reading
+
+
+def open_blocks(name: str, file: BlockFile, options: OpenOptions) -> CachedDataset:
+    """The dataset from its cache where there is one; else with its first block, which is all of it where no
+    other follows. Raises `FileProblem`, and `Cancelled` where the options have a job."""
+    entry = CacheEntry(options.cache_dir or default_folder(), file.stamps, (file.label, *file.reading))
+    cached = entry.load()
+    if cached is not None:
+        dataset = CachedDataset(name, file, cached.schema, None, entry)
+        if dataset.snapshot().complete:
+            return dataset
+        entry = CacheEntry(entry.root, file.stamps, (file.label, *file.reading))
+    with closing(file.blocks(options.job or Job())) as blocks:
+        first = next(blocks)
+        is_all = next(blocks, None) is None
+    reading = read_first(file, first, pa.schema([]))
+    if is_all:
+        refuse_changed(file.stamps)
+        refuse_without_columns(file, reading.schema)
+        file.release()
+    return CachedDataset(name, file, reading.schema, reading.rows, None if is_all else entry)

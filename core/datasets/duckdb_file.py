@@ -1,0 +1,185 @@
+"""Tables and views of a DuckDB database: read without extensions, never written, through the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.blocks import MOST_ROWS, ArrowColumns, ArrowFile
+from lamella.core.datasets.cached import open_blocks
+from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
+from lamella.core.datasets.tables import TableEntry, chosen_table
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb
+
+MAIN = "main"
+_CONFIGURATION: dict[str, str | bool | int | float | list[str]] = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+}
+"""A view must not make DuckDB read other files, nor fetch anything."""
+_AS_TEXT = ("INTERVAL", "BIT", "TIME WITH TIME ZONE", "UNION", "VARIANT", "GEOMETRY")
+_LONG = ("HUGEINT", "UHUGEINT")
+_LARGEST = 10**38 - 1
+_TABLES = (
+    "SELECT schema_name, table_name, 'table' FROM duckdb_tables() WHERE NOT internal"
+    " UNION ALL SELECT schema_name, view_name, 'view' FROM duckdb_views() WHERE NOT internal ORDER BY 3, 1, 2"
+)
+
+
+def tables_of(path: Path) -> list[TableEntry]:
+    """Tables and views, those of other schemas than `main` with its name before them."""
+    with _connected(path) as connection:
+        found = connection.execute(_TABLES).fetchall()
+        return [_entry(connection, schema, name, kind) for schema, name, kind in found]
+
+
+def open_table(location: Location, options: OpenOptions) -> Dataset:
+    """Raises `FileProblem`, and `SeveralTables` where one has to be named."""
+    path = location.files[0]
+    stamps = (stamp_of(path), stamp_of(path.with_name(f"{path.name}.wal")))
+    table = chosen_table(path, tables_of(path), options.table, "table")
+    with _connected(path) as connection:
+        selection = _selection(connection, table.name)
+        with closing(connection.sql(f"{selection.query} LIMIT 0").to_arrow_reader(1)) as reader:
+            columns = ArrowColumns(reader.schema, selection.remarks)
+    if not len(columns.schema):
+        why = ". ".join(columns.remarks)
+        raise FileProblem(path, f"has no columns in '{table.name}' that can be shown", why, "Choose another")
+    file = ArrowFile(
+        path, "DuckDB", table.rows or 0, stamps, ("table", table.name), columns,
+        lambda job: _batches(path, stamps, selection.query, job),
+    )  # fmt: skip
+    return open_blocks(table.name, file, options)
+
+
+def _batches(
+    path: Path, stamps: tuple[Stamp, ...], query: str, job: Job
+) -> Generator[tuple[pa.RecordBatch, int], None, None]:
+    done = 0
+    with _connected(path) as connection, job.interrupted_by(connection.interrupt):
+        refuse_changed(stamps)
+        try:
+            for batch in connection.sql(query).to_arrow_reader(MOST_ROWS):
+                done += batch.num_rows
+                yield batch, done
+        except duckdb.InterruptException:
+            job.check()
+            raise
+
+
+@dataclass(frozen=True)
+class _Selection:
+    query: str
+    remarks: tuple[str, ...]
+
+
+def _selection(connection: duckdb.DuckDBPyConnection, table: str) -> _Selection:
+    """The columns as Arrow can hold their values; the others as text."""
+    source, wanted, remarks = _quoted(connection, table), [], []
+    for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall():
+        column = _identifier(name)
+        too_long = kind in _LONG and _any_beyond(connection, source, column)
+        if kind.startswith(_AS_TEXT) or too_long:
+            remarks.append(f"Column '{name}' of type {kind} is shown as text")
+            column = f"CAST({column} AS VARCHAR) AS {column}"
+        wanted.append(column)
+    return _Selection(f"SELECT {', '.join(wanted)} FROM {source}", tuple(remarks))
+
+
+def _any_beyond(connection: duckdb.DuckDBPyConnection, source: str, column: str) -> bool:
+    """Whether whole numbers of 128 bits have more digits than a decimal."""
+    beyond = f"{column} > {_LARGEST} OR {column} < -{_LARGEST}"
+    return bool(connection.execute(f"SELECT count(*) FROM {source} WHERE {beyond}").fetchall()[0][0])
+
+
+def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str) -> TableEntry:
+    source = f"{_identifier(schema)}.{_identifier(name)}"
+    shown = name if schema == MAIN else f"{schema}.{name}"
+    try:
+        described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    except duckdb.Error:  # a view over what is gone, or not allowed, must not hide the other tables
+        return TableEntry(shown, kind)
+    rows = None  # a view may take long
+    if kind == "table":
+        rows = connection.execute(f"SELECT count(*) FROM {source}").fetchall()[0][0]
+    return TableEntry(shown, kind, rows, len(described))
+
+
+def _quoted(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+    for schema, name, _ in connection.execute(_TABLES).fetchall():
+        if table == (name if schema == MAIN else f"{schema}.{name}"):
+            return f"{_identifier(schema)}.{_identifier(name)}"
+    raise AssertionError(table)
+
+
+def _identifier(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@contextmanager
+def _connected(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    try:
+        with duckdb.connect(str(path), read_only=True, config=_CONFIGURATION) as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            yield connection
+    except (duckdb.Error, UnicodeEncodeError) as error:
+        raise _problem(path, error) from error
+
+
+_PROBLEMS = (
+    (
+        ("Could not set lock", "lock is held"),
+        "is locked by another program",
+        "DuckDB lets nobody read what another program has opened for writing",
+        "Close the database there",
+    ),
+    (
+        ("different configuration",),
+        "is open in this program in another way",
+        "DuckDB opens a database in one way at a time",
+        "Close it there first",
+    ),
+    (
+        ("orrupt", "checksum", "read enough bytes", "not a valid DuckDB"),
+        "is a damaged DuckDB database",
+        "It was cut off, or its blocks are not what was written",
+        "Fetch it again",
+    ),
+    (
+        ("newer version", "version number", "older version"),
+        "was written by another version of DuckDB",
+        "The one in this program cannot read it",
+        "Export it there: EXPORT DATABASE 'folder' (FORMAT parquet)",
+    ),
+    (
+        ("ncrypt",),
+        "is encrypted",
+        "What is encrypted cannot be read",
+        "Save a copy that is not",
+    ),
+    (
+        ("disabled by configuration",),
+        "holds a view that reads other files",
+        "A file that is looked at must not make others be read",
+        "Open the file that it reads, or make a table of the view",
+    ),
+)
+"""What DuckDB's message holds, and what that means."""
+
+
+def _problem(path: Path, error: Exception) -> FileProblem:
+    text = str(error)
+    for signs, what, why, fix in _PROBLEMS:
+        if any(sign in text for sign in signs):
+            return FileProblem(path, what, why, fix)
+    return FileProblem(
+        path, "could not be read by DuckDB", text.partition("\n")[0], "Look at it with the duckdb shell"
+    )

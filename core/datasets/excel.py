@@ -1,0 +1,310 @@
+"""Sheets of Excel and OpenDocument workbooks: parsed by calamine into memory, then read through the cache."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+import threading
+import zipfile
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from math import ceil
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.cached import open_blocks
+from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_changed, stamp_of
+from lamella.core.datasets.tables import SeveralTables, TableEntry, chosen_table
+from lamella.core.datasets.text.dialect import distinct_names
+from lamella.core.datasets.values import RowBlock, ValuesFile
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet, CalamineWorkbook
+
+ROWS_A_BLOCK = 1 << 15
+SAMPLED_ROWS = 100
+COUNTED_BYTES = 4 << 20
+"""Workbooks up to this size are read to count the rows of their sheets."""
+_LARGEST_EXACT = 1e15
+_HEADER_SHARE = 0.6
+_YEARS = range(1900, 2101)
+_MOST_NAMED = 3
+_ERROR_CELL = re.compile(rb'<c (?=[^>]*?t="e")[^>]*?r="([A-Z]+)([0-9]+)"')
+_XML_BYTES = 1 << 20
+
+
+def sheets_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
+    """The sheets of cells, charts and macros aside; with their sizes, where these are wanted and the workbook
+    is small. Raises `FileProblem`."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    refuse_bomb(path)
+    entries = []
+    is_counted = is_counted and path.stat().st_size <= COUNTED_BYTES
+    with _workbook(path) as book:
+        for sheet in book.sheets_metadata:
+            if sheet.typ != SheetTypeEnum.WorkSheet:
+                continue
+            cells = book.get_sheet_by_name(sheet.name) if is_counted else None
+            is_visible = sheet.visible == SheetVisibleEnum.Visible
+            entries.append(
+                TableEntry(
+                    sheet.name,
+                    "sheet" if is_visible else "hidden sheet",
+                    None if cells is None else cells.height,
+                    None if cells is None else cells.width,
+                    is_offered=is_visible and (cells is None or cells.height > 0),
+                )
+            )
+    return entries
+
+
+MOST_PLAIN_BYTES, MOST_TIMES = 1 << 30, 300
+"""A workbook with more text than that, so many times its size, is taken for one made to fill memory."""
+
+
+def refuse_bomb(path: Path) -> None:
+    """Raise `FileProblem` for a small workbook that would become huge in memory."""
+    try:
+        with zipfile.ZipFile(path) as book:
+            plain = sum(part.file_size for part in book.infolist())
+    except (zipfile.BadZipFile, OSError):  # not a ZIP archive, or damaged, which calamine says
+        return
+    if plain > MOST_PLAIN_BYTES and plain > MOST_TIMES * path.stat().st_size:
+        raise FileProblem(
+            path,
+            f"would take {plain >> 20:,} MB of memory",
+            f"It holds {plain // path.stat().st_size:,} times its own size, as data hardly does",
+            "Make sure where it comes from; save the sheet as CSV to open it",
+        )
+
+
+def open_sheet(location: Location, options: OpenOptions) -> Dataset:
+    """Raises `FileProblem`, and `SeveralTables` where one has to be named."""
+    path = location.files[0]
+    stamp = stamp_of(path)
+    sheets = sheets_of(path, is_counted=False)
+    try:
+        sheet = chosen_table(path, sheets, options.table, "sheet")
+    except SeveralTables:
+        sheet = chosen_table(path, sheets_of(path), None, "sheet")  # all but one may be empty
+    name = location.name if len([s for s in sheets if s.is_offered]) < 2 else sheet.name
+    return open_blocks(name, SheetFile(path, stamp, sheet.name, options.header, sheets), options)
+
+
+class SheetFile(ValuesFile):
+    """One sheet. calamine has all of it in memory while it is read; it is parsed when it is first needed."""
+
+    def __init__(
+        self, path: Path, stamp: Stamp, sheet: str, header: bool | None, sheets: Sequence[TableEntry]
+    ) -> None:
+        super().__init__(path, "Excel", [stamp], ("sheet", sheet, header), [])
+        self._sheet_name, self._header = sheet, header
+        self._others = [other.name for other in sheets if other.name != sheet and other.kind != "sheet"]
+        self._lock = threading.Lock()
+        self._sheet: CalamineSheet | None = None
+        self._titles: list[list[Any]] = []
+        self._first_row = 0
+        self._rows = 0
+        self._empty_rows = 0
+        self._errors: Counter[int] = Counter()
+        self._error_rows: frozenset[int] = frozenset()
+
+    @property
+    def size(self) -> int:
+        return self._rows
+
+    def note(self, place: int) -> str:
+        mixed = super().note(place)
+        count = self._errors[place]
+        if not count:
+            return mixed
+        cells = "1 cell holds an error" if count == 1 else f"{count:,} cells hold errors"
+        errors = f"{cells} of Excel, such as #DIV/0!, and {'is' if count == 1 else 'are'} null here"
+        return ". ".join(part for part in (mixed, errors) if part)
+
+    def blocks(self, job: Job) -> Generator[RowBlock, None, None]:
+        sheet = self._load()
+        number, empty, rows = 0, 0, islice(_rows(sheet), self._first_row, None)
+        first = self._first_row + 1
+        while True:
+            job.check()
+            chunk = list(islice(rows, ROWS_A_BLOCK))
+            filled = [
+                row
+                for place, row in enumerate(chunk, first - 1)
+                if any(value is not None for value in row) or place in self._error_rows
+            ]
+            empty += len(chunk) - len(filled)
+            if filled or (not chunk and not number):
+                yield RowBlock(number, filled, first, first + len(chunk) - 1)
+                number += 1
+            first += len(chunk)
+            if len(chunk) < ROWS_A_BLOCK:
+                break
+        self._empty_rows = empty
+        self.remarks = tuple(self._found(sheet))
+
+    def release(self) -> None:
+        self._sheet = None
+
+    def _load(self) -> CalamineSheet:
+        with self._lock:
+            if self._sheet is None:
+                refuse_changed(self.stamps)
+                with _workbook(self.path) as book:
+                    self._sheet = book.get_sheet_by_name(self._sheet_name)
+                refuse_changed(self.stamps)
+                self._lay_out(self._sheet)
+            return self._sheet
+
+    def _lay_out(self, sheet: CalamineSheet) -> None:
+        sample = list(islice(_rows(sheet), SAMPLED_ROWS))
+        if not sample:
+            raise FileProblem(
+                self.path, f"has nothing in sheet '{self._sheet_name}'", fix="Choose a sheet with data in it"
+            )
+        top, has_header = header_of(sample, self._header)
+        width = max(map(len, sample))
+        texts = ["" if cell is None else str(cell) for cell in sample[top]] if has_header else [""] * width
+        self.names = distinct_names(texts)
+        self._met = [{} for _ in self.names]
+        self._titles = [row for row in sample[:top] if any(cell is not None for cell in row)]
+        self._first_row, self._rows = top + has_header, sheet.height
+        above, left = sheet.start or (0, 0)
+        places = [(row - above, column - left) for row, column in errors_in(self.path, self._sheet_name)]
+        self._errors = Counter(column for row, column in places if row >= self._first_row)
+        self._error_rows = frozenset(row for row, _ in places)
+
+    def _found(self, sheet: CalamineSheet) -> Iterator[str]:
+        if self._titles:
+            texts = [str(next(c for c in row if c is not None)) for row in self._titles[:_MOST_NAMED]]
+            count = len(self._titles)
+            rows = "1 row" if count == 1 else f"{count:,} rows"
+            yield f"{rows} above the table {'is' if count == 1 else 'are'} left out: {'; '.join(texts)}"
+        if self._empty_rows:
+            rows = "1 empty row is" if self._empty_rows == 1 else f"{self._empty_rows:,} empty rows are"
+            yield f"{rows} left out"
+        merged = _merged_below(sheet, self._first_row)
+        if merged:
+            ranges = (
+                "1 range of merged cells has" if merged == 1 else f"{merged:,} ranges of merged cells have"
+            )
+            yield f"{ranges} the value in the first cell only; the others are null"
+        if self._others:
+            yield f"Hidden in the workbook: {', '.join(self._others)}"
+
+
+def _merged_below(sheet: CalamineSheet, first_row: int) -> int:
+    """How many ranges of merged cells there are; of OpenDocument, calamine knows none."""
+    top = (sheet.start[0] if sheet.start else 0) + first_row
+    return sum(end[0] >= top for _, end in sheet.merged_cell_ranges or [])
+
+
+def _rows(sheet: CalamineSheet) -> Iterator[list[Any]]:
+    """Rows with null for cells that are empty, whole numbers where Excel's doubles are."""
+    for row in sheet.iter_rows():
+        yield [_value(cell) for cell in row]
+
+
+def _value(cell: Any) -> Any:
+    if type(cell) is float:
+        return int(cell) if cell.is_integer() and abs(cell) < _LARGEST_EXACT else cell
+    return None if cell == "" else cell
+
+
+def header_of(rows: Sequence[Sequence[Any]], header: bool | None) -> tuple[int, bool]:
+    """In which of the first rows the table begins, and whether that one names the columns.
+
+    Rows above with much fewer cells are titles. A header holds texts, no two cells alike; beside them years
+    and dates, where the cells below are others.
+    """
+    counts = [sum(cell is not None for cell in row) for row in rows]
+    least = ceil(_HEADER_SHARE * max(counts))
+    top = next(place for place, count in enumerate(counts) if count >= least)
+    names = [cell for cell in rows[top] if cell is not None]
+    texts = [name for name in names if isinstance(name, str)]
+    is_named = bool(texts) and len(set(names)) == len(names)
+    for place, name in enumerate(rows[top]):
+        if is_named and name is not None and not isinstance(name, str):
+            below = [row[place] for row in rows[top + 1 :] if row[place] is not None]
+            is_named = _is_period(name) and bool(below) and not all(map(_is_period, below))
+    return top, is_named if header is None else header
+
+
+def _is_period(value: Any) -> bool:
+    return isinstance(value, dt.date) or (type(value) is int and value in _YEARS)
+
+
+def errors_in(path: Path, sheet: str) -> list[tuple[int, int]]:
+    """Row and column of each cell with an error, from 0. calamine does not tell them from empty cells; of
+    formats other than Excel's XML nothing is known."""
+    errors: list[tuple[int, int]] = []
+    try:
+        with zipfile.ZipFile(path) as book:
+            part = _part_of(book, sheet)
+            if part is None:
+                return errors
+            with book.open(part) as xml:
+                rest = b""
+                while data := xml.read(_XML_BYTES):
+                    data = rest + data
+                    end = max(0, data.rfind(b"<c "))
+                    errors += [_place(*match.groups()) for match in _ERROR_CELL.finditer(data, 0, end)]
+                    rest = data[end:][-_XML_BYTES:]  # a file without such tags is not piled up
+                errors += [_place(*match.groups()) for match in _ERROR_CELL.finditer(rest)]
+    except (zipfile.BadZipFile, KeyError, ElementTree.ParseError, NotImplementedError):
+        return []  # not Excel's XML, or written in a way that calamine alone understands
+    return errors
+
+
+def _part_of(book: zipfile.ZipFile, sheet: str) -> str | None:
+    """The name of the part that holds a sheet."""
+    if "xl/workbook.xml" not in book.namelist():
+        return None
+    sheets = ElementTree.fromstring(book.read("xl/workbook.xml")).iterfind(".//{*}sheet")
+    ids = [
+        value
+        for one in sheets
+        if one.get("name") == sheet
+        for key, value in one.attrib.items()
+        if key.endswith("}id")
+    ]
+    relations = ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
+    targets = [one.get("Target", "") for one in relations if ids and one.get("Id") == ids[0]]
+    return str(PurePosixPath("xl") / targets[0]).removeprefix("xl//").lstrip("/") if targets else None
+
+
+def _place(letters: bytes, row: bytes) -> tuple[int, int]:
+    column = 0
+    for letter in letters:
+        column = column * 26 + letter - 64
+    return int(row) - 1, column - 1
+
+
+@contextmanager
+def _workbook(path: Path) -> Iterator[CalamineWorkbook]:
+    from python_calamine import CalamineError, CalamineWorkbook, PasswordError
+
+    try:
+        with CalamineWorkbook.from_path(path) as book:
+            yield book
+    except PasswordError as error:
+        raise FileProblem(
+            path,
+            "is protected by a password",
+            "What is encrypted cannot be read",
+            "Save a copy without the password in the program that made it",
+        ) from error
+    except OSError as error:
+        raise cannot_read(path, error) from error
+    except CalamineError as error:
+        raise FileProblem(
+            path, "is a damaged workbook", str(error), "Open it in the program that made it and save it again"
+        ) from error

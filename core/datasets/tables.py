@@ -1,0 +1,63 @@
+"""Files that hold several tables: which there are, and the one that is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lamella.core.errors import FileProblem, UnknownTable
+
+MOST_NAMED = 12
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """A table, view or sheet of a file. `rows` and `columns` are None where counting them takes long.
+    `is_offered`: one that a person would choose; not hidden, not empty."""
+
+    name: str
+    kind: str = "table"
+    rows: int | None = None
+    columns: int | None = None
+    is_offered: bool = True
+
+
+class SeveralTables(FileProblem):
+    """A file was opened without saying which of its tables; `tables` are all of them."""
+
+    def __init__(self, path: Path, tables: Sequence[TableEntry], option: str) -> None:
+        self.tables, self.option = tuple(tables), option
+        offered = [table for table in tables if table.is_offered] or list(tables)
+        kinds = {table.kind for table in offered}
+        word = kinds.pop() if len(kinds) == 1 else "table"
+        names = ", ".join(f"'{table.name}'" for table in offered[:MOST_NAMED])
+        more = f" and {len(offered) - MOST_NAMED:,} more" if len(offered) > MOST_NAMED else ""
+        super().__init__(
+            path,
+            f"holds {len(offered):,} {word}s",
+            f"They are {names}{more}",
+            f"Name one of them: {option}='{offered[0].name}'",
+        )
+
+
+class NoSuchTable(UnknownTable):
+    """A table or sheet that a file does not hold."""
+
+
+def chosen_table(path: Path, tables: Sequence[TableEntry], wanted: str | None, option: str) -> TableEntry:
+    """The table of this name, or the only one that there is to choose.
+
+    Raises `NoSuchTable`, `SeveralTables`, and `FileProblem` for a file without tables.
+    """
+    if wanted is not None:
+        found = [table for table in tables if table.name == wanted]
+        if not found:
+            raise NoSuchTable(wanted, str(path), [table.name for table in tables])
+        return found[0]
+    if not tables:
+        raise FileProblem(path, "holds no tables", fix="Choose a file with data in it")
+    offered = [table for table in tables if table.is_offered]
+    if len(offered) == 1 or len(tables) == 1:
+        return (offered or list(tables))[0]
+    raise SeveralTables(path, tables, option)

@@ -1,0 +1,209 @@
+"""Text files opened in place: one, or several as one, rows after each other and columns by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import take
+from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.blocks import Reading
+from lamella.core.datasets.cache import CacheEntry, default_folder
+from lamella.core.datasets.cached import CachedDataset, open_blocks, read_first, refuse_without_columns
+from lamella.core.datasets.locate import Location, Stamp
+from lamella.core.datasets.partitions import FROM_FOLDER, folder_columns
+from lamella.core.datasets.text.blocks import TextBlock, join_schemas
+from lamella.core.datasets.text.dataset import (
+    TextFile,
+    delimited_file,
+    json_document_file,
+    json_lines_file,
+    text_name,
+)
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import Column, noted_field
+
+Describe = Callable[[Path, OpenOptions], TextFile]
+
+
+def open_json_lines(location: Location, options: OpenOptions) -> Dataset:
+    return _open(location, options, json_lines_file)
+
+
+def open_json_document(location: Location, options: OpenOptions) -> Dataset:
+    return _open(location, options, json_document_file)
+
+
+def open_delimited(location: Location, options: OpenOptions) -> Dataset:
+    return _open(location, options, delimited_file)
+
+
+def _open(location: Location, options: OpenOptions, describe: Describe) -> Dataset:
+    if len(location.files) > 1:
+        files = [describe(path, options) for path in location.files]
+        return open_blocks(location.name, SeveralTexts(location, files), options)
+    file = describe(location.files[0], options)
+    block, schema, whole = file.begin()
+    reading = read_first(file, block, schema)
+    if whole:
+        refuse_without_columns(file, reading.schema)
+    root = options.cache_dir or default_folder()
+    entry = None if whole else CacheEntry(root, file.stamps, (file.text.label, *options.reading))
+    return CachedDataset(text_name(file.path), file, reading.schema, reading.rows, entry)
+
+
+SAMPLED = 64
+"""Of so many files, the first rows are looked at before any is read."""
+MOST_NAMED = 3
+BYTES_A_BLOCK = 8 << 20
+"""Blocks of small files are put together."""
+
+
+@dataclass(frozen=True)
+class FilesBlock:
+    """Blocks with the number of the file that each is of."""
+
+    number: int
+    parts: tuple[tuple[int, TextBlock], ...]
+    done: int
+
+
+class SeveralTexts:
+    """A column that a file lacks is null there. Folders named key=value are columns, too."""
+
+    def __init__(self, location: Location, files: Sequence[TextFile]) -> None:
+        self.path, self.paths, self._files = location.root, location.files, tuple(files)
+        self.label = f"{files[0].text.label}, {len(files):,} files"
+        self.reading = files[0].reading
+        self._columns = _first_columns(self._files)
+        self._missing = _missing_columns(self._files)
+        stored = [Column(f.name, f.type, key) for key, f in enumerate(self._columns)]
+        folders, values = folder_columns(location.root, [file.path for file in files], stored, {})
+        self._folders = tuple(pa.field(column.name, column.type) for column in folders)
+        self._values = [[known[column.key] for column in folders] for known in values]
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self._files)
+
+    @property
+    def stamps(self) -> tuple[Stamp, ...]:
+        return tuple(stamp for file in self._files for stamp in file.stamps)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        said = []
+        for name, files in self._missing.items():
+            names = ", ".join(self._files[at].path.name for at in files[:MOST_NAMED])
+            more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
+            said.append(f"Column '{name}' is missing in {names}{more}, and null there")
+        return (*said, *dict.fromkeys(remark for file in self._files for remark in file.remarks))
+
+    def blocks(self, job: Job) -> Generator[FilesBlock, None, None]:
+        number, size, done = 0, 0, 0
+        waiting: list[tuple[int, TextBlock]] = []
+        for at, block, done in self._each_block(job):
+            waiting.append((at, block))
+            size += len(block.data)
+            if size >= BYTES_A_BLOCK:
+                yield FilesBlock(number, tuple(waiting), done)
+                number, size, waiting = number + 1, 0, []
+        if waiting or not number:
+            yield FilesBlock(number, tuple(waiting), done)
+
+    def _each_block(self, job: Job) -> Iterator[tuple[int, TextBlock, int]]:
+        before = 0
+        for at, file in enumerate(self._files):
+            job.check()
+            for block in file.blocks(job):
+                yield at, block, before + block.done
+            before += file.size
+
+    def read(self, block: FilesBlock, schema: pa.Schema) -> Reading:
+        if not len(schema):
+            return Reading(pa.schema([*self._columns, *self._folders]), None)
+        own = pa.schema(list(schema)[: len(schema) - len(self._folders)])
+        wide, tables = own, []
+        for at, part in block.parts:
+            known = self._of_file(at, own)
+            reading = self._files[at].read(part, known)
+            wide = join_schemas(wide, reading.schema)
+            if reading.rows is not None and wide.equals(own):
+                tables.append(self._filled(at, reading.rows, schema))
+        if not wide.equals(own):
+            return Reading(pa.schema([*wide, *self._folders]), None)
+        return Reading(schema, pa.concat_tables(tables) if tables else self.shown(schema).empty_table())
+
+    def _of_file(self, at: int, own: pa.Schema) -> pa.Schema:
+        """The columns as the file has them. JSON has members by name, so any columns do."""
+        names = self._files[at].names
+        if names is None:
+            return own
+        return pa.schema(
+            [own.field(name) if name in own.names else pa.field(name, pa.null()) for name in names]
+        )
+
+    def _filled(self, at: int, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        shown, columns = self.shown(schema), []
+        folders = dict(zip([field.name for field in self._folders], self._values[at], strict=True))
+        for field in shown:
+            if field.name in folders:
+                columns.append(take(folders[field.name], np.zeros(rows.num_rows, np.int64)))
+            elif field.name in rows.column_names:
+                columns.append(rows.column(field.name))
+            else:
+                columns.append(pa.nulls(rows.num_rows, field.type))
+        return pa.table(columns, schema=shown.remove_metadata())
+
+    def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
+        """The folders' columns stay behind those that files turn out to have."""
+        folders = {field.name for field in self._folders}
+        stored = [pa.schema([field for field in one if field.name not in folders]) for one in (a, b)]
+        return pa.schema([*join_schemas(*stored), *self._folders])
+
+    def shown(self, schema: pa.Schema) -> pa.Schema:
+        folders = {field.name for field in self._folders}
+        stored = self._files[0].shown(pa.schema([field for field in schema if field.name not in folders]))
+        return pa.schema([*stored, *(noted_field(f.name, f.type, FROM_FOLDER) for f in self._folders)])
+
+    def where(self, block: FilesBlock) -> str:
+        at, first = block.parts[0] if block.parts else (0, None)
+        file = self._files[at]
+        return file.path.name if first is None else f"{file.path.name}, {file.where(first)}"
+
+    def release(self) -> None:
+        """Nothing is kept."""
+
+
+def _first_columns(files: Sequence[TextFile]) -> pa.Schema:
+    """The columns by the first rows of some files, and the names in the headers of all."""
+    known = pa.schema([])
+    step = max(1, len(files) // SAMPLED)
+    for file in files[::step]:
+        known = join_schemas(known, file.begin()[1])
+    for file in files:
+        named = pa.schema([pa.field(name, pa.null()) for name in file.names or ()])
+        known = join_schemas(known, named)
+    return known
+
+
+def _missing_columns(files: Sequence[TextFile]) -> dict[str, list[int]]:
+    """The files that lack a column which others have, by its name. Raises `FileProblem` for a file that has
+    no column in common with the first."""
+    headers = [frozenset(file.names or ()) for file in files]
+    for file, names in zip(files, headers, strict=True):
+        if names.isdisjoint(headers[0]) and names | headers[0]:
+            raise FileProblem(
+                file.path,
+                f"has no column in common with {files[0].path.name}",
+                "Rows of both would have nothing to do with each other",
+                "Open the files one by one, or choose fewer of them",
+            )
+    every = dict.fromkeys(name for file in files for name in file.names or ())
+    missing = {name: [at for at, names in enumerate(headers) if name not in names] for name in every}
+    return {name: at for name, at in missing.items() if at}
