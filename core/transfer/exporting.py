@@ -118,7 +118,7 @@ class Destination:
         named = dict(values or {})
         kind = _format(target, format, bool(named.get("partition_by")))
         read = kind.values(named)
-        _refuse_target(target, overwrite)
+        _refuse_target(target, overwrite, bool(read.get("add")))
         return cls(target, kind, read)
 
     def write(self, rows: Rows, job: Job) -> Export:
@@ -128,6 +128,9 @@ class Destination:
             if name not in rows.schema.names:
                 raise BadData(f"{rows.name}: column '{name}' is not among those exported", fix="Name it, too")
         count = _Count(rows, job)
+        if self.values.get("add") and self.path.exists():  # in a transaction of that database's own
+            self.format.write(self.path, count.rows, self.values, job)
+            return Export(self.path, count.done, self.path.stat().st_size, 1)
         with published(self.path) as draft:
             self.format.write(draft, count.rows, self.values, job)
             job.check()
@@ -187,9 +190,10 @@ def export_query(
     `values` are options of the format."""
     work = job or Job()
     destination = Destination.of(path, format, values, overwrite)
+    total = query.count(Unreported(work)) if destination.format.needs_total(destination.values) else None
     with closing(query.batches(work)) as reader:
         found = (pa.Table.from_batches([batch]) for batch in reader)
-        return destination.write(Rows(reader.schema, found, None, query.name), work)
+        return destination.write(Rows(reader.schema, found, total, query.name), work)
 
 
 def export_view(
@@ -229,10 +233,12 @@ def _format(target: Path, named: str | None, partitioned: bool) -> Format:
     return found
 
 
-def _refuse_target(target: Path, overwrite: bool) -> None:
+def _refuse_target(target: Path, overwrite: bool, add: bool) -> None:
     if not target.parent.is_dir():
         raise FileProblem(target, "cannot be written", f"There is no folder {target.parent}", "Make it first")
     refuse_special(target)
+    if add and target.is_file():
+        return
     if target.exists() and not overwrite:
         raise FileProblem(
             target,
@@ -297,6 +303,10 @@ def published(target: Path) -> Iterator[Path]:
             _sync_folder(target.parent)
         finally:
             _remove(draft)  # a read-only disk refuses even to remove what is not there
+    except FileProblem as problem:
+        if problem.path != draft:
+            raise
+        raise FileProblem(target, problem.problem, problem.why, problem.fix) from problem
     except OSError as error:
         raise FileProblem(
             target, "could not be written", error.strerror or str(error), "Choose another folder or make room"

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
 from lamella.core.errors import TypeConflict, UnknownName
+from lamella.core.transfer.arrow_file import CODECS as ARROW_CODECS
+from lamella.core.transfer.arrow_file import write_arrow
 from lamella.core.transfer.delimited import ENCODINGS, NEWLINES, write_delimited
+from lamella.core.transfer.duckdb_file import write_duckdb
+from lamella.core.transfer.excel import needs_total, write_excel
 from lamella.core.transfer.json_text import write_array, write_lines
+from lamella.core.transfer.markup import write_html, write_markdown
 from lamella.core.transfer.parquet import CODECS, write_parquet
+from lamella.core.transfer.sqlite_file import write_sqlite
 from lamella.core.transfer.text_columns import DATE_FORMATS
 from lamella.core.transfer.writer import KINDS, Option, UnknownOption, Values, Write, kind_of
 
@@ -23,7 +29,8 @@ class UnknownFormat(UnknownName):
 @dataclass(frozen=True)
 class Format:
     """`losses` says of kinds of types (`KINDS`) what does not come back, `always` of every export. `refused`
-    are kinds that it has no place for at all. `is_text`: its first lines can be shown as they are."""
+    are kinds that it has no place for at all. `is_text`: its first lines can be shown as they are.
+    `needs_total`: whether the rows have to be counted first."""
 
     id: str
     label: str
@@ -34,6 +41,7 @@ class Format:
     losses: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[str, ...] = ()
     is_text: bool = False
+    needs_total: Callable[[Values], bool] = lambda values: False
 
     def values(self, named: Mapping[str, Any]) -> Values:
         """All of its options. Raises `UnknownOption`, and `BadData` for a value that does not fit."""
@@ -142,6 +150,67 @@ _IN_JSON = {
     "interval": _AS_TEXT["interval"],
     "map": "written as a list of pairs",
 }
+_NULL = Option("null", "text", "", "what stands for a cell without a value", ("", "NULL", "–"))
+_KEYS = (
+    Option("table", "text", "", "the name of the table; that of what is exported where none is given"),
+    Option(
+        "add", "switch", False, "add the table to the database that is there, instead of writing a new one"
+    ),
+    Option("primary_key", "columns", (), "columns whose values together stand once"),
+    Option("indexes", "columns", (), "columns that get an index each"),
+)
+_IN_SQLITE = {
+    "null": "the column has no type",
+    "boolean": "stored as 0 and 1 in a column declared BOOLEAN",
+    "integer": "stored as INTEGER of up to 64 bits",
+    "uint64": "numbers from 2⁶³ on are text",
+    "float": "NaN becomes null; 32-bit numbers are stored in 64 bits",
+    "decimal": "stored as REAL up to 15 digits, which keep their value; as text beyond",
+    "category": _AS_TEXT["category"],
+    "date": "stored as text in ISO form, in a column declared DATE",
+    "time": "stored as text in ISO form, in a column declared TIME",
+    "timestamp": "stored as text in ISO form, in a column declared TIMESTAMP",
+    "zoned": "stored as text with its offset from UTC; the name of the zone is lost",
+    "duration": "stored as text, h:mm:ss",
+    "interval": "stored as text, P1M2DT3S",
+    "list": "stored as JSON",
+    "struct": "stored as JSON",
+    "map": "stored as JSON, a list of pairs",
+}
+_IN_DUCKDB = {
+    "null": "the column becomes one of integers",
+    "float": "16-bit numbers are stored in 32 bits",
+    "decimal": "numbers of more than 38 digits are stored as text",
+    "category": _AS_TEXT["category"],
+    "binary": "the fixed length of values is not noted",
+    "date": "dates of 64 bits become dates of 32 bits",
+    "time": "times in seconds and milliseconds become microseconds, with the same values",
+    "zoned": "stored in UTC as microseconds; the name of the zone and nanoseconds are lost",
+    "duration": "stored as INTERVAL: nanoseconds are lost",
+    "interval": "nanoseconds are lost",
+}
+_IN_EXCEL = {
+    "int64": "numbers of more than 15 digits are text, so that no digit is lost",
+    "uint64": "numbers of more than 15 digits are text, so that no digit is lost",
+    "float": "NaN and infinities are text",
+    "decimal": "numbers of more than 15 digits are text, so that no digit is lost",
+    "text": "an empty text is an empty cell, as null is; no text has more than 32,767 characters",
+    "category": "values are written in full; an empty text is an empty cell",
+    "binary": _AS_TEXT["binary"],
+    "date": "dates before March 1900 and after 9999 are text",
+    "time": "parts of a second below milliseconds are not exact",
+    "timestamp": "those before March 1900 and after 9999 are text; parts below milliseconds are not exact",
+    "zoned": "written as the zone's clocks show them; the zone is lost, and parts below milliseconds",
+    "duration": "those below zero are text; parts of a second below milliseconds are not exact",
+    "interval": _AS_TEXT["interval"],
+    "list": "written as JSON",
+    "struct": "written as JSON",
+    "map": "written as JSON, a list of pairs",
+}
+_IN_DOCUMENTS = {
+    **_AS_TEXT,
+    "text": "null looks like an empty text unless another sign stands for it; control characters are lost",
+}
 _NO_TYPES = "The types and notes of columns are not written: readers find types out from the values."
 
 FORMATS = (
@@ -209,6 +278,91 @@ FORMATS = (
         (Option("indent", "switch", True, "a line for each object"), _NULLS),
         _NO_TYPES,
         _IN_JSON,
+        ("other",),
+        is_text=True,
+    ),
+    Format(
+        "arrow",
+        "Arrow (Feather)",
+        (".arrow", ".feather", ".ipc"),
+        write_arrow,
+        (
+            Option("codec", "choice", "zstd", "how columns are compressed", ARROW_CODECS),
+            Option("stream", "switch", False, "write a stream, which has no footer, instead of a file"),
+        ),
+        losses={"category": _AS_TEXT["category"]},
+    ),
+    Format(
+        "excel",
+        "Excel",
+        (".xlsx",),
+        write_excel,
+        (
+            Option(
+                "sheet", "text", "", "the name of the sheet; that of what is exported where none is given"
+            ),
+            Option(
+                "too_many_rows",
+                "choice",
+                "refuse",
+                "more than the 1,048,575 rows of a sheet are refused, or split into several sheets",
+                ("refuse", "split"),
+            ),
+            Option(
+                "long_text",
+                "choice",
+                "refuse",
+                "text of more than 32,767 characters is refused, or cut",
+                ("refuse", "cut"),
+            ),
+        ),
+        "Types and notes of columns are not written. Text is never a formula, also when it begins with =.",
+        _IN_EXCEL,
+        ("other",),
+        needs_total=needs_total,
+    ),
+    Format(
+        "sqlite",
+        "SQLite",
+        (".sqlite", ".db", ".sqlite3"),
+        write_sqlite,
+        _KEYS,
+        "Notes of columns are not written; names that differ by their case alone get a number.",
+        _IN_SQLITE,
+        ("other",),
+    ),
+    Format(
+        "duckdb",
+        "DuckDB",
+        (".duckdb", ".ddb"),
+        write_duckdb,
+        _KEYS,
+        "Notes of columns are not written; names that differ by their case alone get a number.",
+        _IN_DUCKDB,
+        ("other",),
+    ),
+    Format(
+        "markdown",
+        "Markdown",
+        (".md", ".markdown"),
+        write_markdown,
+        (_NULL,),
+        "A table for people: types are not written.",
+        _IN_DOCUMENTS,
+        ("other",),
+        is_text=True,
+    ),
+    Format(
+        "html",
+        "HTML",
+        (".html", ".htm"),
+        write_html,
+        (
+            Option("page", "switch", True, "write a whole page instead of the table alone"),
+            _NULL,
+        ),
+        "A table for people, to be pasted into documents: types are not written.",
+        _IN_DOCUMENTS,
         ("other",),
         is_text=True,
     ),

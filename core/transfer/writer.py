@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 from pyarrow import types as is_
 
-from lamella.core.errors import BadData, UnknownName, instead_of, shown
+from lamella.core.errors import BadData, UnknownName, instead_of, shown, visible
 from lamella.core.jobs import Job
 from lamella.core.validation import names_of
 
@@ -226,3 +226,15 @@ class Output(AbstractContextManager["Output"]):
         with self._file:
             if kind is None:
                 os.fsync(self._file.fileno())
+
+
+def columns_among(rows: Rows, names: Iterable[str], option: str) -> list[str]:
+    """The names, unless one is of none of the columns."""
+    chosen = list(names)
+    for name in chosen:
+        if name not in rows.schema.names:
+            raise BadData(
+                f"{option}: column '{visible(name)}' is not among those exported",
+                fix=instead_of(name, rows.schema.names),
+            )
+    return chosen
