@@ -23,7 +23,7 @@ NO_EXTENSIONS: dict[str, str | bool | int | float | list[str]] = {
 
 def write_duckdb(path: Path, rows: Rows, values: Values, job: Job) -> None:
     is_new = not path.exists()
-    table = values["table"] or rows.name
+    table = values["table_name"] or rows.name
     source = _Passing(rows)
     try:
         connection = duckdb.connect(str(path), config=NO_EXTENSIONS)
@@ -48,7 +48,7 @@ def _write(
     )
     if connection.execute(taken, [table]).fetchone():
         raise FileProblem(
-            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table"
+            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
         )
     connection.execute("BEGIN")
     connection.register("lamella_rows", source.reader)

@@ -41,7 +41,7 @@ from lamella.core.validation import names_of, path_of
 
 __all__ = [
     "Destination", "Export", "ExportOptions", "UnknownFormat", "UnknownOption", "export", "export_query",
-    "export_view", "options_of", "published", "refuse_special",
+    "export_view", "format_for", "options_of", "published", "refuse_special",
 ]  # fmt: skip
 
 ROWS_A_STEP = 100_000
@@ -116,7 +116,7 @@ class Destination:
         written; `UnknownFormat`, `UnknownOption` and `BadData` for what else does not fit."""
         target = path_of(path, "the export")
         named = dict(values or {})
-        kind = _format(target, format, bool(named.get("partition_by")))
+        kind = format_for(target, format, bool(named.get("partition_by")))
         read = kind.values(named)
         _refuse_target(target, overwrite, bool(read.get("add")))
         return cls(target, kind, read)
@@ -218,7 +218,8 @@ def _pages(view: View, names: list[str]) -> Iterator[pa.Table]:
     return (view.page(at, ROWS_A_STEP, names) for at in range(0, view.num_rows, ROWS_A_STEP))
 
 
-def _format(target: Path, named: str | None, partitioned: bool) -> Format:
+def format_for(target: Path, named: str | None = None, partitioned: bool = False) -> Format:
+    """Raises `UnknownFormat`, or `FileProblem` where neither a name nor the suffix says it."""
     if partitioned:
         if named not in (None, "parquet"):
             format_named(named)

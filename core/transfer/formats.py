@@ -152,7 +152,7 @@ _IN_JSON = {
 }
 _NULL = Option("null", "text", "", "what stands for a cell without a value", ("", "NULL", "–"))
 _KEYS = (
-    Option("table", "text", "", "the name of the table; that of what is exported where none is given"),
+    Option("table_name", "text", "", "the name of the table; that of what is exported where none is given"),
     Option(
         "add", "switch", False, "add the table to the database that is there, instead of writing a new one"
     ),

@@ -47,7 +47,7 @@ def write_sqlite(path: Path, rows: Rows, values: Values, job: Job) -> None:
             "Choose some of the columns",
         )
     is_new = not path.exists()
-    table = values["table"] or rows.name
+    table = values["table_name"] or rows.name
     with _translated(path, job), _connected(path, is_new) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -101,11 +101,11 @@ def _refuse_taken(connection: sqlite3.Connection, path: Path, table: str) -> Non
     taken = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
     if table.casefold().startswith("sqlite_") or not table.strip() or "\0" in table:
         raise BadData(
-            f"a table of SQLite cannot be called '{visible(table)}'", fix="Give another name: table"
+            f"a table of SQLite cannot be called '{visible(table)}'", fix="Give another name: table_name"
         )
     if connection.execute(taken, [table]).fetchone():
         raise FileProblem(
-            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table"
+            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
         )
 
 

@@ -231,7 +231,10 @@ def test_a_store_opened_before_the_others_does_not_become_the_one_to_import_into
     end(program.window)
 
 
-LATE = "duckdb sqlglot pandas rustpy_xlsxwriter pyqtgraph lamella.core.bench lamella.core.query.sql lamella.ui.bench"
+LATE = (
+    "duckdb sqlglot pandas rustpy_xlsxwriter pyqtgraph lamella.core.bench lamella.core.query.sql"
+    " lamella.ui.bench lamella.core.transfer"
+)
 START = """
 import sys
 from pathlib import Path

@@ -41,7 +41,7 @@ def ask(path: Path, statement: str) -> list[tuple[Any, ...]]:
 
 @both
 def test_a_new_database_has_one_table(tmp_path: Path, kind: str) -> None:
-    path = export(tmp_path, kind, table="my towns")
+    path = export(tmp_path, kind, table_name="my towns")
     assert ask(path, 'SELECT id, "City", city_2 FROM "my towns"') == [
         (3, "Rom", "x"),
         (1, None, "y"),
@@ -81,11 +81,11 @@ def test_a_key_whose_values_stand_twice_is_refused(tmp_path: Path, kind: str) ->
 def test_a_table_is_added_to_a_database_only_when_that_is_wanted(tmp_path: Path, kind: str) -> None:
     path = export(tmp_path, kind)
     with pytest.raises(FileProblem, match="is there already"):
-        export(tmp_path, kind, table="more")
-    export(tmp_path, kind, table="more", add=True)
+        export(tmp_path, kind, table_name="more")
+    export(tmp_path, kind, table_name="more", add=True)
     assert ask(path, "SELECT count(*) FROM places") == ask(path, "SELECT count(*) FROM more") == [(3,)]
     with pytest.raises(FileProblem, match="has a table 'MORE' already"):
-        export(tmp_path, kind, table="MORE", add=True)
+        export(tmp_path, kind, table_name="MORE", add=True)
     assert ask(path, "SELECT count(*) FROM more") == [(3,)]
 
 
@@ -102,11 +102,11 @@ def test_what_fails_or_stops_leaves_a_database_as_it_was(tmp_path: Path, kind: s
             yield many
 
     with pytest.raises(Cancelled):
-        Destination.of(path, None, {"table": "more", "add": True}).write(
+        Destination.of(path, None, {"table_name": "more", "add": True}).write(
             Rows(many.schema, tables(), None, "more"), job
         )
     with pytest.raises(BadData, match="twice"):
-        export(tmp_path, kind, pa.table({"id": [1, 1]}), table="more", add=True, primary_key="id")
+        export(tmp_path, kind, pa.table({"id": [1, 1]}), table_name="more", add=True, primary_key="id")
     tables = {"sqlite": "SELECT name FROM sqlite_master", "duckdb": "SELECT table_name FROM duckdb_tables()"}
     assert ask(path, tables[kind]) == [("places",)]
     assert ask(path, "SELECT count(*) FROM places") == [(3,)]
@@ -131,7 +131,7 @@ def test_a_database_that_somebody_writes_to_is_said_to_be_locked(
     other.execute("BEGIN EXCLUSIVE")
     try:
         with pytest.raises(FileProblem, match="locked"):
-            export(tmp_path, "sqlite", table="more", add=True)
+            export(tmp_path, "sqlite", table_name="more", add=True)
     finally:
         other.close()
 
@@ -139,14 +139,14 @@ def test_a_database_that_somebody_writes_to_is_said_to_be_locked(
 @both
 def test_odd_names_are_quoted(tmp_path: Path, kind: str) -> None:
     data = pa.table({'a "b"': [1], "select": [2], "": [3]})
-    path = export(tmp_path, kind, data, table='t"; DROP TABLE x; --')
+    path = export(tmp_path, kind, data, table_name='t"; DROP TABLE x; --')
     assert ask(path, 'SELECT * FROM "t""; DROP TABLE x; --"') == [(1, 2, 3)]
 
 
 @pytest.mark.parametrize("name", ["sqlite_mine", " "])
 def test_names_that_sqlite_keeps_for_itself_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(BadData, match="cannot be called"):
-        export(tmp_path, "sqlite", table=name)
+        export(tmp_path, "sqlite", table_name=name)
 
 
 def test_too_many_columns_for_sqlite_are_refused(tmp_path: Path) -> None:
