@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -40,11 +41,12 @@ from lamella.core.transfer.writer import Rows, UnknownOption, Values
 from lamella.core.validation import names_of, path_of
 
 __all__ = [
-    "Destination", "Export", "ExportOptions", "UnknownFormat", "UnknownOption", "export", "export_query",
-    "export_view", "format_for", "options_of", "published", "refuse_special",
+    "Destination", "Export", "ExportOptions", "Preview", "UnknownFormat", "UnknownOption", "export",
+    "export_query", "export_view", "format_for", "options_of", "preview", "published", "refuse_special",
 ]  # fmt: skip
 
 ROWS_A_STEP = 100_000
+PREVIEW_CHARACTERS = 4_000
 OF_OTHER_COLUMNS = (b"pandas", TYPES)
 
 
@@ -184,13 +186,15 @@ def export_query(
     job: Job | None = None,
     *,
     overwrite: bool = False,
+    total: int | None = None,
     **values: Any,
 ) -> Export:
     """Write the answer of a query as `export` does a dataset: streamed, all of its columns, in its order.
-    `values` are options of the format."""
+    `values` are options of the format; `total` is how many rows there are, where that is known."""
     work = job or Job()
     destination = Destination.of(path, format, values, overwrite)
-    total = query.count(Unreported(work)) if destination.format.needs_total(destination.values) else None
+    if total is None and destination.format.needs_total(destination.values):
+        total = query.count(Unreported(work))
     with closing(query.batches(work)) as reader:
         found = (pa.Table.from_batches([batch]) for batch in reader)
         return destination.write(Rows(reader.schema, found, total, query.name), work)
@@ -212,6 +216,42 @@ def export_view(
     schema = pa.schema([column.field for column in shown])
     pages = _pages(view, schema.names)
     return destination.write(Rows(schema, pages, view.num_rows, view.snapshot.name), job or Job())
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a file begins with, where that is text, and about how large it gets; None where nobody knows."""
+
+    text: str | None
+    bytes: int | None
+
+
+def preview(
+    known: Format, values: Mapping[str, Any], sample: pa.Table, total: int | None, name: str = "rows"
+) -> Preview:
+    """By the first rows, written to a temporary file. Raises as an export does for what does not fit."""
+    read = known.values(values)
+    known.refuse(sample.schema)
+    with tempfile.TemporaryDirectory(prefix="lamella-preview-") as folder:
+        sizes: list[int] = []
+        for rows in (sample.slice(0, 0), sample):
+            path = Path(folder, f"{len(sizes)}{known.suffixes[0]}")
+            known.write(
+                path, Rows(sample.schema, iter([rows] if len(rows) else []), len(rows), name), read, Job()
+            )
+            files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+            sizes.append(sum(file.stat().st_size for file in files))
+        text = _first_lines(path, read) if known.is_text else None
+    per_row = (sizes[1] - sizes[0]) / max(1, len(sample))
+    return Preview(text, None if total is None else round(sizes[0] + per_row * total))
+
+
+def _first_lines(path: Path, values: Values) -> str:
+    encoding = (
+        values.get("encoding", "utf-8").replace("utf-8-bom", "utf-8-sig").replace("windows-1252", "cp1252")
+    )
+    with path.open(encoding=encoding, newline="") as file:
+        return file.read(PREVIEW_CHARACTERS)
 
 
 def _pages(view: View, names: list[str]) -> Iterator[pa.Table]:

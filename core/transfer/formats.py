@@ -19,7 +19,7 @@ from lamella.core.transfer.markup import write_html, write_markdown
 from lamella.core.transfer.parquet import CODECS, write_parquet
 from lamella.core.transfer.sqlite_file import write_sqlite
 from lamella.core.transfer.text_columns import DATE_FORMATS
-from lamella.core.transfer.writer import KINDS, Option, UnknownOption, Values, Write, kind_of
+from lamella.core.transfer.writer import KINDS, Option, UnknownOption, Values, Write, kind_of, kinds_of
 
 
 class UnknownFormat(UnknownName):
@@ -69,7 +69,7 @@ class Format:
         """What does not come back of columns of these types, with their names."""
         columns: dict[str, list[str]] = {}
         for column in schema:
-            for kind in _kinds_in(column.type):
+            for kind in kinds_of(column.type):
                 text = self.losses.get(kind)
                 if text and column.name not in columns.setdefault(text, []):
                     columns[text].append(column.name)
@@ -83,12 +83,6 @@ def _kinds_within(kind: pa.DataType) -> Iterator[str]:
         yield from _kinds_within(kind.value_type)
     for number in range(kind.num_fields):
         yield from _kinds_within(kind.field(number).type)
-
-
-def _kinds_in(kind: pa.DataType) -> list[str]:
-    """A dictionary's values are written as values of their own type."""
-    plain = [kind_of(kind.value_type)] if pa.types.is_dictionary(kind) else []
-    return [kind_of(kind), *plain]
 
 
 _HEADER = Option("header", "switch", True, "begin with a line of the columns' names")
@@ -152,20 +146,33 @@ _IN_JSON = {
 }
 _NULL = Option("null", "text", "", "what stands for a cell without a value", ("", "NULL", "–"))
 _KEYS = (
-    Option("table_name", "text", "", "the name of the table; that of what is exported where none is given"),
     Option(
-        "add", "switch", False, "add the table to the database that is there, instead of writing a new one"
+        "table_name",
+        "text",
+        "",
+        "the name of the table; that of what is exported where none is given",
+        lasting=False,
     ),
-    Option("primary_key", "columns", (), "columns whose values together stand once"),
-    Option("indexes", "columns", (), "columns that get an index each"),
+    Option(
+        "add",
+        "switch",
+        False,
+        "add the table to the database that is there, instead of writing a new one",
+        lasting=False,
+    ),
+    Option("primary_key", "columns", (), "columns whose values together stand once", lasting=False),
+    Option("indexes", "columns", (), "columns that get an index each", lasting=False),
 )
 _IN_SQLITE = {
     "null": "the column has no type",
     "boolean": "stored as 0 and 1 in a column declared BOOLEAN",
     "integer": "stored as INTEGER of up to 64 bits",
     "uint64": "numbers from 2⁶³ on are text",
-    "float": "NaN becomes null; 32-bit numbers are stored in 64 bits",
-    "decimal": "stored as REAL up to 15 digits, which keep their value; as text beyond",
+    "float": "NaN becomes null",
+    "float16": "stored in 64 bits",
+    "float32": "stored in 64 bits",
+    "decimal": "stored as REAL, which keeps the value of up to 15 digits",
+    "decimal_16": "numbers of more than 15 digits are stored as text",
     "category": _AS_TEXT["category"],
     "date": "stored as text in ISO form, in a column declared DATE",
     "time": "stored as text in ISO form, in a column declared TIME",
@@ -179,21 +186,25 @@ _IN_SQLITE = {
 }
 _IN_DUCKDB = {
     "null": "the column becomes one of integers",
-    "float": "16-bit numbers are stored in 32 bits",
-    "decimal": "numbers of more than 38 digits are stored as text",
+    "float16": "stored in 32 bits",
+    "decimal_39": "numbers of more than 38 digits are stored as text",
     "category": _AS_TEXT["category"],
-    "binary": "the fixed length of values is not noted",
-    "date": "dates of 64 bits become dates of 32 bits",
-    "time": "times in seconds and milliseconds become microseconds, with the same values",
-    "zoned": "stored in UTC as microseconds; the name of the zone and nanoseconds are lost",
-    "duration": "stored as INTERVAL: nanoseconds are lost",
+    "binary_fixed": "the fixed length of values is not noted",
+    "date64": "dates of 64 bits become dates of 32 bits",
+    "time_s": "seconds become microseconds, with the same values",
+    "time_ms": "milliseconds become microseconds, with the same values",
+    "zoned": "stored in UTC as microseconds; the name of the zone is lost",
+    "zoned_ns": "nanoseconds are lost",
+    "duration": "stored as INTERVAL",
+    "duration_ns": "nanoseconds are lost",
     "interval": "nanoseconds are lost",
 }
 _IN_EXCEL = {
     "int64": "numbers of more than 15 digits are text, so that no digit is lost",
     "uint64": "numbers of more than 15 digits are text, so that no digit is lost",
     "float": "NaN and infinities are text",
-    "decimal": "numbers of more than 15 digits are text, so that no digit is lost",
+    "decimal": "the number of digits behind the point is not noted",
+    "decimal_16": "numbers of more than 15 digits are text, so that no digit is lost",
     "text": "an empty text is an empty cell, as null is; no text has more than 32,767 characters",
     "category": "values are written in full; an empty text is an empty cell",
     "binary": _AS_TEXT["binary"],
@@ -227,13 +238,14 @@ FORMATS = (
                 "columns",
                 (),
                 "write a folder, with a folder in it for each value of these columns",
+                lasting=False,
             ),
         ),
         losses={
-            "timestamp": "seconds become milliseconds, with the same values",
-            "zoned": "seconds become milliseconds, with the same values",
-            "date": "dates of 64 bits become dates of 32 bits",
-            "time": "seconds become milliseconds, with the same values",
+            "timestamp_s": "seconds become milliseconds, with the same values",
+            "zoned_s": "seconds become milliseconds, with the same values",
+            "time_s": "seconds become milliseconds, with the same values",
+            "date64": "dates of 64 bits become dates of 32 bits",
         },
         refused=("interval", "other"),
     ),
@@ -299,7 +311,11 @@ FORMATS = (
         write_excel,
         (
             Option(
-                "sheet", "text", "", "the name of the sheet; that of what is exported where none is given"
+                "sheet",
+                "text",
+                "",
+                "the name of the sheet; that of what is exported where none is given",
+                lasting=False,
             ),
             Option(
                 "too_many_rows",

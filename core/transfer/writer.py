@@ -33,7 +33,8 @@ class UnknownOption(UnknownName):
 
 @dataclass(frozen=True)
 class Option:
-    """One of a format's options. `choices` of a text are proposals, of a choice all there are."""
+    """One of a format's options. `choices` of a text are proposals, of a choice all there are. `lasting`:
+    whether it is likely to be wanted again for other rows."""
 
     name: str
     kind: Literal["switch", "choice", "number", "text", "columns"]
@@ -42,6 +43,7 @@ class Option:
     choices: tuple[str, ...] = ()
     least: int = 1
     most: int = 2**31 - 1
+    lasting: bool = True
 
     @property
     def label(self) -> str:
@@ -125,6 +127,21 @@ KINDS = {
     "other": "other types",
 }
 """Kinds of Arrow types, by what formats do with them."""
+FINER_KINDS = {
+    "float16": "floating-point numbers of 16 bits",
+    "float32": "floating-point numbers of 32 bits",
+    "decimal_16": "decimal numbers of more than 15 digits",
+    "decimal_39": "decimal numbers of more than 38 digits",
+    "binary_fixed": "binary values of a fixed length",
+    "date64": "dates of 64 bits",
+    "time_s": "times of day in seconds",
+    "time_ms": "times of day in milliseconds",
+    "timestamp_s": "timestamps without a zone in seconds",
+    "zoned_s": "timestamps with a zone in seconds",
+    "zoned_ns": "timestamps with a zone in nanoseconds",
+    "duration_ns": "durations in nanoseconds",
+}
+"""Parts of these, where a format does something else with them than with the rest."""
 _TESTS: tuple[tuple[str, Callable[[pa.DataType], bool]], ...] = (
     ("null", is_.is_null),
     ("boolean", is_.is_boolean),
@@ -159,6 +176,25 @@ def kind_of(kind: pa.DataType) -> str:
     if is_.is_run_end_encoded(kind):
         return kind_of(kind.value_type)
     return next((name for name, test in _TESTS if test(kind)), "other")
+
+
+def kinds_of(kind: pa.DataType) -> list[str]:
+    """The kind, and those of `FINER_KINDS` that it is, too; of a dictionary those of its values as well."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kinds_of(kind.storage_type)
+    name = kind_of(kind)
+    finer = [f"{name}_{kind.unit}"] if name in ("time", "timestamp", "zoned", "duration") else []
+    if name == "float":
+        finer = [f"float{kind.bit_width}"]
+    elif name == "decimal":
+        finer = [f"decimal_{limit}" for limit in (16, 39) if kind.precision >= limit]
+    elif is_.is_date64(kind):
+        finer = ["date64"]
+    elif is_.is_fixed_size_binary(kind):
+        finer = ["binary_fixed"]
+    elif is_.is_dictionary(kind):
+        finer = kinds_of(kind.value_type)
+    return [name, *(each for each in finer if each in FINER_KINDS or each in KINDS)]
 
 
 def pieces(tables: Iterable[pa.Table], most_rows: int = PIECE_ROWS) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from lamella.core.errors import BadData, Cancelled, FileProblem, TypeConflict
 from lamella.core.jobs import Job, Progress
 from lamella.core.transfer.exporting import Destination
 from lamella.core.transfer.formats import FORMATS, Format, all_options
-from lamella.core.transfer.writer import KINDS, Rows
+from lamella.core.transfer.writer import FINER_KINDS, KINDS, Rows
 from tests.mounts import filled, seen_read_only, small_disk
 
 SCHEMA = pa.schema([("n", pa.int64()), ("word", pa.string())])
@@ -122,7 +122,7 @@ def test_the_table_of_formats_is_whole(known: Format) -> None:
     assert known.suffixes
     assert known.label
     assert all(suffix.startswith(".") and suffix == suffix.casefold() for suffix in known.suffixes)
-    assert set(known.losses) | set(known.refused) <= set(KINDS)
+    assert set(known.losses) | set(known.refused) <= set(KINDS) | set(FINER_KINDS)
     assert known.values({}) == {option.name: option.read(option.default) for option in known.options}
     for option in known.options:
         assert option.help
