@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import BadData, visible
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import TextStyle, texts_of
+from lamella.core.transfer.text_columns import TextStyle, joined, scalar_text, texts_of, without_nulls
 from lamella.core.transfer.writer import Output, Rows, Values, kind_of, made_in_order, pieces
 
 NEWLINES = {"lf": "\n", "crlf": "\r\n"}
@@ -25,8 +26,8 @@ ENCODINGS = {
 }
 MARKS = {"utf-8-bom": b"\xef\xbb\xbf", "utf-16": b"\xff\xfe"}
 FORMULA_SIGNS = "=+-@\t\r"
-OF_NUMBERS = frozenset("0123456789+-.,:/eE ainfTtrufls'")
-"""What values that are not text may be written with."""
+UNQUOTED = frozenset("0123456789+-./: aefilnrstuDHMPSTYW")
+"""What values that are not text are written with, but for a decimal comma."""
 TEXTS = frozenset(("text", "category", "binary", "list", "struct", "map"))
 
 
@@ -62,7 +63,7 @@ class Dialect:
         return cls(delimiter, quote, values["quoting"], null, newline, values["neutralise_formulas"], style)
 
     def header(self, names: list[str]) -> str:
-        columns = [self._written(pa.array([name], pa.string()), True) for name in names]
+        columns = [self._written(from_values([name], pa.string()), True) for name in names]
         return self.delimiter.join(column[0].as_py() for column in columns) + self.newline
 
     def lines(self, batch: pa.RecordBatch) -> pa.Buffer:
@@ -77,25 +78,23 @@ class Dialect:
                 raise type(problem)(
                     f"column '{visible(name)}': {what}", problem.why, problem.fix
                 ) from problem
-        columns[0] = pc.binary_join_element_wise(
-            self.newline, columns[0], "", null_handling="replace", null_replacement=self.null
-        )
-        joined = pc.binary_join_element_wise(
-            *columns, self.delimiter, null_handling="replace", null_replacement=self.null
-        )
-        return joined.buffers()[2]
+        columns = [without_nulls(texts, self.null) for texts in columns]
+        columns[0] = joined(self.newline, columns[0])
+        return joined(*columns, between=self.delimiter).buffers()[2]
 
     def _written(self, texts: pa.Array, is_text: bool) -> pa.Array:
         if is_text and self.neutralise:
             risky = pc.match_substring_regex(texts, "^[=+\\-@\t\r]")
             if pc.any(risky).as_py():
-                texts = pc.if_else(risky, pc.binary_join_element_wise("'", texts, ""), texts)
+                texts = pc.if_else(risky, joined("'", texts), texts)
         if self.quoting == "all" or (is_text and self.quoting == "text"):
             return self._quoted(texts)
-        if not is_text and self.delimiter not in OF_NUMBERS and self.quote not in OF_NUMBERS:
+        if not is_text and not {self.delimiter, self.quote} & {*UNQUOTED, self.style.decimal_sign}:
             return texts
         signs = "".join(f"\\x{{{ord(sign):x}}}" for sign in (self.delimiter, self.quote, "\r", "\n"))
-        needs = pc.or_(pc.match_substring_regex(texts, f"[{signs}]|^ | $"), pc.equal(texts, self.null))
+        needs = pc.or_(
+            pc.match_substring_regex(texts, f"[{signs}]|^ | $"), pc.equal(texts, scalar_text(self.null))
+        )
         if not pc.any(needs).as_py():
             return texts
         return pc.if_else(needs, self._quoted(texts), texts)
@@ -103,7 +102,7 @@ class Dialect:
     def _quoted(self, texts: pa.Array) -> pa.Array:
         if pc.any(pc.match_substring(texts, self.quote)).as_py():
             texts = pc.replace_substring(texts, self.quote, self.quote * 2)
-        return pc.binary_join_element_wise(self.quote, texts, self.quote, "")
+        return joined(self.quote, texts, self.quote)
 
 
 def write_delimited(path: Path, rows: Rows, values: Values, job: Job) -> None:

@@ -56,7 +56,7 @@ def write_excel(path: Path, rows: Rows, values: Values, job: Job) -> None:
     cells = _rows_of_cells(rows, names, values["long_text"] == "cut")
     first = next(cells, None)
     data: list[tuple[str, Any]] = (
-        [(title, pa.table({name: pa.array([], pa.string()) for name in names}))]
+        [(title, pa.Table.from_batches([], pa.schema([(name, pa.string()) for name in names])))]
         if first is None
         else [(title, _sheet(cells, first if number == 0 else None)) for number, title in enumerate(titles)]
     )
@@ -196,9 +196,16 @@ def _number(value: Decimal) -> float | str:
     return float(value) if len(digits) <= MOST_DIGITS else str(value)
 
 
+def _stored(values: pa.Array) -> np.ndarray:
+    """Whatever stands there in place of nulls."""
+    return to_numpy(
+        pa.Array.from_buffers(values.type, len(values), [None, values.buffers()[1]], 0, values.offset)
+    )
+
+
 def _days(values: pa.Array) -> list[Any]:
     days = values.cast(pa.date32()).cast(pa.int32())
-    numbers = to_numpy(pc.fill_null(days, 0)).astype(np.int64)
+    numbers = _stored(days).astype(np.int64)
     return _serials(values, numbers, numbers + DAYS_BEFORE)
 
 
@@ -206,7 +213,7 @@ def _timestamps(values: pa.Array) -> list[Any]:
     """Where there is a zone, as its clocks show them."""
     local = pc.local_timestamp(values) if values.type.tz else values
     per_day = PER_SECOND[values.type.unit] * 86_400
-    counts = to_numpy(pc.fill_null(local.cast(pa.int64()), 0))
+    counts = _stored(local.cast(pa.int64()))
     days, rest = np.divmod(counts, per_day)
     return _serials(values, days, days + DAYS_BEFORE + rest / per_day)
 

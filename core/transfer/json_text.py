@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from lamella.core.errors import BadData, visible
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import json_of
+from lamella.core.transfer.text_columns import joined, json_of, scalar_text
 from lamella.core.transfer.writer import Output, Rows, Values, made_in_order, pieces
 
 
@@ -54,11 +54,9 @@ def _objects(
                 parts += [f"{', ' if number else ''}{key}", texts]
                 continue
             there = pc.is_valid(values)
-            begin = key if rest is None else pc.if_else(rest, ", " + key, key)
-            text = pc.binary_join_element_wise(begin, texts, "")
-            parts.append(pc.if_else(there, text, ""))
+            begin = key if rest is None else pc.if_else(rest, scalar_text(", " + key), scalar_text(key))
+            parts.append(pc.if_else(there, joined(begin, texts), scalar_text("")))
             rest = there if rest is None else pc.or_(rest, there)
-        joined = pc.binary_join_element_wise(*parts, "}" + after, "")
-        return joined.buffers()[2]
+        return joined(*parts, "}" + after).buffers()[2]
 
     return make

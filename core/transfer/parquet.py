@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lamella.core.arrow.arrays import take, to_numpy
@@ -20,12 +21,20 @@ from lamella.core.jobs import Job
 from lamella.core.transfer.writer import Rows, Values
 
 CODECS = ("zstd", "snappy", "gzip", "brotli", "lz4", "none")
+SAMPLE_ROWS, SAME_VALUES = 20_000, 4
+"""A dictionary pays where each value stands so often."""
 MOST_FOLDERS = 10_000
 MOST_HELD_ROWS = 500_000
 MOST_OPEN_FILES = 100
 
 
 def write_parquet(path: Path, rows: Rows, values: Values, job: Job) -> None:
+    try:
+        pq.ParquetWriter(pa.BufferOutputStream(), rows.schema).close()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise TypeConflict(
+            "Parquet cannot hold all of these columns", str(error), "Leave the column out or cast it"
+        ) from error
     make = PartitionedFolder if values["partition_by"] else ParquetFile
     with closing(make(path, rows.schema, values)) as writer:
         for table in rows.tables:
@@ -40,16 +49,10 @@ class ParquetFile:
         floats = [f.name for f in schema if pa.types.is_floating(f.type)]
         # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
         others = [f.name for f in schema if f.name not in floats] if floats else True
-        self._schema, self._buffer = schema, list[pa.Table]()
+        self._path, self._schema, self._buffer = path, schema, list[pa.Table]()
         self._group_rows, self._rows = values["row_group_rows"], 0
-        try:
-            self._writer = pq.ParquetWriter(
-                path, schema, compression=values["codec"], write_statistics=others
-            )
-        except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
-            raise TypeConflict(
-                "Parquet cannot hold all of these columns", str(error), "Leave the column out or cast it"
-            ) from error
+        self._codec, self._statistics = values["codec"], others
+        self._writer: pq.ParquetWriter | None = None
 
     def write(self, rows: pa.Table) -> None:
         self._buffer.append(rows)
@@ -61,16 +64,47 @@ class ParquetFile:
             self._rows -= self._group_rows
 
     def finish(self) -> None:
-        if self._rows:
-            self._write(pa.concat_tables(self._buffer))
+        if self._rows or self._writer is None:
+            none = pa.Table.from_batches([], self._schema)
+            self._write(pa.concat_tables([none, *self._buffer]))
         self._buffer.clear()
         self._rows = 0
 
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
     def _write(self, rows: pa.Table) -> None:
-        self._writer.write_table(rows.cast(self._schema), row_group_size=self._group_rows)
+        whole = rows.cast(self._schema)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(
+                self._path,
+                self._schema,
+                compression=self._codec,
+                write_statistics=self._statistics,
+                use_dictionary=_repeating(whole),
+            )
+        self._writer.write_table(whole, row_group_size=self._group_rows)
+
+
+def _repeating(rows: pa.Table) -> list[str] | bool:
+    """The columns that a dictionary makes smaller, by the first rows. Others take half the time without one.
+    Items of nested columns go by names of their own, so with such columns all get one."""
+    if any(pa.types.is_nested(field.type) for field in rows.schema):
+        return True
+    first = rows.slice(0, SAMPLE_ROWS)
+    return [
+        name
+        for name, values in zip(first.column_names, first.columns, strict=True)
+        if pa.types.is_dictionary(values.type) or _distinct(values) <= len(first) // SAME_VALUES
+    ]
+
+
+def _distinct(values: pa.ChunkedArray) -> int:
+    try:
+        return int(pc.count_distinct(values).as_py())
+    except pa.ArrowNotImplementedError:
+        return len(values)
 
 
 class PartitionedFolder:
@@ -106,7 +140,7 @@ class PartitionedFolder:
         for folder in sorted(self._buffers):
             self._flush(folder)
         if not self._parts:
-            self._file("")
+            self._file("").finish()
 
     def close(self) -> None:
         while self._open:

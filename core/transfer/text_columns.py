@@ -7,12 +7,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as is_
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested import no_text, python_values
 from lamella.core.errors import TypeConflict
@@ -40,6 +42,27 @@ class TextStyle:
 
 
 PLAIN = TextStyle()
+
+
+@lru_cache(1024)
+def scalar_text(text: str) -> pa.Scalar:
+    """pyarrow imports pandas to make one of Python's own text."""
+    return from_values([text], pa.string())[0]
+
+
+def joined(*parts: pa.Array | str, between: str = "") -> pa.Array:
+    """The texts of each row, one behind the other; null where one of them is."""
+    columns = (scalar_text(part) if isinstance(part, str) else part for part in parts)
+    return pc.binary_join_element_wise(*columns, scalar_text(between))
+
+
+def without_nulls(texts: pa.Array, stand_in: str) -> pa.Array:
+    return pc.fill_null(texts, scalar_text(stand_in)) if texts.null_count else texts
+
+
+def true_where(mask: pa.Array) -> pa.Array:
+    """The mask with false in place of null."""
+    return pc.fill_null(mask, from_values([False], pa.bool_())[0]) if mask.null_count else mask
 
 
 def texts_of(values: pa.Array, style: TextStyle = PLAIN) -> pa.Array:
@@ -70,17 +93,17 @@ def json_of(values: pa.Array) -> pa.Array:
     if isinstance(values, pa.ExtensionArray):
         return json_of(values.storage)
     if kind in ("list", "struct", "map"):
-        return pa.array([_nested_text(value) for value in python_values(values)], pa.string())
+        return from_values([_nested_text(value) for value in python_values(values)], pa.string())
     texts = texts_of(values)
     if kind == "float":
-        special = pc.is_in(texts, pa.array(list(NOT_FINITE)))
+        special = pc.is_in(texts, from_values(sorted(NOT_FINITE), pa.string()))
         if pc.any(special).as_py():
-            texts = pc.if_else(special, pc.binary_join_element_wise('"', texts, '"', ""), texts)
+            texts = pc.if_else(special, joined('"', texts, '"'), texts)
     elif kind == "category" or kind not in ("boolean", "integer", "int64", "uint64", "null"):
         plain = values.type.value_type if is_.is_dictionary(values.type) else values.type
         if kind_of(plain) not in ("boolean", "integer", "int64", "uint64", "float"):
             texts = _quoted(texts)
-    return texts if texts.null_count == 0 else pc.fill_null(texts, "null")
+    return without_nulls(texts, "null")
 
 
 def floats_of(values: pa.Array) -> pa.Array:
@@ -144,8 +167,8 @@ def _quoted(texts: pa.Array) -> pa.Array:
     needs = pc.match_substring_regex(texts, _ESCAPED)
     if pc.any(needs).as_py():
         escaped = [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts.filter(needs).to_pylist()]
-        texts = pc.replace_with_mask(texts, pc.fill_null(needs, False), pa.array(escaped, pa.string()))
-    return pc.binary_join_element_wise('"', texts, '"', "")
+        texts = pc.replace_with_mask(texts, true_where(needs), from_values(escaped, pa.string()))
+    return joined('"', texts, '"')
 
 
 def _texts(values: pa.Array, style: TextStyle) -> pa.Array:
@@ -168,10 +191,12 @@ def _floats(values: pa.Array, style: TextStyle) -> pa.Array:
     """Whole numbers have a point, so that they are read as floats again."""
     texts = values.cast(pa.string())
     numbers = values.cast(pa.float32()) if is_.is_float16(values.type) else values
-    is_whole = pc.equal(pc.trunc(numbers), numbers)
-    if pc.any(is_whole).as_py():
+    is_whole = true_where(pc.equal(pc.trunc(numbers), numbers))
+    if is_whole.true_count:
         bare = pc.and_(is_whole, pc.invert(pc.match_substring_regex(texts, "[a-z]")))
-        texts = pc.if_else(bare, pc.binary_join_element_wise(texts, ".0", ""), texts)
+        bare = true_where(bare)
+        longer = joined(texts.filter(bare), ".0")
+        texts = pc.replace_with_mask(texts, bare, longer)
     return _with_sign(texts, style)
 
 
@@ -199,7 +224,7 @@ def _timestamps(values: pa.Array, style: TextStyle) -> pa.Array:
 def _durations(values: pa.Array, style: TextStyle) -> pa.Array:
     per_second = PER_SECOND[values.type.unit]
     counts = values.cast(pa.int64()).to_pylist()
-    return pa.array([None if n is None else clock_text(n, per_second) for n in counts], pa.string())
+    return from_values([None if n is None else clock_text(n, per_second) for n in counts], pa.string())
 
 
 def _categories(values: pa.Array, style: TextStyle) -> pa.Array:
@@ -209,7 +234,7 @@ def _categories(values: pa.Array, style: TextStyle) -> pa.Array:
 def _one_by_one(write: Callable[[Any], str]) -> Callable[[pa.Array, TextStyle], pa.Array]:
     def make(values: pa.Array, style: TextStyle) -> pa.Array:
         items = python_values(values)
-        return pa.array([None if item is None else write(item) for item in items], pa.string())
+        return from_values([None if item is None else write(item) for item in items], pa.string())
 
     return make
 

@@ -18,7 +18,7 @@ from lamella.core.errors import BadData, UnknownName, instead_of, shown, visible
 from lamella.core.jobs import Job
 from lamella.core.validation import names_of
 
-PIECE_ROWS = 20_000
+PIECE_ROWS = 10_000
 PIECE_BYTES = 64 * 2**20
 MOST_THREADS = 4
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from lamella.core.arrow.types import type_named
 from lamella.core.errors import BadData, Cancelled, FileProblem, TypeConflict
 from lamella.core.jobs import Job, Progress
 from lamella.core.transfer.exporting import Destination
@@ -135,3 +139,38 @@ def test_no_suffix_and_no_id_stands_for_two_formats() -> None:
     assert len(ids) == len(set(ids))
     assert len(suffixes) == len(set(suffixes))
     assert {len({option.kind for _, option in pairs}) for pairs in all_options().values()} == {1}
+
+
+WITHOUT_PANDAS = """
+import sys
+from pathlib import Path
+from lamella.core.jobs import Job
+from lamella.core.transfer.exporting import Destination
+from lamella.core.transfer.formats import FORMATS
+from lamella.core.transfer.writer import Rows
+import pyarrow.parquet as pq
+
+table = pq.ParquetFile(sys.argv[1]).read()
+for known in FORMATS:
+    rows = Rows(table.schema, iter([table]), len(table), "t")
+    Destination.of(Path(sys.argv[1]).with_name("out" + known.suffixes[0])).write(rows, Job())
+    assert "pandas" not in sys.modules, known.id
+"""
+
+
+def test_no_export_needs_pandas(tmp_path: Path) -> None:
+    odd = {
+        "s": [{"a": 1}, None],
+        "x": [float("nan"), 1.0],
+        "t": ['"', "=a"],
+        "l": [[1], []],
+        "b": [b"a", None],
+    }
+    for kind in ("duration[s]", "date32", "timestamp[us]", "time64[us]", "decimal128(30, 2)", "float32"):
+        storage = pa.int32() if kind == "date32" else pa.int64()
+        odd[kind] = pa.array([1, None], storage).cast(type_named(kind))
+    odd["category"] = pa.array(["a", None]).dictionary_encode()
+    pq.write_table(pa.table(odd), tmp_path / "in.parquet")
+    words = [sys.executable, "-c", WITHOUT_PANDAS, str(tmp_path / "in.parquet")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
