@@ -13,7 +13,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.errors import LamellaError, visible
 from lamella.core.query.builder import Query
 from lamella.core.store.table import Table
-from lamella.core.transfer.exporting import Export, ExportOptions, export, export_query, format_for
+from lamella.core.transfer.exporting import Export, ExportOptions, export, format_for
 from lamella.core.transfer.formats import Format, all_options
 from lamella.core.validation import path_of
 
@@ -39,12 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.losses:
             print(_losses(rows, arguments, options))
             return OK
-        if isinstance(rows, Query):
-            done = export_query(
-                rows, arguments.target, options.format, job, overwrite=options.overwrite, **values
-            )
-        else:
-            done = export(rows, arguments.target, options, job)
+        done = export(rows, arguments.target, options, job)
     print(_summary(done))
     return OK
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.partitions import TYPES
-from lamella.core.errors import BadData, FileProblem
+from lamella.core.errors import BadData, FileProblem, shown
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job, Unreported
@@ -157,26 +157,57 @@ class _Count:
 
 
 def export(
-    dataset: Dataset, path: str | Path, options: ExportOptions | None = None, job: Job | None = None
+    rows: Dataset | Query,
+    path: str | Path,
+    options: ExportOptions | None = None,
+    job: Job | None = None,
+    **named: Any,
 ) -> Export:
-    """Write rows to a file of the format that its suffix names.
+    """Write rows of a table, of files in place or of a query to a file of the format that its suffix names.
 
-    It appears when it is whole. Raises `FileProblem` where something is there already, unless `overwrite`.
+    Options are given as one object or by their names, those of the format too: `export(orders, "orders.csv",
+    where="n > 1", delimiter=";")`. The file appears when it is whole. Raises `FileProblem` where something is
+    there already, unless `overwrite`.
     """
-    options, work = options or ExportOptions(), job or Job()
+    options, work = options_of(named) if named else options or ExportOptions(), job or Job()
+    if isinstance(rows, Query):
+        return _export_query(_narrowed(rows, options), path, options, work)
+    if not isinstance(rows, Dataset):
+        raise BadData(f"export was given {shown(rows)}", fix="Give a table, an opened file or a query")
     destination = options.destination(path)
-    snapshot = whole_snapshot(dataset, Unreported(work))
+    snapshot = whole_snapshot(rows, Unreported(work))
     names = _columns(snapshot, options.columns, options.include_ids)
     for name in destination.values.get("partition_by", ()):
         project(snapshot, [name])
     where = condition_of(options.where, "export: where", snapshot)
-    schema = _schema(dataset, snapshot, names)
+    schema = _schema(rows, snapshot, names)
     if options.sort:
         view = View(snapshot, scan_query_of(snapshot, None, where, list(options.sort)), work)
         with closing(view):
-            return destination.write(Rows(schema, _pages(view, names), view.num_rows, dataset.name), work)
+            return destination.write(Rows(schema, _pages(view, names), view.num_rows, rows.name), work)
     total, found = _rows(snapshot, names, where, work)
-    return destination.write(Rows(schema, found, total, dataset.name), work)
+    return destination.write(Rows(schema, found, total, rows.name), work)
+
+
+def _narrowed(query: Query, options: ExportOptions) -> Query:
+    if options.include_ids:
+        raise BadData(f"{query.name}: rows of a query have no _id", fix="Leave include_ids out")
+    if options.where is not None:
+        query = query.where(options.where)
+    if options.sort:
+        query = query.sort(list(options.sort))
+    return query if options.columns is None else query.select(list(options.columns))
+
+
+def _export_query(
+    query: Query, path: str | Path, options: ExportOptions, job: Job, total: int | None = None
+) -> Export:
+    destination = options.destination(path)
+    if total is None and destination.format.needs_total(destination.values):
+        total = query.count(Unreported(job))
+    with closing(query.batches(job)) as reader:
+        found = (pa.Table.from_batches([batch]) for batch in reader)
+        return destination.write(Rows(reader.schema, found, total, query.name), job)
 
 
 def export_query(
@@ -191,13 +222,8 @@ def export_query(
 ) -> Export:
     """Write the answer of a query as `export` does a dataset: streamed, all of its columns, in its order.
     `values` are options of the format; `total` is how many rows there are, where that is known."""
-    work = job or Job()
-    destination = Destination.of(path, format, values, overwrite)
-    if total is None and destination.format.needs_total(destination.values):
-        total = query.count(Unreported(work))
-    with closing(query.batches(work)) as reader:
-        found = (pa.Table.from_batches([batch]) for batch in reader)
-        return destination.write(Rows(reader.schema, found, total, query.name), work)
+    options = ExportOptions(format, overwrite=overwrite, values=values)
+    return _export_query(query, path, options, job or Job(), total)
 
 
 def export_view(
