@@ -153,15 +153,16 @@ EXPORTS: dict[str, tuple[tuple[str, ...], Callable[[Path, Path], Callable[[], No
 def measure(system: str, source: Path, target: Path) -> dict[str, float]:
     """In this process: seconds until it is written and until it is on the disk, and megabytes of memory."""
     work = EXPORTS[system][1](source, target)
-    begun = time.perf_counter()
+    begun, processor = time.perf_counter(), time.process_time()
     work()
-    written = time.perf_counter()
+    written, processor = time.perf_counter(), time.process_time() - processor
     with target.open("rb+") as file:
         os.fsync(file.fileno())
     ended = time.perf_counter()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {
         "written": written - begun,
+        "processor": processor,
         "synced": ended - begun,
         "memory": memory,
         "bytes": target.stat().st_size,
@@ -204,7 +205,8 @@ def report(kind: str, count: int, samples: dict[str, list[dict[str, float]]]) ->
         figures = {key: median(s[key] for s in each) for key in each[0]}
         print(
             f"  {name:10} {figures['written']:6.2f} s, on disk {figures['synced']:6.2f} s"
-            f" (× {figures['synced'] / best:.2f} of the best other), {figures['memory']:5.0f} MB of memory,"
+            f" (× {figures['synced'] / best:.2f} of the best other),"
+            f" {figures['processor']:6.2f} s of processors, {figures['memory']:5.0f} MB of memory,"
             f" {figures['bytes'] / 1e6:.0f} MB",
             flush=True,
         )
