@@ -193,10 +193,10 @@ def _floats(values: pa.Array, style: TextStyle) -> pa.Array:
     numbers = values.cast(pa.float32()) if is_.is_float16(values.type) else values
     is_whole = true_where(pc.equal(pc.trunc(numbers), numbers))
     if is_whole.true_count:
-        bare = pc.and_(is_whole, pc.invert(pc.match_substring_regex(texts, "[a-z]")))
-        bare = true_where(bare)
-        longer = joined(texts.filter(bare), ".0")
-        texts = pc.replace_with_mask(texts, bare, longer)
+        few = texts.filter(is_whole)
+        has_exponent = pc.match_substring_regex(few, "[a-z]")  # or is infinite
+        longer = pc.if_else(has_exponent, few, joined(few, ".0"))
+        texts = pc.replace_with_mask(texts, is_whole, longer)
     return _with_sign(texts, style)
 
 
