@@ -85,7 +85,9 @@ def _kinds_within(kind: pa.DataType) -> Iterator[str]:
         yield from _kinds_within(kind.field(number).type)
 
 
-_HEADER = Option("header", "switch", True, "begin with a line of the columns' names")
+_HEADER = Option(
+    "header", "switch", True, "begin with a line of the columns' names", title="Names of columns"
+)
 _NEUTRALISE = Option(
     "neutralise_formulas",
     "switch",
@@ -93,7 +95,11 @@ _NEUTRALISE = Option(
     "write ' before text that begins with = + - @, a tab or CR, which spreadsheets would compute",
 )
 _NULLS = Option(
-    "nulls", "switch", True, "write cells without a value as null instead of leaving their key out"
+    "nulls",
+    "switch",
+    True,
+    "write cells without a value as null instead of leaving their key out",
+    title="Write nulls",
 )
 
 
@@ -159,6 +165,7 @@ _KEYS = (
         False,
         "add the table to the database that is there, instead of writing a new one",
         lasting=False,
+        title="Add to the database that is there",
     ),
     Option("primary_key", "columns", (), "columns whose values together stand once", lasting=False),
     Option("indexes", "columns", (), "columns that get an index each", lasting=False),
@@ -287,7 +294,7 @@ FORMATS = (
         "JSON",
         (".json",),
         write_array,
-        (Option("indent", "switch", True, "a line for each object"), _NULLS),
+        (Option("indent", "switch", True, "a line for each object", title="A line for each object"), _NULLS),
         _NO_TYPES,
         _IN_JSON,
         ("other",),
@@ -300,7 +307,13 @@ FORMATS = (
         write_arrow,
         (
             Option("codec", "choice", "zstd", "how columns are compressed", ARROW_CODECS),
-            Option("stream", "switch", False, "write a stream, which has no footer, instead of a file"),
+            Option(
+                "stream",
+                "switch",
+                False,
+                "write a stream, which has no footer, instead of a file",
+                title="As a stream",
+            ),
         ),
         losses={"category": _AS_TEXT["category"]},
     ),
@@ -374,7 +387,9 @@ FORMATS = (
         (".html", ".htm"),
         write_html,
         (
-            Option("page", "switch", True, "write a whole page instead of the table alone"),
+            Option(
+                "page", "switch", True, "write a whole page instead of the table alone", title="Whole page"
+            ),
             _NULL,
         ),
         "A table for people, to be pasted into documents: types are not written.",

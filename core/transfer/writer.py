@@ -34,7 +34,8 @@ class UnknownOption(UnknownName):
 @dataclass(frozen=True)
 class Option:
     """One of a format's options. `choices` of a text are proposals, of a choice all there are. `lasting`:
-    whether it is likely to be wanted again for other rows."""
+    whether it is likely to be wanted again for other rows. `title` is its label where its name says too
+    little."""
 
     name: str
     kind: Literal["switch", "choice", "number", "text", "columns"]
@@ -44,10 +45,11 @@ class Option:
     least: int = 1
     most: int = 2**31 - 1
     lasting: bool = True
+    title: str = ""
 
     @property
     def label(self) -> str:
-        return self.name.replace("_", " ").capitalize()
+        return self.title or self.name.replace("_", " ").capitalize()
 
     @property
     def flag(self) -> str:

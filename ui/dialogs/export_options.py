@@ -52,6 +52,7 @@ class ColumnsChoice(ChoiceButton):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(self.list)
         super().__init__(label, form, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self._say()
         self.list.itemChanged.connect(self._say)
 
@@ -92,7 +93,8 @@ class FormatOptions(QWidget):
             field.setToolTip(_sentence(option.help))
             field.setAccessibleName(option.label)
             field.setAccessibleDescription(_sentence(option.help))
-            field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            if not isinstance(field, ColumnsChoice):
+                field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
             self.fields[option.name] = field
             if isinstance(field, QCheckBox):
                 layout.addRow(field)
