@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import BadData, visible
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import TextStyle, joined, scalar_text, texts_of, without_nulls
+from lamella.core.transfer.text_columns import TextStyle, holds, joined, scalar_text, texts_of, without_nulls
 from lamella.core.transfer.writer import Output, Rows, Values, kind_of, made_in_order, pieces
 
 NEWLINES = {"lf": "\n", "crlf": "\r\n"}
@@ -100,7 +100,7 @@ class Dialect:
         return pc.if_else(needs, self._quoted(texts), texts)
 
     def _quoted(self, texts: pa.Array) -> pa.Array:
-        if pc.any(pc.match_substring(texts, self.quote)).as_py():
+        if holds(texts, self.quote):
             texts = pc.replace_substring(texts, self.quote, self.quote * 2)
         return joined(self.quote, texts, self.quote)
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types as is_
@@ -58,6 +59,15 @@ def joined(*parts: pa.Array | str, between: str = "") -> pa.Array:
 
 def without_nulls(texts: pa.Array, stand_in: str) -> pa.Array:
     return pc.fill_null(texts, scalar_text(stand_in)) if texts.null_count else texts
+
+
+def holds(texts: pa.Array, sign: str) -> bool:
+    """Whether any of the texts has it; or what stands in place of a null, so none may when this says yes."""
+    ends, data = texts.buffers()[1:]
+    if not len(texts) or data is None:
+        return False
+    first, last = np.frombuffer(ends, np.int32)[[texts.offset, texts.offset + len(texts)]]
+    return sign.encode() in data.slice(first, last - first).to_pybytes()
 
 
 def true_where(mask: pa.Array) -> pa.Array:
