@@ -353,6 +353,12 @@ LONG_FORMS = {
         "random clicks, keys and steps in the window", 6, 10_000, "tests/ui/window/test_monkey.py"
     ),
     "text": property_test("random text files and encodings", 7, 5000, "tests/property/test_text_files.py"),
+    "exports": property_test(
+        "exports of every type and format, read by other programs",
+        2,
+        500,
+        "tests/property/test_export_round_trips.py",
+    ),
     "damage": property_test("300 files of each kind damaged", 8, 1200, "tests/property/test_damage.py"),
     "hostile": property_test(
         "every text of a catalog changed to every odd value",

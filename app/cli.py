@@ -190,6 +190,12 @@ def _import(arguments: argparse.Namespace) -> int:
     return importing.run(arguments)
 
 
+def _export(arguments: argparse.Namespace) -> int:
+    from lamella.app.commands import exporting
+
+    return exporting.run(arguments)
+
+
 def _query(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import query
 
@@ -277,7 +283,7 @@ COMMANDS = {
     "query": ("ask a store or files, in SQL or by a condition", options.query, _query),
     "index": ("list, make and drop the indexes of a table", options.index, _index),
     "sqlite": ("open files and stores in SQLite's shell", options.sqlite, _sqlite),
-    "export": ("copy a table into a file, or a folder of Parquet files", options.export, _run_on_store),
+    "export": ("write a table or files as a file of another format", options.export, _export),
     "compact": ("merge small files and work in what is pending", options.compact, _run_on_store),
     "verify": ("look for damage in a store", options.verify, _run_on_store),
     "backup": ("copy a store while it is in use", options.backup, _run_on_store),

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+TYPE_CHECKING = False  # `typing` takes a fifth of the time of `lamella --version`
+if TYPE_CHECKING:
+    from lamella.core.transfer.formats import Format
+    from lamella.core.transfer.writer import Option
 
 TEXT_COLUMNS_HELP = "columns of a CSV file that stay as they are written: versions such as 1.10 and 1.100"
 CHECKSUMS_HELP = "what to do with Parquet pages whose checksums differ (%(default)s): ignore reads them"
@@ -232,8 +237,6 @@ RAGGED_HELP = (
     "what to do with rows of a CSV file that do not fit its header (%(default)s): pad fills short ones up"
     " with nulls and cuts empty fields off long ones; a row with values beyond the header is always refused"
 )
-OUT_HELP = "a .parquet, .csv, .tsv or .jsonl file, or a folder with --partition-by"
-PARTITION_HELP = "a folder for each value of these columns"
 MOST_ROWS = 10**12
 
 
@@ -271,17 +274,59 @@ def make_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", type=Path, metavar="OUT.parquet")
 
 
+EXPORT_EXAMPLES = """examples:
+  lamella export shop orders orders.xlsx                       # a table of a store
+  lamella export trips.parquet trips.csv --delimiter ';' --decimal-sign , --encoding utf-8-bom
+  lamella export 'logs/*.jsonl' errors.md --where "level = 'error'" --columns at,text --sort=-at
+  lamella export taxi trips by-zone --partition-by zone        # a folder of Parquet files
+  lamella export shop orders shop.sqlite --add --primary-key id
+  lamella export trips.parquet trips.csv --losses              # what would not come back; nothing is written
+
+exit status: 0 when the file is there, whole; 1 for a bug; 2 for what cannot be exported as asked; 3 when what
+was read turns out to be damaged; 130 when stopped with Ctrl+C. What was there stays unless all went well."""
+
+
 def export(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", type=Path, metavar="STORE")
-    parser.add_argument("table", metavar="TABLE")
-    parser.add_argument("out", type=Path, metavar="OUT", help=OUT_HELP)
-    parser.add_argument("--format", metavar="NAME", help="where the name of OUT does not say it")
+    from lamella.core.transfer.formats import FORMATS, all_options
+
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXPORT_EXAMPLES
+    parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
+    parser.add_argument("table", nargs="?", metavar="TABLE", help="of a store, where it has several")
+    parser.add_argument(
+        "target", metavar="TARGET", help=f"a file: {', '.join(f.suffixes[0] for f in FORMATS)}"
+    )
+    ids = ", ".join(known.id for known in FORMATS)
+    parser.add_argument("--format", metavar="NAME", help=f"where the name of TARGET does not say it: {ids}")
     parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all")
     parser.add_argument("--where", metavar="CONDITION", help=WHERE_HELP)
-    parser.add_argument("--partition-by", type=names, default=[], metavar="NAME,NAME,…", help=PARTITION_HELP)
+    parser.add_argument("--sort", type=names, metavar="NAME,-NAME,…", help="a minus descends: --sort=-n")
+    parser.add_argument(
+        "--view", metavar="NAME", help="a query that was saved as a view of the store or file"
+    )
+    parser.add_argument("--as-of", metavar="VERSION", help="an earlier version: its number, name or time")
     parser.add_argument("--ids", action="store_true", help="with the _id of each row")
     parser.add_argument("--overwrite", action="store_true", help="replace what is there")
-    parser.set_defaults(store_command="export")
+    parser.add_argument("--losses", action="store_true", help="say what would be lost, and write nothing")
+    parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
+    group = parser.add_argument_group("options of formats")
+    for name, pairs in all_options().items():
+        _add_format_option(group, name, pairs)
+
+
+def _add_format_option(
+    group: argparse._ArgumentGroup, name: str, pairs: Sequence[tuple[Format, Option]]
+) -> None:
+    formats = ", ".join(known.id for known, _ in pairs)
+    option = pairs[0][1]
+    text = f"{formats}: {option.help}".replace("%", "%%")
+    if option.kind == "switch":
+        group.add_argument(option.flag, dest=name, action=argparse.BooleanOptionalAction, help=text)
+        return
+    choices = list(dict.fromkeys(choice for _, each in pairs for choice in each.choices))
+    metavar = {"columns": "NAME,NAME,…", "number": "N", "text": "TEXT"}.get(option.kind, "|".join(choices))
+    kind = names if option.kind == "columns" else str
+    group.add_argument(option.flag, dest=name, type=kind, metavar=metavar, help=text)
 
 
 def compact(parser: argparse.ArgumentParser) -> None:

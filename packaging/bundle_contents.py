@@ -236,6 +236,7 @@ PARTS = {
     "tantivy": r"tantivy/",
     "apsw (SQLite)": r"apsw/",
     "calamine": r"python_calamine/",
+    "Excel writer": r"rustpy_xlsxwriter/",
     "Python": r"python3|libpython|lib-dynload|base_library|\.pyd$|python\d+\.dll",
     "OpenSSL": r"libssl|libcrypto",
     "Lamella: sample data": r"lamella/resources/sample/",

@@ -1,4 +1,4 @@
-"""Commands on a store: export, compact, verify, backup, summary, index and relations."""
+"""Commands on a store: compact, verify, backup, summary, index and relations."""
 
 from __future__ import annotations
 
@@ -19,24 +19,6 @@ from lamella.core.store.table import Table
 from lamella.core.store.verify import log_damage
 
 Listed = Relation | RelationCheck | Suggestion
-
-
-def export(arguments: argparse.Namespace) -> int:
-    with terminal.job() as job, _open_store(arguments, read_only=True) as store:
-        done = store[arguments.table].export(
-            arguments.out,
-            job,
-            format=arguments.format,
-            columns=arguments.columns,
-            where=arguments.where,
-            partition_by=arguments.partition_by,
-            include_ids=arguments.ids,
-            overwrite=arguments.overwrite,
-        )
-    rows = "1 row is" if done.rows == 1 else f"{done.rows:,} rows are"
-    files = "1 file" if done.files == 1 else f"{done.files:,} files"
-    print(f"{rows} in {done.path} ({files}, {done.bytes:,} bytes)")
-    return OK
 
 
 def compact(arguments: argparse.Namespace) -> int:

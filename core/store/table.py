@@ -190,7 +190,8 @@ class Table(RowsById):
     def export(self, path: str | Path, job: Job | None = None, **options: Any) -> Export:
         """Write rows to a file of their own, or with `partition_by=` to a folder of Parquet files.
 
-        The options are those of `core.transfer.exporting.ExportOptions`: columns, where, format, …
+        The options are those of `core.transfer.exporting.ExportOptions`, columns, where, sort, format, …, and
+        of the format: `table.export("out.csv", delimiter=";")`.
         """
         from lamella.core.transfer.exporting import export, options_of
 

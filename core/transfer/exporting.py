@@ -1,199 +1,55 @@
-"""Rows of a table, or of anything open, as a file or a folder of files, whole or not at all."""
+"""Rows of a table, of a query or of what is shown as a file or a folder of files, whole or not at all."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import tempfile
 import uuid
-from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import take, to_numpy
-from lamella.core.arrow.nested import no_text
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.partitions import TYPES, folder_name, types_note
-from lamella.core.errors import BadData, FileProblem, TypeConflict, UnknownName
+from lamella.core.datasets.partitions import TYPES
+from lamella.core.errors import BadData, FileProblem, shown
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job, Unreported
 from lamella.core.query.builder import Query
 from lamella.core.query.find import find_rows
+from lamella.core.query.scan_query import scan_query_of
 from lamella.core.query.source import whole_snapshot
 from lamella.core.query.view import View
 from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.read import tables, take_rows
 from lamella.core.scan.snapshot import Snapshot, project
-from lamella.core.transfer.formats import FORMATS, Format, ParquetFile, Writer
+from lamella.core.transfer.formats import (
+    FORMATS,
+    Format,
+    UnknownFormat,
+    all_options,
+    format_named,
+    format_of_suffix,
+)
+from lamella.core.transfer.writer import Rows, UnknownOption, Values
 from lamella.core.validation import names_of, path_of
 
-MOST_FOLDERS = 10_000
-MOST_HELD_ROWS = 500_000
-MOST_OPEN_FILES = 100
-
-
-class PartitionedFolder:
-    """`key=value/part-0.parquet`. A partition has more parts where too many files would be open at once."""
-
-    def __init__(self, path: Path, schema: pa.Schema, by: Sequence[str]) -> None:
-        self._path, self._by = path, list(by)
-        for name in by:
-            _refuse_type(schema.field(name))
-        others = [field for field in schema if field.name not in by]
-        if not others:
-            raise BadData("no column is left for the files", fix="Partition by fewer columns")
-        note = types_note([schema.field(name) for name in by])
-        self._schema = pa.schema(others, (schema.metadata or {}) | note)
-        self._buffers: dict[str, list[pa.Table]] = {}
-        self._rows: Counter[str] = Counter()
-        self._parts: Counter[str] = Counter()
-        self._open: OrderedDict[str, ParquetFile] = OrderedDict()
-        path.mkdir()
-
-    def write(self, rows: pa.Table) -> None:
-        values = rows.select(self._schema.names)
-        for folder, places in self._folders(rows):
-            self._buffers.setdefault(folder, []).append(take(values, places))
-            self._rows[folder] += len(places)
-        if len(self._buffers.keys() | self._parts.keys()) > MOST_FOLDERS:
-            raise self._too_many()
-        while self._rows.total() > MOST_HELD_ROWS:
-            self._flush(self._rows.most_common(1)[0][0])
-
-    def finish(self) -> None:
-        for folder in sorted(self._buffers):
-            self._flush(folder)
-        if not self._parts:
-            self._file("")
-
-    def close(self) -> None:
-        while self._open:
-            self._open.popitem()[1].close()
-
-    def _folders(self, rows: pa.Table) -> Iterator[tuple[str, np.ndarray]]:
-        """Each folder that some of the rows belong in, and their places."""
-        codes, names = np.zeros(len(rows), np.int64), [""]
-        for column in self._by:
-            encoded = rows.column(column).combine_chunks().dictionary_encode()
-            own = [folder_name(column, value) for value in [*_values(column, encoded.dictionary), None]]
-            valid = to_numpy(encoded.indices.is_valid())
-            index = np.where(valid, to_numpy(encoded.indices), len(own) - 1)
-            folders, codes = np.unique(codes * len(own) + index, return_inverse=True)
-            names = [str(Path(names[code // len(own)], own[code % len(own)])) for code in folders.tolist()]
-        order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(names)))
-        yield from zip(names, np.split(order, ends[:-1]), strict=True)
-
-    def _flush(self, folder: str) -> None:
-        rows = pa.concat_tables(self._buffers.pop(folder))
-        del self._rows[folder]
-        file = self._file(folder)
-        file.write(rows)
-        file.finish()
-
-    def _file(self, folder: str) -> ParquetFile:
-        if folder not in self._open:
-            if len(self._open) >= MOST_OPEN_FILES:
-                self._open.popitem(last=False)[1].close()
-            (self._path / folder).mkdir(parents=True, exist_ok=True)
-            path = self._path / folder / f"part-{self._parts[folder]}.parquet"
-            self._parts[folder] += 1
-            self._open[folder] = ParquetFile(path, self._schema)
-        self._open.move_to_end(folder)
-        return self._open[folder]
-
-    def _too_many(self) -> BadData:
-        return BadData(
-            f"partitioning by {', '.join(self._by)} would make more than {MOST_FOLDERS:,} folders",
-            fix="Partition by columns of fewer values",
-        )
-
-
-def _values(column: str, values: pa.Array) -> list[Any]:
-    """For the names of folders."""
-    try:
-        items: list[Any] = values.to_pylist()
-    except UnicodeDecodeError as error:
-        raise no_text(f"Text of column '{column}'", error) from error
-    except OverflowError as error:
-        raise BadData(
-            f"column '{column}' holds times that cannot name folders",
-            f"They are not between the years 1 and 9999: {error}",
-            "Leave these rows out, or partition by another column",
-        ) from error
-    return items
-
-
-def _refuse_type(field: pa.Field) -> None:
-    plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
-    texts = pa.types.is_string(plain) or pa.types.is_large_string(plain) or pa.types.is_decimal(plain)
-    if not (texts or pa.types.is_primitive(plain)) or pa.types.is_duration(plain):
-        raise TypeConflict(
-            f"column '{field.name}' of type {field.type} cannot name folders",
-            fix="Partition by text, numbers, dates or times",
-        )
-
-
-@contextmanager
-def published(target: Path) -> Iterator[Path]:
-    """A path beside `target` to write a file or a folder at; it takes the target's place at the block's end.
-
-    An error leaves the target as it was. Raises `FileProblem` where it cannot be written.
-    """
-    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
-    try:
-        try:
-            yield draft
-            _replace(draft, target)
-        finally:
-            _remove(draft)  # a read-only disk refuses even to remove what is not there
-    except OSError as error:
-        raise FileProblem(
-            target, "could not be written", error.strerror or str(error), "Choose another folder or make room"
-        ) from error
-
-
-def refuse_special(target: Path) -> None:
-    """Raise `FileProblem` for what is neither a file nor a folder: it would be a file afterwards."""
-    if target.exists() and not (target.is_file() or target.is_dir()):
-        raise FileProblem(
-            target, "is not a file", "It is a device, a pipe or a socket", "Choose another name"
-        )
-
-
-def _replace(draft: Path, target: Path) -> None:
-    if not target.is_dir():
-        draft.replace(target)
-        return
-    old = target.with_name(f"{draft.name}.old")
-    target.replace(old)
-    try:
-        draft.replace(target)
-    except OSError:
-        old.replace(target)
-        raise
-    _remove(old)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
-
+__all__ = [
+    "Destination", "Export", "ExportOptions", "Preview", "UnknownFormat", "UnknownOption", "export",
+    "export_query", "export_view", "format_for", "options_of", "preview", "published", "refuse_special",
+]  # fmt: skip
 
 ROWS_A_STEP = 100_000
+PREVIEW_CHARACTERS = 4_000
+MOST_SYNCED = 100
+"""Files that are put on the disk one after the other; of more, one call for all of the disk is quicker."""
 OF_OTHER_COLUMNS = (b"pandas", TYPES)
-
-
-class UnknownFormat(UnknownName):
-    kind = "format"
 
 
 @dataclass(frozen=True)
@@ -206,61 +62,154 @@ class Export:
 
 @dataclass(frozen=True)
 class ExportOptions:
-    """`format` is said where the suffix does not; `partition_by` makes a folder of Parquet files, with a
-    folder for each value of these columns. All columns but `_id` where none are named."""
+    """`format` is said where the suffix does not; `values` are options of the format by name. All columns but
+    `_id` where none are named. `sort` as in `Dataset.read`: "-name" descends."""
 
     format: str | None = None
     columns: Sequence[str] | None = None
     where: Condition | None = None
+    sort: Sequence[str] | None = None
     partition_by: Sequence[str] = ()
     include_ids: bool = False
     overwrite: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
 
-
-class UnknownOption(UnknownName):
-    kind = "option"
+    def destination(self, path: str | Path) -> Destination:
+        by = {"partition_by": self.partition_by} if self.partition_by else {}
+        return Destination.of(path, self.format, {**self.values, **by}, self.overwrite)
 
 
 def options_of(options: Mapping[str, Any]) -> ExportOptions:
-    """Raises `UnknownOption`, and `BadData` or `BadFilter` for values that do not fit theirs."""
-    known = [field.name for field in fields(ExportOptions)]
+    """Those of `ExportOptions`, and of formats.
+
+    Raises `UnknownOption`, and `BadData` or `BadFilter` for values that do not fit theirs.
+    """
+    known = [field.name for field in fields(ExportOptions) if field.name != "values"]
+    of_formats = all_options()
     for name in options:
-        if name not in known:
-            raise UnknownOption(name, "Export", known)
+        if name not in known and name not in of_formats:
+            raise UnknownOption(name, "Export", [*known, *of_formats])
     condition_of(options.get("where"), "export: where")
     names = {
         name: names_of(options[name], f"export: {name}")
-        for name in ("columns", "partition_by")
+        for name in ("columns", "partition_by", "sort")
         if options.get(name) is not None
     }
-    return ExportOptions(**{**options, **names})
+    values = {name: value for name, value in options.items() if name not in known}
+    own = {name: value for name, value in options.items() if name in known}
+    return ExportOptions(**{**own, **names, "values": values})
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where rows are written, and how. `values` has all options of the format."""
+
+    path: Path
+    format: Format
+    values: Values
+
+    @classmethod
+    def of(
+        cls,
+        path: str | Path,
+        format: str | None = None,
+        values: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> Destination:
+        """Raises `FileProblem` where something is there already, unless `overwrite`, and where it cannot be
+        written; `UnknownFormat`, `UnknownOption` and `BadData` for what else does not fit."""
+        target = path_of(path, "the export")
+        named = dict(values or {})
+        kind = format_for(target, format, bool(named.get("partition_by")))
+        read = kind.values(named)
+        _refuse_target(target, overwrite, bool(read.get("add")))
+        return cls(target, kind, read)
+
+    def write(self, rows: Rows, job: Job) -> Export:
+        """It appears when it is whole; what was there stays where that fails or is cancelled."""
+        self.format.refuse(rows.schema)
+        for name in self.values.get("partition_by", ()):
+            if name not in rows.schema.names:
+                raise BadData(f"{rows.name}: column '{name}' is not among those exported", fix="Name it, too")
+        count = _Count(rows, job)
+        if self.values.get("add") and self.path.exists():  # in a transaction of that database's own
+            self.format.write(self.path, count.rows, self.values, job)
+            return Export(self.path, count.done, self.path.stat().st_size, 1)
+        with published(self.path) as draft:
+            self.format.write(draft, count.rows, self.values, job)
+            job.check()
+            files = [p for p in draft.rglob("*") if p.is_file()] if draft.is_dir() else [draft]
+            sizes = [file.stat().st_size for file in files]
+        return Export(self.path, count.done, sum(sizes), len(sizes))
+
+
+class _Count:
+    """Rows on their way, counted and reported."""
+
+    def __init__(self, rows: Rows, job: Job) -> None:
+        self.done = 0
+        self.rows = Rows(rows.schema, self._passing(rows, job), rows.total, rows.name)
+
+    def _passing(self, rows: Rows, job: Job) -> Iterator[pa.Table]:
+        of = "" if rows.total is None else f" of {rows.total:,}"
+        for table in rows.tables:
+            job.report(self.done, rows.total, f"{self.done:,}{of} rows")
+            yield table
+            self.done += len(table)
 
 
 def export(
-    dataset: Dataset, path: str | Path, options: ExportOptions | None = None, job: Job | None = None
+    rows: Dataset | Query,
+    path: str | Path,
+    options: ExportOptions | None = None,
+    job: Job | None = None,
+    **named: Any,
 ) -> Export:
-    """Write rows to a file of the format that its suffix names.
+    """Write rows of a table, of files in place or of a query to a file of the format that its suffix names.
 
-    It appears when it is whole. Raises `FileProblem` where something is there already, unless `overwrite`.
+    Options are given as one object or by their names, those of the format too: `export(orders, "orders.csv",
+    where="n > 1", delimiter=";")`. The file appears when it is whole. Raises `FileProblem` where something is
+    there already, unless `overwrite`.
     """
-    options = options or ExportOptions()
-    target, work = path_of(path, "the export"), job or Job()
-    kind = _format(target, options.format, options.partition_by)
-    _refuse_target(target, options.overwrite)
-    snapshot = whole_snapshot(dataset, Unreported(work))
+    options, work = options_of(named) if named else options or ExportOptions(), job or Job()
+    if isinstance(rows, Query):
+        return _export_query(_narrowed(rows, options), path, options, work)
+    if not isinstance(rows, Dataset):
+        raise BadData(f"export was given {shown(rows)}", fix="Give a table, an opened file or a query")
+    destination = options.destination(path)
+    snapshot = whole_snapshot(rows, Unreported(work))
     names = _columns(snapshot, options.columns, options.include_ids)
-    schema = _schema(dataset, snapshot, names)
+    for name in destination.values.get("partition_by", ()):
+        project(snapshot, [name])
     where = condition_of(options.where, "export: where", snapshot)
-    for name in options.partition_by:
-        if name not in names:
-            project(snapshot, [name])
-            raise BadData(f"{dataset.name}: column '{name}' is not among those exported", fix="Name it, too")
-    with published(target) as draft:
-        with closing(_writer(kind, draft, schema, options.partition_by)) as writer:
-            rows = _write_all(snapshot, names, where, writer, work)
-        files = [p for p in draft.rglob("*") if p.is_file()] if draft.is_dir() else [draft]
-        sizes = [file.stat().st_size for file in files]
-    return Export(target, rows, sum(sizes), len(sizes))
+    schema = _schema(rows, snapshot, names)
+    if options.sort:
+        view = View(snapshot, scan_query_of(snapshot, None, where, list(options.sort)), work)
+        with closing(view):
+            return destination.write(Rows(schema, _pages(view, names), view.num_rows, rows.name), work)
+    total, found = _rows(snapshot, names, where, work)
+    return destination.write(Rows(schema, found, total, rows.name), work)
+
+
+def _narrowed(query: Query, options: ExportOptions) -> Query:
+    if options.include_ids:
+        raise BadData(f"{query.name}: rows of a query have no _id", fix="Leave include_ids out")
+    if options.where is not None:
+        query = query.where(options.where)
+    if options.sort:
+        query = query.sort(list(options.sort))
+    return query if options.columns is None else query.select(list(options.columns))
+
+
+def _export_query(
+    query: Query, path: str | Path, options: ExportOptions, job: Job, total: int | None = None
+) -> Export:
+    destination = options.destination(path)
+    if total is None and destination.format.needs_total(destination.values):
+        total = query.count(Unreported(job))
+    with closing(query.batches(job)) as reader:
+        found = (pa.Table.from_batches([batch]) for batch in reader)
+        return destination.write(Rows(reader.schema, found, total, query.name), job)
 
 
 def export_query(
@@ -270,14 +219,13 @@ def export_query(
     job: Job | None = None,
     *,
     overwrite: bool = False,
+    total: int | None = None,
+    **values: Any,
 ) -> Export:
-    """Write the answer of a query as `export` does a dataset: streamed, all of its columns, in its order."""
-    target, work = path_of(path, "the export"), job or Job()
-    kind = _format(target, format, ())
-    _refuse_target(target, overwrite)
-    with closing(query.batches(work)) as reader:
-        steps = (pa.Table.from_batches([batch]) for batch in reader)
-        return _export_rows(kind, target, reader.schema, steps, None, work)
+    """Write the answer of a query as `export` does a dataset: streamed, all of its columns, in its order.
+    `values` are options of the format; `total` is how many rows there are, where that is known."""
+    options = ExportOptions(format, overwrite=overwrite, values=values)
+    return _export_query(query, path, options, job or Job(), total)
 
 
 def export_view(
@@ -288,57 +236,78 @@ def export_view(
     job: Job | None = None,
     *,
     overwrite: bool = False,
+    **values: Any,
 ) -> Export:
     """Write the rows of a view, in its order, with these columns or else its own: what a grid shows."""
-    target, work = path_of(path, "the export"), job or Job()
-    kind = _format(target, format, ())
-    _refuse_target(target, overwrite)
+    destination = Destination.of(path, format, values, overwrite)
     shown = project(view.snapshot, view.query.columns if columns is None else columns)
     schema = pa.schema([column.field for column in shown])
-    names = [column.name for column in shown]
-    pages = (view.page(at, ROWS_A_STEP, names) for at in range(0, view.num_rows, ROWS_A_STEP))
-    return _export_rows(kind, target, schema, pages, view.num_rows, work)
+    pages = _pages(view, schema.names)
+    return destination.write(Rows(schema, pages, view.num_rows, view.snapshot.name), job or Job())
 
 
-def _export_rows(
-    kind: Format, target: Path, schema: pa.Schema, steps: Iterable[pa.Table], total: int | None, job: Job
-) -> Export:
-    done = 0
-    with published(target) as draft:
-        with closing(kind.open(draft, schema)) as writer:
-            for rows in steps:
-                of = "" if total is None else f" of {total:,}"
-                job.report(done, total, f"{done:,}{of} rows")
-                writer.write(rows)
-                done += len(rows)
-            job.check()
-            writer.finish()
-        size = draft.stat().st_size
-    return Export(target, done, size, 1)
+@dataclass(frozen=True)
+class Preview:
+    """What a file begins with, where that is text, and about how large it gets; None where nobody knows."""
+
+    text: str | None
+    bytes: int | None
 
 
-def _format(target: Path, named: str | None, partition_by: Sequence[str]) -> Format:
-    by_id = {known.id: known for known in FORMATS}
-    if named is not None and named not in by_id:
-        raise UnknownFormat(named, "Export", by_id)
-    suffix = target.suffix.casefold()
-    export_format = by_id[named] if named else next((f for f in FORMATS if suffix in f.suffixes), None)
-    if partition_by:
+def preview(
+    known: Format, values: Mapping[str, Any], sample: pa.Table, total: int | None, name: str = "rows"
+) -> Preview:
+    """By the first rows, written to a temporary file. Raises as an export does for what does not fit."""
+    read = known.values(values)
+    known.refuse(sample.schema)
+    with tempfile.TemporaryDirectory(prefix="lamella-preview-") as folder:
+        sizes: list[int] = []
+        for rows in (sample.slice(0, 0), sample):
+            path = Path(folder, f"{len(sizes)}{known.suffixes[0]}")
+            known.write(
+                path, Rows(sample.schema, iter([rows] if len(rows) else []), len(rows), name), read, Job()
+            )
+            files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+            sizes.append(sum(file.stat().st_size for file in files))
+        text = _first_lines(path, read) if known.is_text else None
+    per_row = (sizes[1] - sizes[0]) / max(1, len(sample))
+    return Preview(text, None if total is None else round(sizes[0] + per_row * total))
+
+
+def _first_lines(path: Path, values: Values) -> str:
+    encoding = (
+        values.get("encoding", "utf-8").replace("utf-8-bom", "utf-8-sig").replace("windows-1252", "cp1252")
+    )
+    with path.open(encoding=encoding, newline="") as file:
+        return file.read(PREVIEW_CHARACTERS)
+
+
+def _pages(view: View, names: list[str]) -> Iterator[pa.Table]:
+    return (view.page(at, ROWS_A_STEP, names) for at in range(0, view.num_rows, ROWS_A_STEP))
+
+
+def format_for(target: Path, named: str | None = None, partitioned: bool = False) -> Format:
+    """Raises `UnknownFormat`, or `FileProblem` where neither a name nor the suffix says it."""
+    if partitioned:
         if named not in (None, "parquet"):
+            format_named(named)
             raise BadData(f"{target}: only Parquet can be partitioned", fix="Leave the format out")
-        return by_id["parquet"]
-    if export_format is None:
+        return format_named("parquet")
+    found = format_named(named) if named else format_of_suffix(target.suffix)
+    if found is None:
         known = ", ".join(f.suffixes[0] for f in FORMATS)
         raise FileProblem(
             target, "names no format", fix=f"End the name with one of {known}, or give a format"
         )
-    return export_format
+    return found
 
 
-def _refuse_target(target: Path, overwrite: bool) -> None:
+def _refuse_target(target: Path, overwrite: bool, add: bool) -> None:
     if not target.parent.is_dir():
         raise FileProblem(target, "cannot be written", f"There is no folder {target.parent}", "Make it first")
     refuse_special(target)
+    if add and target.is_file():
+        return
     if target.exists() and not overwrite:
         raise FileProblem(
             target,
@@ -376,23 +345,6 @@ def _schema(dataset: Dataset, snapshot: Snapshot, names: Sequence[str]) -> pa.Sc
     return pa.schema(fields, noted or None)
 
 
-def _writer(kind: Format, draft: Path, schema: pa.Schema, partition_by: Sequence[str]) -> Writer:
-    if partition_by:
-        return PartitionedFolder(draft, schema, partition_by)
-    return kind.open(draft, schema)
-
-
-def _write_all(snapshot: Snapshot, names: list[str], where: Filter | None, writer: Writer, job: Job) -> int:
-    done = 0
-    total, tables = _rows(snapshot, names, where, job)
-    for table in tables:
-        job.report(done, total, f"{done:,} of {total:,} rows")
-        writer.write(table)
-        done += len(table)
-    writer.finish()
-    return done
-
-
 def _rows(
     snapshot: Snapshot, names: list[str], where: Filter | None, job: Job
 ) -> tuple[int, Iterator[pa.Table]]:
@@ -403,3 +355,81 @@ def _rows(
     positions = find_rows(snapshot, where, job=job)
     steps = range(0, len(positions), ROWS_A_STEP)
     return len(positions), (take_rows(snapshot, positions[at : at + ROWS_A_STEP], columns) for at in steps)
+
+
+@contextmanager
+def published(target: Path) -> Iterator[Path]:
+    """A path beside `target` to write a file or a folder at; it takes the target's place at the block's end.
+
+    An error leaves the target as it was. Raises `FileProblem` where it cannot be written.
+    """
+    draft = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        try:
+            yield draft
+            _sync(draft)
+            _replace(draft, target)
+            _sync_folder(target.parent)
+        finally:
+            _remove(draft)  # a read-only disk refuses even to remove what is not there
+    except FileProblem as problem:
+        if problem.path != draft:
+            raise
+        raise FileProblem(target, problem.problem, problem.why, problem.fix) from problem
+    except OSError as error:
+        raise FileProblem(
+            target, "could not be written", error.strerror or str(error), "Choose another folder or make room"
+        ) from error
+
+
+def refuse_special(target: Path) -> None:
+    """Raise `FileProblem` for what is neither a file nor a folder: it would be a file afterwards."""
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        raise FileProblem(
+            target, "is not a file", "It is a device, a pipe or a socket", "Choose another name"
+        )
+
+
+def _sync(draft: Path) -> None:
+    """On the disk, whatever wrote it: a name that survives a power cut must not lead to half a file."""
+    folders = [draft, *(path for path in draft.rglob("*") if path.is_dir())] if draft.is_dir() else []
+    files = [path for path in draft.rglob("*") if path.is_file()] if folders else [draft]
+    if len(files) > MOST_SYNCED and hasattr(os, "sync"):
+        os.sync()
+        return
+    for path in files:
+        with path.open("rb+") as file:
+            os.fsync(file.fileno())
+    for folder in folders:
+        _sync_folder(folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Windows has no such call, and keeps its folders in a journal."""
+    if os.name == "posix":
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _replace(draft: Path, target: Path) -> None:
+    if not target.is_dir():
+        draft.replace(target)
+        return
+    old = target.with_name(f"{draft.name}.old")
+    target.replace(old)
+    try:
+        draft.replace(target)
+    except OSError:
+        old.replace(target)
+        raise
+    _remove(old)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,142 +1,421 @@
-"""ONE table of the formats that rows are exported to, each written a table at a time."""
+"""ONE table of the formats that rows are exported to: their options, and what each of them loses."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from lamella.core.arrow.documents import whole
-from lamella.core.arrow.nested import json_text, python_rows, python_values
-from lamella.core.errors import TypeConflict
+from lamella.core.errors import TypeConflict, UnknownName
+from lamella.core.transfer.arrow_file import CODECS as ARROW_CODECS
+from lamella.core.transfer.arrow_file import write_arrow
+from lamella.core.transfer.delimited import ENCODINGS, NEWLINES, write_delimited
+from lamella.core.transfer.duckdb_file import write_duckdb
+from lamella.core.transfer.excel import needs_total, write_excel
+from lamella.core.transfer.json_text import write_array, write_lines
+from lamella.core.transfer.markup import write_html, write_markdown
+from lamella.core.transfer.parquet import CODECS, write_parquet
+from lamella.core.transfer.sqlite_file import write_sqlite
+from lamella.core.transfer.text_columns import DATE_FORMATS
+from lamella.core.transfer.writer import KINDS, Option, UnknownOption, Values, Write, kind_of, kinds_of
 
-ROWS_A_GROUP = 100_000
-ROWS_A_STEP = 10_000
 
-
-class Writer(Protocol):
-    """`finish` once all rows are written; `close` in any case, which lets go of what is not finished."""
-
-    def write(self, rows: pa.Table) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def close(self) -> None: ...
+class UnknownFormat(UnknownName):
+    kind = "format"
 
 
 @dataclass(frozen=True)
 class Format:
+    """`losses` says of kinds of types (`KINDS`) what does not come back, `always` of every export. `refused`
+    are kinds that it has no place for at all. `is_text`: its first lines can be shown as they are.
+    `needs_total`: whether the rows have to be counted first."""
+
     id: str
+    label: str
     suffixes: tuple[str, ...]
-    open: Callable[[Path, pa.Schema], Writer]
+    write: Write
+    options: tuple[Option, ...]
+    always: str = ""
+    losses: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[str, ...] = ()
+    is_text: bool = False
+    needs_total: Callable[[Values], bool] = lambda values: False
+
+    def values(self, named: Mapping[str, Any]) -> Values:
+        """All of its options. Raises `UnknownOption`, and `BadData` for a value that does not fit."""
+        known = {option.name: option for option in self.options}
+        for name in named:
+            if name not in known:
+                raise UnknownOption(name, f"Export to {self.label}", known)
+        return {
+            name: option.read(named[name]) if name in named else option.default
+            for name, option in known.items()
+        }
+
+    def refuse(self, schema: pa.Schema) -> None:
+        """Raise `TypeConflict` where it has no place for a column of this type."""
+        for column in schema:
+            odd = next((kind for kind in _kinds_within(column.type) if kind in self.refused), None)
+            if odd is not None:
+                raise TypeConflict(
+                    f"column '{column.name}' of type {column.type} cannot be exported to {self.label}",
+                    f"It has no {KINDS[odd]}",
+                    "Leave the column out, or cast it",
+                )
+
+    def losses_of(self, schema: pa.Schema) -> list[tuple[list[str], str]]:
+        """What does not come back of columns of these types, with their names."""
+        columns: dict[str, list[str]] = {}
+        for column in schema:
+            for kind in kinds_of(column.type):
+                text = self.losses.get(kind)
+                if text and column.name not in columns.setdefault(text, []):
+                    columns[text].append(column.name)
+        return [(names, text) for text, names in columns.items()]
 
 
-class ParquetFile:
-    """Row groups of 100,000 rows, whatever pieces they come in."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        floats = [f.name for f in schema if pa.types.is_floating(f.type)]
-        # Parquet's statistics ignore NaN, so readers that prune by them lose rows: floats get none.
-        others = [f.name for f in schema if f.name not in floats] if floats else True
-        self._schema, self._buffer = schema, list[pa.Table]()
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd", write_statistics=others)
-
-    def write(self, rows: pa.Table) -> None:
-        self._buffer.append(rows)
-        while sum(map(len, self._buffer)) >= ROWS_A_GROUP:
-            whole = pa.concat_tables(self._buffer)
-            self._write(whole.slice(0, ROWS_A_GROUP))
-            self._buffer = [whole.slice(ROWS_A_GROUP)]
-
-    def finish(self) -> None:
-        if any(map(len, self._buffer)):
-            self._write(pa.concat_tables(self._buffer))
-            self._buffer.clear()
-
-    def close(self) -> None:
-        self._writer.close()
-
-    def _write(self, rows: pa.Table) -> None:
-        self._writer.write_table(rows.cast(self._schema), row_group_size=ROWS_A_GROUP)
+def _kinds_within(kind: pa.DataType) -> Iterator[str]:
+    """Of a type and of all that it is made of."""
+    yield kind_of(kind)
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        yield from _kinds_within(kind.value_type)
+    for number in range(kind.num_fields):
+        yield from _kinds_within(kind.field(number).type)
 
 
-class DelimitedText:
-    """A header and a line for each row. Null is nothing between two signs, empty text is `""`."""
-
-    def __init__(self, path: Path, schema: pa.Schema, delimiter: str) -> None:
-        from pyarrow import csv
-
-        self._schema = pa.schema([pa.field(f.name, _written_as(f)) for f in schema])
-        options = csv.WriteOptions(delimiter=delimiter, quoting_style="needed")
-        self._writer = csv.CSVWriter(path, self._schema, write_options=options)
-
-    def write(self, rows: pa.Table) -> None:
-        columns = [_as_text(c, f.type) for c, f in zip(rows.columns, self._schema, strict=True)]
-        self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
-
-    def finish(self) -> None:
-        """Every row is on its way already."""
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-class JsonLines:
-    """An object for each row. JSON has no NaN and no infinity: they become their names. Dicts are whole."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._file = path.open("w", encoding="utf-8", newline="\n")
-
-    def write(self, rows: pa.Table) -> None:
-        for batch in rows.to_batches(max_chunksize=ROWS_A_STEP):
-            self._file.writelines(f"{_line(row)}\n" for row in python_rows(batch))
-
-    def finish(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
-
-
-FORMATS = (
-    Format("parquet", (".parquet", ".parq", ".pq"), ParquetFile),
-    Format("csv", (".csv",), lambda path, schema: DelimitedText(path, schema, ",")),
-    Format("tsv", (".tsv", ".tab"), lambda path, schema: DelimitedText(path, schema, "\t")),
-    Format("jsonl", (".jsonl", ".ndjson"), JsonLines),
+_HEADER = Option(
+    "header", "switch", True, "begin with a line of the columns' names", title="Names of columns"
+)
+_NEUTRALISE = Option(
+    "neutralise_formulas",
+    "switch",
+    False,
+    "write ' before text that begins with = + - @, a tab or CR, which spreadsheets would compute",
+)
+_NULLS = Option(
+    "nulls",
+    "switch",
+    True,
+    "write cells without a value as null instead of leaving their key out",
+    title="Write nulls",
 )
 
 
-def _written_as(field: pa.Field) -> pa.DataType:
-    if pa.types.is_nested(field.type) or pa.types.is_binary(field.type):
-        return pa.string()
-    if pa.types.is_dictionary(field.type):
-        return field.type.value_type
-    if not (pa.types.is_primitive(field.type) or _is_plain_text(field.type)):
-        raise TypeConflict(
-            f"column '{field.name}' of type {field.type} cannot be written as text",
-            fix="Leave the column out, cast it, or export to Parquet",
-        )
-    return field.type
+def _dialect(delimiter: str) -> tuple[Option, ...]:
+    return (
+        Option("delimiter", "text", delimiter, "the character between cells", (",", ";", "tab", "|")),
+        _HEADER,
+        Option("quote", "text", '"', "the character around cells; twice inside them", ('"', "'")),
+        Option(
+            "quoting",
+            "choice",
+            "text",
+            "which cells are quoted: text, those that need it, or all that hold a value",
+            ("text", "needed", "all"),
+        ),
+        Option("null", "text", "", "what stands for a cell without a value", ("", "NULL", "NA", "\\N")),
+        Option("decimal_sign", "choice", ".", "between a number and its fraction", (".", ",")),
+        Option(
+            "dates", "choice", "iso", "how dates are written, alone and in timestamps", tuple(DATE_FORMATS)
+        ),
+        Option("encoding", "choice", "utf-8", "of the file; Excel wants utf-8-bom", tuple(ENCODINGS)),
+        Option("line_ends", "choice", "lf", "lf, or crlf as on Windows", tuple(NEWLINES)),
+        _NEUTRALISE,
+    )
 
 
-def _is_plain_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_decimal(kind))
+_AS_TEXT = {
+    "decimal": "the number of digits behind the point is not noted",
+    "category": "values are written in full, without their list of categories",
+    "binary": "written as hexadecimal digits",
+    "zoned": "written with its offset from UTC; the name of the zone is lost",
+    "duration": "written as text, h:mm:ss",
+    "interval": "written as ISO 8601 text, P1M2DT3S",
+    "list": "written as JSON",
+    "struct": "written as JSON",
+    "map": "written as JSON, a list of pairs",
+}
+_IN_JSON = {
+    "decimal": "written as text, so that no digit is lost",
+    "float": "NaN and infinities are written as text",
+    "category": _AS_TEXT["category"],
+    "binary": _AS_TEXT["binary"],
+    "date": "written as text in ISO form",
+    "time": "written as text in ISO form",
+    "timestamp": "written as text in ISO form",
+    "zoned": "written as text with its offset from UTC; the name of the zone is lost",
+    "duration": _AS_TEXT["duration"],
+    "interval": _AS_TEXT["interval"],
+    "map": "written as a list of pairs",
+}
+_NULL = Option("null", "text", "", "what stands for a cell without a value", ("", "NULL", "–"))
+_KEYS = (
+    Option(
+        "table_name",
+        "text",
+        "",
+        "the name of the table; that of what is exported where none is given",
+        lasting=False,
+    ),
+    Option(
+        "add",
+        "switch",
+        False,
+        "add the table to the database that is there, instead of writing a new one",
+        lasting=False,
+        title="Add to the database that is there",
+    ),
+    Option("primary_key", "columns", (), "columns whose values together stand once", lasting=False),
+    Option("indexes", "columns", (), "columns that get an index each", lasting=False),
+)
+_IN_SQLITE = {
+    "null": "the column has no type",
+    "boolean": "stored as 0 and 1 in a column declared BOOLEAN",
+    "integer": "stored as INTEGER of up to 64 bits",
+    "uint64": "numbers from 2⁶³ on are text",
+    "float": "NaN becomes null",
+    "float16": "stored in 64 bits",
+    "float32": "stored in 64 bits",
+    "decimal": "stored as REAL, which keeps the value of up to 15 digits",
+    "decimal_16": "numbers of more than 15 digits are stored as text",
+    "category": _AS_TEXT["category"],
+    "date": "stored as text in ISO form, in a column declared DATE",
+    "time": "stored as text in ISO form, in a column declared TIME",
+    "timestamp": "stored as text in ISO form, in a column declared TIMESTAMP",
+    "zoned": "stored as text with its offset from UTC; the name of the zone is lost",
+    "duration": "stored as text, h:mm:ss",
+    "interval": "stored as text, P1M2DT3S",
+    "list": "stored as JSON",
+    "struct": "stored as JSON",
+    "map": "stored as JSON, a list of pairs",
+}
+_IN_DUCKDB = {
+    "null": "the column becomes one of integers",
+    "float16": "stored in 32 bits",
+    "decimal_39": "numbers of more than 38 digits are stored as text",
+    "category": _AS_TEXT["category"],
+    "binary_fixed": "the fixed length of values is not noted",
+    "date64": "dates of 64 bits become dates of 32 bits",
+    "time_s": "seconds become microseconds, with the same values",
+    "time_ms": "milliseconds become microseconds, with the same values",
+    "zoned": "stored in UTC as microseconds; the name of the zone is lost",
+    "zoned_ns": "nanoseconds are lost",
+    "duration": "stored as INTERVAL",
+    "duration_ns": "nanoseconds are lost",
+    "interval": "nanoseconds are lost",
+}
+_IN_EXCEL = {
+    "int64": "numbers of more than 15 digits are text, so that no digit is lost",
+    "uint64": "numbers of more than 15 digits are text, so that no digit is lost",
+    "float": "NaN and infinities are text",
+    "decimal": "the number of digits behind the point is not noted",
+    "decimal_16": "numbers of more than 15 digits are text, so that no digit is lost",
+    "text": "an empty text is an empty cell, as null is; no text has more than 32,767 characters",
+    "category": "values are written in full; an empty text is an empty cell",
+    "binary": _AS_TEXT["binary"],
+    "date": "dates before March 1900 and after 9999 are text",
+    "time": "parts of a second below milliseconds are not exact",
+    "timestamp": "those before March 1900 and after 9999 are text; parts below milliseconds are not exact",
+    "zoned": "written as the zone's clocks show them; the zone is lost, and parts below milliseconds",
+    "duration": "those below zero are text; parts of a second below milliseconds are not exact",
+    "interval": _AS_TEXT["interval"],
+    "list": "written as JSON",
+    "struct": "written as JSON",
+    "map": "written as JSON, a list of pairs",
+}
+_IN_DOCUMENTS = {
+    **_AS_TEXT,
+    "text": "null looks like an empty text unless another sign stands for it; control characters are lost",
+}
+_NO_TYPES = "The types and notes of columns are not written: readers find types out from the values."
+
+FORMATS = (
+    Format(
+        "parquet",
+        "Parquet",
+        (".parquet", ".parq", ".pq"),
+        write_parquet,
+        (
+            Option("codec", "choice", "zstd", "how pages are compressed", CODECS),
+            Option("row_group_rows", "number", 100_000, "rows a row group", most=10_000_000),
+            Option(
+                "partition_by",
+                "columns",
+                (),
+                "write a folder, with a folder in it for each value of these columns",
+                lasting=False,
+            ),
+        ),
+        losses={
+            "timestamp_s": "seconds become milliseconds, with the same values",
+            "zoned_s": "seconds become milliseconds, with the same values",
+            "time_s": "seconds become milliseconds, with the same values",
+            "date64": "dates of 64 bits become dates of 32 bits",
+        },
+        refused=("interval", "other"),
+    ),
+    Format(
+        "csv",
+        "CSV",
+        (".csv",),
+        write_delimited,
+        _dialect(","),
+        _NO_TYPES,
+        _AS_TEXT,
+        ("other",),
+        is_text=True,
+    ),
+    Format(
+        "tsv",
+        "TSV",
+        (".tsv", ".tab"),
+        write_delimited,
+        _dialect("\t"),
+        _NO_TYPES,
+        _AS_TEXT,
+        ("other",),
+        is_text=True,
+    ),
+    Format(
+        "jsonl",
+        "JSON lines",
+        (".jsonl", ".ndjson"),
+        write_lines,
+        (_NULLS,),
+        _NO_TYPES,
+        _IN_JSON,
+        ("other",),
+        is_text=True,
+    ),
+    Format(
+        "json",
+        "JSON",
+        (".json",),
+        write_array,
+        (Option("indent", "switch", True, "a line for each object", title="A line for each object"), _NULLS),
+        _NO_TYPES,
+        _IN_JSON,
+        ("other",),
+        is_text=True,
+    ),
+    Format(
+        "arrow",
+        "Arrow (Feather)",
+        (".arrow", ".feather", ".ipc"),
+        write_arrow,
+        (
+            Option("codec", "choice", "zstd", "how columns are compressed", ARROW_CODECS),
+            Option(
+                "stream",
+                "switch",
+                False,
+                "write a stream, which has no footer, instead of a file",
+                title="As a stream",
+            ),
+        ),
+        losses={"category": _AS_TEXT["category"]},
+    ),
+    Format(
+        "excel",
+        "Excel",
+        (".xlsx",),
+        write_excel,
+        (
+            Option(
+                "sheet",
+                "text",
+                "",
+                "the name of the sheet; that of what is exported where none is given",
+                lasting=False,
+            ),
+            Option(
+                "too_many_rows",
+                "choice",
+                "refuse",
+                "more than the 1,048,575 rows of a sheet are refused, or split into several sheets",
+                ("refuse", "split"),
+            ),
+            Option(
+                "long_text",
+                "choice",
+                "refuse",
+                "text of more than 32,767 characters is refused, or cut",
+                ("refuse", "cut"),
+            ),
+        ),
+        "Types and notes of columns are not written. Text is never a formula, also when it begins with =.",
+        _IN_EXCEL,
+        ("other",),
+        needs_total=needs_total,
+    ),
+    Format(
+        "sqlite",
+        "SQLite",
+        (".sqlite", ".db", ".sqlite3"),
+        write_sqlite,
+        _KEYS,
+        "Notes of columns are not written; names that differ by their case alone get a number.",
+        _IN_SQLITE,
+        ("other",),
+    ),
+    Format(
+        "duckdb",
+        "DuckDB",
+        (".duckdb", ".ddb"),
+        write_duckdb,
+        _KEYS,
+        "Notes of columns are not written; names that differ by their case alone get a number.",
+        _IN_DUCKDB,
+        ("other",),
+    ),
+    Format(
+        "markdown",
+        "Markdown",
+        (".md", ".markdown"),
+        write_markdown,
+        (_NULL,),
+        "A table for people: types are not written.",
+        _IN_DOCUMENTS,
+        ("other",),
+        is_text=True,
+    ),
+    Format(
+        "html",
+        "HTML",
+        (".html", ".htm"),
+        write_html,
+        (
+            Option(
+                "page", "switch", True, "write a whole page instead of the table alone", title="Whole page"
+            ),
+            _NULL,
+        ),
+        "A table for people, to be pasted into documents: types are not written.",
+        _IN_DOCUMENTS,
+        ("other",),
+        is_text=True,
+    ),
+)
 
 
-def _as_text(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
-    """Nested values as JSON, bytes as hexadecimal digits."""
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-        values = (
-            None if v is None else v.hex() if isinstance(v, bytes) else json_text(whole(v))
-            for v in python_values(column)
-        )
-        return pa.chunked_array([pa.array(values, pa.string())])
-    return column.cast(kind)
+def format_named(name: str) -> Format:
+    """By its id. Raises `UnknownFormat`."""
+    by_id = {known.id: known for known in FORMATS}
+    if name not in by_id:
+        raise UnknownFormat(name, "Export", by_id)
+    return by_id[name]
 
 
-def _line(row: dict[str, Any]) -> str:
-    return json_text({name: whole(value) for name, value in row.items()})
+def format_of_suffix(suffix: str) -> Format | None:
+    return next((known for known in FORMATS if suffix.casefold() in known.suffixes), None)
+
+
+def all_options() -> dict[str, Sequence[tuple[Format, Option]]]:
+    """The options of all formats by name, with the formats that have each."""
+    options: dict[str, list[tuple[Format, Option]]] = {}
+    for known in FORMATS:
+        for option in known.options:
+            options.setdefault(option.name, []).append((known, option))
+    return dict(options)

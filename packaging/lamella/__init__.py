@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lamella.core.query import agg as agg
     from lamella.core.query.expressions import col as col
     from lamella.core.store.store import Store as Store
+    from lamella.core.transfer.exporting import export as export
 
 _ERRORS = (
     "BadData",
@@ -70,6 +71,7 @@ _MODULES = {
     "Highlight": "lamella.core.index.fulltext.snippets",
     "Store": "lamella.core.store.store",
     "col": "lamella.core.query.expressions",
+    "export": "lamella.core.transfer.exporting",
     "open_dataset": "lamella.core.datasets",
     "sql": "lamella.core.datasets.sql",
 } | dict.fromkeys(_ERRORS, "lamella.core.errors")

@@ -297,6 +297,16 @@ COMMAND_FORMS = [
         compact ?
         export {store} t out --format ? --overwrite
         export {store} t o --partition-by ?
+        export ? o.csv
+        export {file} ? --overwrite
+        export {file} o.csv --delimiter ? --overwrite
+        export {file} o.csv --quote ? --null ? --overwrite
+        export {file} o.xlsx --sheet ? --overwrite
+        export {file} o.sqlite --table-name ? --overwrite
+        export {file} o.duckdb --table-name ? --overwrite
+        export {file} o.parquet --codec ? --row-group-rows ? --overwrite
+        export {store} o.json --view ? --overwrite
+        export {file} o.sqlite --primary-key ? --indexes ? --overwrite
         compact {store} ?
         verify ?
         verify {store} ?

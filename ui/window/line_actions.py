@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, Qt, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
+from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, UnknownTable, visible
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
@@ -28,11 +30,11 @@ from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
     from lamella.core.transfer.exporting import Export
+    from lamella.ui.dialogs.export_dialog import ExportRows
 
 COPIED = {"sql": "SQL", "python": "Python", "command": "a command", "json": "JSON"}
 OTHER_WAYS = {"sql": ("python", "json"), "command": ("python", "json")}
 """What can say more: SQL has no two names that differ in case alone, for one."""
-EXPORTS = {"CSV (*.csv)": ".csv", "Parquet (*.parquet)": ".parquet", "JSON lines (*.jsonl)": ".jsonl"}
 
 
 class LineTab(Tab, Protocol):
@@ -171,42 +173,100 @@ class LineActions(QObject):
     # ------------------------------------------------------------------- export
 
     def ask_export(self) -> None:
-        dialog = QFileDialog(self._tab.window(), "Export what is shown", "", ";;".join(EXPORTS))
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(Path(self._tab.name).stem)
-        dialog.fileSelected.connect(
-            lambda path: self.export(_with_suffix(Path(path), dialog.selectedNameFilter()), overwrite=True)
-        )
-        dialog.finished.connect(dialog.deleteLater)
-        dialog.open()
+        """Which format, options and file, with a look at its first lines."""
+        from lamella.ui.dialogs.export_dialog import ExportDialog
+        from lamella.ui.dialogs.export_options import ExportChoices
 
-    def export(self, path: Path, overwrite: bool = False) -> None:
-        """The rows that are shown, in their order, with the columns that are shown, to a new file."""
-        tab, view = self._tab, self._tab.view
-        if view is None:
+        tab = self._tab
+        if tab.view is None:
             return
-        header, names = tab.grid.horizontalHeader(), tab.grid.grid_model.names
-        places = sorted(range(len(names)), key=header.visualIndex)
-        columns = [names[place] for place in places if not header.isSectionHidden(place)]
+        choices = ExportChoices(self._saved_views.with_name("exports.json"))
+        folder = Path(tab.key[0]).parent if len(tab.key) == 1 else Path.home()
+        rows = [self.shown_rows(), *self._all_rows()]
+        dialog = ExportDialog(tab.name, rows, folder, choices, tab.tasks, tab.window())
+        dialog.exported.connect(self._say_exported)
+        dialog.show()
 
-        steps = (*tab.line.active, Select(tuple(columns)))
-        query = query_of_line(tab.line, tab.dataset, steps)
+    def shown_rows(self) -> ExportRows:
+        """Those that are shown, in their order, with the columns that are shown."""
+        from lamella.ui.dialogs.export_dialog import ExportRows
 
-        def write(job: Job) -> Export:
+        tab, view = self._tab, self._tab.view
+        assert view is not None
+        columns = self._shown_columns()
+        query = query_of_line(tab.line, tab.dataset, (*tab.line.active, Select(tuple(columns))))
+
+        def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
             from lamella.core.transfer.exporting import export_query, export_view
 
             if isinstance(view, ComputedView):
-                return export_query(query, path, job=job, overwrite=overwrite)
-            return export_view(view, path, columns, job=job, overwrite=overwrite)
+                total = view.num_rows
+                return export_query(query, path, format, job, overwrite=overwrite, total=total, **values)
+            return export_view(view, path, columns, format, job, overwrite=overwrite, **values)
 
-        def done(made: Export) -> None:
-            tab.messages.say(f"Exported {made.rows:,} rows to {visible(path.name)}", kind="message-success")
+        return ExportRows(
+            f"What is shown: {_counted(view.num_rows, 'row')} × {_counted(len(columns), 'column')}",
+            view.num_rows,
+            lambda count, job: view.page(0, count, columns),
+            write,
+        )
+
+    def _all_rows(self) -> list[ExportRows]:
+        """Everything, where that is more than what is shown."""
+        from lamella.ui.dialogs.export_dialog import ExportRows
+
+        tab, columns = self._tab, self._shown_columns()
+        dataset, snapshot = tab.dataset, tab.dataset.snapshot()
+        names = [name for name in snapshot.schema.names if name != ID]
+        if not tab.line.active and columns == names:
+            return []
+        total = snapshot.num_rows if snapshot.complete else None
+        rows = "all rows" if total is None else _counted(total, "row")
+
+        def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
+            from lamella.core.transfer.exporting import ExportOptions, export
+
+            return export(
+                dataset, path, ExportOptions(format, names, overwrite=overwrite, values=values), job
+            )
+
+        return [
+            ExportRows(
+                f"Everything: {rows} × {_counted(len(names), 'column')}",
+                total,
+                lambda count, job: dataset.read(names, limit=count, job=job),
+                write,
+            )
+        ]
+
+    def _shown_columns(self) -> list[str]:
+        tab = self._tab
+        header, names = tab.grid.horizontalHeader(), tab.grid.grid_model.names
+        places = sorted(range(len(names)), key=header.visualIndex)
+        return [names[place] for place in places if not header.isSectionHidden(place)]
+
+    def export(self, path: Path, overwrite: bool = False) -> None:
+        """What is shown, to a new file of the format that its name says."""
+        tab = self._tab
+        if tab.view is None:
+            return
+        rows = self.shown_rows()
+
+        def write(job: Job) -> Export:
+            from lamella.core.transfer.exporting import format_for
+
+            return rows.write(path, format_for(path).id, {}, overwrite, job)
 
         tab.tasks.read(
-            write, done, lambda error: self._say("Nothing was exported", error),
+            write, self._say_exported, lambda error: self._say("Nothing was exported", error),
             stopped=lambda: tab.messages.say("Stopped; nothing was exported."),
             owner=self, text=f"Exporting to {path.name}",
         )  # fmt: skip
+
+    def _say_exported(self, made: Export) -> None:
+        show = ("Show in folder", lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(made.path.parent))))
+        text = f"Exported {_counted(made.rows, 'row')} to {visible(made.path.name)}"
+        self._tab.messages.say(text, show, kind="message-success")
 
     def _say(self, what: str, error: Exception, *ways: Choice) -> None:
         reason = str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"
@@ -253,9 +313,8 @@ class SaveForm(QWidget):
             self.save_requested.emit(self.name.text().strip())
 
 
-def _with_suffix(path: Path, chosen: str) -> Path:
-    """That of the chosen format, where none was typed."""
-    return path if path.suffix else path.with_suffix(EXPORTS.get(chosen, ".csv"))
+def _counted(count: int, thing: str) -> str:
+    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def _sql(query: Query, key: tuple[str, ...], job: Job) -> str:

@@ -93,6 +93,26 @@ def test_columns_rows_and_ids_can_be_chosen(table: Any, tmp_path: Path) -> None:
     assert read.column("_id").to_pylist() == read.column("n").to_pylist()
 
 
+def test_the_codec_and_the_row_groups_of_parquet_can_be_chosen(table: Any, tmp_path: Path) -> None:
+    table.export(tmp_path / "out.parquet", codec="snappy", row_group_rows=100)
+    file = pq.ParquetFile(tmp_path / "out.parquet")
+    assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [100, 100, 49]
+    assert file.metadata.row_group(0).column(0).compression == "SNAPPY"
+    table.export(tmp_path / "by", codec="gzip", partition_by=["day"])
+    part = pq.ParquetFile(tmp_path / "by" / "day=2013-01-01" / "part-0.parquet")
+    assert part.metadata.row_group(0).column(0).compression == "GZIP"
+    with pytest.raises(BadData, match="codec cannot be 'zip'"):
+        table.export(tmp_path / "no.parquet", codec="zip")
+    with pytest.raises(BadData, match="row_group_rows cannot be 0"):
+        table.export(tmp_path / "no.parquet", row_group_rows=0)
+
+
+def test_an_export_can_be_sorted(table: Any, tmp_path: Path) -> None:
+    table.export(tmp_path / "out.csv", columns=["carrier"], sort=["-day", "n"], where=col("n") > 240)
+    expected = table.read(["carrier"], col("n") > 240, ["-day", "n"])["carrier"].to_pylist()
+    assert open_dataset(tmp_path / "out.csv").read()["carrier"].to_pylist() == expected
+
+
 def test_a_partitioned_folder_opens_again_here_and_elsewhere(
     store: Store, table: Any, tmp_path: Path
 ) -> None:
@@ -276,8 +296,8 @@ def test_times_beyond_the_year_9999_are_written_as_text_too(store: Store, tmp_pa
     table.export(tmp_path / "far.jsonl")
     table.export(tmp_path / "far.csv")
     first, second = map(json.loads, (tmp_path / "far.jsonl").read_text().splitlines())
-    assert first == {"at": "10000-01-01T00:00:00.000", "in": {"x": "10000-01-01T00:00:00.000"}}
-    assert second["at"] == "1970-01-01 00:00:00"
+    assert first == {"at": "10000-01-01 00:00:00.000", "in": {"x": "10000-01-01T00:00:00.000"}}
+    assert second["at"] == "1970-01-01 00:00:00.000"
     assert '{""x"": ""10000-01-01T00:00:00.000""}' in (tmp_path / "far.csv").read_text()
 
 

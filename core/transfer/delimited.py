@@ -1,0 +1,144 @@
+"""Delimited text: a line for each row, in the dialect that its reader expects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.errors import BadData, visible
+from lamella.core.jobs import Job
+from lamella.core.transfer.text_columns import TextStyle, holds, joined, scalar_text, texts_of, without_nulls
+from lamella.core.transfer.writer import Output, Rows, Values, kind_of, made_in_order, pieces
+
+NEWLINES = {"lf": "\n", "crlf": "\r\n"}
+ENCODINGS = {
+    "utf-8": "utf-8",
+    "utf-8-bom": "utf-8",
+    "utf-16": "utf-16-le",
+    "windows-1252": "cp1252",
+    "latin-1": "latin-1",
+}
+MARKS = {"utf-8-bom": b"\xef\xbb\xbf", "utf-16": b"\xff\xfe"}
+FORMULA_SIGNS = "=+-@\t\r"
+UNQUOTED = frozenset("0123456789+-./: aefilnrstuDHMPSTYW")
+"""What values that are not text are written with, but for a decimal comma."""
+TEXTS = frozenset(("text", "category", "binary", "list", "struct", "map"))
+
+
+@dataclass(frozen=True)
+class Dialect:
+    delimiter: str
+    quote: str
+    quoting: str
+    null: str
+    newline: str
+    neutralise: bool
+    style: TextStyle
+
+    @classmethod
+    def of(cls, values: Values) -> Dialect:
+        """Raises `BadData` for signs that no reader could tell apart."""
+        delimiter, quote, decimal = (values[name] for name in ("delimiter", "quote", "decimal_sign"))
+        for name, sign in (("delimiter", delimiter), ("quote", quote)):
+            if len(sign) != 1 or sign in "\r\n" or sign.isalnum():
+                raise BadData(
+                    f"export: {name} cannot be {sign!r}",
+                    fix="Give one character: no letter, digit or line end",
+                )
+        if delimiter == quote:
+            raise BadData(f"export: delimiter and quote are both {quote!r}", fix="Give two that differ")
+        null = values["null"]
+        if any(sign in null for sign in (delimiter, quote, "\n", "\r")):
+            raise BadData(
+                f"export: null cannot be {null!r}", "It holds a delimiter, quote or line end", "Give a word"
+            )
+        newline = NEWLINES[values["line_ends"]]
+        style = TextStyle(decimal, values["dates"])
+        return cls(delimiter, quote, values["quoting"], null, newline, values["neutralise_formulas"], style)
+
+    def header(self, names: list[str]) -> str:
+        columns = [self._written(from_values([name], pa.string()), True) for name in names]
+        return self.delimiter.join(column[0].as_py() for column in columns) + self.newline
+
+    def lines(self, batch: pa.RecordBatch) -> pa.Buffer:
+        """The lines of its rows. The end of each stands before the next, and one at the end is written by
+        itself, so that Arrow has laid out the whole text already."""
+        columns = []
+        for name, values in zip(batch.schema.names, batch.columns, strict=True):
+            try:
+                columns.append(self._written(texts_of(values, self.style), kind_of(values.type) in TEXTS))
+            except BadData as problem:
+                what = problem.what[0].lower() + problem.what[1:]
+                raise type(problem)(
+                    f"column '{visible(name)}': {what}", problem.why, problem.fix
+                ) from problem
+        columns = [without_nulls(texts, self.null) for texts in columns]
+        columns[0] = joined(self.newline, columns[0])
+        return joined(*columns, between=self.delimiter).buffers()[2]
+
+    def _written(self, texts: pa.Array, is_text: bool) -> pa.Array:
+        if is_text and self.neutralise:
+            risky = pc.match_substring_regex(texts, "^[=+\\-@\t\r]")
+            if pc.any(risky).as_py():
+                texts = pc.if_else(risky, joined("'", texts), texts)
+        if self.quoting == "all" or (is_text and self.quoting == "text"):
+            return self._quoted(texts)
+        if not is_text and not {self.delimiter, self.quote} & {*UNQUOTED, self.style.decimal_sign}:
+            return texts
+        signs = "".join(f"\\x{{{ord(sign):x}}}" for sign in (self.delimiter, self.quote, "\r", "\n"))
+        needs = pc.or_(
+            pc.match_substring_regex(texts, f"[{signs}]|^ | $"), pc.equal(texts, scalar_text(self.null))
+        )
+        if not pc.any(needs).as_py():
+            return texts
+        return pc.if_else(needs, self._quoted(texts), texts)
+
+    def _quoted(self, texts: pa.Array) -> pa.Array:
+        if holds(texts, self.quote):
+            texts = pc.replace_substring(texts, self.quote, self.quote * 2)
+        return joined(self.quote, texts, self.quote)
+
+
+def write_delimited(path: Path, rows: Rows, values: Values, job: Job) -> None:
+    dialect = Dialect.of(values)
+    encode = _encoder(values["encoding"])
+    with Output(path) as output:
+        output.write(MARKS.get(values["encoding"], b""))
+        for text in _texts(dialect, rows, values["header"]):
+            output.write(encode(text))
+
+
+def _texts(dialect: Dialect, rows: Rows, header: bool) -> Iterator[Any]:
+    end = dialect.newline.encode()
+    if header:
+        yield dialect.header(rows.schema.names).encode()
+    first = True
+    for lines in made_in_order(pieces(rows.tables), dialect.lines):
+        yield memoryview(lines)[len(end) :] if first else lines
+        first = False
+    if not first:
+        yield end
+
+
+def _encoder(name: str) -> Any:
+    codec = ENCODINGS[name]
+    if codec == "utf-8":
+        return lambda text: text
+
+    def encode(text: Any) -> bytes:
+        try:
+            return str(text, "utf-8").encode(codec)
+        except UnicodeEncodeError as error:
+            sign = error.object[error.start]
+            raise BadData(
+                f"{name} has no character '{visible(sign)}' (U+{ord(sign):04X})",
+                fix="Choose utf-8-bom, which Excel reads as well, or utf-16",
+            ) from error
+
+    return encode

@@ -1,0 +1,135 @@
+"""A table of a DuckDB database, a new one or one that is there; no extension is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.libraries import duckdb
+from lamella.core.transfer.text_columns import texts_of
+from lamella.core.transfer.writer import Rows, Values, columns_among, kind_of, unique_names
+
+MOST_DIGITS = 38
+NO_EXTENSIONS: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
+
+
+def write_duckdb(path: Path, rows: Rows, values: Values, job: Job) -> None:
+    is_new = not path.exists()
+    table = values["table_name"] or rows.name
+    source = _Passing(rows)
+    try:
+        connection = duckdb.connect(str(path), config=NO_EXTENSIONS)
+        try:
+            with job.interrupted_by(connection.interrupt):
+                _write(connection, path, table, source, values, job)
+        finally:
+            connection.close()
+    except duckdb.Error as error:
+        raise _refusal(path, error, source, job) from error
+    finally:
+        if is_new:
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+
+
+def _write(
+    connection: duckdb.DuckDBPyConnection, path: Path, table: str, source: _Passing, values: Values, job: Job
+) -> None:
+    taken = (
+        "SELECT 1 FROM information_schema.tables"
+        " WHERE lower(table_name) = lower(?) AND table_catalog = current_database()"
+    )
+    if connection.execute(taken, [table]).fetchone():
+        raise FileProblem(
+            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
+        )
+    connection.execute("BEGIN")
+    connection.register("lamella_rows", source.reader)
+    connection.execute(f"CREATE TABLE {_quoted(table)} AS SELECT * FROM lamella_rows")
+    connection.unregister("lamella_rows")
+    key = columns_among(source.rows, values["primary_key"], "primary_key")
+    indexes = columns_among(source.rows, values["indexes"], "indexes")
+    if key:
+        names = ", ".join(_quoted(source.names[name]) for name in key)
+        connection.execute(f"ALTER TABLE {_quoted(table)} ADD PRIMARY KEY ({names})")
+    for name in indexes:
+        index = _quoted(f"{table} by {source.names[name]}")
+        connection.execute(f"CREATE INDEX {index} ON {_quoted(table)} ({_quoted(source.names[name])})")
+    job.check()
+    connection.execute("COMMIT")
+    connection.execute("CHECKPOINT")
+
+
+class _Passing:
+    """Rows as DuckDB takes them; the error that ended them is kept, as DuckDB makes text of it."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.error: BaseException | None = None
+        unique = unique_names(rows.schema.names)
+        self.names = dict(zip(rows.schema.names, unique, strict=True))
+        fields = [pa.field(name, _type(f.type)) for name, f in zip(unique, rows.schema, strict=True)]
+        self.schema = pa.schema(fields)
+        self.reader = pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for table in self.rows.tables:
+                for batch in table.to_batches():
+                    columns = [_as(c, f.type) for c, f in zip(batch.columns, self.schema, strict=True)]
+                    yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+        except BaseException as error:
+            self.error = error
+            raise
+
+
+def _type(kind: pa.DataType) -> pa.DataType:
+    """What DuckDB stores it as; types that it has no place for are text."""
+    if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
+        return _type(kind.value_type)
+    name = kind_of(kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        return _type(kind.storage_type)
+    if is_.is_float16(kind):
+        return pa.float32()
+    if name == "null":
+        return pa.int32()
+    if name == "decimal" and kind.precision > MOST_DIGITS:
+        return pa.string()
+    return kind
+
+
+def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if values.type.equals(kind):
+        return values
+    if isinstance(values, pa.ExtensionArray):
+        return _as(values.storage, kind)
+    return texts_of(values) if is_.is_string(kind) else values.cast(kind)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _refusal(path: Path, error: Exception, source: _Passing, job: Job) -> Exception:
+    if isinstance(source.error, LamellaError | Cancelled | OSError):
+        return source.error
+    if job.cancelled:
+        return Cancelled()
+    if "constraint violation" in str(error):  # of the transaction, when it commits
+        return BadData(
+            "the primary key would hold a value twice, or none", str(error), "Choose other columns as the key"
+        )
+    return FileProblem(
+        path,
+        "could not be written",
+        str(error).splitlines()[0],
+        "Check that it is a database nobody else has open",
+    )

@@ -1,0 +1,174 @@
+"""A table of a SQLite database, a new one or one that is there, by Python's own sqlite3."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.errors import BadData, Cancelled, FileProblem, visible
+from lamella.core.jobs import Job
+from lamella.core.transfer.text_columns import floats_of, texts_of
+from lamella.core.transfer.writer import Rows, Values, columns_among, kind_of, pieces, unique_names
+
+ROWS_A_STATEMENT = 10
+"""One statement for several rows takes two thirds of the time that one for each takes."""
+MOST_COLUMNS = 2000
+MOST_PARAMETERS = 32_766
+MOST_DIGITS = 15
+"""Of a decimal number that a double keeps."""
+LOCK_SECONDS = 5.0
+"""How long it waits for somebody else who is writing to the database."""
+_TYPES = {
+    "boolean": "BOOLEAN",
+    "integer": "INTEGER",
+    "int64": "INTEGER",
+    "uint64": "",  # any affinity would make floats of those beyond 64 bits with a sign
+    "float": "REAL",
+    "binary": "BLOB",
+    "date": "DATE",
+    "time": "TIME",
+    "timestamp": "TIMESTAMP",
+    "zoned": "TIMESTAMP",
+    "null": "",
+}
+
+
+def write_sqlite(path: Path, rows: Rows, values: Values, job: Job) -> None:
+    if len(rows.schema) > MOST_COLUMNS:
+        raise BadData(
+            f"{rows.name} has {len(rows.schema):,} columns",
+            f"A table of SQLite has at most {MOST_COLUMNS:,}",
+            "Choose some of the columns",
+        )
+    is_new = not path.exists()
+    table = values["table_name"] or rows.name
+    with _translated(path, job), _connected(path, is_new) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            _refuse_taken(connection, path, table)
+            names = dict(zip(rows.schema.names, unique_names(rows.schema.names), strict=True))
+            key = [names[name] for name in columns_among(rows, values["primary_key"], "primary_key")]
+            indexed = [names[name] for name in columns_among(rows, values["indexes"], "indexes")]
+            connection.execute(_definition(table, list(names.values()), rows.schema, key))
+            _insert(connection, table, rows)
+            for name in indexed:
+                index = _quoted(f"{table} by {name}")
+                with job.interrupted_by(connection.interrupt):
+                    connection.execute(f"CREATE INDEX {index} ON {_quoted(table)} ({_quoted(name)})")
+            job.check()
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def _connected(path: Path, is_new: bool) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(path, LOCK_SECONDS, isolation_level=None)
+    try:
+        if is_new:  # nobody sees it before it is whole and synced
+            for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=MEMORY", "synchronous=OFF"):
+                connection.execute(f"PRAGMA {pragma}")
+        yield connection
+    finally:
+        connection.close()
+
+
+@contextmanager
+def _translated(path: Path, job: Job) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.IntegrityError as error:
+        raise BadData(
+            "the primary key would hold a value twice, or none", str(error), "Choose other columns as the key"
+        ) from error
+    except sqlite3.Error as error:
+        if job.cancelled:
+            raise Cancelled from error
+        raise FileProblem(
+            path, "could not be written", str(error), "Check that it is a database nobody else is writing to"
+        ) from error
+
+
+def _refuse_taken(connection: sqlite3.Connection, path: Path, table: str) -> None:
+    taken = "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE"
+    if table.casefold().startswith("sqlite_") or not table.strip() or "\0" in table:
+        raise BadData(
+            f"a table of SQLite cannot be called '{visible(table)}'", fix="Give another name: table_name"
+        )
+    if connection.execute(taken, [table]).fetchone():
+        raise FileProblem(
+            path, f"has a table '{visible(table)}' already", fix="Give the new one another name: table_name"
+        )
+
+
+def _definition(table: str, names: list[str], schema: pa.Schema, key: list[str]) -> str:
+    for name in (*names, table):
+        if "\0" in name:
+            raise BadData(f"SQLite has no name '{visible(name)}'", "It holds a NUL character", "Rename it")
+    columns = [f"{_quoted(n)} {_declared(f.type)}".rstrip() for n, f in zip(names, schema, strict=True)]
+    if key:
+        columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, key))})")
+    return f"CREATE TABLE {_quoted(table)} ({', '.join(columns)})"
+
+
+def _declared(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        return _declared(kind.value_type)
+    name = kind_of(kind)
+    if name == "decimal" and kind.precision <= MOST_DIGITS:
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    return _TYPES.get(name, "TEXT")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
+    width = len(rows.schema)
+    at_once = max(1, min(ROWS_A_STATEMENT, MOST_PARAMETERS // width))
+    one = f"({', '.join('?' * width)})"
+    begin = f"INSERT INTO {_quoted(table)} VALUES "
+    for batch in pieces(rows.tables):
+        cells: list[Any] = [None] * (width * batch.num_rows)
+        for place, column in enumerate(batch.columns):
+            cells[place::width] = cells_of(column)
+        whole = batch.num_rows // at_once * at_once * width
+        if whole:
+            steps = [iter(cells[:whole])] * (width * at_once)
+            connection.executemany(begin + ", ".join([one] * at_once), zip(*steps, strict=True))
+        if whole < len(cells):
+            rest = batch.num_rows % at_once
+            connection.execute(begin + ", ".join([one] * rest), cells[whole:])
+
+
+def cells_of(values: pa.Array) -> list[Any]:
+    """As sqlite3 takes them: integers, floats, text, bytes and None."""
+    if isinstance(values, pa.ExtensionArray):
+        return cells_of(values.storage)
+    kind = kind_of(values.type)
+    if kind == "category":
+        return cells_of(values.dictionary_decode())
+    if kind in ("boolean", "integer", "int64"):
+        return _numbers(values.cast(pa.int64()))
+    if kind == "float" or (kind == "decimal" and values.type.precision <= MOST_DIGITS):
+        return _numbers(floats_of(values))
+    if kind == "uint64":
+        return [v if v is None or v < 2**63 else str(v) for v in values.to_pylist()]
+    if kind == "binary":
+        return list(values.to_pylist())
+    return list(texts_of(values).to_pylist())
+
+
+def _numbers(values: pa.Array) -> list[Any]:
+    """NumPy is three times as fast where nothing is null."""
+    numbers: list[Any] = values.to_pylist() if values.null_count else to_numpy(values).tolist()
+    return numbers

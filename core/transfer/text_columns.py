@@ -1,0 +1,273 @@
+"""Columns as text and as JSON, made by Arrow's kernels; what they do not know is made value by value."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as is_
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.documents import whole
+from lamella.core.arrow.nested import no_text, python_values
+from lamella.core.errors import TypeConflict
+from lamella.core.transfer.writer import kind_of
+
+DATE_FORMATS = {
+    "iso": "%Y-%m-%d",
+    "dd.mm.yyyy": "%d.%m.%Y",
+    "dd/mm/yyyy": "%d/%m/%Y",
+    "mm/dd/yyyy": "%m/%d/%Y",
+    "yyyymmdd": "%Y%m%d",
+}
+NOT_FINITE = frozenset(("nan", "inf", "-inf"))
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_ESCAPED = '["\\\\\x00-\x1f]'
+"""Characters that JSON has escapes for."""
+
+
+@dataclass(frozen=True)
+class TextStyle:
+    """How values are written as text; what JSON and ISO 8601 agree on unless something else is said."""
+
+    decimal_sign: str = "."
+    dates: str = "iso"
+
+
+PLAIN = TextStyle()
+
+
+@lru_cache(1024)
+def scalar_text(text: str) -> pa.Scalar:
+    """pyarrow imports pandas to make one of Python's own text."""
+    return from_values([text], pa.string())[0]
+
+
+def joined(*parts: pa.Array | str, between: str = "") -> pa.Array:
+    """The texts of each row, one behind the other; null where one of them is."""
+    columns = (scalar_text(part) if isinstance(part, str) else part for part in parts)
+    return pc.binary_join_element_wise(*columns, scalar_text(between))
+
+
+def without_nulls(texts: pa.Array, stand_in: str) -> pa.Array:
+    return pc.fill_null(texts, scalar_text(stand_in)) if texts.null_count else texts
+
+
+def holds(texts: pa.Array, sign: str) -> bool:
+    """Whether any of the texts has it; or what stands in place of a null, so none may when this says yes."""
+    ends, data = texts.buffers()[1:]
+    if not len(texts) or data is None:
+        return False
+    first, last = np.frombuffer(ends, np.int32)[[texts.offset, texts.offset + len(texts)]]
+    return sign.encode() in data.slice(first, last - first).to_pybytes()
+
+
+def true_where(mask: pa.Array) -> pa.Array:
+    """The mask with false in place of null."""
+    return pc.fill_null(mask, from_values([False], pa.bool_())[0]) if mask.null_count else mask
+
+
+def texts_of(values: pa.Array, style: TextStyle = PLAIN) -> pa.Array:
+    """Text for each value, null for null.
+
+    Floats have a point or an exponent, times are in ISO form with a space, durations are hours, minutes and
+    seconds, bytes hexadecimal digits, nested values JSON. Raises `BadData` for text that is not UTF-8 and
+    `TypeConflict` for values that have no text.
+    """
+    kind = kind_of(values.type)
+    if kind not in _MAKERS:
+        raise TypeConflict(
+            f"values of type {values.type} cannot be written as text",
+            fix="Leave the column out, cast it, or export to Parquet",
+        )
+    if isinstance(values, pa.ExtensionArray):
+        return texts_of(values.storage, style)
+    if is_.is_run_end_encoded(values.type):
+        return texts_of(pc.run_end_decode(values), style)
+    texts = _MAKERS[kind](values, style)
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def json_of(values: pa.Array) -> pa.Array:
+    """Each value as JSON, `null` for null: numbers and truths as such, decimals and everything else that
+    JSON has no word for as text."""
+    kind = kind_of(values.type)
+    if isinstance(values, pa.ExtensionArray):
+        return json_of(values.storage)
+    if kind in ("list", "struct", "map"):
+        return from_values([_nested_text(value) for value in python_values(values)], pa.string())
+    texts = texts_of(values)
+    if kind == "float":
+        special = pc.is_in(texts, from_values(sorted(NOT_FINITE), pa.string()))
+        if pc.any(special).as_py():
+            texts = pc.if_else(special, joined('"', texts, '"'), texts)
+    elif kind == "category" or kind not in ("boolean", "integer", "int64", "uint64", "null"):
+        plain = values.type.value_type if is_.is_dictionary(values.type) else values.type
+        if kind_of(plain) not in ("boolean", "integer", "int64", "uint64", "float"):
+            texts = _quoted(texts)
+    return without_nulls(texts, "null")
+
+
+def floats_of(values: pa.Array) -> pa.Array:
+    """Decimals as the nearest floats; Arrow's own cast is off by one in the last place (26.0)."""
+    return (
+        values.cast(pa.string()).cast(pa.float64())
+        if is_.is_decimal(values.type)
+        else values.cast(pa.float64())
+    )
+
+
+def json_text(value: Any) -> str:
+    """One value as JSON; times, bytes and numbers that JSON lacks as `texts_of` has them."""
+    return json.dumps(_jsonable(value), ensure_ascii=False)
+
+
+def _nested_text(value: Any) -> str:
+    return "null" if value is None else json_text(whole(value))
+
+
+def _jsonable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _jsonable(inner) for key, inner in value.items()}
+    if isinstance(value, pa.MonthDayNano):
+        return interval_text(value)
+    if isinstance(value, list | tuple):
+        return [_jsonable(inner) for inner in value]
+    if isinstance(value, float):
+        text = repr(value)
+        return text if text in NOT_FINITE else value
+    return value if value is None or isinstance(value, bool | int | str) else _scalar_text(value)
+
+
+def _scalar_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dt.datetime):
+        return value.isoformat(" ")
+    if isinstance(value, dt.timedelta):
+        return clock_text(value // dt.timedelta(microseconds=1), 10**6)
+    return str(value)
+
+
+def interval_text(value: pa.MonthDayNano) -> str:
+    """In ISO form: P3M, P1DT2.5S."""
+    seconds = Decimal(value.nanoseconds).scaleb(-9).normalize()
+    parts = [f"{value.months}M" if value.months else "", f"{value.days}D" if value.days else ""]
+    time = f"T{seconds:f}S" if seconds or not any(parts) else ""
+    return f"P{''.join(parts)}{time}"
+
+
+def clock_text(count: int, per_second: int) -> str:
+    """A duration as hours, minutes and seconds: 26:03:04.5, -0:00:01."""
+    seconds, rest = divmod(abs(count), per_second)
+    fraction = f".{rest:0{len(str(per_second)) - 1}d}".rstrip("0") if rest else ""
+    sign = "-" if count < 0 else ""
+    return f"{sign}{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}{fraction}"
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    needs = pc.match_substring_regex(texts, _ESCAPED)
+    if pc.any(needs).as_py():
+        escaped = [json.dumps(text, ensure_ascii=False)[1:-1] for text in texts.filter(needs).to_pylist()]
+        texts = pc.replace_with_mask(texts, true_where(needs), from_values(escaped, pa.string()))
+    return joined('"', texts, '"')
+
+
+def _texts(values: pa.Array, style: TextStyle) -> pa.Array:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        try:
+            values.to_pylist()
+        except UnicodeDecodeError as error:
+            raise no_text("A text", error) from error
+        raise
+    return values if is_.is_string(values.type) else values.cast(pa.string())
+
+
+def _cast(values: pa.Array, style: TextStyle) -> pa.Array:
+    return values.cast(pa.string())
+
+
+def _floats(values: pa.Array, style: TextStyle) -> pa.Array:
+    """Whole numbers have a point, so that they are read as floats again."""
+    texts = values.cast(pa.string())
+    numbers = values.cast(pa.float32()) if is_.is_float16(values.type) else values
+    is_whole = true_where(pc.equal(pc.trunc(numbers), numbers))
+    if is_whole.true_count:
+        few = texts.filter(is_whole)
+        has_exponent = pc.match_substring_regex(few, "[a-z]")  # or is infinite
+        longer = pc.if_else(has_exponent, few, joined(few, ".0"))
+        texts = pc.replace_with_mask(texts, is_whole, longer)
+    return _with_sign(texts, style)
+
+
+def _with_sign(texts: pa.Array, style: TextStyle) -> pa.Array:
+    return texts if style.decimal_sign == "." else pc.replace_substring(texts, ".", style.decimal_sign)
+
+
+def _decimals(values: pa.Array, style: TextStyle) -> pa.Array:
+    return _with_sign(values.cast(pa.string()), style)
+
+
+def _dates(values: pa.Array, style: TextStyle) -> pa.Array:
+    if style.dates == "iso":
+        return values.cast(pa.string())
+    return pc.strftime(values, format=DATE_FORMATS[style.dates])
+
+
+def _timestamps(values: pa.Array, style: TextStyle) -> pa.Array:
+    if style.dates == "iso":
+        return values.cast(pa.string())
+    zone = "%z" if values.type.tz else ""
+    return pc.strftime(values, format=f"{DATE_FORMATS[style.dates]} %H:%M:%S{zone}")
+
+
+def _durations(values: pa.Array, style: TextStyle) -> pa.Array:
+    per_second = PER_SECOND[values.type.unit]
+    counts = values.cast(pa.int64()).to_pylist()
+    return from_values([None if n is None else clock_text(n, per_second) for n in counts], pa.string())
+
+
+def _categories(values: pa.Array, style: TextStyle) -> pa.Array:
+    return pc.take(texts_of(values.dictionary, style), values.indices)
+
+
+def _one_by_one(write: Callable[[Any], str]) -> Callable[[pa.Array, TextStyle], pa.Array]:
+    def make(values: pa.Array, style: TextStyle) -> pa.Array:
+        items = python_values(values)
+        return from_values([None if item is None else write(item) for item in items], pa.string())
+
+    return make
+
+
+_nested = _one_by_one(_nested_text)
+_MAKERS: dict[str, Callable[[pa.Array, TextStyle], pa.Array]] = {
+    "null": _cast,
+    "boolean": _cast,
+    "integer": _cast,
+    "int64": _cast,
+    "uint64": _cast,
+    "float": _floats,
+    "decimal": _decimals,
+    "text": _texts,
+    "category": _categories,
+    "binary": _one_by_one(lambda value: str(value.hex())),
+    "date": _dates,
+    "time": _cast,
+    "timestamp": _timestamps,
+    "zoned": _timestamps,
+    "duration": _durations,
+    "interval": _one_by_one(interval_text),
+    "list": _nested,
+    "struct": _nested,
+    "map": _nested,
+}

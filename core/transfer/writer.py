@@ -1,0 +1,278 @@
+"""What every writer of a format works with: its options as data, the rows, and the kinds of types."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.errors import BadData, UnknownName, instead_of, shown, visible
+from lamella.core.jobs import Job
+from lamella.core.validation import names_of
+
+PIECE_ROWS = 10_000
+PIECE_BYTES = 64 * 2**20
+MOST_THREADS = 4
+SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
+"""How characters that a shell or a form hides can be written."""
+TRUE, FALSE = frozenset(("true", "yes", "on", "1")), frozenset(("false", "no", "off", "0"))
+Made = TypeVar("Made")
+
+
+class UnknownOption(UnknownName):
+    kind = "option"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of a format's options. `choices` of a text are proposals, of a choice all there are. `lasting`:
+    whether it is likely to be wanted again for other rows. `title` is its label where its name says too
+    little."""
+
+    name: str
+    kind: Literal["switch", "choice", "number", "text", "columns"]
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+    least: int = 1
+    most: int = 2**31 - 1
+    lasting: bool = True
+    title: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.title or self.name.replace("_", " ").capitalize()
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    def read(self, value: Any) -> Any:
+        """The value that a person or a program gave, text too; raises `BadData` for one that does not fit."""
+        if self.kind == "columns":
+            return tuple(names_of(value, f"export: {self.name}"))
+        if self.kind == "switch":
+            return self._switch(value)
+        if self.kind == "number":
+            return self._number(value)
+        if not isinstance(value, str):
+            raise self._refusal(value, "Give text")
+        if self.kind == "text":
+            return SPELLED.get(value, value)
+        if value.casefold() not in self.choices:
+            raise self._refusal(value, instead_of(value, self.choices))
+        return value.casefold()
+
+    def _switch(self, value: Any) -> bool:
+        word = str(value).casefold()
+        if word not in TRUE | FALSE:
+            raise self._refusal(value, "Give true or false")
+        return word in TRUE
+
+    def _number(self, value: Any) -> int:
+        digits = str(value).replace("_", "")
+        number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= 12 else -1
+        if isinstance(value, bool) or not self.least <= number <= self.most:
+            raise self._refusal(value, f"Give a whole number from {self.least:,} to {self.most:,}")
+        return number
+
+    def _refusal(self, value: Any, fix: str) -> BadData:
+        return BadData(f"export: {self.name} cannot be {shown(value)}", fix=fix)
+
+
+Values = Mapping[str, Any]
+"""Of a format's options by name, all of them."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is written: in order, once. `total` is None while nobody has counted them; `name` is what they
+    are called, for formats whose tables have names."""
+
+    schema: pa.Schema
+    tables: Iterable[pa.Table]
+    total: int | None
+    name: str = "rows"
+
+
+Write = Callable[[Path, Rows, Values, Job], None]
+"""Writes rows to a path where nothing is yet, and leaves nothing open when it ends or raises."""
+
+KINDS = {
+    "null": "columns of nulls alone",
+    "boolean": "true and false",
+    "integer": "integers of 8 to 32 bits",
+    "int64": "int64",
+    "uint64": "uint64",
+    "float": "floating-point numbers",
+    "decimal": "decimal numbers",
+    "text": "text",
+    "category": "categories (dictionary-encoded values)",
+    "binary": "binary values",
+    "date": "dates",
+    "time": "times of day",
+    "timestamp": "timestamps without a zone",
+    "zoned": "timestamps with a zone",
+    "duration": "durations",
+    "interval": "calendar intervals",
+    "list": "lists",
+    "struct": "structs",
+    "map": "maps",
+    "other": "other types",
+}
+"""Kinds of Arrow types, by what formats do with them."""
+FINER_KINDS = {
+    "float16": "floating-point numbers of 16 bits",
+    "float32": "floating-point numbers of 32 bits",
+    "decimal_16": "decimal numbers of more than 15 digits",
+    "decimal_39": "decimal numbers of more than 38 digits",
+    "binary_fixed": "binary values of a fixed length",
+    "date64": "dates of 64 bits",
+    "time_s": "times of day in seconds",
+    "time_ms": "times of day in milliseconds",
+    "timestamp_s": "timestamps without a zone in seconds",
+    "zoned_s": "timestamps with a zone in seconds",
+    "zoned_ns": "timestamps with a zone in nanoseconds",
+    "duration_ns": "durations in nanoseconds",
+}
+"""Parts of these, where a format does something else with them than with the rest."""
+_TESTS: tuple[tuple[str, Callable[[pa.DataType], bool]], ...] = (
+    ("null", is_.is_null),
+    ("boolean", is_.is_boolean),
+    ("int64", is_.is_int64),
+    ("uint64", is_.is_uint64),
+    ("integer", is_.is_integer),
+    ("float", is_.is_floating),
+    ("decimal", is_.is_decimal),
+    ("text", lambda kind: is_.is_string(kind) or is_.is_large_string(kind) or is_.is_string_view(kind)),
+    ("category", is_.is_dictionary),
+    ("date", is_.is_date),
+    ("time", is_.is_time),
+    ("timestamp", lambda kind: is_.is_timestamp(kind) and kind.tz is None),
+    ("zoned", is_.is_timestamp),
+    ("duration", is_.is_duration),
+    ("interval", is_.is_interval),
+    ("struct", is_.is_struct),
+    ("map", is_.is_map),
+    ("list", lambda kind: is_.is_nested(kind) and not is_.is_union(kind)),
+    (
+        "binary",
+        lambda kind: is_.is_binary(kind) or is_.is_large_binary(kind) or is_.is_binary_view(kind)
+        or is_.is_fixed_size_binary(kind),
+    ),
+)  # fmt: skip
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """One of `KINDS`."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kind_of(kind.storage_type)
+    if is_.is_run_end_encoded(kind):
+        return kind_of(kind.value_type)
+    return next((name for name, test in _TESTS if test(kind)), "other")
+
+
+def kinds_of(kind: pa.DataType) -> list[str]:
+    """The kind, and those of `FINER_KINDS` that it is, too; of a dictionary those of its values as well."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return kinds_of(kind.storage_type)
+    name = kind_of(kind)
+    finer = [f"{name}_{kind.unit}"] if name in ("time", "timestamp", "zoned", "duration") else []
+    if name == "float":
+        finer = [f"float{kind.bit_width}"]
+    elif name == "decimal":
+        finer = [f"decimal_{limit}" for limit in (16, 39) if kind.precision >= limit]
+    elif is_.is_date64(kind):
+        finer = ["date64"]
+    elif is_.is_fixed_size_binary(kind):
+        finer = ["binary_fixed"]
+    elif is_.is_dictionary(kind):
+        finer = kinds_of(kind.value_type)
+    return [name, *(each for each in finer if each in FINER_KINDS or each in KINDS)]
+
+
+def pieces(tables: Iterable[pa.Table], most_rows: int = PIECE_ROWS) -> Iterator[pa.RecordBatch]:
+    """Batches of few enough rows and bytes to be made into text at once; none is empty."""
+    for table in tables:
+        for batch in table.to_batches(max_chunksize=most_rows):
+            yield from _halved(batch)
+
+
+def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    rows = batch.num_rows
+    if rows > 1 and batch.get_total_buffer_size() > PIECE_BYTES and batch.nbytes > PIECE_BYTES:
+        yield from _halved(batch.slice(0, rows // 2))
+        yield from _halved(batch.slice(rows // 2))
+    elif rows:
+        yield batch
+
+
+def made_in_order(
+    batches: Iterable[pa.RecordBatch], make: Callable[[pa.RecordBatch], Made]
+) -> Iterator[Made]:
+    """What `make` makes of each batch, by several threads, a few batches ahead of who takes it."""
+    threads = max(1, min(MOST_THREADS, pa.cpu_count()))
+    waiting: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="export") as pool:
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(make, batch))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """For formats where a name stands once: the second `city` is `city_2`. Letters alone do not differ by
+    their case there."""
+    taken: set[str] = set()
+    unique = []
+    for name in names:
+        free, number = name, 2
+        while free.casefold() in taken:
+            free, number = f"{name}_{number}", number + 1
+        taken.add(free.casefold())
+        unique.append(free)
+    return unique
+
+
+class Output(AbstractContextManager["Output"]):
+    """A new file of bytes that is on the disk when the block ends without an error."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb", buffering=0)
+
+    def write(self, data: Any) -> None:
+        """Bytes or a buffer, all of it: the system may take less at a time."""
+        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        while view:
+            view = view[self._file.write(view) :]
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        with self._file:
+            if kind is None:
+                os.fsync(self._file.fileno())
+
+
+def columns_among(rows: Rows, names: Iterable[str], option: str) -> list[str]:
+    """The names, unless one is of none of the columns."""
+    chosen = list(names)
+    for name in chosen:
+        if name not in rows.schema.names:
+            raise BadData(
+                f"{option}: column '{visible(name)}' is not among those exported",
+                fix=instead_of(name, rows.schema.names),
+            )
+    return chosen

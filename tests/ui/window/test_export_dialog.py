@@ -1,0 +1,289 @@
+"""The dialog of exports: formats, options, preview, what is written, and what is remembered."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
+from pytestqt.qtbot import QtBot
+
+from lamella import agg, col
+from lamella.core.jobs import Job
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Group, Where
+from lamella.core.transfer.exporting import Export
+from lamella.core.transfer.formats import FORMATS
+from lamella.ui.dialogs.export_dialog import ExportDialog, ExportRows, size_text
+from lamella.ui.dialogs.export_options import ColumnsChoice, ExportChoices
+from lamella.ui.main_window import MainWindow
+from lamella.ui.tasks import Tasks
+from lamella.ui.window.dataset_tab import DatasetTab
+
+Open = Callable[[], ExportDialog]
+
+
+def settle(qtbot: QtBot, dialog: ExportDialog) -> ExportDialog:
+    qtbot.waitUntil(lambda: dialog.is_settled)
+    return dialog
+
+
+@pytest.fixture
+def opened(qtbot: QtBot, window: MainWindow, table_tab: DatasetTab) -> Iterator[Open]:
+    dialogs: list[ExportDialog] = []
+
+    def show() -> ExportDialog:
+        window.commands["export"].trigger()
+        dialogs.append(window.findChildren(ExportDialog)[-1])
+        return settle(qtbot, dialogs[-1])
+
+    yield show
+
+
+def choose(dialog: ExportDialog, **values: Any) -> None:
+    for name, value in values.items():
+        field = dialog.options.fields[name]
+        if isinstance(field, QCheckBox):
+            field.setChecked(value)
+        elif isinstance(field, QComboBox):
+            field.setCurrentText(value)
+        elif isinstance(field, ColumnsChoice):
+            field.choose(value)
+        else:
+            assert isinstance(field, QLineEdit)
+            field.setText(value)
+
+
+def written(qtbot: QtBot, dialog: ExportDialog, path: Path) -> Path:
+    dialog.path_edit.setText(str(path))
+    with qtbot.waitSignal(dialog.exported):
+        qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    return path
+
+
+def test_what_is_shown_is_written_with_the_options_that_are_chosen(
+    qtbot: QtBot, opened: Open, table_tab: DatasetTab, settled: Callable[[], DatasetTab], tmp_path: Path
+) -> None:
+    table_tab.set_filter(col("delay") > 440)
+    settled()
+    dialog = opened()
+    assert dialog.rows_box.count() == 2
+    choose(dialog, delimiter=";", quoting="needed", header=False)
+    settle(qtbot, dialog)
+    first = dialog.text.toPlainText().splitlines()[0]
+    path = written(qtbot, dialog, tmp_path / "out.csv")
+    lines = path.read_text().splitlines()
+    assert len(lines) == table_tab.view.num_rows
+    assert lines[0] == first
+    assert first.count(";") == 2
+    assert dialog.show_button.isVisible()
+    assert dialog.status.text().startswith(f"Exported {len(lines):,} rows, ")
+    assert f"Exported {len(lines):,} rows to out.csv" in table_tab.messages.label.text()
+
+
+def test_everything_is_offered_beside_what_is_shown(
+    qtbot: QtBot, opened: Open, table_tab: DatasetTab, settled: Callable[[], DatasetTab], tmp_path: Path
+) -> None:
+    table_tab.apply(Line.of((Where(col("delay") > 60), Group(("carrier",), (("n", agg.count()),)))))
+    settled()
+    dialog = opened()
+    assert [dialog.rows_box.itemText(place).partition(":")[0] for place in (0, 1)] == [
+        "What is shown",
+        "Everything",
+    ]
+    dialog.choose_format("parquet")
+    assert pq.read_table(written(qtbot, dialog, tmp_path / "shown.parquet")).column_names == ["carrier", "n"]
+    dialog.rows_box.setCurrentIndex(1)
+    settle(qtbot, dialog)
+    found = pq.read_table(written(qtbot, dialog, tmp_path / "all.parquet"))
+    assert (len(found), found.column_names) == (1000, ["delay", "carrier", "note"])
+
+
+def test_without_steps_what_is_shown_is_everything(opened: Open) -> None:
+    assert opened().rows_box.count() == 1
+
+
+@pytest.mark.parametrize("known", FORMATS, ids=[known.id for known in FORMATS])
+def test_every_format_has_a_preview_its_losses_and_its_options(
+    qtbot: QtBot, opened: Open, known: Any
+) -> None:
+    dialog = opened()
+    dialog.choose_format(known.id)
+    settle(qtbot, dialog)
+    assert dialog.path.suffix == known.suffixes[0]
+    assert list(dialog.options.fields) == [option.name for option in known.options]
+    assert all(field.toolTip() and field.accessibleName() for field in dialog.options.fields.values())
+    assert dialog.preview.currentWidget() is (dialog.text if known.is_text else dialog.table)
+    assert dialog.text.toPlainText() if known.is_text else dialog.table.rowCount() == 20
+    assert known.always in dialog.losses.text()
+    assert dialog.status.text().startswith("About ")
+    assert dialog.export_button.isEnabled()
+    assert dialog.options.values() == {}
+
+
+def test_a_suffix_that_is_typed_chooses_the_format(qtbot: QtBot, opened: Open) -> None:
+    dialog = opened()
+    dialog.path_edit.clear()
+    qtbot.keyClicks(dialog.path_edit, "/tmp/some.xlsx")
+    assert dialog.format.id == "excel"
+    dialog.choose_format("json")
+    assert dialog.path == Path("/tmp/some.json")
+    dialog.path_edit.setText("/tmp/v1.2")
+    dialog.choose_format("csv")
+    assert dialog.path == Path("/tmp/v1.2.csv")
+
+
+def test_options_that_do_not_fit_are_said_at_once(qtbot: QtBot, opened: Open) -> None:
+    dialog = opened()
+    choose(dialog, delimiter="ab")
+    settle(qtbot, dialog)
+    assert "delimiter cannot be 'ab'" in dialog.message.label.text()
+    assert not dialog.export_button.isEnabled()
+    choose(dialog, delimiter="tab")
+    settle(qtbot, dialog)
+    assert dialog.message.isHidden()
+    assert dialog.export_button.isEnabled()
+    assert dialog.options.values() == {"delimiter": "\t"}
+
+
+def test_a_file_that_is_there_is_replaced_only_when_that_is_wanted(
+    qtbot: QtBot, opened: Open, tmp_path: Path
+) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("mine")
+    dialog = opened()
+    dialog.path_edit.setText(str(path))
+    dialog.start()
+    assert dialog.message.label.text() == "out.csv is there already"
+    assert path.read_text() == "mine"
+    with qtbot.waitSignal(dialog.exported):
+        dialog.start(overwrite=True)
+    assert len(path.read_text().splitlines()) == 1001
+
+
+def test_a_table_is_added_to_a_database_without_a_question(
+    qtbot: QtBot, opened: Open, tmp_path: Path
+) -> None:
+    dialog = opened()
+    dialog.choose_format("sqlite")
+    settle(qtbot, dialog)
+    choose(dialog, indexes=["carrier"])
+    path = written(qtbot, dialog, tmp_path / "out.sqlite")
+    choose(dialog, add=True, table_name="more", indexes=[])
+    settle(qtbot, dialog)
+    written(qtbot, dialog, path)
+    connection = sqlite3.connect(path)
+    names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    connection.close()
+    assert names == {"flights", "flights by carrier", "more"}
+
+
+def test_an_export_that_fails_says_why(qtbot: QtBot, opened: Open, tmp_path: Path) -> None:
+    dialog = opened()
+    dialog.path_edit.setText(str(tmp_path / "nowhere" / "out.csv"))
+    dialog.start()
+    qtbot.waitUntil(lambda: "There is no folder" in dialog.message.label.text())
+    assert dialog.export_button.isEnabled()
+    assert not dialog.show_button.isVisible()
+
+
+def test_what_was_chosen_is_proposed_the_next_time(
+    qtbot: QtBot, opened: Open, window: MainWindow, tmp_path: Path
+) -> None:
+    dialog = opened()
+    choose(dialog, delimiter=";", decimal_sign=",", encoding="utf-8-bom", null="NULL")
+    written(qtbot, dialog, tmp_path / "first.csv")
+    dialog.choose_format("excel")
+    settle(qtbot, dialog)
+    choose(dialog, too_many_rows="split", sheet="mine")
+    written(qtbot, dialog, tmp_path / "first.xlsx")
+    dialog.close()
+    again = opened()
+    assert again.format.id == "excel"
+    assert again.path.parent == tmp_path
+    assert again.options.values() == {"too_many_rows": "split"}
+    again.choose_format("csv")
+    chosen = {"delimiter": ";", "decimal_sign": ",", "encoding": "utf-8-bom", "null": "NULL"}
+    assert again.options.values() == chosen
+
+
+@pytest.mark.parametrize(
+    "saved",
+    ["", "[]", '{"format": 3, "options": []}', '{"format": "cvs", "folder": 1}', "\x00",
+     '{"options": {"csv": {"delimiter": 5, "header": "perhaps", "quoting": "some"}, "x": {}, "tsv": 1}}'],
+)  # fmt: skip
+def test_choices_that_cannot_be_read_count_for_nothing(tmp_path: Path, saved: str) -> None:
+    path = tmp_path / "exports.json"
+    path.write_text(saved)
+    choices = ExportChoices(path)
+    assert (choices.format, choices.folder) == ("csv", "")
+    assert choices.options.get("csv", {}) == {}
+    choices.save(FORMATS[0], tmp_path, {"codec": "gzip"})
+    assert ExportChoices(path).options["parquet"] == {"codec": "gzip"}
+    assert json.loads(path.read_text())["format"] == "parquet"
+
+
+@pytest.fixture
+def slow(qtbot: QtBot, tmp_path: Path) -> Iterator[tuple[ExportDialog, threading.Event]]:
+    """An export that goes on until it is stopped."""
+    begun, tasks = threading.Event(), Tasks()
+    rows = pa.table({"n": [1]})
+
+    def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
+        begun.set()
+        stopped = threading.Event()
+        with job.interrupted_by(stopped.set):
+            assert stopped.wait(30)
+        job.check()
+        raise AssertionError("it was not stopped")
+
+    dialog = ExportDialog(
+        "t",
+        [ExportRows("all", 1, lambda count, job: rows, write)],
+        tmp_path,
+        ExportChoices(tmp_path / "e.json"),
+        tasks,
+    )
+    qtbot.addWidget(dialog)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    dialog.show()
+    yield settle(qtbot, dialog), begun
+    tasks.shutdown()
+
+
+def test_an_export_is_stopped_by_its_button(qtbot: QtBot, slow: tuple[ExportDialog, threading.Event]) -> None:
+    dialog, begun = slow
+    dialog.start()
+    assert begun.wait(10)
+    assert dialog.cancel_button.text() == "Stop"
+    assert not dialog.export_button.isEnabled()
+    assert not dialog.format_box.isEnabled()
+    qtbot.mouseClick(dialog.cancel_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: dialog.status.text() == "Stopped; nothing was exported")
+    assert dialog.isVisible()
+    assert dialog.export_button.isEnabled()
+
+
+def test_closing_the_dialog_stops_the_export(
+    qtbot: QtBot, slow: tuple[ExportDialog, threading.Event]
+) -> None:
+    dialog, begun = slow
+    dialog.start()
+    assert begun.wait(10)
+    dialog.close()
+    qtbot.waitUntil(lambda: dialog.is_settled)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (1_500, "2 KB"), (1_540_000, "1.5 MB")]
+)  # fmt: skip
+def test_sizes_are_short(count: int, text: str) -> None:
+    assert size_text(count) == text

@@ -1,0 +1,446 @@
+"""Rows as a file: which rows, which format with its options, what it begins with and what it loses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QCloseEvent, QDesktopServices
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import FileProblem, LamellaError, visible
+from lamella.core.jobs import Job, Progress
+from lamella.core.transfer.exporting import Export, Preview, preview
+from lamella.core.transfer.formats import FORMATS, Format
+from lamella.ui import theme
+from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
+from lamella.ui.dialogs.open_import import time_left
+from lamella.ui.grid.model import is_right_aligned
+from lamella.ui.grid.texts import screen_texts
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.message_bar import MessageBar
+
+STEPS = 1000
+SAMPLE_ROWS, SHOWN_ROWS, SHOWN_COLUMNS = 1_000, 20, 50
+PAUSE_MS = 150
+OPTIONS_WIDTH, PREVIEW_WIDTH, HEIGHT = 330, 480, 640
+MOST_NAMES = 4
+LOSSES_LINES = 4
+DANGER = "message-danger"
+UNITS = ("bytes", "KB", "MB", "GB", "TB")
+
+
+class WriteRows(Protocol):
+    def __call__(
+        self, path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job
+    ) -> Export: ...
+
+
+@dataclass(frozen=True)
+class ExportRows:
+    """Rows that can be exported. `sample` gives the first so many; `write` and `sample` run on a worker."""
+
+    label: str
+    total: int | None
+    sample: Callable[[int, Job], pa.Table]
+    write: WriteRows
+
+
+class ExportDialog(QDialog):
+    """`exported` brings what was written. Not modal; closing it stops an export that runs."""
+
+    exported = Signal(Export)
+
+    def __init__(
+        self,
+        name: str,
+        rows: Sequence[ExportRows],
+        folder: Path,
+        choices: ExportChoices,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._name, self._rows, self._choices, self._tasks = name, list(rows), choices, tasks
+        self._folder = Path(choices.folder) if choices.folder and Path(choices.folder).is_dir() else folder
+        self._samples: dict[int, pa.Table] = {}
+        self._reading: Handle | None = None
+        self._writing: Handle | None = None
+        self._done: Export | None = None
+        self._started = 0.0
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self._read_preview)
+        self.setWindowTitle("Export")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._make()
+        self._lay_out()
+        self._choose_format(with_path=True)
+        self._restyle()
+        theme.current().changed.connect(self._restyle)
+
+    # ------------------------------------------------------------------ looks
+
+    def _make(self) -> None:
+        self.title = QLabel(f"Export {visible(self._name)}")
+        theme.variant(self.title, "title")
+        self.rows_box = QComboBox(accessibleName="Rows")
+        self.rows_box.addItems([rows.label for rows in self._rows])
+        self.rows_box.currentIndexChanged.connect(self._pause.start)
+        self.format_box = QComboBox(accessibleName="Format")
+        self.format_box.addItems([known.label for known in FORMATS])
+        self.format_box.setCurrentIndex([known.id for known in FORMATS].index(self._choices.format))
+        self.format_box.currentIndexChanged.connect(lambda _: self._choose_format())
+        self.path_edit = QLineEdit(accessibleName="File")
+        self.path_edit.textEdited.connect(self._follow_suffix)
+        self.browse = QPushButton("Browse…")
+        self.browse.clicked.connect(self._browse)
+        self.options_area = QScrollArea(widgetResizable=True)
+        self.options_area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.options_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.text = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
+        self.text.setAccessibleName("The first lines of the file")
+        self.table = QTableWidget()
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
+        self.table.setAccessibleName("The first rows of the file")
+        self.preview = QStackedWidget()
+        self.preview.addWidget(self.text)
+        self.preview.addWidget(self.table)
+        self.losses = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.losses.setAccessibleName("What may be lost")
+        theme.variant(self.losses, "caption")
+        self.losses.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.losses_area = QScrollArea(widgetResizable=True)
+        self.losses_area.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.losses_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.losses_area.setWidget(self.losses)
+        self.message = MessageBar(self)
+        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
+        self.progress.hide()
+        self.status = QLabel()
+        theme.variant(self.status, "caption")
+        self.show_button, self.cancel_button = QPushButton("Show in folder"), QPushButton("Cancel")
+        self.export_button = QPushButton("Export")
+        theme.variant(self.export_button, "primary")
+        self.export_button.setDefault(True)
+        self.show_button.hide()
+        self.show_button.clicked.connect(self.show_in_folder)
+        self.cancel_button.clicked.connect(self.reject)
+        self.export_button.clicked.connect(lambda _: self.start())
+
+    def _lay_out(self) -> None:
+        file = QHBoxLayout()
+        file.setSpacing(theme.S)
+        file.addWidget(self.path_edit, 1)
+        file.addWidget(self.browse)
+        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.M)
+        form.addRow("Rows", self.rows_box)
+        form.addRow("Format", self.format_box)
+        form.addRow("File", file)
+        right = QVBoxLayout()
+        right.setSpacing(theme.S)
+        right.addWidget(self._heading("Preview"))
+        right.addWidget(self.preview, 1)
+        right.addWidget(self._heading("What may be lost"))
+        right.addWidget(self.losses_area)
+        left = QVBoxLayout()
+        left.setSpacing(theme.S)
+        left.addWidget(self._heading("Options"))
+        left.addWidget(self.options_area, 1)
+        self.preview.setMinimumWidth(PREVIEW_WIDTH)
+        middle = QHBoxLayout()
+        middle.setSpacing(theme.XL)
+        middle.addLayout(left)
+        middle.addLayout(right, 1)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.S)
+        buttons.addWidget(self.status, 1)
+        for button in (self.show_button, self.cancel_button, self.export_button):
+            buttons.addWidget(button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.M)
+        layout.addWidget(self.title)
+        layout.addLayout(form)
+        layout.addLayout(middle, 1)
+        layout.addWidget(self.message)
+        layout.addWidget(self.progress)
+        layout.addLayout(buttons)
+        self.resize(OPTIONS_WIDTH + PREVIEW_WIDTH + 3 * theme.XL, HEIGHT)
+
+    def _restyle(self) -> None:
+        """With the size of text."""
+        look = theme.current()
+        self.text.setFont(look.mono_font())
+        self.losses_area.setFixedHeight(LOSSES_LINES * look.line_height())
+        wide = self.options.sizeHint().width() + self.options_area.verticalScrollBar().sizeHint().width()
+        self.options_area.setMinimumWidth(max(OPTIONS_WIDTH, wide + theme.S))
+
+    def _heading(self, text: str) -> QLabel:
+        label = QLabel(text)
+        theme.variant(label, "caption")
+        return label
+
+    # ---------------------------------------------------------------- choices
+
+    @property
+    def format(self) -> Format:
+        return FORMATS[self.format_box.currentIndex()]
+
+    @property
+    def path(self) -> Path:
+        text = self.path_edit.text().strip()
+        return self._folder / Path(text).expanduser() if text else self._folder
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the preview is that of the choices, and nothing is being written."""
+        return not (self._pause.isActive() or self._reading or self._writing)
+
+    def choose_format(self, format_id: str) -> None:
+        self.format_box.setCurrentIndex([known.id for known in FORMATS].index(format_id))
+
+    def _choose_format(self, with_path: bool = False) -> None:
+        known = self.format
+        columns = self._columns()
+        self.options = FormatOptions(known, columns, self._choices.options.get(known.id, {}))
+        self.options.changed.connect(self._options_changed)
+        self.options_area.setWidget(self.options)
+        if with_path:
+            self.path_edit.setText(str(self._folder / f"{Path(self._name).stem}{known.suffixes[0]}"))
+        elif Path(self.path_edit.text()).suffix.casefold() not in known.suffixes:
+            self._put_suffix()
+        self._options_changed()
+
+    def _put_suffix(self) -> None:
+        text = self.path_edit.text().strip()
+        path = Path(text) if text else self._folder / Path(self._name).stem
+        known = any(path.suffix.casefold() in each.suffixes for each in FORMATS)
+        self.path_edit.setText(str(path.with_suffix("") if known else path) + self.format.suffixes[0])
+
+    def _follow_suffix(self, text: str) -> None:
+        """What is typed chooses the format, too."""
+        suffix = Path(text.strip()).suffix.casefold()
+        for place, known in enumerate(FORMATS):
+            if suffix in known.suffixes and place != self.format_box.currentIndex():
+                self.format_box.setCurrentIndex(place)
+
+    def _columns(self) -> list[str]:
+        sample = self._samples.get(self.rows_box.currentIndex())
+        return [] if sample is None else sample.column_names
+
+    def _options_changed(self) -> None:
+        self._done = None
+        self.show_button.hide()
+        self._pause.start()
+
+    def _browse(self) -> None:
+        dialog = QFileDialog(self, "Export to", str(self.path.parent))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setOption(QFileDialog.Option.DontConfirmOverwrite)  # it is asked once, when it is written
+        dialog.setNameFilters([f"{f.label} (*{' *'.join(f.suffixes)})" for f in FORMATS])
+        dialog.selectNameFilter(dialog.nameFilters()[self.format_box.currentIndex()])
+        dialog.selectFile(self.path.name)
+        dialog.fileSelected.connect(lambda path: self._take(path, dialog.selectedNameFilter()))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _take(self, path: str, name_filter: str) -> None:
+        self.path_edit.setText(path)
+        if any(Path(path).suffix.casefold() in known.suffixes for known in FORMATS):
+            self._follow_suffix(path)
+        else:
+            labels = [known.label for known in FORMATS]
+            self.format_box.setCurrentIndex(labels.index(name_filter.rpartition(" (")[0]))
+            self._put_suffix()
+
+    # ---------------------------------------------------------------- preview
+
+    def _read_preview(self) -> None:
+        if self._writing is not None:
+            return
+        if self._reading is not None:
+            self._reading.cancel()
+        place, known, values = self.rows_box.currentIndex(), self.format, self.options.values()
+        rows, sample = self._rows[place], self._samples.get(place)
+
+        def read(job: Job) -> tuple[pa.Table, Preview | Exception]:
+            table = rows.sample(SAMPLE_ROWS, job) if sample is None else sample
+            try:
+                return table, preview(known, values, table, rows.total, self._name)
+            except LamellaError as error:
+                return table, error
+
+        self._reading = self._tasks.read(
+            read, lambda made: self._show_preview(place, *made), self._fail_preview, owner=self, quiet=True
+        )
+
+    def _show_preview(self, place: int, sample: pa.Table, made: Preview | Exception) -> None:
+        self._reading = None
+        is_first = place not in self._samples
+        self._samples[place] = sample
+        if is_first and any(option.kind == "columns" for option in self.format.options):
+            self._choose_format()  # its fields list the columns, which are known from now on
+        self._show_losses(sample.schema)
+        if isinstance(made, Exception):
+            self.status.setText("")
+            self.export_button.setEnabled(False)
+            self.message.say(str(made), kind=DANGER, stays=True)
+            return
+        self.export_button.setEnabled(self._writing is None)
+        self.message.clear()
+        if made.text is None:
+            self._show_table(sample.slice(0, SHOWN_ROWS))
+        else:
+            self.text.setPlainText(visible(made.text.replace("\r\n", "\n")))
+        self.preview.setCurrentIndex(0 if made.text is not None else 1)
+        about = "" if made.bytes is None else f"About {size_text(made.bytes)}"
+        self.status.setText(about)
+
+    def _fail_preview(self, error: Exception) -> None:
+        self._reading = None
+        self.message.say(str(error), kind=DANGER, stays=True)
+
+    def _show_table(self, rows: pa.Table) -> None:
+        names = rows.column_names[:SHOWN_COLUMNS]
+        self.table.setColumnCount(len(names))
+        self.table.setRowCount(len(rows))
+        self.table.setHorizontalHeaderLabels([visible(name) for name in names])
+        for place, name in enumerate(names):
+            kind = rows.schema.field(name).type
+            side = Qt.AlignmentFlag.AlignRight if is_right_aligned(kind) else Qt.AlignmentFlag.AlignLeft
+            for row, text in enumerate(screen_texts(rows.column(name))):
+                item = QTableWidgetItem("null" if text is None else text)
+                item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+                if text is None:
+                    item.setForeground(theme.current().color("muted"))
+                self.table.setItem(row, place, item)
+        self.table.resizeColumnsToContents()
+
+    def _show_losses(self, schema: pa.Schema) -> None:
+        lines = [self.format.always] if self.format.always else []
+        for names, text in self.format.losses_of(schema):
+            more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+            lines.append(f"{', '.join(map(visible, names[:MOST_NAMES]))}{more}: {text}.")
+        self.losses.setText("\n".join(lines) or f"{self.format.label} keeps all of it.")
+
+    # ----------------------------------------------------------------- export
+
+    def start(self, overwrite: bool = False) -> None:
+        rows, known, path = self._rows[self.rows_box.currentIndex()], self.format, self.path
+        values = self.options.values()
+        if path.exists() and not overwrite and not values.get("add"):
+            self.message.say(
+                f"{path.name} is there already", ("Replace it", lambda: self.start(True)), stays=True
+            )
+            return
+        self._choices.save(known, path.parent, self.options.lasting())
+        self.message.clear()
+        self._started = time.monotonic()
+        self.progress.setRange(0, STEPS)
+        self.progress.setValue(0)
+        self.progress.show()
+        self._writing = self._tasks.read(
+            lambda job: rows.write(path, known.id, values, overwrite, job),
+            self._finish,
+            self._fail,
+            progress=self._tell,
+            stopped=self._stop,
+            owner=self,
+            text=f"Exporting to {path.name}",
+        )
+        self._writing.shown_by = self
+        self._set_busy(True)
+
+    def _set_busy(self, busy: bool) -> None:
+        for part in (self.rows_box, self.format_box, self.path_edit, self.browse, self.options_area):
+            part.setEnabled(not busy)
+        self.export_button.setEnabled(not busy)
+        self.cancel_button.setEnabled(True)
+        self.cancel_button.setText("Stop" if busy else "Cancel")
+        self.progress.setVisible(busy)
+
+    def _tell(self, progress: Progress) -> None:
+        fraction = progress.fraction
+        self.progress.setRange(0, 0 if fraction is None else STEPS)
+        self.progress.setValue(round((fraction or 0) * STEPS))
+        seconds = time.monotonic() - self._started
+        rate = f"{progress.done / seconds:,.0f} rows/s" if progress.done and seconds > 1 else ""
+        left = time_left(fraction, seconds)
+        self.status.setText(" · ".join(part for part in (progress.text, rate, left) if part))
+
+    def _finish(self, made: Export) -> None:
+        self._writing, self._done = None, made
+        self._set_busy(False)
+        rows = "1 row" if made.rows == 1 else f"{made.rows:,} rows"
+        files = "" if made.files == 1 else f" in {made.files:,} files"
+        self.status.setText(f"Exported {rows}, {size_text(made.bytes)}{files}")
+        self.cancel_button.setText("Close")
+        self.show_button.show()
+        self.show_button.setFocus()
+        self.exported.emit(made)
+
+    def _fail(self, error: Exception) -> None:
+        self._writing = None
+        self._set_busy(False)
+        self.status.setText("")
+        said = str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"
+        replace = [("Replace it", lambda: self.start(True))] if _is_taken(error) else []
+        self.message.say(f"Nothing was exported. {said}", *replace, kind=DANGER, stays=True)
+
+    def _stop(self) -> None:
+        self._writing = None
+        self._set_busy(False)
+        self.status.setText("Stopped; nothing was exported")
+
+    def show_in_folder(self) -> None:
+        if self._done is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._done.path.parent)))
+
+    def reject(self) -> None:
+        """Stops what is being written, and closes otherwise."""
+        if self._writing is not None:
+            self.cancel_button.setEnabled(False)
+            self.status.setText("Stopping…")
+            self._writing.cancel()
+            return
+        super().reject()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        for handle in (self._reading, self._writing):
+            if handle is not None:
+                handle.cancel()
+        super().closeEvent(event)
+
+
+def _is_taken(error: Exception) -> bool:
+    return isinstance(error, FileProblem) and error.problem == "is there already"
+
+
+def size_text(count: int) -> str:
+    amount, unit = float(count), 0
+    while amount >= 1000 and unit < len(UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:,.0f} {UNITS[unit]}" if unit < 2 or amount >= 100 else f"{amount:.1f} {UNITS[unit]}"

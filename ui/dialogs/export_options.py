@@ -1,0 +1,209 @@
+"""The options of a format as fields, made from the table of formats, and what was chosen last."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QSizePolicy,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import BadData, FileProblem
+from lamella.core.transfer.exporting import published
+from lamella.core.transfer.formats import FORMATS, Format
+from lamella.core.transfer.writer import Option
+from lamella.ui import theme
+from lamella.ui.widgets.popover import ChoiceButton
+
+SHOWN_AS = {"": "(nothing)", "\t": "tab"}
+"""How values that cannot be seen are shown in a list of proposals."""
+LIST_HEIGHT = 220
+
+
+class ColumnsChoice(ChoiceButton):
+    """Columns that are checked in a list, in its order."""
+
+    changed = Signal()
+
+    def __init__(self, label: str, names: Sequence[str], parent: QWidget | None = None) -> None:
+        form = QWidget()
+        self.list = QListWidget(accessibleName=label)
+        self.list.setMinimumHeight(LIST_HEIGHT)
+        for name in names:
+            item = QListWidgetItem(name, self.list)
+            item.setFlags(
+                Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsSelectable
+            )
+            item.setCheckState(Qt.CheckState.Unchecked)
+        layout = QVBoxLayout(form)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.list)
+        super().__init__(label, form, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self._say()
+        self.list.itemChanged.connect(self._say)
+
+    @property
+    def names(self) -> list[str]:
+        items = (self.list.item(place) for place in range(self.list.count()))
+        return [item.text() for item in items if item.checkState() is Qt.CheckState.Checked]
+
+    def choose(self, names: Sequence[str]) -> None:
+        for place in range(self.list.count()):
+            item = self.list.item(place)
+            item.setCheckState(Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked)
+
+    def _say(self) -> None:
+        chosen = ", ".join(self.names)
+        self.say(chosen or "none", chosen)
+        self.changed.emit()
+
+
+class FormatOptions(QWidget):
+    """A field for each option of one format. `changed` follows every edit."""
+
+    changed = Signal()
+
+    def __init__(
+        self, known: Format, columns: Sequence[str], chosen: dict[str, Any], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.format = known
+        self.fields: dict[str, QWidget] = {}
+        layout = QFormLayout(self)
+        layout.setContentsMargins(0, 0, theme.S, 0)
+        layout.setHorizontalSpacing(theme.L)
+        layout.setVerticalSpacing(theme.S)
+        layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        for option in known.options:
+            field = self._field(option, columns, chosen.get(option.name, option.default))
+            field.setToolTip(_sentence(option.help))
+            field.setAccessibleName(option.label)
+            field.setAccessibleDescription(_sentence(option.help))
+            if not isinstance(field, ColumnsChoice):
+                field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+            self.fields[option.name] = field
+            if isinstance(field, QCheckBox):
+                layout.addRow(field)
+            else:
+                layout.addRow(option.label, field)
+                layout.labelForField(field).setToolTip(_sentence(option.help))
+
+    def values(self) -> dict[str, Any]:
+        """What differs from the defaults."""
+        read = {option.name: self._value(option) for option in self.format.options}
+        defaults = {option.name: option.default for option in self.format.options}
+        return {name: value for name, value in read.items() if value != defaults[name]}
+
+    def lasting(self) -> dict[str, Any]:
+        """What to propose the next time."""
+        chosen = self.values()
+        return {o.name: chosen[o.name] for o in self.format.options if o.lasting and o.name in chosen}
+
+    def _field(self, option: Option, columns: Sequence[str], value: Any) -> QWidget:
+        if option.kind == "switch":
+            box = QCheckBox(option.label)
+            box.setChecked(bool(value))
+            box.toggled.connect(self.changed)
+            return box
+        if option.kind == "number":
+            spin = QSpinBox(minimum=option.least, maximum=option.most, groupSeparatorShown=True)
+            spin.setValue(int(value))
+            spin.valueChanged.connect(self.changed)
+            return spin
+        if option.kind == "columns":
+            choice = ColumnsChoice(option.label, columns)
+            choice.choose(value)
+            choice.changed.connect(self.changed)
+            return choice
+        if option.kind == "text" and not option.choices:
+            edit = QLineEdit(str(value))
+            edit.textChanged.connect(self.changed)
+            return edit
+        return self._choice(option, str(value))
+
+    def _choice(self, option: Option, value: str) -> QComboBox:
+        box = QComboBox(editable=option.kind == "text")
+        box.addItems([SHOWN_AS.get(choice, choice) for choice in option.choices])
+        box.setCurrentText(SHOWN_AS.get(value, value))
+        box.currentTextChanged.connect(self.changed)
+        return box
+
+    def _value(self, option: Option) -> Any:
+        field = self.fields[option.name]
+        if isinstance(field, QCheckBox):
+            return field.isChecked()
+        if isinstance(field, QSpinBox):
+            return field.value()
+        if isinstance(field, ColumnsChoice):
+            return tuple(field.names)
+        text = field.currentText() if isinstance(field, QComboBox) else field.text()  # type: ignore[attr-defined]
+        return {shown: value for value, shown in SHOWN_AS.items()}.get(text, text)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+class ExportChoices:
+    """The format, its options and the folder that were chosen last, in a file of the user's."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.format, self.folder = "csv", ""
+        self.options: dict[str, dict[str, Any]] = {}
+        self._load()
+
+    def _load(self) -> None:
+        """What somebody else wrote there, or a later version, counts for nothing where it does not fit."""
+        try:
+            saved = json.loads(self._path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return
+        if not isinstance(saved, dict):
+            return
+        ids = [known.id for known in FORMATS]
+        self.format = saved["format"] if saved.get("format") in ids else self.format
+        self.folder = saved["folder"] if isinstance(saved.get("folder"), str) else ""
+        options = saved.get("options")
+        for name, values in options.items() if isinstance(options, dict) else ():
+            known = next((known for known in FORMATS if known.id == name), None)
+            if known is not None and isinstance(values, dict):
+                self.options[name] = _fitting(known, values)
+
+    def save(self, known: Format, folder: Path, options: dict[str, Any]) -> None:
+        """A folder that cannot be written to costs the proposal, not the export."""
+        self.format, self.folder = known.id, str(folder)
+        self.options[known.id] = options
+        saved = {"format": self.format, "folder": self.folder, "options": self.options}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with published(self._path) as draft:
+                draft.write_text(json.dumps(saved, indent=1), "utf-8")
+        except (OSError, FileProblem):
+            return
+
+
+def _fitting(known: Format, values: dict[str, Any]) -> dict[str, Any]:
+
+    fitting = {}
+    for option in known.options:
+        if option.lasting and option.name in values:
+            try:
+                fitting[option.name] = option.read(values[option.name])
+            except BadData:
+                continue
+    return fitting
