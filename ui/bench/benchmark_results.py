@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from lamella.core.bench.engine.judge import point_of, without_point
 from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.compare import Ratio, ratios_between
@@ -66,6 +67,9 @@ class BenchmarkResults:
                 self.tally.take(record)
             case Failure():
                 self.failures.append(message)
+                if message.kind == WRONG:
+                    self.records[:] = without_point(self.records, message)
+                    self.tally.withdraw(point_of(message))
             case Unsupported():
                 if message not in self.unsupported:
                     self.unsupported.append(message)
@@ -91,6 +95,14 @@ class BenchmarkResults:
         """Of the workload, those that were measured; all of them before that."""
         known = self.workload.operations
         return [one for one in known if one.id in self.tally.operations] or list(known)
+
+    def failures_of(self, operation: str) -> dict[str, dict[int, Failure]]:
+        """By system and size; of several at one size the last one."""
+        found: dict[str, dict[int, Failure]] = {}
+        for failure in self.failures:
+            if failure.operation == operation:
+                found.setdefault(failure.system, {})[failure.rows] = failure
+        return found
 
     @property
     def wrong(self) -> list[Failure]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -18,7 +18,14 @@ from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_w
 from lamella.ui.bench.durations import short_rows
 from lamella.ui.bench.multiples import Frames, Panel
 from lamella.ui.bench.quantities import DISK, NORMALISED, TIME, Quantity
-from lamella.ui.bench.series import Series, SeriesPoint, live_series, point_text, published_series
+from lamella.ui.bench.series import (
+    Series,
+    SeriesPoint,
+    failed_point,
+    live_series,
+    point_text,
+    published_series,
+)
 
 
 def lines(results: BenchmarkResults, display: Display, even: bool = False) -> list[Series]:
@@ -26,7 +33,23 @@ def lines(results: BenchmarkResults, display: Display, even: bool = False) -> li
     live ones do, which would lie flat along the bottom otherwise."""
     live = results.lines.lines(display.operation, display.quantity.field, display.samples, display.statistic)
     last = max((one.extent.last for one in live if one.extent), default=0) if even else 0
-    return [*live, *_dashed(results.workload.id, display.operation, display.quantity, last)]
+    dashed = _dashed(results.workload.id, display.operation, display.quantity, last)
+    operation = results.workload.operation(display.operation)
+    if display.quantity is DISK and not operation.resizes:
+        return [*live, *dashed]
+    return [*_with_failures(live, results.failures_of(operation.id)), *dashed]
+
+
+def _with_failures(live: Sequence[Series], failures: Mapping[str, Mapping[int, Failure]]) -> list[Series]:
+    """A system that never answered has crosses and no line."""
+    lines = {one.system: one for one in live}
+    for system in failures.keys() - lines.keys():
+        lines[system] = live_series(system, {}, "mean")
+    crosses = {name: tuple(map(failed_point, by_rows.values())) for name, by_rows in failures.items()}
+    return [
+        replace(lines[name], failures=crosses[name]) if name in crosses else lines[name]
+        for name in in_order(lines)
+    ]
 
 
 def panels(results: BenchmarkResults, display: Display, even: bool = False) -> list[Panel]:
@@ -78,11 +101,15 @@ def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     disk = results.tally.summaries("disk_bytes")
     reference = reference_of(times)
     resizing = next((one for one in results.operations if one.resizes), None)
-    groups = [_multiples(one.title, times, one, reference, display.statistic) for one in results.operations]
+    groups = []
+    for one in results.operations:
+        made = _multiples(times, one, reference, display.statistic)
+        there = {bar.series.system for bar in made}
+        lost = (bar for bar in _missing_bars(results, one.id) if bar.lost and bar.series.system not in there)
+        groups.append(ranked(one.title, [*made, *lost], NORMALISED, factors=False))
     if resizing is not None:
-        groups.append(
-            _multiples(f"Size on disk after: {resizing.title}", disk, resizing, reference, "median")
-        )
+        made = _multiples(disk, resizing, reference, "median")
+        groups.append(ranked(f"Size on disk after: {resizing.title}", made, NORMALISED, factors=False))
     return Bars(tuple(group for group in groups if group.bars), log, 1.0)
 
 
@@ -137,12 +164,14 @@ def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
     return Bar(series, point, "", "\n".join(filter(None, lines)))
 
 
-def _missing_bars(results: BenchmarkResults, operation: str, rows: int) -> list[Bar]:
-    """What takes the place of a bar: a failure, or the reason why nothing was asked."""
+def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = None) -> list[Bar]:
+    """What takes the place of a bar: a failure, at one size or any, or the reason why nothing was asked."""
     found: dict[str, Failure | Unsupported] = {
         one.system: one for one in results.unsupported if one.step == operation
     }
-    found |= {one.system: one for one in results.failures if one.operation == operation and one.rows == rows}
+    found |= {
+        one.system: one for one in results.failures if one.operation == operation and rows in (None, one.rows)
+    }
     return [
         Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(one), lost_words(one),
             lost=isinstance(one, Failure))
@@ -161,10 +190,9 @@ def _published_bar(series: Series, rows: int, quantity: Quantity) -> Bar:
 
 
 def _multiples(
-    title: str, points: Mapping[Point, Summary], operation: Operation, reference: str, statistic: str
-) -> BarGroup:
-    found = multiples(points, operation.id, reference, statistic)
-    return ranked(title, [_multiple_bar(one, reference) for one in found], NORMALISED, factors=False)
+    points: Mapping[Point, Summary], operation: Operation, reference: str, statistic: str
+) -> list[Bar]:
+    return [_multiple_bar(one, reference) for one in multiples(points, operation.id, reference, statistic)]
 
 
 def _multiple_bar(one: Multiple, reference: str) -> Bar:

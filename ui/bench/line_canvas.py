@@ -4,6 +4,7 @@ band below the clock's resolution."""
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,15 @@ from PySide6.QtWidgets import QToolTip, QWidget
 from lamella.ui import theme
 from lamella.ui.bench.axes import DecadeAxis, EvenAxis
 from lamella.ui.bench.quantities import COUNT, TIME, Quantity
-from lamella.ui.bench.series import DAGGER, Look, Series, SeriesPoint, hover_text
+from lamella.ui.bench.series import (
+    CROSS_SIZE,
+    DAGGER,
+    Look,
+    Series,
+    SeriesPoint,
+    cross_pen,
+    hover_text,
+)
 
 Frame = tuple[float, float, float, float]
 """Left, right, low, high, in the plot's own coordinates."""
@@ -136,6 +145,9 @@ BAND_HEIGHT = 0.55
 RIGHT_ROOM = 0.6
 """Beside the last point, in decades: half of "1,000,000" needs it, also beside a wide legend."""
 
+CROSS_STEP = 0.035
+"""From one cross to the one above it, as a share of the plot's height."""
+
 HOVER_PIXELS = 14
 BEAM = 0.01
 """Of an error bar's ends, as a share of the plot's width."""
@@ -163,7 +175,7 @@ class LineCanvas(pg.PlotWidget):
         self._recolor()
 
     def show_series(self, series: Sequence[Series], quantity: Quantity) -> None:
-        self._series = [one for one in series if one.points]
+        self._series = [one for one in series if one.points or one.failures]
         if quantity is not self._quantity:
             self._quantity, self._frame = quantity, None
         self._draw()
@@ -205,7 +217,10 @@ class LineCanvas(pg.PlotWidget):
         self._keep_lines()
         beam = BEAM * (frame[1] - frame[0])
         for series in self._series:
-            self._lines[series.label].set_spots([s for s in self.spots if s.series is series], beam)
+            own = [s for s in self.spots if s.series is series and not s.point.failure]
+            self._lines[series.label].set_spots(own, beam)
+        failed = [spot for spot in self.spots if spot.point.failure]
+        self._crosses.setData([spot.x for spot in failed], [spot.y for spot in failed])
         self._mark_remarks()
 
     def _take_frame(self, frame: Frame, floor: float) -> None:
@@ -257,6 +272,11 @@ class LineCanvas(pg.PlotWidget):
         self._grid.setZValue(-20)
         self.addItem(self._grid, ignoreBounds=True)
         self._band = Band(self)
+        self._crosses = pg.ScatterPlotItem(
+            symbol="x", size=CROSS_SIZE, pen=cross_pen(), brush=look.color("danger")
+        )
+        self._crosses.setZValue(1000)
+        self.addItem(self._crosses, ignoreBounds=True)
         self._draw()
 
     def _label_axes(self) -> None:
@@ -284,6 +304,19 @@ class LineCanvas(pg.PlotWidget):
                     yield Spot(series, point, math.log10(point.rows), y)
                 else:
                     yield Spot(series, point, point.rows, point.value or 0.0)
+        yield from self._place_crosses(floor)
+
+    def _place_crosses(self, floor: float) -> Iterator[Spot]:
+        """On the lower edge, those of several systems at one size above each other."""
+        values = [end for one in self._series for point in one.points for end in (point.value, point.high)]
+        top = max((value for value in values if value and value > 0), default=1.0)
+        step = CROSS_STEP * (max(1.0, math.log10(top) - floor) if self._log else top)
+        count: Counter[int] = Counter()
+        for series in self._series:
+            for point in series.failures:
+                x = math.log10(point.rows) if self._log else float(point.rows)
+                yield Spot(series, point, x, floor + (count[point.rows] + 0.5) * step)
+                count[point.rows] += 1
 
     def _framed(self, floor: float) -> Frame:
         highs = [p.high for s in self._series for p in s.points if p.high > 0]
@@ -297,7 +330,7 @@ class LineCanvas(pg.PlotWidget):
         return first - 0.25, last + RIGHT_ROOM, low, max(top, floor + 1.0) + 0.25
 
     def _has_unknown(self) -> bool:
-        return self._log and any(spot.point.value is None for spot in self.spots)
+        return self._log and any(p.value is None for one in self._series for p in one.points)
 
     def _build(self) -> None:
         self.setMenuEnabled(False)

@@ -7,6 +7,7 @@ what stands still costs nothing while a benchmark runs.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -29,7 +30,17 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolTip, QWidge
 
 from lamella.ui import theme
 from lamella.ui.bench.quantities import COUNT, Quantity, Units, even_label, power_of_ten
-from lamella.ui.bench.series import PUBLISHED, Look, Series, SeriesPoint, draw_marker, hover_text
+from lamella.ui.bench.series import (
+    CROSS_SIZE,
+    PUBLISHED,
+    Look,
+    Series,
+    SeriesPoint,
+    cross_at,
+    cross_pen,
+    draw_marker,
+    hover_text,
+)
 from lamella.ui.theme import TextSize
 from lamella.ui.widgets.controls import IconButton
 
@@ -394,6 +405,9 @@ class Multiples(QWidget):
         painter.setClipRect(area.box.adjusted(-5, -5, 5, 5))
         for series in sorted(area.panel.series, key=lambda one: not one.published):
             _paint_series(painter, series, area.box, frame, markers)
+        painter.setPen(cross_pen())
+        for _, _, place in _crosses(area, frame):
+            painter.drawLines(cross_at(place, CROSS_SIZE * MARKER_SCALE))
 
     def _paint_title(self, painter: QPainter, area: PlotArea) -> None:
         look = theme.current()
@@ -457,23 +471,25 @@ class Multiples(QWidget):
         return next((area for area in self.areas if QRectF(area.whole).contains(position)), None)
 
     def nearest(self, position: QPointF) -> tuple[Panel, Series, SeriesPoint] | None:
-        """The point within reach, measured ones before published ones."""
+        """The point or cross within reach, measured ones before published ones."""
         area = self.area_at(position)
         if area is None:
             return None
         frame = self.frames.frame(area.panel)
+        places = [
+            (series, point, frame.at(point, point.value, area.box))
+            for series in area.panel.series
+            for point in series.points
+        ]
         within = []
-        for place, series in enumerate(area.panel.series):
-            for number, point in enumerate(series.points):
-                spot = frame.at(point, point.value, area.box) - position
-                away = math.hypot(spot.x(), spot.y())
-                if away <= REACH:
-                    within.append((series.published, away, place, number))
+        for number, (series, _, place) in enumerate(found := [*_crosses(area, frame), *places]):
+            away = math.hypot(place.x() - position.x(), place.y() - position.y())
+            if away <= REACH:
+                within.append((series.published, away, number))
         if not within:
             return None
-        _, _, place, number = min(within)
-        series = area.panel.series[place]
-        return area.panel, series, series.points[number]
+        series, point, _ = found[min(within)[-1]]
+        return area.panel, series, point
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
@@ -565,6 +581,18 @@ class Pager(QWidget):
         self.place.setText(f"{page + 1} of {pages}")
         self.back.setEnabled(page > 0)
         self.on.setEnabled(page + 1 < pages)
+
+
+def _crosses(area: PlotArea, frame: Frame) -> list[tuple[Series, SeriesPoint, QPointF]]:
+    """On the lower edge, those of several systems at one size above each other."""
+    count: Counter[int] = Counter()
+    made = []
+    for series in area.panel.series:
+        for point in series.failures:
+            up = (count[point.rows] + 0.5) * CROSS_SIZE
+            made.append((series, point, QPointF(frame.x_of(point.rows, area.box), area.box.bottom() - up)))
+            count[point.rows] += 1
+    return made
 
 
 def _paint_series(

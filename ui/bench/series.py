@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from zlib import crc32
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 
+from lamella.core.bench.engine.protocol import Failure
 from lamella.core.bench.registry import ENTRIES, entry_named
 from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.published import PublishedLine
@@ -39,7 +40,7 @@ FIRST = ("lamella", "sqlite", "sqlite-wal", "parquetdb", "pyarrow", "duckdb", "p
 class SeriesPoint:
     """`value` is None below the clock's resolution; `low` and `high` are the ends of the error bar.
 
-    `remark` is what sets this point apart from the others of its line.
+    `remark` is what sets this point apart from the others of its line, `failure` why there is no value.
     """
 
     rows: int
@@ -48,6 +49,7 @@ class SeriesPoint:
     high: float
     samples: int
     remark: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,10 @@ class Extent:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of the plot, or one system's bars. Of several lines of one system, `variant` is the number."""
+    """One line of the plot, or one system's bars. Of several lines of one system, `variant` is the number.
+
+    `failures` are crosses: sizes at which there was no answer, or a wrong one.
+    """
 
     system: str
     title: str
@@ -72,6 +77,7 @@ class Series:
     note: str
     points: tuple[SeriesPoint, ...]
     variant: int = 0
+    failures: tuple[SeriesPoint, ...] = ()
 
     @cached_property
     def extent(self) -> Extent | None:
@@ -116,6 +122,8 @@ PUBLISHED = "Published"
 LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
 LIVE_SIZE, PUBLISHED_SIZE = 10, 8
 OUTLINE = 1.4
+CROSS = "✕"
+CROSS_SIZE, CROSS_WIDTH = 9, 2.4
 DAGGER = "†"
 """Beside a point that its remark sets apart."""
 
@@ -151,6 +159,18 @@ def _pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine
     pen = QPen(color, width, style)
     pen.setCosmetic(True)
     return pen
+
+
+def cross_pen() -> QPen:
+    """Of every system the same: what failed is red."""
+    pen = _pen(theme.current().color("danger"), CROSS_WIDTH)
+    pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+    return pen
+
+
+def cross_at(place: QPointF, size: float) -> list[QLineF]:
+    x, y, half = place.x(), place.y(), size / 2
+    return [QLineF(x - half, y - half, x + half, y + half), QLineF(x - half, y + half, x + half, y - half)]
 
 
 def draw_marker(painter: QPainter, look: Look) -> None:
@@ -192,7 +212,9 @@ def _corner(radius: float, turn: float) -> QPointF:
 
 
 def point_text(point: SeriesPoint, quantity: Quantity) -> str:
-    """A value with how many samples it stands for and their spread."""
+    """A value with how many samples it stands for and their spread, or why there is none."""
+    if point.failure:
+        return f"{CROSS} {point.failure}"
     if point.value is None:
         return "Below the clock's resolution: printed as 0"
     counted = f"{point.samples:,} samples" if point.samples > 1 else "one sample"
@@ -220,6 +242,10 @@ def place_of(system: str) -> int:
 def live_series(system: str, by_rows: dict[int, Summary], statistic: str) -> Series:
     points = (_live_point(rows, summary, statistic) for rows, summary in sorted(by_rows.items()))
     return Series(system, entry_named(system).title, False, "measured here", "", tuple(points))
+
+
+def failed_point(failure: Failure) -> SeriesPoint:
+    return SeriesPoint(failure.rows, None, 0.0, 0.0, 0, failure=f"{failure.kind}: {failure.message}")
 
 
 class LiveLines:

@@ -19,7 +19,7 @@ from lamella.core.bench.engine.child import Child
 from lamella.core.bench.engine.choice import Choice, Part, Trial, new_seed, part_of
 from lamella.core.bench.engine.costs import Clock, Costs, planned_trials_by_part, problem, shipped_costs
 from lamella.core.bench.engine.interpreters import Interpreter, examine
-from lamella.core.bench.engine.judge import Judge
+from lamella.core.bench.engine.judge import Judge, without_point
 from lamella.core.bench.engine.limits import Limits, Pause, most_memory
 from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.engine.protocol import (
@@ -295,6 +295,8 @@ class WorkloadRun:
                 self._failures.append(message)
             case Measured():
                 message = self._judged(message)
+                if isinstance(message, Measured) and not self._judge.is_trusted(message.record):
+                    return
             case Doing():
                 self.under.clock.step(message)
             case Unsupported():
@@ -325,7 +327,9 @@ class WorkloadRun:
     def _judged(self, message: Measured) -> Measured | Failure:
         self._of_child.append(message.record)
         objection = self._judge.objection(message.record)
-        if objection is None:
+        if objection is not None:
+            self.records = without_point(self.records, objection)
+        elif self._judge.is_trusted(message.record):
             self.records.append(message.record)
         return objection or message
 

@@ -463,8 +463,18 @@ class Tally:
             self._systems.setdefault(rows, {})[system] = None
             self._lines.setdefault((operation, system), _Line()).points.append(point)
         self._of_points[point].append(record)
-        self._lines[operation, system].num_records += 1
+        self._lines[operation, system].revision += 1
         self._calls.setdefault(operation, set()).add(record.many_calls)
+
+    def withdraw(self, point: Point) -> None:
+        """Its samples do not count."""
+        if point in self._of_points:
+            del self._of_points[point]
+            operation, system, _ = point
+            self._of_operations[operation].remove(point)
+            line = self._lines[operation, system]
+            line.points.remove(point)
+            line.revision += 1
 
     @property
     def points(self) -> Iterable[Point]:
@@ -491,7 +501,7 @@ class Tally:
     def revision(self, operation: str, system: str) -> tuple[int, bool]:
         """Another one whenever a summary of the two may be another."""
         line = self._lines.get((operation, system))
-        return line.num_records if line else 0, self._is_repeated(operation)
+        return line.revision if line else 0, self._is_repeated(operation)
 
     def line(
         self, operation: str, system: str, quantity: str = "seconds", samples: str | None = None
@@ -533,4 +543,4 @@ class _Line:
     """What one system did of one operation."""
 
     points: list[Point] = field(default_factory=list)
-    num_records: int = 0
+    revision: int = 0

@@ -145,7 +145,8 @@ def points_of(records: Iterable[Record]) -> set[Point]:
 
 def shown_check(workload: Workload, points: Iterable[Point]) -> str:
     """How the answers that were measured were checked, in a sentence; of none, how they will be."""
-    if workload.check is not Check.AGREED:
+    points = set(points)
+    if points and workload.check is not Check.AGREED:
         return f"Every answer that has a time equals the right one, {workload.check.value}."
     told = _agreements(workload, points)
     if not told:

@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPointF, Qt
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.engine.protocol import LIMIT, WRONG, Failure, Unsupported
@@ -357,10 +357,22 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
     wrong = Failure("small", "sqlite", "read", 10, 0, "Wrong answer: 9 rows instead of 10", kind=WRONG)
     tell(measured("lamella", 10, 0.1), measured("sqlite", 10, 0.2, operation="create"), wrong)
     display, view = panel.view.display, panel.view
+    danger = theme.current().color("danger")
     for name in ("time", "size", "memory", "processor"):
         display.show_view(name)
         pick(operation="read", shape="lines")
-        assert {spot.series.system for spot in view.plot.spots if not spot.series.published} == {"lamella"}
+        own = [spot for spot in view.plot.spots if not spot.series.published]
+        assert {spot.series.system for spot in own if spot.point.value} == {"lamella"}
+        crosses = [spot for spot in own if spot.point.failure]
+        assert [(one.series.system, one.point.rows) for one in crosses] == [("sqlite", 10)] * (name != "size")
+        for cross in crosses:
+            assert "✕ wrong answer: Wrong answer: 9 rows instead of 10" in view.plot.canvas.describe(cross)
+            canvas = view.plot.canvas
+            place = canvas.getViewBox().mapViewToScene(QPointF(cross.x, cross.y))
+            assert canvas.nearest(place) == cross
+            image = canvas.grab().toImage()
+            at = canvas.mapFromScene(place)
+            assert image.pixelColor(at) == danger
         pick(shape="bars")
         bars = [place.bar for place in view.plot.bars.places if place.group.title == "Read, 10 rows"]
         lost = [bar for bar in bars if bar.series.system == "sqlite" and not bar.series.published]
@@ -368,13 +380,19 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
         assert all(bar.point is None and bar.lost and bar.words.startswith("wrong") for bar in lost)
     display.show_view("normalised")
     pick(operation="read")
-    assert "SQLite (synchronous off)" not in {label for title, label in words(panel) if title == "Read"}
+    assert words(panel)["Read", "SQLite (synchronous off)"].startswith("wrong answer")
     display.show_view("statistics")
     pick(operation="read")
-    assert {row.system for row in view.statistics.figures.rows} == {"lamella"}
+    assert {row.system for row in view.statistics.figures.rows if row.summary} == {"lamella"}
+    index = view.statistics.figures.index(1, 2)
+    assert (
+        index.data() == "✕ wrong answer"
+        and index.data(Qt.ItemDataRole.ForegroundRole).name() == danger.name()
+    )
     display.show_view("sentences")
     (place,) = (n for n, told in enumerate(view.table.sentences()) if "Its time does not count" in told)
     danger = theme.current().color("danger")
+    assert danger.name() == danger.name()
     assert [view.table.item(place, column).foreground().color() for column in (0, 1)] == [danger, danger]
 
 
