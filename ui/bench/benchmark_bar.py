@@ -11,7 +11,7 @@ from lamella.core.bench.engine.protocol import Doing
 from lamella.core.bench.results.figures import shown_rows
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_results import title_of
-from lamella.ui.bench.durations import about
+from lamella.ui.bench.quantities import about
 
 
 class Stopwatch:

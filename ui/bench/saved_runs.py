@@ -34,10 +34,9 @@ from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.bench import export
-from lamella.ui.bench.benchmark_results import BenchmarkResults, Display
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, prepare
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.drawing import prepare
-from lamella.ui.bench.durations import about
+from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.bench.run_changes import ComparisonView, TrendView
 from lamella.ui.bench.saved_runs_list import RunSearch, SavedRunsHint, SavedRunsList

@@ -1,9 +1,11 @@
-"""How each system is drawn: a colour of the palette and a marker of its own, live and published alike."""
+"""How each system is drawn, live and published alike: a colour of the palette and a marker of its own, and
+the plots with shared axes on which its lines stand."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from zlib import crc32
 
@@ -16,7 +18,7 @@ from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.published import PublishedLine
 from lamella.core.bench.results.records import STATISTICS, Summary, Tally, spread
 from lamella.ui import theme
-from lamella.ui.bench.quantities import Quantity
+from lamella.ui.bench.quantities import Frame, Quantity, Units, even_span, whole_decades
 from lamella.ui.style.sheet import Palette
 
 MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
@@ -297,3 +299,74 @@ def published_series(line: PublishedLine) -> Series:
 def _live_point(rows: int, summary: Summary, statistic: str) -> SeriesPoint:
     low, high = spread(summary, statistic)
     return SeriesPoint(rows, STATISTICS[statistic](summary) or None, low, high, summary.count)
+
+
+EMPTY_DECADES = (-3.0, 1.0)
+MARGIN = 0.12
+"""Beside the first and the last size, in decades; as a share of the range on even axes."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot. `id` is the operation's, `about` its line beside the title."""
+
+    id: str
+    title: str
+    about: str
+    quantity: Quantity
+    series: tuple[Series, ...]
+
+    def without(self, hidden: Set[str]) -> Panel:
+        """`hidden` has labels of a legend, in which all published lines are one."""
+        if not hidden:
+            return self
+        shown = (one for one in self.series if (PUBLISHED if one.published else one.label) not in hidden)
+        return replace(self, series=tuple(shown))
+
+
+class Frames:
+    """The axes of all plots: one of rows, and one of values for each unit. They only grow while the same
+    lines are drawn, and in steps, so that nothing that was drawn moves with each sample."""
+
+    def __init__(self) -> None:
+        self.sizes: tuple[int, ...] = ()
+        self._spans: dict[tuple[Units, bool], tuple[float, float]] = {}
+        self._frames: dict[Units, Frame] = {}
+
+    def clear(self) -> None:
+        self._spans = {}
+
+    def fit(self, panels: Sequence[Panel], log: bool) -> None:
+        """Take all lines into the axes."""
+        extents = [one.extent for panel in panels for one in panel.series if one.extent]
+        ends = [*self.sizes, *(e.first for e in extents), *(e.last for e in extents)] or [1, 1000]
+        if log:
+            first, last = math.log10(min(ends)), math.log10(max(ends))
+            room = max(MARGIN * (last - first), 0.3)
+            left, right = first - room, last + room
+        else:
+            left, right = -MARGIN * max(ends) / 2, max(ends) * (1 + MARGIN)
+        self._frames = {}
+        for units in {panel.quantity.units for panel in panels}:
+            alike = [one for panel in panels if panel.quantity.units == units for one in panel.series]
+            low, high = self._grown(units, alike, log)
+            self._frames[units] = Frame(left, right, low, high, log)
+
+    def frame(self, panel: Panel) -> Frame:
+        """Of a panel that was fitted."""
+        return self._frames[panel.quantity.units]
+
+    def _grown(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
+        live = [one for one in series if not one.published] if not log else []
+        extents = [one.extent for one in live or series if one.extent and one.extent.high > 0]
+        before = self._spans.get((units, log))
+        if not extents:
+            low, high = before or (EMPTY_DECADES if log else (0.0, 1.0))
+        else:
+            low, high = (whole_decades if log else even_span)(
+                min(one.low for one in extents if one.low > 0), max(one.high for one in extents)
+            )
+            if before is not None:
+                low, high = min(low, before[0]), max(high, before[1])
+            self._spans[units, log] = (low, high)
+        return (low - 0.05, high + 0.05) if log else (low, high)

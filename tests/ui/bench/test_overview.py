@@ -44,7 +44,7 @@ def spot(multiples: Multiples, operation: str, system: str, rows: int) -> QPoint
     frame = multiples.frames.frame(area.panel)
     series = next(one for one in area.panel.series if one.system == system and not one.published)
     point = next(point for point in series.points if point.rows == rows)
-    return frame.at(point, point.value, area.box)
+    return frame.at(point.rows, point.value, area.box)
 
 
 @pytest.fixture
@@ -238,7 +238,7 @@ def test_every_workload_is_drawn_on_log_and_on_even_axes(panel: BenchmarkPanel) 
             assert multiples.areas
             for area in multiples.areas:
                 frame = multiples.frames.frame(area.panel)
-                spots = [frame.at(p, p.value, area.box) for one in area.panel.series for p in one.points]
+                spots = [frame.at(p.rows, p.value, area.box) for one in area.panel.series for p in one.points]
                 assert all(area.box.adjusted(-1, -1, 1, 1).contains(spot) for spot in spots)
 
 

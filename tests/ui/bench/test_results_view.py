@@ -17,7 +17,7 @@ from lamella.core.bench.results.figures import unbroken
 from lamella.core.bench.results.published import published_lines
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
-from lamella.ui.bench.line_canvas import LineCanvas
+from lamella.ui.bench.benchmark_plot import LineCanvas
 
 Make = Callable[..., object]
 
