@@ -1,5 +1,7 @@
-"""docs/benchmarks.md and its pictures from a results file: `python -m tests.bench.results_page FILE`.
+"""docs/benchmarks.md and its plots from a results file: `python -m tests.bench.results_page FILE`.
 
+With `--measure` the file is measured first: every line of PLAN is a benchmark of its own, and one that is
+there already, beside the file, is not measured again. On two quiet cores that takes about 35 minutes.
 A verdict over all; for each workload what is won and what is lost, and a picture of its plots and its matrix;
 and every claim of the documents.
 """
@@ -8,7 +10,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
+import subprocess
+import sys
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 from lamella.core.bench.engine.machine import sentence
@@ -36,12 +42,37 @@ from lamella.core.bench.results.published import (
 )
 from lamella.core.bench.results.records import Sample, Tally, by_workload, write_text
 from lamella.core.bench.results.report import shown_check
-from lamella.core.bench.results.results_file import read_results_file
-from lamella.core.bench.results.run import SavedRun
+from lamella.core.bench.results.results_file import read_results_file, write_results_file
+from lamella.core.bench.results.run import SavedRun, combine
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE, PICTURES = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "results" / "plots"
 MOST_LINES = 150
+PLAN = (
+    "--workload small --systems all --rows 1,100,10000 --repeats 3",
+    "--workload small --systems lamella,sqlite,duckdb,polars,pyarrow,parquetdb --rows 100000 --repeats 3",
+    "--workload small --systems lamella,sqlite,duckdb,polars --rows 1000000 --repeats 1",
+    "--workload update --systems all --rows 1,100,10000 --repeats 2",
+    "--workload update --systems lamella,sqlite,duckdb,parquetdb --rows 100000 --repeats 2",
+    "--workload single --systems all --rows 100,10000 --repeats 2",
+    "--workload single --systems lamella,sqlite,sqlite-wal,duckdb --rows 100000 --repeats 1",
+    "--workload partial --systems lamella,sqlite,sqlite-wal,duckdb,parquetdb --rows 1,100,10000"
+    " --table-rows 100000 --repeats 1",
+    "--workload needle --systems all --rows 1,100,10000 --repeats 2",
+    "--workload needle --systems lamella,sqlite,duckdb,polars,pyarrow --rows 100000 --repeats 2",
+    "--workload scattered --systems lamella,sqlite,duckdb,polars,parquetdb --rows 100000 --repeats 1",
+    "--workload floats --systems all --rows 1000,10000,100000 --repeats 2",
+    "--workload entity-changes,entity-queries,entity-storage,entity-memory,entity-relations --systems all"
+    " --rows 1000,10000 --repeats 1",
+    "--workload entity-queries,entity-storage,entity-relations --rows 100000 --repeats 1"
+    " --systems lamella,sqlite,duckdb,polars,parquet-snappy,parquet-zstd,jsonl",
+    "--workload entity-indexes,entity-text --systems all --rows 10000,100000 --repeats 1",
+    "--workload bridge --systems all --rows 10000,100000 --repeats 2",
+    "--workload taxi --systems all --rows 20000,100000 --repeats 2",
+    "--workload taxi --systems lamella,sqlite,duckdb,duckdb-parquet,polars --rows 1000000 --repeats 1",
+    "--workload catalog --systems all --rows 1000 --repeats 3",
+)
+TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, CANNOT, NOT_MEASURED)
 FURTHEST = 4
 """Measurements that the verdict over all names, of those that are won and of those that are lost."""
@@ -206,12 +237,29 @@ def write_pictures(run: SavedRun, folder: Path) -> list[Path]:
     return paths
 
 
+def measure(file: Path, plan: Sequence[str]) -> None:
+    """Each benchmark in a file of its own, then all of them in one."""
+    parts = [file.with_name(f"{file.stem}-{number}.part") for number in range(1, len(plan) + 1)]
+    for line, part in zip(plan, parts, strict=True):
+        if not part.exists():
+            print(f"{datetime.now():%H:%M:%S} lamella bench {line}", flush=True)
+            how = [*shlex.split(line), "--quiet", "--no-save", "--export", str(part)]
+            subprocess.run([sys.executable, "-m", "lamella.app", "bench", *how], check=False)
+    write_results_file(combine([read_results_file(part) for part in parts]), file)
+    for part in parts:
+        part.unlink()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, help="a results file below docs/results")
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument("--pictures", type=Path, default=PICTURES)
+    parser.add_argument("--measure", action="store_true", help="measure what the page is of first")
+    parser.add_argument("--tiny", action="store_true", help="with --measure: in two minutes, to see it run")
     chosen = parser.parse_args(arguments)
+    if chosen.measure:
+        measure(chosen.file, TINY if chosen.tiny else PLAN)
     run = read_results_file(chosen.file)
     file, pictures = (
         os.path.relpath(path.absolute(), chosen.page.absolute().parent)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from lamella.app.cli import command_parser
 from lamella.core.bench.engine.protocol import WRONG, Failure
-from lamella.core.bench.registry import WORKLOADS
+from lamella.core.bench.registry import WORKLOADS, workloads_named
 from lamella.core.bench.results.results_file import read_results_file, write_results_file
 from lamella.core.bench.results.run import SavedRun
 from lamella.ui import theme
 from tests.bench.made_records import BEGAN, record
-from tests.bench.results_page import MOST_LINES, PAGE, PICTURES, main, page_text
+from tests.bench.results_page import MOST_LINES, PAGE, PICTURES, PLAN, main, measure, page_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -73,3 +75,31 @@ def test_a_results_file_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     danger = theme.current().color("danger").name()
     assert [one for one in drawing.iter(f"{SVG}g") if one.get("stroke") == danger], "the cross on the plot"
     assert not list(drawing.iter(f"{SVG}image")), "sharp at any size"
+
+
+def test_what_is_measured_already_is_not_measured_again(tmp_path: Path) -> None:
+    def part(number: int) -> Path:
+        return tmp_path / f"new-{number}.part"
+
+    there = SavedRun(
+        BEGAN, "Needles", "lamella bench", 1.0, None, (replace(record("csv", 1.0), workload="needle"),)
+    )
+    write_results_file(there, part(1))
+    line = "--workload floats --systems csv --rows 10 --repeats 1"
+    measure(tmp_path / "new.results", ["--workload taxi", line])
+    found = read_results_file(tmp_path / "new.results")
+    assert {(one.workload, one.system) for one in found.samples} == {("needle", "csv"), ("floats", "csv")}
+    assert [path.name for path in tmp_path.iterdir()] == ["new.results"], "the parts are in it"
+
+
+def test_every_workload_is_in_the_plan() -> None:
+    lines = [command_parser("bench").parse_args(shlex.split(line)) for line in PLAN]
+    sizes = [
+        (workload.id, rows)
+        for line in lines
+        for named in line.workload
+        for workload in workloads_named(named)
+        for rows in line.rows
+    ]
+    assert {name for name, _ in sizes} == set(WORKLOADS)
+    assert len(sizes) == len(set(sizes)), "of a size that is measured twice only the last counts"
