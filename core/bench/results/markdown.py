@@ -100,13 +100,6 @@ def _systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings))
 
 
-def tables(records: Sequence[Record]) -> list[str]:
-    """A heading and the tables, for each workload."""
-    return [
-        text for name, group in by_workload(records).items() for text in [_heading(name), *_measured(group)]
-    ]
-
-
 def _how(run: SavedRun) -> str:
     seed = "" if run.choice is None else f", the order of the systems shuffled by the seed {run.choice.seed}"
     began = f"{run.started:%Y-%m-%d %H:%M} UTC, {run.seconds:,.0f} s{seed}."
