@@ -180,7 +180,7 @@ def report(run: SavedRun, file: str) -> str:
     show = f"`lamella bench --show docs/{file}`"
     parts = [
         f"**{met} of {len(found)} goals are met, {len(found) - met} are missed.** Measured on"
-        f" {run.started:%d %B %Y}; all figures are in [`{Path(file).name}`]({file}), which {show} opens.",
+        f" {run.started:%d %B %Y}; all figures are in [{Path(file).name}]({file}), which {show} opens.",
         *(table.as_markdown() for table in missed_and_met(found)),
         "÷ 3.1 says that Lamella takes the other's time divided by 3.1, × 2.0 that it takes twice that time.",
         _at_largest_sizes(run.records),

@@ -71,6 +71,7 @@ PLAN = (
     "--workload taxi --systems all --rows 20000,100000 --repeats 2",
     "--workload taxi --systems lamella,sqlite,duckdb,duckdb-parquet,polars --rows 1000000 --repeats 1",
     "--workload catalog --systems all --rows 1000 --repeats 3",
+    "--workload window --systems lamella --rows 100000,1000000 --repeats 2",
 )
 TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, CANNOT, NOT_MEASURED)
@@ -207,7 +208,7 @@ def _claims(run: SavedRun) -> str:
 def _all_figures(file: str) -> str:
     show = f"lamella bench --show docs/{file}"
     return (
-        f"[`{Path(file).name}`]({file}) has all samples, the machine, the versions and how each system was"
+        f"[{Path(file).name}]({file}) has all samples, the machine, the versions and how each system was"
         f" set up:\n\n```\n{show}                        # every table\n"
         f"{show} --workload small       # of one workload\n"
         f"{show} --report results.md    # as a page\n"

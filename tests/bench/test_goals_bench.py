@@ -126,7 +126,7 @@ def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     run = read_results_file(out)
     assert {one.system for one in run.samples} == {"lamella", "sqlite"} and "--tiny" in run.command
     text = page.read_text(encoding="utf-8")
-    assert "Machine:" in text and "durable" in text and "[`out.results`](out.results)" in text
+    assert "Machine:" in text and "durable" in text and "[out.results](out.results)" in text
     assert "0 of 0 goals are met" in text and "| Small benchmark | 20 | Lamella |" in text
     assert "set for another size" in capsys.readouterr().out
     again = tmp_path / "again.md"
