@@ -404,7 +404,7 @@ class BenchmarkPanel(QWidget):
         """Write the benchmark whose results are shown; a problem is said above them."""
         recording = self.benchmarks.recording_of(self.results.workload)
         if recording is not None:
-            export.export_telling(path, recording.run(), self.view.picture, self.news)
+            export.export_telling(path, recording.run(), self.view.picture, self.news, self._tasks)
 
     # -------------------------------------------------------------------- building
 

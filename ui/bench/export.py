@@ -6,12 +6,12 @@ import csv
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 
 from PySide6.QtCore import QBuffer, QPoint, QRect, QSize
-from PySide6.QtGui import QGuiApplication, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -28,6 +28,7 @@ from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, panels
 from lamella.ui.bench.multiples import USUAL_LINE, Multiples
 from lamella.ui.bench.overview import Overview, matrix_height, paint_matrix
 from lamella.ui.bench.series import Panel
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
 FORMATS = {
@@ -51,34 +52,51 @@ def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
     return Path(chosen).with_suffix(suffix) if chosen else None
 
 
-def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar) -> None:
-    """As `export`; how it went is said in `news`."""
-    try:
-        export(path, run, picture)
-    except LamellaError as error:
-        news.say(str(error), kind="message-danger")
-    else:
-        news.say(f"Written: {path}", kind="message-success")
+def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar, tasks: Tasks) -> None:
+    """As `write`, off the GUI thread; how it went is said in `news`."""
+    drawn = draw(path.suffix, picture)
+
+    def fail(error: Exception) -> None:
+        if isinstance(error, LamellaError):
+            news.say(str(error), kind="message-danger")
+        else:
+            tasks.failed.emit(error)
+
+    tasks.read(
+        lambda job: write(path, run, drawn),
+        lambda _: news.say(f"Written: {path}", kind="message-success"),
+        fail,
+        owner=news,
+        text=f"Writing {path.name}",
+    )
 
 
-def export(path: Path, run: SavedRun, picture: QWidget) -> None:
+def draw(suffix: str, picture: QWidget) -> str | QImage | None:
+    """What a file of this kind needs of the window: plots as SVG, or pixels."""
+    if suffix in (".md", ".svg"):
+        return _drawing(picture)
+    return _pixels(picture) if suffix == ".png" else None
+
+
+def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
     """By the suffix of `path`; the plots of a report are a file beside it. Raises FileProblem when one cannot
     be written."""
-    match path.suffix:
-        case ".md":
+    match path.suffix, drawn:
+        case ".md", str():
             plots = path.with_name(f"{path.stem}-plots.svg")
-            _write_svg(plots, picture)
+            write_text(plots, drawn)
             write_text(path, markdown_report(run, plots.name))
-        case ".results":
+        case ".results", _:
             write_results_file(run, path)
-        case ".json":
+        case ".json", _:
             write_results(run.records, by_system(run.surroundings), path)
-        case ".csv":
+        case ".csv", _:
             write_text(path, to_csv(run.records))
-        case ".png":
-            _write_png(path, picture)
-        case ".svg":
-            _write_svg(path, picture)
+        case ".svg", str():
+            write_text(path, drawn)
+        case ".png", QImage():
+            if not drawn.save(str(path), "PNG"):
+                raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
 
 
 def to_csv(records: Sequence[Record]) -> str:
@@ -91,25 +109,23 @@ def to_csv(records: Sequence[Record]) -> str:
     writer.writeheader()
     for record in records:
         latencies = " ".join(map(str, record.latencies))
-        writer.writerow(to_saved(asdict(record)) | {"latencies": latencies})
+        writer.writerow(to_saved(vars(record)) | {"latencies": latencies})
     return text.getvalue()
 
 
-def _write_png(path: Path, picture: QWidget) -> None:
-    image = QPixmap(picture.size() * DOTS_PER_POINT)
+def _pixels(picture: QWidget) -> QImage:
+    image = QImage(picture.size() * DOTS_PER_POINT, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(DOTS_PER_POINT)
     image.fill(theme.current().color("surface"))
     picture.render(image)
-    if not image.save(str(path), "PNG"):
-        raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
+    return image
 
 
-def _write_svg(path: Path, picture: QWidget) -> None:
+def _drawing(picture: QWidget) -> str:
     if isinstance(picture, Overview):
         plots = picture.multiples
-        write_text(path, drawing_of(plots.panels, plots.frames.sizes, picture.matrix.cells.matrix, plots.log))
-        return
-    write_text(path, _svg(picture.size(), lambda painter: picture.render(painter, QPoint(0, 0))))
+        return drawing_of(plots.panels, plots.frames.sizes, picture.matrix.cells.matrix, plots.log)
+    return _svg(picture.size(), lambda painter: picture.render(painter, QPoint(0, 0)))
 
 
 def write_overview(path: Path, results: BenchmarkResults) -> None:

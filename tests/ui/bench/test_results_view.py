@@ -289,12 +289,13 @@ def test_new_samples_move_points_and_make_no_new_lines(
 
 
 def test_results_are_exported_as_report_samples_and_pictures(
-    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, pick: Make, qtbot: QtBot
 ) -> None:
     tell(measured("sqlite", 10, 0.5), measured("lamella", 10, 0.25, latencies=(0.2, 0.3)))
     for suffix in (".md", ".json", ".csv", ".png", ".svg"):
-        panel.export(tmp_path / f"benchmark{suffix}")
-        assert panel.news.label.text() == f"Written: {tmp_path / f'benchmark{suffix}'}"
+        path = tmp_path / f"benchmark{suffix}"
+        panel.export(path)
+        qtbot.waitUntil(lambda path=path: panel.news.label.text() == f"Written: {path}")
     report = (tmp_path / "benchmark.md").read_text(encoding="utf-8")
     assert unbroken("500 ms") in report and "lamella bench --workload small" in report
     assert json.loads((tmp_path / "benchmark.json").read_text(encoding="utf-8"))[0]["seconds"] == 0.5
@@ -307,12 +308,14 @@ def test_results_are_exported_as_report_samples_and_pictures(
 
 
 def test_an_export_that_cannot_be_written_is_said(
-    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path
+    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, qtbot: QtBot
 ) -> None:
     tell(measured("sqlite", 10, 0.5))
     for suffix in (".json", ".png", ".svg"):
+        panel.news.clear()
         panel.export(tmp_path / "absent" / f"benchmark{suffix}")
-        assert "absent" in panel.news.label.text() and "cannot be written" in panel.news.label.text()
+        qtbot.waitUntil(lambda: "cannot be written" in panel.news.label.text())
+        assert "absent" in panel.news.label.text()
 
 
 def test_a_benchmark_that_is_not_looked_at_is_drawn_when_it_is(
