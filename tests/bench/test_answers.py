@@ -143,7 +143,7 @@ def test_a_system_that_lies_once_has_no_time_for_its_right_answers(tmp_path: Pat
     wrong = {failure.operation for failure in recording.failures}
     assert {(one.kind, one.system, one.repeat) for one in recording.failures} == {(WRONG, name, 1)}
     assert wrong == {"read", "create", "create_with_preparation"}, "reading says what was created"
-    assert recording.records == records
+    assert list(recording.run().records) == records
     timed = {operation: {one.system for one in records if one.operation == operation} for operation in wrong}
     assert timed == {operation: {"sqlite"} for operation in wrong}
     assert {one.repeat for one in records if (one.system, one.operation) == (name, "query")} == {0, 1, 2, 3}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
-from lamella.core.bench.engine.judge import point_of, without_point
+from lamella.core.bench.engine.judge import point_of
 from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
 from lamella.core.bench.registry import WORKLOADS, entry_named
 from lamella.core.bench.results.compare import Multiple, Ratio, multiples, ratios_between, reference_of
@@ -62,6 +62,7 @@ class BenchmarkResults:
 
     def __post_init__(self) -> None:
         self.lines, self.matrices = LiveLines(self.tally), Matrices(self.workload, self.tally)
+        self._failed: dict[str, dict[str, dict[int, Failure]]] = {}
 
     @classmethod
     def of(
@@ -81,8 +82,9 @@ class BenchmarkResults:
                 self.tally.take(record)
             case Failure():
                 self.failures.append(message)
+                by_system = self._failed.setdefault(message.operation, {})
+                by_system.setdefault(message.system, {})[message.rows] = message
                 if message.kind == WRONG:
-                    self.records[:] = without_point(self.records, message)
                     self.tally.withdraw(point_of(message))
             case Unsupported():
                 if message not in self.unsupported:
@@ -110,13 +112,9 @@ class BenchmarkResults:
         known = self.workload.operations
         return [one for one in known if one.id in self.tally.operations] or list(known)
 
-    def failures_of(self, operation: str) -> dict[str, dict[int, Failure]]:
+    def failures_of(self, operation: str) -> Mapping[str, Mapping[int, Failure]]:
         """By system and size; of several at one size the last one."""
-        found: dict[str, dict[int, Failure]] = {}
-        for failure in self.failures:
-            if failure.operation == operation:
-                found.setdefault(failure.system, {})[failure.rows] = failure
-        return found
+        return self._failed.get(operation, {})
 
     @property
     def wrong(self) -> list[Failure]:

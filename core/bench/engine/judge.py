@@ -64,10 +64,10 @@ def point_of(one: Sample | Failure) -> Point:
     return one.operation, one.system, one.rows
 
 
-def without_point(samples: Iterable[_S], failure: Failure) -> list[_S]:
-    """Those of a system's right answers too: it was fast by luck."""
-    point = failure.workload, point_of(failure)
-    return [one for one in samples if (one.workload, point_of(one)) != point]
+def trusted(samples: Iterable[_S], failures: Iterable[Failure]) -> list[_S]:
+    """Without the right answers of whoever gave a wrong one, too: it was fast by luck."""
+    wrong = {(one.workload, point_of(one)) for one in failures if one.kind == WRONG}
+    return [one for one in samples if not wrong or (one.workload, point_of(one)) not in wrong]
 
 
 def _against(right: _Right) -> str:

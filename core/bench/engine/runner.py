@@ -19,7 +19,7 @@ from lamella.core.bench.engine.child import Child
 from lamella.core.bench.engine.choice import Choice, Part, Trial, new_seed, part_of
 from lamella.core.bench.engine.costs import Clock, Costs, planned_trials_by_part, problem, shipped_costs
 from lamella.core.bench.engine.interpreters import Interpreter, examine
-from lamella.core.bench.engine.judge import Judge, without_point
+from lamella.core.bench.engine.judge import Judge
 from lamella.core.bench.engine.limits import Limits, Pause, most_memory
 from lamella.core.bench.engine.place import benchmark_folder
 from lamella.core.bench.engine.protocol import (
@@ -193,7 +193,7 @@ class WorkloadRun:
             self.under.clock.begin(trial)
             if not self._is_out(trial):
                 self._try(trial)
-        return self.records
+        return [record for record in self.records if self._judge.is_trusted(record)]
 
     def _is_out(self, trial: Trial) -> bool:
         if trial.system in self._never or (trial.system, trial.rows) in self._out:
@@ -327,9 +327,7 @@ class WorkloadRun:
     def _judged(self, message: Measured) -> Measured | Failure:
         self._of_child.append(message.record)
         objection = self._judge.objection(message.record)
-        if objection is not None:
-            self.records = without_point(self.records, objection)
-        elif self._judge.is_trusted(message.record):
+        if objection is None:
             self.records.append(message.record)
         return objection or message
 

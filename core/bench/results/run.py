@@ -11,17 +11,9 @@ from time import monotonic
 from typing import Any
 
 from lamella.core.bench.engine.choice import Choice
-from lamella.core.bench.engine.judge import without_point
+from lamella.core.bench.engine.judge import trusted
 from lamella.core.bench.engine.machine import machine_of
-from lamella.core.bench.engine.protocol import (
-    WRONG,
-    Ended,
-    Failure,
-    Measured,
-    Message,
-    Surroundings,
-    Unsupported,
-)
+from lamella.core.bench.engine.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
 from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.batches import Records
 from lamella.core.bench.results.figures import workload_title
@@ -141,8 +133,6 @@ class Recording:
                 self.records.append(record)
             case Failure():
                 self.failures.append(message)
-                if message.kind == WRONG:
-                    self.records[:] = without_point(self.records, message)
             case Unsupported():
                 self.unsupported.append(message)
             case Surroundings():
@@ -158,7 +148,7 @@ class Recording:
             command="\n".join(self.choice.commands),
             seconds=monotonic() - self._begun,
             choice=self.choice,
-            records=tuple(self.records),
+            records=tuple(trusted(self.records, self.failures)),
             failures=tuple(self.failures),
             unsupported=tuple(self.unsupported),
             surroundings=tuple(self.surroundings),
