@@ -12,11 +12,6 @@ import pytest
 
 from lamella.app import __version__, cli
 from lamella.app.settings import SETTINGS
-from lamella.core.bench.registry import entry_named
-from lamella.core.bench.results.compare import Standing, standing_counts, standings
-from lamella.core.bench.results.figures import shown_seconds, workload_title
-from lamella.core.bench.results.records import by_workload
-from lamella.core.bench.results.results_file import read_results_file
 from lamella.core.datasets.text.blocks import LONGEST_ROW
 from lamella.core.datasets.text.json_lines import MOST_LEVELS
 from lamella.ui.actions import ACTIONS
@@ -132,30 +127,3 @@ def test_the_page_about_the_store_holds_from_top_to_bottom(tmp_path, monkeypatch
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) > 8
     exec(compile("\n".join(blocks), "docs/store.md", "exec"), {})
-
-
-def test_the_page_of_results_says_what_the_results_file_holds():
-    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf8")
-    run = read_results_file(ROOT / "docs" / "results" / "2026-11-22.results")
-    groups = by_workload(run.records)
-    found = [(name, one) for name, group in groups.items() for one in standings(group)]
-    lines = [line.strip("| ").split(" | ") for line in page.splitlines() if re.match(r"\| [A-Z]", line)]
-    assert len(lines) == 14 and {tuple(line) for line in lines} <= {_shown(*one) for one in found}
-    counted = standing_counts(one for _, one in found if one.subject == "lamella")
-    assert counted == "Of 541, Lamella is ahead in 87, level in 4, behind in 450"
-    text = " ".join(page.split())
-    assert "Of 541 measurements" in text and "ahead in 87, level in 4 and behind in 450" in text
-    others = {one.system for one in run.records} - {"lamella"}
-    assert f"{len(others)} other systems in {len(groups)} workloads" in text
-    assert f"{run.started:%d %B %Y}" in text
-
-
-def _shown(workload: str, one: Standing) -> tuple[str, ...]:
-    return (
-        workload_title(workload),
-        one.title,
-        f"{one.rows:,}",
-        shown_seconds(one.seconds),
-        f"{entry_named(one.rival).title} {shown_seconds(one.rival_seconds)}",
-        f"{one.place} of {one.systems}",
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lamella.core.bench.registry import entry_named, workload_named
@@ -123,6 +123,49 @@ def verdicts(records: Sequence[Record]) -> list[Verdict]:
 def goal_table(found: Sequence[Verdict]) -> ReportTable:
     header = ("workload", "operation", "rows", "Lamella", "rival", "ratio", "goal", "")
     return ReportTable("Goals (medians, or the percentile named)", header, tuple(map(_line, found)))
+
+
+def missed_and_met(found: Sequence[Verdict]) -> list[ReportTable]:
+    """For a page: what is missed one by one; of what is met, sizes of one goal stand in one line, and
+    operations of one workload that may take the same time."""
+    header = ("workload", "operation", "rows", "Lamella", "rival", "ratio", "goal")
+    missed = tuple(_line(one)[:-1] for one in found if one.counts and not one.met)
+    met: dict[Hashable, list[Verdict]] = {}
+    for one in found:
+        if one.counts and one.met:
+            goal = one.goal
+            alike = (goal.workload, goal.limit, goal.percent, goal.quantity, one.rows)
+            met.setdefault(goal if goal.rival else alike, []).append(one)
+    lines = tuple(
+        _line_of_sizes(group) if group[0].goal.rival else _line_of_times(group) for group in met.values()
+    )
+    titles = "(medians, or the percentile named)"
+    tables = [ReportTable(f"Missed {titles}", header, missed), ReportTable(f"Met {titles}", header, lines)]
+    return [table for table in tables if table.lines]
+
+
+def _line_of_sizes(group: Sequence[Verdict]) -> tuple[str, ...]:
+    """The first and the last size, and what was measured there."""
+    first, last = _line(group[0])[:-1], _line(group[-1])[:-1]
+    return tuple(
+        start if start == end else f"{start} to {end.removeprefix(_shared(start, end))}"
+        for start, end in zip(first, last, strict=True)
+    )
+
+
+def _line_of_times(group: Sequence[Verdict]) -> tuple[str, ...]:
+    """The operations, and the least and the most that one of them takes."""
+    lines = [_line(one)[:-1] for one in sorted(group, key=lambda one: one.ours)]
+    times = dict.fromkeys((lines[0][3], lines[-1][3]))
+    percentile = lines[0][1].rpartition(", ")[2]
+    titles = "; ".join(_line(one)[1].rpartition(", ")[0] for one in group)
+    return lines[0][0], f"{titles}: {percentile}", lines[0][2], " to ".join(times), *lines[0][4:]
+
+
+def _shared(start: str, end: str) -> str:
+    """The rival's name, which is said once."""
+    name = start.rsplit(" ", 2)[0] + " "
+    return name if start.count(" ") > 1 and end.startswith(name) else ""
 
 
 def _of_goal(goal: Goal, records: Sequence[Record]) -> list[Verdict]:

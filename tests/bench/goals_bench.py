@@ -1,32 +1,36 @@
 """What the goals are set for, beside the rivals: `python -m tests.bench.goals_bench`.
 
 From 100,000 rows on every step of every repeat is a process of its own and the systems take turns.
-Results come as JSON and, with --report, replace the measured part of a Markdown page.
+--export writes a results file; with --report its goals replace the measured part of a Markdown page.
 `--tiny` takes seconds and only shows that everything runs; the full form takes hours.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import os
+import re
 import shlex
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lamella.core.bench.engine import runner
-from lamella.core.bench.engine.protocol import Failure, Measured, Message, Unsupported
+from lamella.core.bench.engine.protocol import Failure, Measured, Message, Surroundings, Unsupported
 from lamella.core.bench.registry import ENTRIES, WORKLOADS, workload_named
-from lamella.core.bench.results.console import Console, write_results
-from lamella.core.bench.results.markdown import HOW_TO_READ, machine_and_systems, not_measured_lines, tables
-from lamella.core.bench.results.records import Record, read_json
+from lamella.core.bench.results.console import Console
+from lamella.core.bench.results.markdown import machine_and_systems, not_measured_lines
+from lamella.core.bench.results.records import Record, by_workload
 from lamella.core.bench.results.report import overview_table
+from lamella.core.bench.results.results_file import read_results_file, write_results_file
+from lamella.core.bench.results.run import SavedRun, by_system, combine
 from lamella.core.bench.workloads.model import Workload
 from lamella.core.bench.workloads.tables import ALL_SIZES, PARTIAL
 from lamella.core.jobs import Job, Progress
-from tests.bench.goals import goal_table, verdicts
+from tests.bench.goals import goal_table, missed_and_met, verdicts
 from tests.bench.page import put_into
 
 STOPPED = 130
@@ -94,6 +98,9 @@ class Told:
         self.started = time.monotonic()
         self.share = 0.0
         self.records: list[Record] = []
+        self.surroundings: list[Surroundings] = []
+        self.lost: list[Failure | Unsupported] = []
+        self.command, self.date = "", datetime.now(UTC)
         self.diary = Console(self.say)
 
     def say(self, line: str) -> None:
@@ -102,15 +109,29 @@ class Told:
 
     def hear(self, message: Message) -> None:
         self.diary.receive(message)
-        if isinstance(message, Measured):
-            self.records.append(message.record)
+        match message:
+            case Measured(record):
+                self.records.append(record)
+            case Failure() | Unsupported():
+                self.lost.append(message)
+            case Surroundings():
+                self.surroundings.append(message)
 
     def progress(self, progress: Progress) -> None:
         self.share = progress.fraction or 0.0
 
-    @property
-    def lost(self) -> list[Failure | Unsupported]:
-        return [*self.diary.unsupported, *self.diary.failures]
+    def run(self) -> SavedRun:
+        return SavedRun(
+            self.date,
+            "Goals of Lamella",
+            self.command,
+            time.monotonic() - self.started,
+            None,
+            tuple(self.records),
+            tuple(one for one in self.lost if isinstance(one, Failure)),
+            tuple(one for one in self.lost if isinstance(one, Unsupported)),
+            tuple({(one.workload, one.system): one for one in self.surroundings}.values()),
+        )
 
 
 def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> None:
@@ -131,15 +152,15 @@ def measure(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | 
             )
         finally:
             if out is not None:
-                write_results(told.records, told.diary.surroundings, out)
+                write_results_file(told.run(), out)
 
 
 def recall(files: Sequence[Path], told: Told) -> None:
-    """What earlier benchmarks wrote."""
-    for file in files:
-        told.records += read_json(file)
-        beside = file.with_suffix(".environment.json")
-        told.diary.surroundings |= json.loads(beside.read_text(encoding="utf-8"))
+    """What earlier benchmarks wrote: results files."""
+    run = combine([read_results_file(file) for file in files])
+    told.records, told.surroundings = list(run.records), list(run.surroundings)
+    told.lost = [*run.unsupported, *run.failures]
+    told.command, told.date = run.command, run.started
 
 
 def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path | None) -> bool:
@@ -152,15 +173,32 @@ def finished(plans: Sequence[Plan], told: Told, folder: Path | None, out: Path |
     return True
 
 
-def report(records: Sequence[Record], told: Told, command: str) -> str:
-    found = verdicts(records)
-    missed = sum(verdict.counts and not verdict.met for verdict in found)
-    counted = sum(verdict.counts for verdict in found)
-    goals = f"{counted - missed} of {counted} goals met.\n\n{goal_table(found).as_markdown()}"
-    head = [f"Measured by `{command}`.", machine_and_systems(told.diary.surroundings), goals, HOW_TO_READ]
-    overview = [overview_table(records).as_markdown()] if records else []
-    parts = [*head, *overview, *tables(records), *not_measured_lines(told.lost)]
-    return "\n\n".join(parts)
+def report(run: SavedRun, file: str) -> str:
+    """What is missed first; `file` has all samples, as the page links to it."""
+    found = [verdict for verdict in verdicts(run.records) if verdict.counts]
+    met = sum(verdict.met for verdict in found)
+    show = f"`lamella bench --show docs/{file}`"
+    parts = [
+        f"**{met} of {len(found)} goals are met, {len(found) - met} are missed.** Measured on"
+        f" {run.started:%d %B %Y}; all figures are in [{Path(file).name}]({file}), which {show} opens.",
+        *(table.as_markdown() for table in missed_and_met(found)),
+        "÷ 3.1 says that Lamella takes the other's time divided by 3.1, × 2.0 that it takes twice that time.",
+        _at_largest_sizes(run.records),
+        machine_and_systems(by_system(run.surroundings)),
+        *not_measured_lines([*run.unsupported, *run.failures]),
+    ]
+    return "\n\n".join(filter(None, parts))
+
+
+def _at_largest_sizes(records: Sequence[Record]) -> str:
+    """Every operation against the best of the others, whether a goal is set for it or not."""
+    largest = {name: max(one.rows for one in group) for name, group in by_workload(records).items()}
+    table = overview_table([one for one in records if one.rows == largest[one.workload]])
+    lines = tuple((_LINK.sub(r"\1", line[0]), *line[1:]) for line in table.lines)
+    return replace(table, title=f"{table.title}, at the largest size", lines=lines).as_markdown()
+
+
+_LINK = re.compile(r"\[(.+)\]\(.+\)")
 
 
 def chosen(arguments: argparse.Namespace) -> list[Plan]:
@@ -194,23 +232,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--rows", type=_numbers, metavar="N,…", help="some of the sizes")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--folder", type=Path, help="where the databases are made, so on which disk")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="every sample")
+    parser.add_argument("--export", type=Path, metavar="OUT", help="a results file of all samples")
     parser.add_argument(
-        "--of", type=Path, nargs="+", metavar="FILE.json", help="judge what earlier benchmarks wrote instead"
+        "--of",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="judge the results files of earlier benchmarks instead",
     )
-    parser.add_argument("--report", type=Path, metavar="PAGE.md", help="the page whose measured part it is")
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="PAGE.md",
+        help="the page whose measured part it is, with a link to the file",
+    )
     parser.add_argument("--tiny", action="store_true", help="few rows, one repeat: only to see that it runs")
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parser.parse_args(words)
-    told = Told()
+    told, file = Told(), (arguments.of or [arguments.export])[0]
+    told.command = shlex.join(["python", "-m", "tests.bench.goals_bench", *words])
+    if arguments.report and file is None:
+        parser.error("--report needs the file that it links to: --export, or --of")
     if arguments.of:
         recall(arguments.of, told)
-    stopped = not arguments.of and not finished(chosen(arguments), told, arguments.folder, arguments.json)
-    records = [record for record in told.records if record.workload in (arguments.only or WORKLOADS)]
-    print("\n" + goal_table(verdicts(records)).as_text())
+    stopped = not arguments.of and not finished(chosen(arguments), told, arguments.folder, arguments.export)
+    told.records = [one for one in told.records if one.workload in (arguments.only or WORKLOADS)]
+    print("\n" + goal_table(verdicts(told.records)).as_text())
     if arguments.report and not stopped:
-        command = shlex.join(["python", "-m", "tests.bench.goals_bench", *words])
-        put_into(arguments.report, "measured", report(records, told, command))
+        link = os.path.relpath(file.absolute(), arguments.report.absolute().parent)
+        put_into(arguments.report, "measured", report(told.run(), link))
     for one in told.diary.failures:
         print(f"{one.system}, {one.operation}, {one.rows:,} rows: {one.message}", file=sys.stderr)
     return STOPPED if stopped else 1 if told.diary.failures else 0

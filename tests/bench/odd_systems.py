@@ -29,6 +29,16 @@ class Liar(SQLite):
         return super().read()[:-1]
 
 
+class SometimesLiar(SQLite):
+    """The third of its reads is wrong."""
+
+    reads = 0
+
+    def read(self) -> Tuples:
+        SometimesLiar.reads += 1
+        return super().read()[: -1 if self.reads == 3 else None]
+
+
 class LyingIndexes(SQLiteIndexes):
     """One row is missing from what it finds by a range."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.judge import Judge, expectations
 from lamella.core.bench.engine.protocol import WRONG, Failure, Message
 from lamella.core.bench.engine.runner import run_workload
@@ -14,7 +15,7 @@ from lamella.core.bench.registry import FAMILIES, WORKLOADS, family_of
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.report import points_of, shown_check, text_report
-from lamella.core.bench.results.run import SavedRun
+from lamella.core.bench.results.run import Recording, SavedRun
 from lamella.core.bench.workloads.model import Check
 from lamella.core.bench.workloads.user_script import load_file
 from lamella.core.bench.workloads.user_table import USER_TABLE
@@ -50,6 +51,26 @@ def test_what_a_workload_says_of_its_answers_is_how_they_are_judged(name: str) -
             assert first is not None and first.kind == WRONG, "wrong though nobody answered before"
         else:
             assert workload.check is Check.AGREED and first is None
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_workload_says_how_its_answers_were_checked(name: str) -> None:
+    """Before anything is measured, of one system alone, of several, and in both reports."""
+    workload = WORKLOADS[name]
+    assert shown_check(workload, ()) == workload.check.sentence
+    operation = workload.operations[0].id
+    alone, other = (
+        replace(record(system, 0.1, operation, ROWS), workload=name) for system in ("sqlite", "lamella")
+    )
+    known = workload.check is not Check.AGREED
+    for records, agreed in (
+        ([alone], "SQLite (synchronous off) alone: checked against nobody"),
+        ([alone, other], "agreed by 2 systems"),
+    ):
+        said = f"equals the right one, {workload.check.value}" if known else agreed
+        run = SavedRun(BEGAN, name, "lamella bench", 1.0, None, tuple(records))
+        for text in (shown_check(workload, points_of(records)), text_report(records), markdown_report(run)):
+            assert said in text
 
 
 def test_answers_are_known_beforehand_where_a_family_computes_them() -> None:
@@ -111,3 +132,18 @@ def test_lies_are_failures_without_a_time(workload: str, liar: str, operation: s
     assert len({one.system for one in wrong}) == 1, "one of the two is against the other"
     timed = {one.system for one in records if one.operation == operation}
     assert timed == {ODD + liar, "sqlite"} - {one.system for one in wrong}
+
+
+def test_a_system_that_lies_once_has_no_time_for_its_right_answers(tmp_path: Path) -> None:
+    name, choice = ODD + "SometimesLiar", Choice((part_of(WORKLOADS["small"], ["sqlite"], [ROWS], 4),))
+    recording = Recording(choice)
+    records = run_workload(
+        "small", [ROWS], [name, "sqlite"], repeats=4, folder=tmp_path, on_event=recording.receive
+    )
+    wrong = {failure.operation for failure in recording.failures}
+    assert {(one.kind, one.system, one.repeat) for one in recording.failures} == {(WRONG, name, 1)}
+    assert wrong == {"read", "create", "create_with_preparation"}, "reading says what was created"
+    assert list(recording.run().records) == records
+    timed = {operation: {one.system for one in records if one.operation == operation} for operation in wrong}
+    assert timed == {operation: {"sqlite"} for operation in wrong}
+    assert {one.repeat for one in records if (one.system, one.operation) == (name, "query")} == {0, 1, 2, 3}

@@ -11,11 +11,14 @@ import pytest
 from lamella import Store
 from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.results_file import read_results_file
 from lamella.core.errors import BadData
 from tests.bench import goals_bench, memory_bench
-from tests.bench.goals import GOALS, Goal, goal_table, verdicts
+from tests.bench.goals import GOALS, Goal, goal_table, missed_and_met, verdicts
 from tests.bench.goals_bench import FULL
 from tests.bench.page import put_into
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def record(system: str, operation: str, seconds: float, rows: int = 100_000) -> Record:
@@ -54,6 +57,35 @@ def test_a_size_that_no_goal_was_set_for_is_shown_and_not_judged() -> None:
     assert "set for another size" in goal_table(found).as_text()
 
 
+def test_what_is_missed_stands_alone_and_what_is_met_together() -> None:
+    changes = [
+        replace(record("lamella", name, 0.01, 10_000), workload="entity-changes", latencies=(seconds,) * 9)
+        for name, seconds in (("create_one", 0.0004), ("update_set", 0.0008), ("update_inc", 0.003))
+    ]
+    single = [
+        replace(record(system, "update_cell", seconds, rows), workload="single")
+        for rows, seconds in ((10, 0.5), (1000, 0.3))
+        for system, seconds in (("lamella", 0.6), ("sqlite-wal", seconds))
+    ]
+    missed, met = missed_and_met(verdicts([*changes, *single]))
+    (line,) = missed.lines
+    assert line[:4] == ("entity-changes", "$inc, p50", "10,000", "3.00 ms")
+    lines = {line[1]: line for line in met.lines}
+    assert lines["Create one; $set: p50"][3] == "400 µs to 800 µs"
+    assert lines["Create one; $set; $inc: p99"][3] == "400 µs to 3.00 ms"
+    rival = "SQLite (WAL, synchronous full) 500 ms to 300 ms"
+    assert lines["Update one cell"][2:6] == ("10 to 1,000", "600 ms", rival, "× 1.2 to × 2.0")
+
+
+@pytest.mark.parametrize("name", ["store", "queries"])
+def test_the_pages_of_goals_say_what_their_results_files_hold(name: str) -> None:
+    page = (ROOT / "docs" / f"benchmarks-{name}.md").read_text(encoding="utf-8")
+    run = read_results_file(ROOT / "docs" / "results" / f"{name}.results")
+    measured = page.partition("<!-- measured: begin -->")[2].partition("<!-- measured: end -->")[0]
+    assert measured.strip() == goals_bench.report(run, f"results/{name}.results").strip()
+    assert len(page.splitlines()) <= 150
+
+
 def test_what_was_not_measured_on_both_sides_has_no_verdict() -> None:
     assert verdicts([record("lamella", "create", 0.1)]) == []
 
@@ -87,19 +119,19 @@ def test_a_page_without_the_place_is_left_alone(tmp_path: Path) -> None:
 def test_the_tiny_form_measures_reports_and_leaves_nothing_behind(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, page, work = tmp_path / "out.json", tmp_path / "page.md", tmp_path / "work"
+    out, page, work = tmp_path / "out.results", tmp_path / "page.md", tmp_path / "work"
     work.mkdir()
     words = ["--tiny", "--only", "small", "--systems", "lamella,sqlite", "--folder", str(work)]
-    assert goals_bench.main([*words, "--json", str(out), "--report", str(page)]) == 0
-    records = json.loads(out.read_text(encoding="utf-8"))
-    assert {item["backend"] for item in records} == {"lamella", "sqlite"}
+    assert goals_bench.main([*words, "--export", str(out), "--report", str(page)]) == 0
+    run = read_results_file(out)
+    assert {one.system for one in run.samples} == {"lamella", "sqlite"} and "--tiny" in run.command
     text = page.read_text(encoding="utf-8")
-    assert "Machine:" in text and "durable" in text and "| small | Create | 20 |" in text
-    assert "goals met" in text and "Small benchmark" in text
-    assert "Goals" in capsys.readouterr().out
+    assert "Machine:" in text and "durable" in text and "[out.results](out.results)" in text
+    assert "0 of 0 goals are met" in text and "| Small benchmark | 20 | Lamella |" in text
+    assert "set for another size" in capsys.readouterr().out
     again = tmp_path / "again.md"
     assert goals_bench.main(["--of", str(out), "--report", str(again)]) == 0
-    assert again.read_text(encoding="utf-8").count("|") == text.count("|")
+    assert again.read_text(encoding="utf-8") == text
     assert list(work.iterdir()) == []
 
 

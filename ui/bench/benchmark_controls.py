@@ -19,11 +19,10 @@ from lamella.core.bench.results.figures import short_titles, shown_rows
 from lamella.core.bench.results.published import published
 from lamella.core.bench.workloads.model import Workload
 from lamella.ui import theme
+from lamella.ui.bench.caption import EstimateNote
 from lamella.ui.bench.conditions import ConditionsForm, Section
-from lamella.ui.bench.estimate_note import EstimateNote
-from lamella.ui.bench.size_choice import SizeChoice
 from lamella.ui.bench.system_list import SystemList
-from lamella.ui.bench.workload_choice import WorkloadChoice, reason_against
+from lamella.ui.bench.workload_choice import SizeChoice, WorkloadChoice, reason_against
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.popover import ChoiceButton
 

@@ -1,20 +1,403 @@
-"""The picture of a benchmark: lines over rows or bars by operation, and beside them whose they are."""
+"""The plot of one operation: lines over rows, with their axes, spread and failures, or bars, and beside them
+whose they are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
-from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QStackedWidget, QWidget
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRect, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QStackedWidget, QToolTip, QWidget
 
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import NOTHING, BarChart, Bars
 from lamella.ui.bench.legend import Legend
-from lamella.ui.bench.line_canvas import LineCanvas, Spot
-from lamella.ui.bench.quantities import Quantity, Scale
-from lamella.ui.bench.series import Series
+from lamella.ui.bench.quantities import COUNT, TIME, Quantity, Scale, Units, even_label, power_of_ten
+from lamella.ui.bench.series import CROSS_SIZE, DAGGER, Look, Series, SeriesPoint, cross_pen, hover_text
+
+LABEL_PIXELS = {"bottom": 56, "left": 16}
+"""What a label takes along its axis."""
+
+BETWEEN = [math.log10(step) for step in range(2, 10)]
+
+
+class DecadeAxis(pg.AxisItem):
+    """A tick at each power of ten, labelled where there is room, and at 2 … 9 between; positions are log10.
+
+    `floor` is where values end: below it the axis marks nothing.
+    """
+
+    def __init__(self, orientation: str, units: Units) -> None:
+        super().__init__(orientation)
+        self._units, self.floor = units, -math.inf
+        self._every = 1
+
+    def show_as(self, units: Units, floor: float = -math.inf) -> None:
+        self._units, self.floor = units, floor
+        self.picture = None
+        self.update()
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, list[float]]]:
+        self._every = math.ceil(LABEL_PIXELS[self.orientation] * (maxVal - minVal) / max(1.0, size))
+        low = max(minVal, self.floor) - 1e-9
+        decades = range(math.ceil(low), math.floor(maxVal + 1e-9) + 1)
+        between = [decade + part for decade in range(math.floor(low), math.ceil(maxVal)) for part in BETWEEN]
+        return [(1.0, [float(d) for d in decades]), (0.1, [v for v in between if low <= v <= maxVal])]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        if spacing < 1:
+            return [""] * len(values)
+        powers = [round(value) for value in values]
+        return [power_of_ten(power, self._units) if power % self._every == 0 else "" for power in powers]
+
+
+class EvenAxis(pg.AxisItem):
+    """Evenly divided, all ticks in the unit of the largest."""
+
+    def __init__(self, orientation: str, units: Units) -> None:
+        super().__init__(orientation)
+        self._units = units
+
+    def show_as(self, units: Units, floor: float = 0.0) -> None:
+        self._units = units
+        self.picture = None
+        self.update()
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        largest = max(values, default=0.0)
+        return [even_label(value, largest, spacing, self._units) if value >= 0 else "" for value in values]
+
+
+Bounds = tuple[float, float, float, float]
+"""Left, right, low, high, in the plot's own coordinates."""
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One drawn point, where it stands in the plot's own coordinates."""
+
+    series: Series
+    point: SeriesPoint
+    x: float
+    y: float
+
+
+class DrawnLine:
+    """A line of the plot that takes new points without being made again."""
+
+    def __init__(self, canvas: pg.PlotWidget, series: Series, log: bool) -> None:
+        self._canvas, self._log = canvas, log
+        self._places: list[tuple[float, ...]] = []
+        look = Look.of(series)
+        self._bars = pg.ErrorBarItem(pen=look.outline)
+        self._line = pg.PlotDataItem(
+            pen=look.line,
+            symbol=look.marker,
+            symbolSize=look.size,
+            symbolPen=look.outline,
+            symbolBrush=look.fill,
+            antialias=True,
+        )
+        for item in (self._bars, self._line):
+            canvas.addItem(item, ignoreBounds=True)
+
+    def set_height(self, height: int) -> None:
+        """What is higher lies above."""
+        for item in (self._bars, self._line):
+            item.setZValue(height)
+
+    def set_spots(self, spots: Sequence[Spot], beam: float) -> None:
+        """`beam` is the width of an error bar's ends, in the plot's own coordinates."""
+        places = [(spot.x, spot.y, spot.point.low, spot.point.high, beam) for spot in spots]
+        if places == self._places:
+            return
+        self._places = places
+        self._line.setData(np.array([spot.x for spot in spots]), np.array([spot.y for spot in spots]))
+        spread = [s for s in spots if s.point.value is not None and s.point.high > s.point.low > 0]
+        y = np.array([spot.y for spot in spread])
+        self._bars.setVisible(bool(spread))
+        self._bars.setData(
+            x=np.array([spot.x for spot in spread]),
+            y=y,
+            top=np.array([self._at(spot.point.high) for spot in spread]) - y,
+            bottom=y - np.array([self._at(spot.point.low) for spot in spread]),
+            beam=beam,
+        )
+
+    def remove(self) -> None:
+        for item in (self._bars, self._line):
+            self._canvas.removeItem(item)
+
+    def _at(self, value: float) -> float:
+        return math.log10(value) if self._log else value
+
+
+class Band:
+    """The strip for values that the clock could not tell from nothing, with its label."""
+
+    def __init__(self, canvas: pg.PlotWidget) -> None:
+        colors = theme.current()
+        self._strip = pg.LinearRegionItem(
+            (0, 1),
+            orientation="horizontal",
+            movable=False,
+            brush=pg.mkBrush(colors.color("sunken")),
+            pen=pg.mkPen(colors.color("border_strong"), style=Qt.PenStyle.DotLine),
+        )
+        self._strip.setZValue(-10)
+        self._label = text_item("below clock resolution", colors.color("muted"), (1, 0.5))
+        self._items = (self._strip, self._label)
+        for item in self._items:
+            canvas.addItem(item, ignoreBounds=True)
+
+    def show_between(self, low: float, high: float, right: float) -> None:
+        self._strip.setRegion((low, high))
+        self._label.setPos(right, (low + high) / 2)
+
+    def set_visible(self, visible: bool) -> None:
+        for item in self._items:
+            item.setVisible(visible)
+
+
+def grid_lines(xs: Sequence[float], ys: Sequence[float], frame: Bounds) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of lines at `xs` and `ys` across the frame, as pairs."""
+    left, right, low, high = frame
+    ends = [((x, low), (x, high)) for x in xs] + [((left, y), (right, y)) for y in ys]
+    points = np.array(ends, dtype=float).reshape(-1, 2)
+    return points[:, 0], points[:, 1]
+
+
+def dagger(spot: Spot) -> pg.TextItem:
+    """At a point that hovering says more about."""
+    item = text_item(DAGGER, QColor(spot.series.color(theme.current().colors)), (0.5, 1.1))
+    item.setPos(spot.x, spot.y)
+    return item
+
+
+def text_item(words: str, color: QColor, anchor: tuple[float, float]) -> pg.TextItem:
+    item = pg.TextItem(words, color=color, anchor=anchor)
+    item.setFont(theme.current().font(theme.TextSize.CAPTION))
+    return item
+
+
+BAND_HEIGHT = 0.55
+"""Of the strip for values below the clock's resolution, in decades."""
+
+RIGHT_ROOM = 0.6
+"""Beside the last point, in decades: half of "1,000,000" needs it, also beside a wide legend."""
+
+CROSS_STEP = 0.035
+"""From one cross to the one above it, as a share of the plot's height."""
+
+HOVER_PIXELS = 14
+BEAM = 0.01
+"""Of an error bar's ends, as a share of the plot's width."""
+
+
+class LineCanvas(pg.PlotWidget):
+    """Positions are log10 of rows and of the value, or both as they are: then values that nobody could tell
+    from nothing stand at 0.
+
+    New points on the same lines are moved into place; only another set of lines is made anew.
+    """
+
+    def __init__(self, log: bool, small: bool = False, parent: QWidget | None = None) -> None:
+        kind = DecadeAxis if log else EvenAxis
+        self._bottom, self._left = kind("bottom", COUNT), kind("left", TIME.units)
+        super().__init__(parent, axisItems={"bottom": self._bottom, "left": self._left}, enableMenu=False)
+        self.spots: list[Spot] = []
+        self._log, self._small = log, small
+        self._series: list[Series] = []
+        self._quantity = TIME
+        self._lines: dict[str, DrawnLine] = {}
+        self._daggers: list[pg.TextItem] = []
+        self._frame: Bounds | None = None
+        self._build()
+        self._recolor()
+
+    def show_series(self, series: Sequence[Series], quantity: Quantity) -> None:
+        self._series = [one for one in series if one.points or one.failures]
+        if quantity is not self._quantity:
+            self._quantity, self._frame = quantity, None
+        self._draw()
+
+    def describe(self, spot: Spot) -> str:
+        """What hovering over a point says."""
+        return hover_text(spot.series, spot.point, self._quantity)
+
+    def nearest(self, position: QPointF) -> Spot | None:
+        """The spot within reach of a position of the scene, live ones before published ones."""
+        box = self.getViewBox()
+        within: list[tuple[bool, float, Spot]] = []
+        for spot in self.spots:
+            place = box.mapViewToScene(QPointF(spot.x, spot.y)) - position
+            away = math.hypot(place.x(), place.y())
+            if away <= HOVER_PIXELS:
+                within.append((spot.series.published, away, spot))
+        return min(within, key=lambda one: one[:2])[2] if within else None
+
+    def _hover(self, position: QPointF) -> None:
+        spot = self.nearest(position)
+        if spot is None:
+            QToolTip.hideText()
+            return
+        QToolTip.showText(
+            self.mapToGlobal(self.mapFromScene(position)),
+            hover_text(spot.series, spot.point, self._quantity),
+            self,
+        )
+
+    # ----------------------------------------------------------------- drawing
+
+    def _draw(self) -> None:
+        floor = self._floor()
+        self.spots = list(self._place(floor))
+        frame = self._framed(floor)
+        if frame != self._frame:
+            self._take_frame(frame, floor)
+        self._keep_lines()
+        beam = BEAM * (frame[1] - frame[0])
+        for series in self._series:
+            own = [s for s in self.spots if s.series is series and not s.point.failure]
+            self._lines[series.label].set_spots(own, beam)
+        failed = [spot for spot in self.spots if spot.point.failure]
+        self._crosses.setData([spot.x for spot in failed], [spot.y for spot in failed])
+        self._mark_remarks()
+
+    def _take_frame(self, frame: Bounds, floor: float) -> None:
+        left, right, low, high = self._frame = frame
+        if self._log:
+            self._left.show_as(self._quantity.units, floor)
+            decades = range(math.ceil(floor), math.floor(high) + 1)
+            powers = range(math.ceil(left), math.floor(right) + 1)
+            self._grid.setData(*grid_lines(powers, decades, frame))
+        else:
+            self._left.show_as(self._quantity.units)
+        self._band.set_visible(self._has_unknown())
+        self._band.show_between(floor - BAND_HEIGHT, floor, right - 0.03)
+        self._label_axes()
+        self.setRange(xRange=(left, right), yRange=(low, high), padding=0)
+
+    def _keep_lines(self) -> None:
+        """The first line lies above all others."""
+        labels = [one.label for one in self._series]
+        if list(self._lines) == labels:
+            return
+        for label in self._lines.keys() - set(labels):
+            self._lines.pop(label).remove()
+        kept = self._lines
+        self._lines = {
+            one.label: kept.get(one.label) or DrawnLine(self, one, self._log) for one in self._series
+        }
+        for height, line in enumerate(reversed(self._lines.values())):
+            line.set_height(height)
+
+    def _mark_remarks(self) -> None:
+        for item in self._daggers:
+            self.removeItem(item)
+        self._daggers = [dagger(spot) for spot in self.spots if spot.point.remark and not self._small]
+        for item in self._daggers:
+            self.addItem(item, ignoreBounds=True)
+
+    def _recolor(self) -> None:
+        """Everything of the theme's colours anew."""
+        self.clear()
+        self._lines, self._daggers, self._frame = {}, [], None
+        look = theme.current()
+        self.setBackground(look.color("surface"))
+        for axis in (self._bottom, self._left):
+            axis.setPen(pg.mkPen(look.color("border_strong")))
+            axis.setTextPen(look.color("muted"))
+            axis.setStyle(tickFont=look.font(theme.TextSize.CAPTION))
+        self._grid = pg.PlotCurveItem(connect="pairs", pen=pg.mkPen(look.color("grid_line")))
+        self._grid.setZValue(-20)
+        self.addItem(self._grid, ignoreBounds=True)
+        self._band = Band(self)
+        self._crosses = pg.ScatterPlotItem(
+            symbol="x", size=CROSS_SIZE, pen=cross_pen(), brush=look.color("danger")
+        )
+        self._crosses.setZValue(1000)
+        self.addItem(self._crosses, ignoreBounds=True)
+        self._draw()
+
+    def _label_axes(self) -> None:
+        self._left.setWidth(_axis_width(titled=not self._small))
+        if not self._small:
+            look = theme.current()
+            style = {"color": look.colors.muted, "font-size": f"{look.font().pointSizeF():.1f}pt"}
+            self._bottom.setLabel("Rows", **style)
+            self._left.setLabel(self._quantity.title, **style)
+
+    # ---------------------------------------------------------------- positions
+
+    def _floor(self) -> float:
+        """The power of ten below every value; 0 where positions are values."""
+        if not self._log:
+            return 0.0
+        values = [p.low for s in self._series for p in s.points if p.value is not None and p.low > 0]
+        return math.floor(math.log10(min(values))) if values else -6.0
+
+    def _place(self, floor: float) -> Iterator[Spot]:
+        for series in self._series:
+            for point in series.points:
+                if self._log:
+                    y = floor - BAND_HEIGHT / 2 if point.value is None else math.log10(point.value)
+                    yield Spot(series, point, math.log10(point.rows), y)
+                else:
+                    yield Spot(series, point, point.rows, point.value or 0.0)
+        yield from self._place_crosses(floor)
+
+    def _place_crosses(self, floor: float) -> Iterator[Spot]:
+        """On the lower edge, those of several systems at one size above each other."""
+        values = [end for one in self._series for point in one.points for end in (point.value, point.high)]
+        top = max((value for value in values if value and value > 0), default=1.0)
+        step = CROSS_STEP * (max(1.0, math.log10(top) - floor) if self._log else top)
+        count: Counter[int] = Counter()
+        for series in self._series:
+            for point in series.failures:
+                x = math.log10(point.rows) if self._log else float(point.rows)
+                yield Spot(series, point, x, floor + (count[point.rows] + 0.5) * step)
+                count[point.rows] += 1
+
+    def _framed(self, floor: float) -> Bounds:
+        highs = [p.high for s in self._series for p in s.points if p.high > 0]
+        if not self._log:
+            last, top = max((spot.x for spot in self.spots), default=1.0), max(highs, default=1.0)
+            return -0.02 * last, 1.06 * last, -0.02 * top, 1.06 * top
+        top = math.ceil(math.log10(max(highs)) + 0.05) if highs else 2.0
+        last = max((spot.x for spot in self.spots), default=6.0)
+        first = math.floor(min((spot.x for spot in self.spots), default=0.0))
+        low = floor - (BAND_HEIGHT if self._has_unknown() else 0.08)
+        return first - 0.25, last + RIGHT_ROOM, low, max(top, floor + 1.0) + 0.25
+
+    def _has_unknown(self) -> bool:
+        return self._log and any(p.value is None for one in self._series for p in one.points)
+
+    def _build(self) -> None:
+        self.setMenuEnabled(False)
+        self.hideButtons()
+        box = self.getViewBox()
+        box.setMouseEnabled(x=False, y=False)
+        box.disableAutoRange()
+        if not self._log:
+            self.showGrid(x=True, y=True, alpha=0.12)
+            for axis in (self._bottom, self._left):
+                axis.enableAutoSIPrefix(False)  # ticks have their units
+        self.scene().sigMouseMoved.connect(self._hover)
+        theme.current().changed.connect(self._recolor)
+
+
+def _axis_width(titled: bool) -> int:
+    """Room for the widest label and the title beside it, whatever the text size."""
+    metrics = QFontMetrics(theme.current().font())
+    return metrics.horizontalAdvance("1,000 ms") + theme.S + (metrics.height() if titled else 0)
+
 
 INSET_WIDTH, INSET_HEIGHT = 0.4, 0.48
 """Of the linear plot, as in the notebook of the small benchmark."""

@@ -1,18 +1,33 @@
-"""What one benchmark of a workload has told so far."""
+"""What one benchmark of a workload has told so far, and the lines and bars that it makes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 
+from lamella.core.bench.engine.judge import point_of
 from lamella.core.bench.engine.protocol import WRONG, Failure, Measured, Message, Surroundings, Unsupported
-from lamella.core.bench.registry import entry_named
-from lamella.core.bench.results.compare import Ratio, ratios_between
+from lamella.core.bench.registry import WORKLOADS, entry_named
+from lamella.core.bench.results.compare import Multiple, Ratio, multiples, ratios_between, reference_of
+from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.matrix import Matrices, asks_questions
-from lamella.core.bench.results.records import AGAIN, COLD, FIRST, WARM, Sample, Tally
+from lamella.core.bench.results.published import published_lines
+from lamella.core.bench.results.records import AGAIN, COLD, FIRST, WARM, Point, Sample, Summary, Tally
 from lamella.core.bench.workloads.model import Operation, Workload
-from lamella.ui.bench.quantities import TIME, Quantity
-from lamella.ui.bench.series import LiveLines
+from lamella.ui.bench.bar_chart import Bar, BarGroup, Bars, ranked
+from lamella.ui.bench.quantities import DISK, NORMALISED, TIME, Quantity, short_rows
+from lamella.ui.bench.series import (
+    Frames,
+    LiveLines,
+    Panel,
+    Series,
+    SeriesPoint,
+    failed_point,
+    live_series,
+    point_text,
+    published_series,
+)
 
 SAMPLES: dict[str | None, str] = {None: "All samples", COLD: "First in its process", WARM: "Later ones"}
 CALLS: dict[str | None, str] = {AGAIN: "Later calls", FIRST: "First call"}
@@ -47,6 +62,7 @@ class BenchmarkResults:
 
     def __post_init__(self) -> None:
         self.lines, self.matrices = LiveLines(self.tally), Matrices(self.workload, self.tally)
+        self._failed: dict[str, dict[str, dict[int, Failure]]] = {}
 
     @classmethod
     def of(
@@ -66,6 +82,10 @@ class BenchmarkResults:
                 self.tally.take(record)
             case Failure():
                 self.failures.append(message)
+                by_system = self._failed.setdefault(message.operation, {})
+                by_system.setdefault(message.system, {})[message.rows] = message
+                if message.kind == WRONG:
+                    self.tally.withdraw(point_of(message))
             case Unsupported():
                 if message not in self.unsupported:
                     self.unsupported.append(message)
@@ -91,6 +111,10 @@ class BenchmarkResults:
         """Of the workload, those that were measured; all of them before that."""
         known = self.workload.operations
         return [one for one in known if one.id in self.tally.operations] or list(known)
+
+    def failures_of(self, operation: str) -> Mapping[str, Mapping[int, Failure]]:
+        """By system and size; of several at one size the last one."""
+        return self._failed.get(operation, {})
 
     @property
     def wrong(self) -> list[Failure]:
@@ -121,3 +145,181 @@ def lost_words(message: Failure | Unsupported) -> str:
 
 def title_of(system: str) -> str:
     return entry_named(system).title
+
+
+def lines(results: BenchmarkResults, display: Display, even: bool = False) -> list[Series]:
+    """Live lines first, then the published ones: those are times only. On `even` axes these end where the
+    live ones do, which would lie flat along the bottom otherwise."""
+    live = results.lines.lines(display.operation, display.quantity.field, display.samples, display.statistic)
+    last = max((one.extent.last for one in live if one.extent), default=0) if even else 0
+    dashed = _dashed(results.workload.id, display.operation, display.quantity, last)
+    operation = results.workload.operation(display.operation)
+    if display.quantity is DISK and not operation.resizes:
+        return [*live, *dashed]
+    return [*_with_failures(live, results.failures_of(operation.id)), *dashed]
+
+
+def _with_failures(live: Sequence[Series], failures: Mapping[str, Mapping[int, Failure]]) -> list[Series]:
+    """A system that never answered has crosses and no line."""
+    lines = {one.system: one for one in live}
+    for system in failures.keys() - lines.keys():
+        lines[system] = live_series(system, {}, "mean")
+    crosses = {name: tuple(map(failed_point, by_rows.values())) for name, by_rows in failures.items()}
+    return [
+        replace(lines[name], failures=crosses[name]) if name in crosses else lines[name]
+        for name in in_order(lines)
+    ]
+
+
+def panels(results: BenchmarkResults, display: Display, even: bool = False) -> list[Panel]:
+    """A plot for each operation, and one for sizes on disk after the first that changes them. Of a saved run,
+    which is not added to, only what was measured or published has one."""
+    known = results.workload.operations
+    made = [
+        Panel(
+            one.id,
+            one.title,
+            one.about,
+            TIME,
+            tuple(lines(results, replace(display, operation=one.id), even)),
+        )
+        for one in known
+    ]
+    resizing = next((one for one in known if one.resizes), None)
+    if resizing is not None:
+        of_disk = replace(display, operation=resizing.id, quantity=DISK, samples=None)
+        drawn = tuple(lines(results, of_disk, even))
+        made.append(Panel(DISK.field, DISK.title, f"After: {resizing.title}", DISK, drawn))
+    return made if results.planned else [panel for panel in made if panel.series] or made
+
+
+def prepare(results: BenchmarkResults, display: Display) -> None:
+    """Make the lines and cells of the overview, which the results keep: off the GUI thread, where there are
+    very many samples. A display of another workload's samples is read as this one's usual."""
+    offered = samples_of(results.workload)
+    samples = display.samples if display.samples in offered else next(iter(offered))
+    for panel in panels(results, replace(display, samples=samples)):
+        Frames().fit([panel], log=True)
+    if results.tally.rows:
+        results.matrices.matrix(max(results.tally.rows), display.statistic, samples)
+
+
+def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
+    """A group for each operation, at one size. Of sizes on disk, only for operations that change them."""
+    rows = display.rows or max(results.rows or results.workload.default_rows)
+    asked = results.operations
+    if display.quantity is DISK:
+        asked = [operation for operation in asked if operation.resizes] or asked[:1]
+    groups = [_group(results, operation, rows, display) for operation in asked]
+    return Bars(tuple(group for group in groups if group.bars), log)
+
+
+def normalised(results: BenchmarkResults, display: Display, log: bool) -> Bars:
+    """A group for each operation and one for sizes on disk, as multiples of the reference's."""
+    times = results.tally.summaries("seconds", display.samples)
+    disk = results.tally.summaries("disk_bytes")
+    reference = reference_of(times)
+    resizing = next((one for one in results.operations if one.resizes), None)
+    groups = []
+    for one in results.operations:
+        made = _multiples(times, one, reference, display.statistic)
+        there = {bar.series.system for bar in made}
+        lost = (bar for bar in _missing_bars(results, one.id) if bar.lost and bar.series.system not in there)
+        groups.append(ranked(one.title, [*made, *lost], NORMALISED, factors=False))
+    if resizing is not None:
+        made = _multiples(disk, resizing, reference, "median")
+        groups.append(ranked(f"Size on disk after: {resizing.title}", made, NORMALISED, factors=False))
+    return Bars(tuple(group for group in groups if group.bars), log, 1.0)
+
+
+def _live(points: Mapping[Point, Summary], statistic: str) -> list[Series]:
+    by_system: dict[str, dict[int, Summary]] = {}
+    for (_, system, rows), summary in points.items():
+        by_system.setdefault(system, {})[rows] = summary
+    return [live_series(name, by_system[name], statistic) for name in in_order(by_system)]
+
+
+@cache
+def _dashed(workload: str, operation: str, quantity: Quantity, last: int = 0) -> tuple[Series, ...]:
+    """What was published, up to `last` rows where that is given; of several figures of one system, what each
+    was called there tells them apart."""
+    known = published_lines(workload, operation, quantity.field) if workload in WORKLOADS else []
+    found = [line for line in known if line.points]
+    titles = [line.title for line in found]
+    made = []
+    for place, line in enumerate(found):
+        title = line.title
+        if titles.count(title) > 1:
+            title = f"{title} ({line.published_as or place + 1})"
+        before = [one.system for one in found[:place]]
+        series = published_series(line)
+        points = tuple(point for point in series.points if not last or point.rows <= last)
+        made.append(replace(series, title=title, variant=before.count(line.system), points=points))
+    return tuple(made)
+
+
+# ------------------------------------------------------------------------------ bars
+
+
+def _group(results: BenchmarkResults, operation: Operation, rows: int, display: Display) -> BarGroup:
+    found = results.tally.summaries(display.quantity.field, display.samples, operation.id)
+    at_size = {point: summary for point, summary in found.items() if point[2] == rows}
+    made = [_bar(one, one.points[0], display.quantity) for one in _live(at_size, display.statistic)]
+    there = {bar.series.system for bar in made}
+    made += [bar for bar in _missing_bars(results, operation.id, rows) if bar.series.system not in there]
+    made += [_published_bar(one, rows, display.quantity) for one in
+             _dashed(results.workload.id, operation.id, display.quantity)]  # fmt: skip
+    return ranked(f"{operation.title}, {shown_rows(rows)}", made, display.quantity)
+
+
+def _bar(series: Series, point: SeriesPoint, quantity: Quantity) -> Bar:
+    lines = [
+        f"{series.label}, {shown_rows(point.rows)}",
+        point_text(point, quantity),
+        point.remark,
+        series.note,
+    ]
+    lines.append(f"Source: {series.source}")
+    return Bar(series, point, "", "\n".join(filter(None, lines)))
+
+
+def _missing_bars(results: BenchmarkResults, operation: str, rows: int | None = None) -> list[Bar]:
+    """What takes the place of a bar: a failure, at one size or any, or the reason why nothing was asked."""
+    found: dict[str, Failure | Unsupported] = {
+        one.system: one for one in results.unsupported if one.step == operation
+    }
+    found |= {
+        one.system: one for one in results.failures if one.operation == operation and rows in (None, one.rows)
+    }
+    return [
+        Bar(Series(name, title_of(name), False, "", "", ()), None, lost_words(one), lost_words(one),
+            lost=isinstance(one, Failure))
+        for name, one in found.items()
+    ]  # fmt: skip
+
+
+def _published_bar(series: Series, rows: int, quantity: Quantity) -> Bar:
+    """What was published of another size is told in words: a bar would be compared with the others."""
+    point = min(series.points, key=lambda point: abs(point.rows - rows))
+    bar = _bar(series, point, quantity)
+    if point.rows == rows or point.value is None:
+        return bar
+    where = series.note if point.rows == 1 and series.note else f"at {short_rows(point.rows)}"
+    return replace(bar, point=None, words=f"{quantity.exact(point.value)}, {where}")
+
+
+def _multiples(
+    points: Mapping[Point, Summary], operation: Operation, reference: str, statistic: str
+) -> list[Bar]:
+    return [_multiple_bar(one, reference) for one in multiples(points, operation.id, reference, statistic)]
+
+
+def _multiple_bar(one: Multiple, reference: str) -> Bar:
+    sizes = ", ".join(f"{rows:,}" for rows in one.sizes)
+    series = Series(one.system, title_of(one.system), False, "measured here", "", ())
+    words = [
+        f"{series.label}: {NORMALISED.exact(one.mean)} of {title_of(reference)}",
+        f"Mean over {len(one.sizes)} sizes ({sizes} rows), "
+        f"from {NORMALISED.exact(one.low)} to {NORMALISED.exact(one.high)}",
+    ]
+    return Bar(series, SeriesPoint(0, one.mean, one.low, one.high, len(one.sizes)), "", "\n".join(words))

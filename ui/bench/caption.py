@@ -1,12 +1,19 @@
-"""A line or two of small print; an empty one takes no room."""
+"""Small print: captions of a line or two, and the note of what a benchmark will take."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
+from collections.abc import Callable
 
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.costs import Costs, Estimate, estimate
+from lamella.core.bench.results.figures import shown_bytes
 from lamella.ui import theme
+from lamella.ui.bench.quantities import about
+from lamella.ui.tasks import Handle, Tasks
 
 
 class Caption(QLabel):
@@ -52,3 +59,104 @@ class Caption(QLabel):
             )
         self.setText(shown)
         self.setToolTip(self._told if shown != self._told else "")
+
+
+WAIT_MILLISECONDS = 80
+SHOWN_PROBLEMS = 2
+
+
+class EstimateNote(QFrame):
+    """Asks off the GUI thread, since thousands of child processes may be planned.
+
+    With `words_apart` its owner puts the `words` elsewhere, and the note is there only while something does
+    not fit. Where `can_fit`, it offers to leave out the sizes that do not fit: `fit_requested` has
+    those that do.
+    """
+
+    changed = Signal()
+    fit_requested = Signal(tuple)
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        costs: Callable[[], Costs],
+        words_apart: bool = False,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.estimate: Estimate | None = None
+        self.can_fit = False
+        self._tasks, self._costs, self._words_apart = tasks, costs, words_apart
+        self._choice: Choice | None = None
+        self._handle: Handle | None = None
+        self._wait = QTimer(self, interval=WAIT_MILLISECONDS, singleShot=True)
+        self._wait.timeout.connect(self._ask)
+        self.words, self.problem, self.fit = (
+            Caption(self),
+            Caption(self),
+            QPushButton("Leave out what does not fit"),
+        )
+        self._build()
+
+    @property
+    def refusal(self) -> str:
+        """Why the benchmark does not fit here; empty when it does, or while that is not known."""
+        problems = self.estimate.problems if self.estimate else ()
+        more = len(problems) - SHOWN_PROBLEMS
+        told = [*problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
+        return "".join(f"{line}. " for line in told).strip()
+
+    def show_choice(self, choice: Choice | None, problem: str) -> None:
+        """`problem` is what is missing for a benchmark; there is none then."""
+        known = self.words.text() if self.estimate else "Estimating …"
+        self._choice, self.estimate = choice, None
+        self.words.tell(problem or known)
+        self.problem.tell("")
+        self.fit.hide()
+        self.setVisible(not self._words_apart)
+        if self._handle is not None:
+            self._handle.cancel()
+        if choice is None:
+            self._wait.stop()
+        else:
+            self._wait.start()
+
+    def _ask(self) -> None:
+        choice = self._choice
+        if choice is not None:
+            self._handle = self._tasks.read(
+                lambda job: estimate(choice, self._costs()), self._show, owner=self, quiet=True
+            )
+
+    def _show(self, found: Estimate) -> None:
+        self.estimate, self._handle = found, None
+        self.words.tell(
+            f"about {about(found.seconds)} · {shown_bytes(found.disk_bytes)} on disk · "
+            f"{shown_bytes(found.memory_bytes)} of memory"
+        )
+        self.problem.tell(self.refusal)
+        self.setVisible(not self._words_apart or bool(self.refusal))
+        self.fit.setVisible(self.can_fit and bool(self.refusal) and bool(found.fitting_rows))
+        self.changed.emit()
+
+    def _build(self) -> None:
+        theme.variant(self, "panel")
+        theme.variant(self.problem, "danger")
+        theme.variant(self.fit, "link")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.S, theme.L, theme.M)
+        layout.setSpacing(theme.XS)
+        if self._words_apart:
+            self.words.set_short(True)
+            self.hide()
+        else:
+            layout.addWidget(self.words)
+        line = QHBoxLayout()
+        line.addWidget(self.problem, 1)
+        line.addWidget(self.fit)
+        layout.addLayout(line)
+        self.problem.hide()
+        self.fit.hide()
+        self.fit.clicked.connect(
+            lambda: self.fit_requested.emit(self.estimate.fitting_rows if self.estimate else ())
+        )

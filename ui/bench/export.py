@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import asdict, fields
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QPoint, QRect
-from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtCore import QBuffer, QPoint, QRect, QSize
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from lamella.core.bench.results.console import write_results
+from lamella.core.bench.results.figures import in_order
 from lamella.core.bench.results.markdown import markdown_report
+from lamella.core.bench.results.matrix import ABSENT, Cell, Matrix
 from lamella.core.bench.results.records import Record, to_saved, write_text
 from lamella.core.bench.results.results_file import write_results_file
 from lamella.core.bench.results.run import SavedRun, by_system
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.ui import theme
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, panels, samples_of
+from lamella.ui.bench.multiples import USUAL_LINE, Multiples
+from lamella.ui.bench.overview import Overview, matrix_height, paint_matrix
+from lamella.ui.bench.series import Panel
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
 FORMATS = {
@@ -30,6 +39,9 @@ FORMATS = {
     ".png": "Picture of what is shown, PNG (*.png)",
     ".svg": "Picture of what is shown, SVG (*.svg)",
 }
+DRAWING_WIDTH, PLOT_WIDTH, PLOT_HEIGHT = 1200, 240, 200
+"""Of a drawing of all plots, and of one of them, in pixels at the usual text size."""
+
 DOTS_PER_POINT = 2
 """Of a PNG, so that it is sharp in print."""
 
@@ -40,34 +52,51 @@ def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
     return Path(chosen).with_suffix(suffix) if chosen else None
 
 
-def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar) -> None:
-    """As `export`; how it went is said in `news`."""
-    try:
-        export(path, run, picture)
-    except LamellaError as error:
-        news.say(str(error), kind="message-danger")
-    else:
-        news.say(f"Written: {path}", kind="message-success")
+def export_telling(path: Path, run: SavedRun, picture: QWidget, news: MessageBar, tasks: Tasks) -> None:
+    """As `write`, off the GUI thread; how it went is said in `news`."""
+    drawn = draw(path.suffix, picture)
+
+    def fail(error: Exception) -> None:
+        if isinstance(error, LamellaError):
+            news.say(str(error), kind="message-danger")
+        else:
+            tasks.failed.emit(error)
+
+    tasks.read(
+        lambda job: write(path, run, drawn),
+        lambda _: news.say(f"Written: {path}", kind="message-success"),
+        fail,
+        owner=news,
+        text=f"Writing {path.name}",
+    )
 
 
-def export(path: Path, run: SavedRun, picture: QWidget) -> None:
+def draw(suffix: str, picture: QWidget) -> str | QImage | None:
+    """What a file of this kind needs of the window: plots as SVG, or pixels."""
+    if suffix in (".md", ".svg"):
+        return _drawing(picture)
+    return _pixels(picture) if suffix == ".png" else None
+
+
+def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
     """By the suffix of `path`; the plots of a report are a file beside it. Raises FileProblem when one cannot
     be written."""
-    match path.suffix:
-        case ".md":
+    match path.suffix, drawn:
+        case ".md", str():
             plots = path.with_name(f"{path.stem}-plots.svg")
-            _write_svg(plots, picture)
+            write_text(plots, drawn)
             write_text(path, markdown_report(run, plots.name))
-        case ".results":
+        case ".results", _:
             write_results_file(run, path)
-        case ".json":
+        case ".json", _:
             write_results(run.records, by_system(run.surroundings), path)
-        case ".csv":
+        case ".csv", _:
             write_text(path, to_csv(run.records))
-        case ".png":
-            _write_png(path, picture)
-        case ".svg":
-            _write_svg(path, picture)
+        case ".svg", str():
+            write_text(path, drawn)
+        case ".png", QImage():
+            if not drawn.save(str(path), "PNG"):
+                raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
 
 
 def to_csv(records: Sequence[Record]) -> str:
@@ -80,30 +109,96 @@ def to_csv(records: Sequence[Record]) -> str:
     writer.writeheader()
     for record in records:
         latencies = " ".join(map(str, record.latencies))
-        writer.writerow(to_saved(asdict(record)) | {"latencies": latencies})
+        writer.writerow(to_saved(vars(record)) | {"latencies": latencies})
     return text.getvalue()
 
 
-def _write_png(path: Path, picture: QWidget) -> None:
-    image = QPixmap(picture.size() * DOTS_PER_POINT)
+def _pixels(picture: QWidget) -> QImage:
+    image = QImage(picture.size() * DOTS_PER_POINT, QImage.Format.Format_RGB32)
     image.setDevicePixelRatio(DOTS_PER_POINT)
     image.fill(theme.current().color("surface"))
     picture.render(image)
-    if not image.save(str(path), "PNG"):
-        raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
+    return image
 
 
-def _write_svg(path: Path, picture: QWidget) -> None:
-    whole = QRect(QPoint(0, 0), picture.size())
-    held = QBuffer()
-    drawing = QSvgGenerator()
-    drawing.setOutputDevice(held)
-    drawing.setResolution(picture.logicalDpiX())
-    drawing.setSize(whole.size())
+def _drawing(picture: QWidget) -> str:
+    if isinstance(picture, Overview):
+        plots = picture.multiples
+        return drawing_of(plots.panels, plots.frames.sizes, picture.matrix.cells.matrix, plots.log)
+    return _svg(picture.size(), lambda painter: picture.render(painter, QPoint(0, 0)))
+
+
+def write_overview(path: Path, results: BenchmarkResults) -> None:
+    """All plots of a workload and its matrix at the largest size, as they are shown first. Raises
+    FileProblem."""
+    display = Display("", statistic="median", samples=next(iter(samples_of(results.workload))))
+    rows = max(results.tally.rows, default=0)
+    matrix = results.matrices.matrix(
+        rows, display.statistic, display.samples, results.failures, results.unsupported
+    )
+    write_text(path, drawing_of(panels(results, display), results.sizes, matrix))
+
+
+def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, log: bool = True) -> str:
+    """An SVG of all plots and the whole matrix, which tells whose line is whose."""
+    matrix = _with_drawn_rivals(matrix, panels)
+    scale = theme.current().line_height() / USUAL_LINE
+    across = max(1, min(len(panels), int(DRAWING_WIDTH / (PLOT_WIDTH * scale))))
+    height = round(math.ceil(len(panels) / across) * PLOT_HEIGHT * scale)
+    plots = Multiples()
+    plots.frames.sizes = sizes
+    plots.resize(DRAWING_WIDTH, height)
+    plots.show_panels(panels, log)
+    plots.mark(matrix.rows, 0)
+
+    def paint(painter: QPainter) -> None:
+        plots.paint(painter)
+        painter.translate(0, height + theme.M)
+        paint_matrix(painter, matrix, DRAWING_WIDTH)
+
+    drawn = _svg(QSize(DRAWING_WIDTH, height + theme.M + matrix_height(matrix, DRAWING_WIDTH)), paint)
+    plots.deleteLater()
+    return drawn
+
+
+def _with_drawn_rivals(matrix: Matrix, panels: Sequence[Panel]) -> Matrix:
+    """A line for everyone who has one on a plot or a figure, and for nobody else."""
+    drawn = {one.system for panel in panels for one in panel.series if not one.published}
+    found = {rival for (rival, _), cell in matrix.cells.items() if cell.outcome != ABSENT}
+    rivals = in_order((drawn | found) - {matrix.subject})
+    cells = {(name, column): Cell(column, name, ABSENT) for name in rivals for column in matrix.columns}
+    return replace(matrix, rivals=tuple(rivals), cells=cells | dict(matrix.cells))
+
+
+def _svg(size: QSize, paint: Callable[[QPainter], object]) -> str:
+    whole = QRect(QPoint(0, 0), size)
+    buffer, drawing = QBuffer(), QSvgGenerator()
+    drawing.setOutputDevice(buffer)
+    drawing.setResolution(QGuiApplication.primaryScreen().logicalDotsPerInchX())
+    drawing.setSize(size)
     drawing.setViewBox(whole)
     drawing.setTitle("Lamella: a benchmark")
     painter = QPainter(drawing)
     painter.fillRect(whole, theme.current().color("surface"))
-    picture.render(painter, QPoint(0, 0))
+    paint(painter)
     painter.end()
-    write_text(path, held.data().data().decode("utf-8"))
+    return _without_repetition(buffer.data().data().decode("utf-8"))
+
+
+_EMPTY_GROUP = re.compile(r"<g [^>]*>\s*</g>\s*")
+_INHERITED = re.compile(
+    r'\s(?:fill-opacity="1"|stroke-opacity="1"|stroke-linecap="square"|stroke-linejoin="bevel"|font-style="normal"'
+    r'|vector-effect="none"|transform="matrix\(1,0,0,1,0,0\)"|font-family="[^"]*")'
+)
+_FONT_OF_GROUP = re.compile(r'(<g [^>]*?)\sfont-size="[^"]*" font-weight="[^"]*"\s*(?=>)')
+
+
+def _without_repetition(drawing: str) -> str:
+    """A fifth as long: Qt gives every group each attribute, most of which it has from the outermost one."""
+    head, start, body = drawing.partition("<g ")
+    family = re.search(r'font-family="[^"]*"', body)
+    outermost, end, rest = body.partition(">")
+    small = _FONT_OF_GROUP.sub(r"\1", _INHERITED.sub("", _EMPTY_GROUP.sub("", rest)))
+    shared = f" {family.group()}" if family else ""
+    lines = "\n".join(filter(None, map(str.strip, small.splitlines())))
+    return f"{head}{start}{outermost}{shared}{end}\n{lines}\n"

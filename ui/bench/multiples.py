@@ -7,8 +7,9 @@ what stands still costs nothing while a benchmark runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from time import perf_counter
 
 from PySide6.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
@@ -28,8 +29,23 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolTip, QWidget
 
 from lamella.ui import theme
-from lamella.ui.bench.quantities import COUNT, Quantity, Units, even_label, power_of_ten
-from lamella.ui.bench.series import PUBLISHED, Look, Series, SeriesPoint, draw_marker, hover_text
+from lamella.ui.bench.quantities import (
+    Frame,
+    row_ticks,
+    value_ticks,
+)
+from lamella.ui.bench.series import (
+    CROSS_SIZE,
+    Frames,
+    Look,
+    Panel,
+    Series,
+    SeriesPoint,
+    cross_at,
+    cross_pen,
+    draw_marker,
+    hover_text,
+)
 from lamella.ui.theme import TextSize
 from lamella.ui.widgets.controls import IconButton
 
@@ -49,112 +65,6 @@ MARKER_SCALE = 0.75
 PAINT_SECONDS, FIRST_SECONDS = 0.006, 0.025
 """After so long the plots that are left wait for the next turn of the event loop: those that show what was
 there before, and those that show nothing yet."""
-
-EMPTY_DECADES = (-3.0, 1.0)
-MARGIN = 0.12
-"""Beside the first and the last size, in decades; as a share of the range on even axes."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One plot. `id` is the operation's, `about` its line beside the title."""
-
-    id: str
-    title: str
-    about: str
-    quantity: Quantity
-    series: tuple[Series, ...]
-
-    def without(self, hidden: Set[str]) -> Panel:
-        """`hidden` has labels of a legend, in which all published lines are one."""
-        if not hidden:
-            return self
-        shown = (one for one in self.series if (PUBLISHED if one.published else one.label) not in hidden)
-        return replace(self, series=tuple(shown))
-
-
-@dataclass(frozen=True)
-class Frame:
-    """What a plot's axes span, in the plot's own coordinates: log10 of values, or values."""
-
-    left: float
-    right: float
-    low: float
-    high: float
-    log: bool
-
-    def at(self, point: SeriesPoint, value: float | None, box: QRectF) -> QPointF:
-        """Where a point stands. What nobody could tell from nothing stands on the lower edge."""
-        y = self.y_of(value, box) if value and value > 0 else box.bottom()
-        return QPointF(self.x_of(point.rows, box), y)
-
-    def y_of(self, value: float, box: QRectF) -> float:
-        y = math.log10(value) if self.log else value
-        return box.bottom() - (max(self.low, y) - self.low) / (self.high - self.low) * box.height()
-
-    def x_of(self, rows: int, box: QRectF) -> float:
-        x = math.log10(rows) if self.log else float(rows)
-        return box.left() + (x - self.left) / (self.right - self.left) * box.width()
-
-
-class Frames:
-    """The axes of all plots: one of rows, and one of values for each unit. They only grow while the same
-    lines are drawn, and in steps, so that nothing that was drawn moves with each sample."""
-
-    def __init__(self) -> None:
-        self.sizes: tuple[int, ...] = ()
-        self._spans: dict[tuple[Units, bool], tuple[float, float]] = {}
-        self._frames: dict[Units, Frame] = {}
-
-    def clear(self) -> None:
-        self._spans = {}
-
-    def fit(self, panels: Sequence[Panel], log: bool) -> None:
-        """Take all lines into the axes."""
-        extents = [one.extent for panel in panels for one in panel.series if one.extent]
-        ends = [*self.sizes, *(e.first for e in extents), *(e.last for e in extents)] or [1, 1000]
-        if log:
-            first, last = math.log10(min(ends)), math.log10(max(ends))
-            room = max(MARGIN * (last - first), 0.3)
-            left, right = first - room, last + room
-        else:
-            left, right = -MARGIN * max(ends) / 2, max(ends) * (1 + MARGIN)
-        self._frames = {}
-        for units in {panel.quantity.units for panel in panels}:
-            alike = [one for panel in panels if panel.quantity.units == units for one in panel.series]
-            low, high = self._grown(units, alike, log)
-            self._frames[units] = Frame(left, right, low, high, log)
-
-    def frame(self, panel: Panel) -> Frame:
-        """Of a panel that was fitted."""
-        return self._frames[panel.quantity.units]
-
-    def _grown(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
-        live = [one for one in series if not one.published] if not log else []
-        extents = [one.extent for one in live or series if one.extent and one.extent.high > 0]
-        before = self._spans.get((units, log))
-        if not extents:
-            low, high = before or (EMPTY_DECADES if log else (0.0, 1.0))
-        else:
-            low, high = (_decades if log else _even_span)(
-                min(one.low for one in extents if one.low > 0), max(one.high for one in extents)
-            )
-            if before is not None:
-                low, high = min(low, before[0]), max(high, before[1])
-            self._spans[units, log] = (low, high)
-        return (low - 0.05, high + 0.05) if log else (low, high)
-
-
-def _decades(low: float, high: float) -> tuple[float, float]:
-    """Powers of ten about both values."""
-    first = math.floor(math.log10(low) + 1e-9)
-    return first, max(first + 1, math.ceil(math.log10(high) - 1e-9))
-
-
-def _even_span(low: float, high: float) -> tuple[float, float]:
-    """From 0 to the next of 1, 1.5, 2, 3, 5 and 7 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(high * 1.02))
-    return 0.0, next(power * step for step in (1, 1.5, 2, 3, 5, 7, 10) if power * step >= high * 1.02)
 
 
 @dataclass(frozen=True)
@@ -394,6 +304,9 @@ class Multiples(QWidget):
         painter.setClipRect(area.box.adjusted(-5, -5, 5, 5))
         for series in sorted(area.panel.series, key=lambda one: not one.published):
             _paint_series(painter, series, area.box, frame, markers)
+        painter.setPen(cross_pen())
+        for _, _, place in _crosses(area, frame):
+            painter.drawLines(cross_at(place, CROSS_SIZE * MARKER_SCALE))
 
     def _paint_title(self, painter: QPainter, area: PlotArea) -> None:
         look = theme.current()
@@ -423,7 +336,7 @@ class Multiples(QWidget):
         metrics = QFontMetrics(font)
         painter.setFont(font)
         right = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        for value, text in _value_ticks(frame, area.panel.quantity.units, box.height(), metrics.height()):
+        for value, text in value_ticks(frame, area.panel.quantity.units, box.height(), metrics.height()):
             y = box.bottom() - (value - frame.low) / (frame.high - frame.low) * box.height()
             painter.setPen(QPen(look.color("grid_line"), 1))
             painter.drawLine(QPointF(box.left(), y), QPointF(box.right(), y))
@@ -431,7 +344,7 @@ class Multiples(QWidget):
                 painter.setPen(look.color("muted"))
                 line = QRectF(area.whole.left(), y - 10, box.left() - area.whole.left() - theme.XS, 20)
                 painter.drawText(line, right, text)
-        for value, text in _row_ticks(frame, box.width(), metrics):
+        for value, text in row_ticks(frame, box.width(), metrics):
             x = box.left() + (value - frame.left) / (frame.right - frame.left) * box.width()
             painter.setPen(QPen(look.color("grid_line"), 1))
             painter.drawLine(QPointF(x, box.top()), QPointF(x, box.bottom()))
@@ -457,23 +370,25 @@ class Multiples(QWidget):
         return next((area for area in self.areas if QRectF(area.whole).contains(position)), None)
 
     def nearest(self, position: QPointF) -> tuple[Panel, Series, SeriesPoint] | None:
-        """The point within reach, measured ones before published ones."""
+        """The point or cross within reach, measured ones before published ones."""
         area = self.area_at(position)
         if area is None:
             return None
         frame = self.frames.frame(area.panel)
+        places = [
+            (series, point, frame.at(point.rows, point.value, area.box))
+            for series in area.panel.series
+            for point in series.points
+        ]
         within = []
-        for place, series in enumerate(area.panel.series):
-            for number, point in enumerate(series.points):
-                spot = frame.at(point, point.value, area.box) - position
-                away = math.hypot(spot.x(), spot.y())
-                if away <= REACH:
-                    within.append((series.published, away, place, number))
+        for number, (series, _, place) in enumerate(found := [*_crosses(area, frame), *places]):
+            away = math.hypot(place.x() - position.x(), place.y() - position.y())
+            if away <= REACH:
+                within.append((series.published, away, number))
         if not within:
             return None
-        _, _, place, number = min(within)
-        series = area.panel.series[place]
-        return area.panel, series, series.points[number]
+        series, point, _ = found[min(within)[-1]]
+        return area.panel, series, point
 
     def event(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
@@ -567,11 +482,23 @@ class Pager(QWidget):
         self.on.setEnabled(page + 1 < pages)
 
 
+def _crosses(area: PlotArea, frame: Frame) -> list[tuple[Series, SeriesPoint, QPointF]]:
+    """On the lower edge, those of several systems at one size above each other."""
+    count: Counter[int] = Counter()
+    made = []
+    for series in area.panel.series:
+        for point in series.failures:
+            up = (count[point.rows] + 0.5) * CROSS_SIZE
+            made.append((series, point, QPointF(frame.x_of(point.rows, area.box), area.box.bottom() - up)))
+            count[point.rows] += 1
+    return made
+
+
 def _paint_series(
     painter: QPainter, series: Series, box: QRectF, frame: Frame, markers: MarkerPictures | None
 ) -> None:
     look = Look.of(series)
-    spots = [frame.at(point, point.value, box) for point in series.points]
+    spots = [frame.at(point.rows, point.value, box) for point in series.points]
     painter.setPen(look.line)
     painter.drawPolyline(QPolygonF(spots))
     bars: list[QLineF] = []
@@ -593,43 +520,3 @@ def _paint_series(
             painter.scale(MARKER_SCALE, MARKER_SCALE)
             draw_marker(painter, look)
             painter.restore()
-
-
-def _value_ticks(frame: Frame, units: Units, height: float, line: int) -> list[tuple[float, str]]:
-    """Powers of ten where there is room for their labels, or even steps from 0."""
-    if not frame.log:
-        steps = _even_steps(frame.high, height / line / 2)
-        largest = steps[-1][0]
-        return [(value, even_label(value, largest, step, units)) for value, step in steps]
-    decades = range(math.ceil(frame.low), math.floor(frame.high) + 1)
-    every = max(1, math.ceil(1.6 * line * (frame.high - frame.low) / max(1.0, height)))
-    return [(float(d), power_of_ten(d, units) if d % every == 0 else "") for d in decades]
-
-
-def _row_ticks(frame: Frame, width: float, metrics: QFontMetrics) -> list[tuple[float, str]]:
-    if not frame.log:
-        return [(value, _short_count(value)) for value, _ in _even_steps(frame.right, width / 60)]
-    decades = range(math.ceil(frame.left), math.floor(frame.right) + 1)
-    room = metrics.horizontalAdvance("100k") + theme.S
-    every = max(1, math.ceil(room * (frame.right - frame.left) / max(1.0, width)))
-    return [(float(d), _short_count(10.0**d) if d % every == 0 else "") for d in decades]
-
-
-def _even_steps(top: float, count: float) -> list[tuple[float, float]]:
-    """Values and their step: 1, 2 or 5 times a power of ten, at most `count` of them."""
-    rough = top / max(2.0, count)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
-    return [(n * step, step) for n in range(int(top / step) + 1)]
-
-
-def _short_count(rows: float) -> str:
-    """ "1", "100", "10k", "1M", "1G"."""
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if rows >= size:
-            return f"{rows / size:,.4g}{unit}"
-    return (
-        power_of_ten(round(math.log10(rows)), COUNT)
-        if rows >= 1 and math.log10(rows) % 1 == 0
-        else f"{rows:,.4g}"
-    )

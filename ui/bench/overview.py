@@ -12,6 +12,8 @@ from PySide6.QtCore import (
     QObject,
     QPersistentModelIndex,
     QPointF,
+    QRect,
+    QRectF,
     QSize,
     Qt,
     Signal,
@@ -273,6 +275,70 @@ def cell_colors(cell: Cell, palette: Palette) -> tuple[str, str]:
     if cell.outcome == matrix.AHEAD:
         return palette.ahead[strength], palette.on_ahead
     return palette.behind[strength], palette.on_behind
+
+
+NAMES_SHARE = 0.16
+"""Of its width, for the names of the rivals."""
+
+
+def matrix_height(shown: Matrix, width: float) -> int:
+    """Of `paint_matrix`; 0 where there is nothing to paint."""
+    line = theme.current().line_height() + theme.XS
+    return _header_height(shown, width) + line * len(shown.rivals) + theme.XS if shown.columns else 0
+
+
+def _header_height(shown: Matrix, width: float) -> int:
+    """Of the titles of the operations, which are wrapped."""
+    metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
+    box = QRect(0, 0, int((1 - NAMES_SHARE) * width / max(1, len(shown.columns))) - 4, 1000)
+    wrap = int(Qt.TextFlag.TextWordWrap)
+    heights = (metrics.boundingRect(box, wrap, column.title).height() for column in shown.columns)
+    return max(heights, default=0) + theme.S
+
+
+def paint_matrix(painter: QPainter, shown: Matrix, width: float) -> None:
+    """All of it, at the painter's origin: what the table scrolls to as well."""
+    look, line = theme.current(), theme.current().line_height() + theme.XS
+    names, head = NAMES_SHARE * width, _header_height(shown, width)
+    across = (width - names) / max(1, len(shown.columns))
+    middle = int(Qt.AlignmentFlag.AlignCenter)
+    _paint_name(painter, shown.subject, shown.title, QRectF(0, 0, names, head), bold=True)
+    for place, column in enumerate(shown.columns):
+        painter.setFont(look.font(theme.TextSize.CAPTION))
+        painter.setPen(look.color("muted"))
+        box = QRectF(names + place * across + 2, 0, across - 4, head)
+        painter.drawText(box, middle | int(Qt.TextFlag.TextWordWrap), column.title)
+    for row, rival in enumerate(shown.rivals):
+        top = head + line * row
+        _paint_name(painter, rival, shown.short_title(rival), QRectF(0, top, names, line))
+        for place, column in enumerate(shown.columns):
+            cell = shown.cells[rival, column]
+            box = QRectF(names + place * across + 1, top + 1, across - 2, line - 2)
+            background, text = cell_colors(cell, look.colors)
+            if background:
+                painter.fillRect(box, QColor(background))
+            font = look.tabular_font(bold=cell.outcome in (matrix.AHEAD, matrix.BEHIND))
+            fits = QFontMetrics(font).horizontalAdvance(cell.text) + theme.S <= across
+            painter.setFont(font if fits else look.tabular_font(theme.TextSize.CAPTION))
+            painter.setPen(QColor(text))
+            painter.drawText(box, middle, cell.text if fits else cell.short_text)
+    painter.setPen(Qt.PenStyle.NoPen)
+
+
+def _paint_name(painter: QPainter, system: str, title: str, box: QRectF, bold: bool = False) -> None:
+    """With its marker: the matrix is the legend of the plots, too."""
+    look = theme.current()
+    painter.save()
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    painter.translate(box.left() + MARKER_SIDE / 2, box.center().y())
+    draw_marker(painter, Look.of(Series(system, "", False, "", "", ())))
+    painter.restore()
+    font = look.font(bold=bold)
+    words = box.adjusted(MARKER_SIDE + theme.S, 0, -theme.XS, 0)
+    painter.setFont(font)
+    painter.setPen(look.color("text"))
+    text = QFontMetrics(font).elidedText(title, Qt.TextElideMode.ElideRight, round(words.width()))
+    painter.drawText(words, int(Qt.AlignmentFlag.AlignVCenter), text)
 
 
 def _marker(system: str) -> QIcon:

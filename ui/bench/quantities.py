@@ -1,4 +1,4 @@
-"""What of a sample can be shown, and how its values are written."""
+"""What of a sample can be shown, how its values are written, and the frame and ticks of its axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from lamella.core.bench.results.figures import shown_bytes, shown_factor, shown_seconds
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QFontMetrics
+
+from lamella.core.bench.results.figures import shown_bytes, shown_factor, shown_rows, shown_seconds
+from lamella.ui import theme
 
 Units = tuple[tuple[str, float], ...]
 """Largest first."""
@@ -59,3 +63,97 @@ def even_label(value: float, largest: float, step: float, units: Units) -> str:
     unit, size = unit_of(largest, units)
     digits = max(0, -math.floor(math.log10(step / size) + 1e-9))
     return f"{value / size:,.{digits}f} {unit}".rstrip()
+
+
+def about(seconds: float) -> str:
+    """ "8 s", "2 min 30 s", "1 h 5 min": rounded to what matters."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{max(1, whole)} s"
+    if whole < 3600:
+        return f"{whole // 60} min" + (f" {whole % 60} s" if whole % 60 and whole < 600 else "")
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def short_rows(rows: int) -> str:
+    """ "10,000 rows", "1.1 billion rows"."""
+    for name, size in (("billion", 10**9), ("million", 10**6)):
+        if rows >= size:
+            return f"{rows / size:,.4g} {name} rows"
+    return shown_rows(rows)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a plot's axes span, in the plot's own coordinates: log10 of values, or values."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+    log: bool
+
+    def at(self, rows: int, value: float | None, box: QRectF) -> QPointF:
+        """Where a point stands. What nobody could tell from nothing stands on the lower edge."""
+        y = self.y_of(value, box) if value and value > 0 else box.bottom()
+        return QPointF(self.x_of(rows, box), y)
+
+    def y_of(self, value: float, box: QRectF) -> float:
+        y = math.log10(value) if self.log else value
+        return box.bottom() - (max(self.low, y) - self.low) / (self.high - self.low) * box.height()
+
+    def x_of(self, rows: int, box: QRectF) -> float:
+        x = math.log10(rows) if self.log else float(rows)
+        return box.left() + (x - self.left) / (self.right - self.left) * box.width()
+
+
+def whole_decades(low: float, high: float) -> tuple[float, float]:
+    """Powers of ten about both values."""
+    first = math.floor(math.log10(low) + 1e-9)
+    return first, max(first + 1, math.ceil(math.log10(high) - 1e-9))
+
+
+def even_span(low: float, high: float) -> tuple[float, float]:
+    """From 0 to the next of 1, 1.5, 2, 3, 5 and 7 times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(high * 1.02))
+    return 0.0, next(power * step for step in (1, 1.5, 2, 3, 5, 7, 10) if power * step >= high * 1.02)
+
+
+def value_ticks(frame: Frame, units: Units, height: float, line: int) -> list[tuple[float, str]]:
+    """Powers of ten where there is room for their labels, or even steps from 0."""
+    if not frame.log:
+        steps = _even_steps(frame.high, height / line / 2)
+        largest = steps[-1][0]
+        return [(value, even_label(value, largest, step, units)) for value, step in steps]
+    decades = range(math.ceil(frame.low), math.floor(frame.high) + 1)
+    every = max(1, math.ceil(1.6 * line * (frame.high - frame.low) / max(1.0, height)))
+    return [(float(d), power_of_ten(d, units) if d % every == 0 else "") for d in decades]
+
+
+def row_ticks(frame: Frame, width: float, metrics: QFontMetrics) -> list[tuple[float, str]]:
+    if not frame.log:
+        return [(value, _short_count(value)) for value, _ in _even_steps(frame.right, width / 60)]
+    decades = range(math.ceil(frame.left), math.floor(frame.right) + 1)
+    room = metrics.horizontalAdvance("100k") + theme.S
+    every = max(1, math.ceil(room * (frame.right - frame.left) / max(1.0, width)))
+    return [(float(d), _short_count(10.0**d) if d % every == 0 else "") for d in decades]
+
+
+def _even_steps(top: float, count: float) -> list[tuple[float, float]]:
+    """Values and their step: 1, 2 or 5 times a power of ten, at most `count` of them."""
+    rough = top / max(2.0, count)
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+    return [(n * step, step) for n in range(int(top / step) + 1)]
+
+
+def _short_count(rows: float) -> str:
+    """ "1", "100", "10k", "1M", "1G"."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if rows >= size:
+            return f"{rows / size:,.4g}{unit}"
+    return (
+        power_of_ten(round(math.log10(rows)), COUNT)
+        if rows >= 1 and math.log10(rows) % 1 == 0
+        else f"{rows:,.4g}"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +23,8 @@ from lamella.core.bench.results.figures import in_order, shown_rows, shown_secon
 from lamella.core.bench.results.records import Summary
 from lamella.ui import theme
 from lamella.ui.bench.bar_chart import NOTHING
-from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, title_of
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, lost_words, title_of
+from lamella.ui.bench.series import CROSS
 
 VERDICTS = {WRONG: "✕ Wrong answer", CRASHED: "✕ Crashed", LIMIT: "■ Limit", TOO_LARGE: "✕ Too large"}
 FAILED, CANNOT = "✕ Failed", "– Cannot"
@@ -149,42 +151,50 @@ ROOT = QModelIndex()
 
 @dataclass(frozen=True)
 class StatisticsRow:
-    """One system at one size; `fastest` of all at that size, by the mean."""
+    """One system at one size; `fastest` of all at that size, by the mean. `failure` is why there is no
+    summary."""
 
     system: str
     rows: int
-    summary: Summary
-    fastest: bool
+    summary: Summary | None
+    fastest: bool = False
+    failure: str = ""
 
 
-Value = Callable[[StatisticsRow], float | str]
+Value = Callable[[Summary], float]
 
-COLUMNS: tuple[tuple[str, str, Value], ...] = (
-    ("System", "", lambda row: title_of(row.system)),
-    ("Rows", "", lambda row: row.rows),
-    ("Mean", "", lambda row: row.summary.mean),
-    ("P50", "The median: half of the samples are faster", lambda row: row.summary.median),
-    ("P95", "95 of 100 samples are faster", lambda row: row.summary.percentile(95)),
-    ("P99", "99 of 100 samples are faster", lambda row: row.summary.percentile(99)),
-    ("Lowest", "The fastest sample", lambda row: row.summary.lowest),
-    ("Per second", "Operations per second, one after the other", lambda row: 1 / row.summary.mean),
-    ("Deviation", "Standard deviation of the samples", lambda row: row.summary.deviation),
-    ("Samples", "Calls that were timed", lambda row: row.summary.count),
-)
+COLUMNS: dict[str, tuple[str, Value]] = {
+    "Mean": ("", lambda summary: summary.mean),
+    "P50": ("The median: half of the samples are faster", lambda summary: summary.median),
+    "P95": ("95 of 100 samples are faster", lambda summary: summary.percentile(95)),
+    "P99": ("99 of 100 samples are faster", lambda summary: summary.percentile(99)),
+    "Lowest": ("The fastest sample", lambda summary: summary.lowest),
+    "Per second": ("Operations per second, one after the other", lambda summary: 1 / summary.mean),
+    "Deviation": ("Standard deviation of the samples", lambda summary: summary.deviation),
+    "Samples": ("Calls that were timed", lambda summary: summary.count),
+}
+TITLES = ("System", "Rows", *COLUMNS)
 COUNTS = ("Rows", "Samples")
 
 
 def statistics_rows(results: BenchmarkResults, display: Display) -> list[StatisticsRow]:
-    """Of one operation: the largest size first, systems in the table's order."""
+    """Of one operation: the largest size first, systems in the table's order; then what failed."""
     points = results.tally.summaries("seconds", display.samples, display.operation)
     points = {point: summary for point, summary in points.items() if summary.mean > 0}
     best = {rows: min(s.mean for (_, _, size), s in points.items() if size == rows) for _, _, rows in points}
     order = in_order(system for _, system, _ in points)
     keys = sorted(points, key=lambda point: (-point[2], order.index(point[1])))
-    return [
+    measured = [
         StatisticsRow(b, rows, points[o, b, rows], points[o, b, rows].mean == best[rows])
         for o, b, rows in keys
     ]
+    failed = [
+        StatisticsRow(system, rows, None, failure=lost_words(failure))
+        for system, by_rows in results.failures_of(display.operation).items()
+        for rows, failure in by_rows.items()
+        if (display.operation, system, rows) not in points
+    ]
+    return [*measured, *failed]
 
 
 class StatisticsTable(QTableView):
@@ -245,27 +255,31 @@ class _Figures(QAbstractTableModel):
         if not same:
             self.endResetModel()
         elif changed:
-            self.dataChanged.emit(self.index(changed[0], 0), self.index(changed[-1], len(COLUMNS) - 1))
+            self.dataChanged.emit(self.index(changed[0], 0), self.index(changed[-1], len(TITLES) - 1))
 
     def rowCount(self, parent: Index = ROOT) -> int:
         return 0 if parent.isValid() else len(self.rows)
 
     def columnCount(self, parent: Index = ROOT) -> int:
-        return 0 if parent.isValid() else len(COLUMNS)
+        return 0 if parent.isValid() else len(TITLES)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
-        row, (title, _, value) = self.rows[index.row()], COLUMNS[index.column()]
+        row, title = self.rows[index.row()], TITLES[index.column()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return _cell_text(title, value(row))
+                return _cell_text(title, _value(row, title))
             case _ if role == SORTED:
-                return value(row)
+                value = _value(row, title)
+                return math.inf if title in COLUMNS and isinstance(value, str) else value
             case Qt.ItemDataRole.TextAlignmentRole:
                 return LEFT if title == "System" else RIGHT
             case Qt.ItemDataRole.FontRole:
                 return theme.current().tabular_font(bold=row.fastest)
+            case Qt.ItemDataRole.ForegroundRole:
+                return theme.current().color("danger") if row.failure else None
             case Qt.ItemDataRole.ToolTipRole:
-                return f"{title_of(row.system)} is the fastest at {row.rows:,} rows" if row.fastest else None
+                fastest = f"{title_of(row.system)} is the fastest at {row.rows:,} rows"
+                return fastest if row.fastest else row.failure or None
         return None
 
     def headerData(
@@ -273,7 +287,8 @@ class _Figures(QAbstractTableModel):
     ) -> object:
         if orientation != Qt.Orientation.Horizontal:
             return None
-        title, about, _ = COLUMNS[section]
+        title = TITLES[section]
+        about, _ = COLUMNS.get(title, ("", None))
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return title
@@ -282,6 +297,16 @@ class _Figures(QAbstractTableModel):
             case Qt.ItemDataRole.TextAlignmentRole:
                 return LEFT if title == "System" else RIGHT
         return None
+
+
+def _value(row: StatisticsRow, title: str) -> float | str:
+    if title == "System":
+        return title_of(row.system)
+    if title == "Rows":
+        return row.rows
+    if row.summary is None:
+        return f"{CROSS} {row.failure.partition(':')[0]}" if title == "Mean" else ""
+    return COLUMNS[title][1](row.summary)
 
 
 def _cell_text(title: str, value: float | str) -> str:

@@ -16,10 +16,9 @@ from lamella.core.bench.results.published import PublishedLine, published
 from lamella.core.bench.results.report import shown_check
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.ui import theme
-from lamella.ui.bench.benchmark_results import BenchmarkResults, title_of
+from lamella.ui.bench.benchmark_results import BenchmarkResults, bars, lines, normalised, panels, title_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.display_bar import OVERVIEW, SENTENCES, DisplayBar
-from lamella.ui.bench.drawing import bars, lines, normalised, panels
 from lamella.ui.bench.legend import LegendLine
 from lamella.ui.bench.overview import Overview
 from lamella.ui.bench.quantities import DISK, TIME, Scale

@@ -41,12 +41,11 @@ from lamella.core.bench.workloads.model import Workload
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
-from lamella.ui.bench.axes import DecadeAxis
 from lamella.ui.bench.bar_chart import Bar, BarChart, BarGroup, Bars
+from lamella.ui.bench.benchmark_plot import DecadeAxis, DrawnLine, Spot
 from lamella.ui.bench.benchmark_results import title_of
 from lamella.ui.bench.caption import Caption
 from lamella.ui.bench.legend import Legend
-from lamella.ui.bench.line_canvas import DrawnLine, Spot
 from lamella.ui.bench.quantities import SECONDS
 from lamella.ui.bench.series import Series, SeriesPoint
 from lamella.ui.style.sheet import Palette

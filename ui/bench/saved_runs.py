@@ -34,10 +34,9 @@ from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.bench import export
-from lamella.ui.bench.benchmark_results import BenchmarkResults, Display
+from lamella.ui.bench.benchmark_results import BenchmarkResults, Display, prepare
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.drawing import prepare
-from lamella.ui.bench.durations import about
+from lamella.ui.bench.quantities import about
 from lamella.ui.bench.results_view import ResultsView
 from lamella.ui.bench.run_changes import ComparisonView, TrendView
 from lamella.ui.bench.saved_runs_list import RunSearch, SavedRunsHint, SavedRunsList
@@ -48,8 +47,9 @@ EMPTY = "This run measured nothing."
 
 
 class RunView(QWidget):
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._tasks = tasks
         self.run: SavedRun | None = None
         self._results: dict[str, BenchmarkResults] = {}
         self.where, self.view, self.news = Caption(), ResultsView(EMPTY), MessageBar()
@@ -71,7 +71,7 @@ class RunView(QWidget):
     def export(self, path: Path) -> None:
         """Write what is shown, by the suffix of `path`; a problem is said above it."""
         assert self.run is not None
-        export.export_telling(path, self.run, self.view.picture, self.news)
+        export.export_telling(path, self.run, self.view.picture, self.news, self._tasks)
 
     def _show(self, workload_id: str) -> None:
         results = self._results[workload_id]
@@ -184,7 +184,7 @@ class ResultsBrowser(QDialog):
         self.setAcceptDrops(True)
         self.search, self.table = RunSearch(), SavedRunsList()
         self.news, self.hint = MessageBar(), SavedRunsHint()
-        self.run, self.comparison, self.trends = RunView(), ComparisonView(), TrendView(kept, tasks)
+        self.run, self.comparison, self.trends = RunView(tasks), ComparisonView(), TrendView(kept, tasks)
         self.again, self.delete = QPushButton("Run again"), QPushButton("Delete")
         self.file = QPushButton("Open a file …")
         self.pages, self.tabs = QStackedWidget(), QTabWidget()

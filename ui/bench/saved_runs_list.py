@@ -40,7 +40,7 @@ from lamella.core.bench.results.run import RunSummary
 from lamella.core.bench.results.store import MOST_NOTE
 from lamella.core.errors import LamellaError
 from lamella.ui import theme
-from lamella.ui.bench.durations import about
+from lamella.ui.bench.quantities import about
 
 Index = QModelIndex | QPersistentModelIndex
 HOW_TO_NOTE = "Double-click or press F2 to write a note; words that begin with # are tags"

@@ -1,21 +1,24 @@
-"""How each system is drawn: a colour of the palette and a marker of its own, live and published alike."""
+"""How each system is drawn, live and published alike: a colour of the palette and a marker of its own, and
+the plots with shared axes on which its lines stand."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from zlib import crc32
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QLineF, QPointF, QRectF, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPen, QPolygonF
 
+from lamella.core.bench.engine.protocol import Failure
 from lamella.core.bench.registry import ENTRIES, entry_named
 from lamella.core.bench.results.figures import in_order, shown_rows
 from lamella.core.bench.results.published import PublishedLine
 from lamella.core.bench.results.records import STATISTICS, Summary, Tally, spread
 from lamella.ui import theme
-from lamella.ui.bench.quantities import Quantity
+from lamella.ui.bench.quantities import Frame, Quantity, Units, even_span, whole_decades
 from lamella.ui.style.sheet import Palette
 
 MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
@@ -39,7 +42,7 @@ FIRST = ("lamella", "sqlite", "sqlite-wal", "parquetdb", "pyarrow", "duckdb", "p
 class SeriesPoint:
     """`value` is None below the clock's resolution; `low` and `high` are the ends of the error bar.
 
-    `remark` is what sets this point apart from the others of its line.
+    `remark` is what sets this point apart from the others of its line, `failure` why there is no value.
     """
 
     rows: int
@@ -48,6 +51,7 @@ class SeriesPoint:
     high: float
     samples: int
     remark: str = ""
+    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,10 @@ class Extent:
 
 @dataclass(frozen=True)
 class Series:
-    """One line of the plot, or one system's bars. Of several lines of one system, `variant` is the number."""
+    """One line of the plot, or one system's bars. Of several lines of one system, `variant` is the number.
+
+    `failures` are crosses: sizes at which there was no answer, or a wrong one.
+    """
 
     system: str
     title: str
@@ -72,6 +79,7 @@ class Series:
     note: str
     points: tuple[SeriesPoint, ...]
     variant: int = 0
+    failures: tuple[SeriesPoint, ...] = ()
 
     @cached_property
     def extent(self) -> Extent | None:
@@ -116,6 +124,8 @@ PUBLISHED = "Published"
 LIVE_WIDTH, PUBLISHED_WIDTH = 2.2, 1.5
 LIVE_SIZE, PUBLISHED_SIZE = 10, 8
 OUTLINE = 1.4
+CROSS = "✕"
+CROSS_SIZE, CROSS_WIDTH = 9, 2.4
 DAGGER = "†"
 """Beside a point that its remark sets apart."""
 
@@ -151,6 +161,18 @@ def _pen(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine
     pen = QPen(color, width, style)
     pen.setCosmetic(True)
     return pen
+
+
+def cross_pen() -> QPen:
+    """Of every system the same: what failed is red."""
+    pen = _pen(theme.current().color("danger"), CROSS_WIDTH)
+    pen.setCapStyle(Qt.PenCapStyle.RoundCap)
+    return pen
+
+
+def cross_at(place: QPointF, size: float) -> list[QLineF]:
+    x, y, half = place.x(), place.y(), size / 2
+    return [QLineF(x - half, y - half, x + half, y + half), QLineF(x - half, y + half, x + half, y - half)]
 
 
 def draw_marker(painter: QPainter, look: Look) -> None:
@@ -192,7 +214,9 @@ def _corner(radius: float, turn: float) -> QPointF:
 
 
 def point_text(point: SeriesPoint, quantity: Quantity) -> str:
-    """A value with how many samples it stands for and their spread."""
+    """A value with how many samples it stands for and their spread, or why there is none."""
+    if point.failure:
+        return f"{CROSS} {point.failure}"
     if point.value is None:
         return "Below the clock's resolution: printed as 0"
     counted = f"{point.samples:,} samples" if point.samples > 1 else "one sample"
@@ -220,6 +244,10 @@ def place_of(system: str) -> int:
 def live_series(system: str, by_rows: dict[int, Summary], statistic: str) -> Series:
     points = (_live_point(rows, summary, statistic) for rows, summary in sorted(by_rows.items()))
     return Series(system, entry_named(system).title, False, "measured here", "", tuple(points))
+
+
+def failed_point(failure: Failure) -> SeriesPoint:
+    return SeriesPoint(failure.rows, None, 0.0, 0.0, 0, failure=f"{failure.kind}: {failure.message}")
 
 
 class LiveLines:
@@ -271,3 +299,74 @@ def published_series(line: PublishedLine) -> Series:
 def _live_point(rows: int, summary: Summary, statistic: str) -> SeriesPoint:
     low, high = spread(summary, statistic)
     return SeriesPoint(rows, STATISTICS[statistic](summary) or None, low, high, summary.count)
+
+
+EMPTY_DECADES = (-3.0, 1.0)
+MARGIN = 0.12
+"""Beside the first and the last size, in decades; as a share of the range on even axes."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One plot. `id` is the operation's, `about` its line beside the title."""
+
+    id: str
+    title: str
+    about: str
+    quantity: Quantity
+    series: tuple[Series, ...]
+
+    def without(self, hidden: Set[str]) -> Panel:
+        """`hidden` has labels of a legend, in which all published lines are one."""
+        if not hidden:
+            return self
+        shown = (one for one in self.series if (PUBLISHED if one.published else one.label) not in hidden)
+        return replace(self, series=tuple(shown))
+
+
+class Frames:
+    """The axes of all plots: one of rows, and one of values for each unit. They only grow while the same
+    lines are drawn, and in steps, so that nothing that was drawn moves with each sample."""
+
+    def __init__(self) -> None:
+        self.sizes: tuple[int, ...] = ()
+        self._spans: dict[tuple[Units, bool], tuple[float, float]] = {}
+        self._frames: dict[Units, Frame] = {}
+
+    def clear(self) -> None:
+        self._spans = {}
+
+    def fit(self, panels: Sequence[Panel], log: bool) -> None:
+        """Take all lines into the axes."""
+        extents = [one.extent for panel in panels for one in panel.series if one.extent]
+        ends = [*self.sizes, *(e.first for e in extents), *(e.last for e in extents)] or [1, 1000]
+        if log:
+            first, last = math.log10(min(ends)), math.log10(max(ends))
+            room = max(MARGIN * (last - first), 0.3)
+            left, right = first - room, last + room
+        else:
+            left, right = -MARGIN * max(ends) / 2, max(ends) * (1 + MARGIN)
+        self._frames = {}
+        for units in {panel.quantity.units for panel in panels}:
+            alike = [one for panel in panels if panel.quantity.units == units for one in panel.series]
+            low, high = self._grown(units, alike, log)
+            self._frames[units] = Frame(left, right, low, high, log)
+
+    def frame(self, panel: Panel) -> Frame:
+        """Of a panel that was fitted."""
+        return self._frames[panel.quantity.units]
+
+    def _grown(self, units: Units, series: Sequence[Series], log: bool) -> tuple[float, float]:
+        live = [one for one in series if not one.published] if not log else []
+        extents = [one.extent for one in live or series if one.extent and one.extent.high > 0]
+        before = self._spans.get((units, log))
+        if not extents:
+            low, high = before or (EMPTY_DECADES if log else (0.0, 1.0))
+        else:
+            low, high = (whole_decades if log else even_span)(
+                min(one.low for one in extents if one.low > 0), max(one.high for one in extents)
+            )
+            if before is not None:
+                low, high = min(low, before[0]), max(high, before[1])
+            self._spans[units, log] = (low, high)
+        return (low - 0.05, high + 0.05) if log else (low, high)

@@ -36,8 +36,7 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.filters import Filter, from_json, sentence
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_results import title_of
-from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.estimate_note import EstimateNote
+from lamella.ui.bench.caption import Caption, EstimateNote
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.tasks import Handle, Tasks
 

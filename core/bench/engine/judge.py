@@ -3,14 +3,16 @@ compared by their checksums."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from lamella.core.bench.engine.protocol import WRONG, Expected, Failure
 from lamella.core.bench.registry import entry_named, family_of
-from lamella.core.bench.results.records import Record
+from lamella.core.bench.results.records import Point, Record, Sample
 from lamella.core.bench.workloads.model import Workload
+
+_S = TypeVar("_S", bound=Sample)
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class Judge:
     """Of the answers of one workload."""
 
     _answers: dict[tuple[str, int], _Right] = field(default_factory=dict)
+    _wrong: set[Point] = field(default_factory=set)
 
     def knows(self, operation: str, rows: int) -> bool:
         return (operation, rows) in self._answers
@@ -39,6 +42,7 @@ class Judge:
         right = self._answers.setdefault((record.operation, record.rows), said)
         if record.checksum == right.checksum:
             return None
+        self._wrong.add(point_of(record))
         expected, answer = _checksum_text(right.checksum), _checksum_text(record.checksum)
         return Failure(
             workload=record.workload,
@@ -50,6 +54,20 @@ class Judge:
             details=f"It took {record.seconds:.6f} seconds; a wrong answer has no time.",
             kind=WRONG,
         )
+
+    def is_trusted(self, record: Record) -> bool:
+        """Whether its system has answered this rightly every time."""
+        return point_of(record) not in self._wrong
+
+
+def point_of(one: Sample | Failure) -> Point:
+    return one.operation, one.system, one.rows
+
+
+def trusted(samples: Iterable[_S], failures: Iterable[Failure]) -> list[_S]:
+    """Without the right answers of whoever gave a wrong one, too: it was fast by luck."""
+    wrong = {(one.workload, point_of(one)) for one in failures if one.kind == WRONG}
+    return [one for one in samples if not wrong or (one.workload, point_of(one)) not in wrong]
 
 
 def _against(right: _Right) -> str:

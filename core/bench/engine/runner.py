@@ -193,7 +193,7 @@ class WorkloadRun:
             self.under.clock.begin(trial)
             if not self._is_out(trial):
                 self._try(trial)
-        return self.records
+        return [record for record in self.records if self._judge.is_trusted(record)]
 
     def _is_out(self, trial: Trial) -> bool:
         if trial.system in self._never or (trial.system, trial.rows) in self._out:
@@ -295,6 +295,8 @@ class WorkloadRun:
                 self._failures.append(message)
             case Measured():
                 message = self._judged(message)
+                if isinstance(message, Measured) and not self._judge.is_trusted(message.record):
+                    return
             case Doing():
                 self.under.clock.step(message)
             case Unsupported():

@@ -68,6 +68,10 @@ class Batch:
         """As of a record."""
         return len(self.calls) > 0 or (self.figures is not None and self.figures.p95 is not None)
 
+    @property
+    def repeat_numbers(self) -> set[int]:
+        return set(self.repeats.tolist())
+
     def values(self, quantity: str) -> list[float]:
         """As of a record, of all of them."""
         chosen = self.latencies if quantity == "seconds" and len(self.calls) else getattr(self, quantity)

@@ -61,7 +61,7 @@ def finish(
     `out` gets one JSON array of records, and machine and versions go to a file beside it: `out.json`
     and `out.environment.json`; `report` gets all of it as Markdown. Raises FileProblem.
     """
-    say("\n" + text_report(run.records) if run.records else "\nNothing was measured.")
+    say("\n" + text_report(run.samples) if run.samples else "\nNothing was measured.")
     for failure in run.failures:
         say("\n" + failure_line(failure))
     if out is not None:

@@ -15,7 +15,7 @@ from lamella.core.bench.registry import entry_named
 from lamella.core.bench.results.figures import in_order, workload_about, workload_or_none, workload_title
 from lamella.core.bench.results.matrix import matrix_of, usual_samples
 from lamella.core.bench.results.published import claims_table
-from lamella.core.bench.results.records import Record, Tally, by_workload
+from lamella.core.bench.results.records import Sample, Tally, by_workload
 from lamella.core.bench.results.report import overview_table, points_of, report_tables, shown_check
 from lamella.core.bench.results.run import SavedRun, by_system
 
@@ -42,18 +42,18 @@ def markdown_report(run: SavedRun, plots: str = "") -> str:
         _systems(surroundings),
         _differences(run),
         HOW_TO_READ,
-        _overview(run.records),
+        _overview(run.samples),
     ]
     for name, records in _groups(run).items():
         parts += _section(name, records, run)
-    parts.append(_claims(run.records))
+    parts.append(_claims(run.samples))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _verdicts(run: SavedRun) -> list[str]:
     """What to read first: a sentence and a matrix for each workload, at its largest size."""
     told = []
-    for name, records in by_workload(run.records).items():
+    for name, records in by_workload(run.samples).items():
         tally = Tally(records)
         if (workload := workload_or_none(name)) is None or not tally.rows:
             continue
@@ -69,12 +69,12 @@ def _verdicts(run: SavedRun) -> list[str]:
     return told
 
 
-def _overview(records: Sequence[Record]) -> str:
+def _overview(records: Sequence[Sample]) -> str:
     table = overview_table(records)
     return table.as_markdown() if table.lines else ""
 
 
-def _claims(records: Sequence[Record]) -> str:
+def _claims(records: Sequence[Sample]) -> str:
     table = claims_table(records)
     if not table.lines:
         return ""
@@ -98,13 +98,6 @@ def _machine(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
 def _systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
     pythons = dict.fromkeys(one.get("python", "") for one in surroundings.values())
     return "\n".join(_system(name, surroundings[name], len(pythons) > 1) for name in in_order(surroundings))
-
-
-def tables(records: Sequence[Record]) -> list[str]:
-    """A heading and the tables, for each workload."""
-    return [
-        text for name, group in by_workload(records).items() for text in [_heading(name), *_measured(group)]
-    ]
 
 
 def _how(run: SavedRun) -> str:
@@ -133,14 +126,14 @@ def _differences(run: SavedRun) -> str:
     return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
 
 
-def _groups(run: SavedRun) -> dict[str, list[Record]]:
+def _groups(run: SavedRun) -> dict[str, list[Sample]]:
     """By workload; those that lost everything have no records."""
-    asked: list[Record | Failure | Unsupported] = [*run.records, *run.failures, *run.unsupported]
-    groups = by_workload(run.records)
+    asked: list[Sample | Failure | Unsupported] = [*run.samples, *run.failures, *run.unsupported]
+    groups = by_workload(run.samples)
     return {one.workload: groups.get(one.workload, []) for one in asked}
 
 
-def _section(name: str, records: Sequence[Record], run: SavedRun) -> list[str]:
+def _section(name: str, records: Sequence[Sample], run: SavedRun) -> list[str]:
     all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
     lost = [one for one in all_lost if one.workload == name]
     return [_heading(name), *_measured(records), *not_measured_lines(lost)]
@@ -150,7 +143,7 @@ def _heading(name: str) -> str:
     return f"## {workload_title(name)}\n\n{workload_about(name)}"
 
 
-def _measured(records: Sequence[Record]) -> list[str]:
+def _measured(records: Sequence[Sample]) -> list[str]:
     return [table.as_markdown() for table in report_tables(records)]
 
 

@@ -138,7 +138,7 @@ class Matrix:
         at = f"at {shown_rows(self.rows)}"
         if not self.rivals:
             return f"Only {self.title} was measured {at}."
-        nearest = [cell for column in self.columns if (cell := self._nearest(column))]
+        nearest = [cell for column in self.columns if (cell := self.nearest(column))]
         timed = [cell for cell in nearest if cell.column.field != DISK]
         if not timed:
             return f"No two systems have answered {at} yet."
@@ -179,8 +179,8 @@ class Matrix:
         named = f" ({self.short_title(cell.rival)})" if len(self.rivals) > 1 else ""
         return f"{cell.column.title} {shown_factor(cell.times)} ×{named}"
 
-    def _nearest(self, column: Column) -> Cell | None:
-        """Against the best rival of a column."""
+    def nearest(self, column: Column) -> Cell | None:
+        """Against the best rival of a column; None where no two have a figure."""
         cells = (self.cells[rival, column] for rival in self.rivals)
         return min((cell for cell in cells if cell.own), key=_factor, default=None)
 

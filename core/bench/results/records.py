@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property
 from pathlib import Path
@@ -73,6 +73,11 @@ class Record:
         """Whether each of many calls in a row was timed."""
         return bool(self.latencies) or (self.figures is not None and self.figures.p95 is not None)
 
+    @property
+    def repeat_numbers(self) -> Collection[int]:
+        """Of a batch, those of all its samples."""
+        return (self.repeat,)
+
     def values(self, quantity: str) -> Sequence[float]:
         """Of a numeric field; of seconds, every latency is one."""
         if quantity == "seconds" and self.latencies:
@@ -94,11 +99,13 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Latencies and figures only where there are some."""
-        return {
-            name: value
-            for name, value in asdict(self).items()
-            if value or name not in ("latencies", "figures")
-        }
+        item = dict(vars(self))
+        for name in ("latencies", "figures"):
+            if not item[name]:
+                del item[name]
+        if self.figures is not None:
+            item["figures"] = asdict(self.figures)
+        return item
 
 
 class Sample(Protocol):
@@ -118,6 +125,8 @@ class Sample(Protocol):
     def figures(self) -> Figures | None: ...
     @property
     def many_calls(self) -> bool: ...
+    @property
+    def repeat_numbers(self) -> Collection[int]: ...
 
     def values(self, quantity: str) -> Sequence[float]: ...
 
@@ -405,11 +414,11 @@ def by_workload(records: Iterable[_S]) -> dict[str, list[_S]]:
     return groups
 
 
-def repeats_of(records: Iterable[Record]) -> int:
+def repeats_of(records: Iterable[Sample]) -> int:
     """How many times what they measured was measured."""
     found = list(records)
     counted = [record.figures.repeats for record in found if record.figures is not None]
-    return max([len({record.repeat for record in found}), *counted])
+    return max([len({repeat for record in found for repeat in record.repeat_numbers}), *counted])
 
 
 def _call(record: Sample, both: set[str]) -> str:
@@ -463,8 +472,18 @@ class Tally:
             self._systems.setdefault(rows, {})[system] = None
             self._lines.setdefault((operation, system), _Line()).points.append(point)
         self._of_points[point].append(record)
-        self._lines[operation, system].num_records += 1
+        self._lines[operation, system].revision += 1
         self._calls.setdefault(operation, set()).add(record.many_calls)
+
+    def withdraw(self, point: Point) -> None:
+        """Its samples do not count."""
+        if point in self._of_points:
+            del self._of_points[point]
+            operation, system, _ = point
+            self._of_operations[operation].remove(point)
+            line = self._lines[operation, system]
+            line.points.remove(point)
+            line.revision += 1
 
     @property
     def points(self) -> Iterable[Point]:
@@ -491,7 +510,7 @@ class Tally:
     def revision(self, operation: str, system: str) -> tuple[int, bool]:
         """Another one whenever a summary of the two may be another."""
         line = self._lines.get((operation, system))
-        return line.num_records if line else 0, self._is_repeated(operation)
+        return line.revision if line else 0, self._is_repeated(operation)
 
     def line(
         self, operation: str, system: str, quantity: str = "seconds", samples: str | None = None
@@ -533,4 +552,4 @@ class _Line:
     """What one system did of one operation."""
 
     points: list[Point] = field(default_factory=list)
-    num_records: int = 0
+    revision: int = 0

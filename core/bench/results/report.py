@@ -39,7 +39,7 @@ from lamella.core.bench.results.records import (
     FIRST,
     Group,
     Point,
-    Record,
+    Sample,
     Summary,
     by_call,
     by_workload,
@@ -131,7 +131,7 @@ def comparison_cells(
     return cells
 
 
-def agreement_tables(workload: Workload, records: Sequence[Record], before: str = "") -> list[ReportTable]:
+def agreement_tables(workload: Workload, records: Sequence[Sample], before: str = "") -> list[ReportTable]:
     """One, or none where answers were known. Those that differ are failures, and not among `records`."""
     told = _agreements(workload, points_of(records)) if workload.check is Check.AGREED else {}
     lines = tuple((words, "all" if len(told) == 1 else "; ".join(titles)) for words, titles in told.items())
@@ -139,13 +139,14 @@ def agreement_tables(workload: Workload, records: Sequence[Record], before: str 
     return [ReportTable(title, ("answers", "operations"), lines)] if lines else []
 
 
-def points_of(records: Iterable[Record]) -> set[Point]:
+def points_of(records: Iterable[Sample]) -> set[Point]:
     return {(record.operation, record.system, record.rows) for record in records}
 
 
 def shown_check(workload: Workload, points: Iterable[Point]) -> str:
     """How the answers that were measured were checked, in a sentence; of none, how they will be."""
-    if workload.check is not Check.AGREED:
+    points = set(points)
+    if points and workload.check is not Check.AGREED:
         return f"Every answer that has a time equals the right one, {workload.check.value}."
     told = _agreements(workload, points)
     if not told:
@@ -179,7 +180,7 @@ def _words(systems: set[str]) -> str:
     return f"agreed by {len(titles)} systems"
 
 
-def overview_table(records: Sequence[Record]) -> ReportTable:
+def overview_table(records: Sequence[Sample]) -> ReportTable:
     """Empty where no system was measured beside another."""
     header = ("workload", "rows", "system", "ahead", "level", "behind", "furthest behind", "furthest ahead")
     lines = (
@@ -231,7 +232,7 @@ SIGNS = (
 
 
 def report_tables(
-    records: Sequence[Record], most: int = PAGE_COLUMNS, placed: bool = True
+    records: Sequence[Sample], most: int = PAGE_COLUMNS, placed: bool = True
 ) -> list[ReportTable]:
     """Workload by workload, with at most so many systems beside each other. None for no records.
 
@@ -246,7 +247,7 @@ def report_tables(
     return [table for one in told for table in one.tables(most)]
 
 
-def text_report(records: Sequence[Record]) -> str:
+def text_report(records: Sequence[Sample]) -> str:
     """Empty for no records."""
     found = report_tables(records, TERMINAL_COLUMNS, placed=False)
     groups = by_workload(records)
@@ -255,7 +256,7 @@ def text_report(records: Sequence[Record]) -> str:
     return "\n\n".join(filter(None, tables))
 
 
-def _check_line(name: str, records: Sequence[Record], titled: bool) -> str:
+def _check_line(name: str, records: Sequence[Sample], titled: bool) -> str:
     workload = workload_or_none(name)
     if workload is None:
         return f"{name}: this workload is not known here, so it has no tables."
@@ -268,7 +269,7 @@ class _Call:
 
     operation: Operation
     call: str
-    records: Sequence[Record]
+    records: Sequence[Sample]
 
     @property
     def title(self) -> str:
@@ -290,7 +291,7 @@ class _WorkloadReport:
     """The records of one workload."""
 
     workload: Workload
-    records: Sequence[Record]
+    records: Sequence[Sample]
     titled: bool
     placed: bool
 

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Any
 
 from lamella.core.bench.engine.choice import Choice
+from lamella.core.bench.engine.judge import trusted
 from lamella.core.bench.engine.machine import machine_of
 from lamella.core.bench.engine.protocol import Ended, Failure, Measured, Message, Surroundings, Unsupported
 from lamella.core.bench.registry import entry_named
@@ -147,7 +148,7 @@ class Recording:
             command="\n".join(self.choice.commands),
             seconds=monotonic() - self._begun,
             choice=self.choice,
-            records=tuple(self.records),
+            records=tuple(trusted(self.records, self.failures)),
             failures=tuple(self.failures),
             unsupported=tuple(self.unsupported),
             surroundings=tuple(self.surroundings),

@@ -10,15 +10,23 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from lamella.app import add_window_to_benchmark
 from lamella.core.bench.engine.choice import Choice, part_of
 from lamella.core.bench.engine.protocol import Measured, Message
-from lamella.core.bench.registry import workload_named
+from lamella.core.bench.registry import ENTRIES, workload_named
 from lamella.core.bench.results.records import Record
 from lamella.core.bench.results.store import SavedRuns
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
 from lamella.ui.tasks import Tasks
 
 BENCHMARK_MILLISECONDS = 60_000
+
+
+@pytest.fixture(autouse=True)
+def window_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the program."""
+    monkeypatch.setitem(ENTRIES, "lamella", ENTRIES["lamella"])  # as it is now, when the test is over
+    add_window_to_benchmark()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from lamella.ui.bench.benchmark_controls import (
     BenchmarkControls,
 )
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
-from lamella.ui.bench.size_choice import number_in
+from lamella.ui.bench.workload_choice import number_in
 from lamella.ui.tasks import Tasks
 
 Choose = Callable[..., None]

@@ -151,7 +151,8 @@ def test_a_wrong_answer_is_told_in_red_and_has_no_time(
     assert any("Liar, 10 rows" in line and "Its time does not count" in line for line in told), told
     place = next(row for row, line in enumerate(told) if "Its time does not count" in line)
     assert panel.view.table.item(place, 0).text() == "✕ Wrong answer"
-    assert "Liar" not in labels(panel)
+    (lie,) = (series for series in drawn(panel, "read").series if series.label == "Liar")
+    assert lie.points == () and [point.rows for point in lie.failures] == [10]
 
 
 def test_a_second_benchmark_waits_for_the_first(

@@ -14,7 +14,7 @@ from lamella.core.bench.engine.protocol import WRONG, Doing, Failure
 from lamella.core.bench.registry import WORKLOADS
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
-from lamella.ui.bench.multiples import FIRST_SECONDS, Multiples, PlotArea
+from lamella.ui.bench.multiples import FIRST_SECONDS, Multiples, PlotArea, _crosses
 from lamella.ui.bench.series import PUBLISHED, Series, hover_text
 
 Make = Callable[..., object]
@@ -44,7 +44,7 @@ def spot(multiples: Multiples, operation: str, system: str, rows: int) -> QPoint
     frame = multiples.frames.frame(area.panel)
     series = next(one for one in area.panel.series if one.system == system and not one.published)
     point = next(point for point in series.points if point.rows == rows)
-    return frame.at(point, point.value, area.box)
+    return frame.at(point.rows, point.value, area.box)
 
 
 @pytest.fixture
@@ -184,6 +184,40 @@ def test_the_size_under_way_is_shaded(panel: BenchmarkPanel, multiples: Multiple
     assert multiples.rows_under_way == 10
 
 
+def test_wrong_answers_are_red_crosses_on_the_plots_and_never_points(
+    panel: BenchmarkPanel, tell: Make, measured: Make, multiples: Multiples
+) -> None:
+    """Of a system that is right at other sizes and was right before, and of one that never is."""
+    lies = [
+        Failure("small", system, "read", rows, 2, "9 instead of 10", kind=WRONG)
+        for system, rows in (("sqlite", 100), ("sqlite", 100), ("parquetdb", 100), ("parquetdb", 1))
+    ]
+    tell(*small_run(measured), *lies)
+    area = next(area for area in multiples.areas if area.panel.id == "read")
+    own = {one.system: one for one in area.panel.series if not one.published}
+    assert [point.rows for point in own["sqlite"].points] == [1, 10], "what came before was luck"
+    assert [point.rows for point in own["sqlite"].failures] == [100]
+    assert own["parquetdb"].points == () and [point.rows for point in own["parquetdb"].failures] == [100, 1]
+    assert "ParquetDB" in panel.view.legend.entries
+    image = multiples.grab().toImage()
+    found = _crosses(area, multiples.frames.frame(area.panel))
+    assert len({(place.x(), place.y()) for _, _, place in found}) == 3
+    for series, point, place in found:
+        assert image.pixelColor(place.toPoint()) == theme.current().color("danger")
+        assert multiples.nearest(place) == (area.panel, series, point)
+        assert "✕ wrong answer: 9 instead of 10" in hover_text(series, point, area.panel.quantity)
+    matrix = panel.view.overview.matrix.cells.matrix
+    assert {matrix.cells["sqlite", column].text for column in matrix.columns if column.title == "Read"} == {
+        "✕ wrong answer"
+    }
+    saved = panel.benchmarks.last.run().records
+    assert ("read", "sqlite", 10) in {(one.operation, one.system, one.rows) for one in saved}
+    assert ("read", "sqlite", 100) not in {(one.operation, one.system, one.rows) for one in saved}
+    panel.view.legend.show_alone("Lamella")
+    area = next(area for area in multiples.areas if area.panel.id == "read")
+    assert not [one for one in area.panel.series if one.failures]
+
+
 def test_plots_that_do_not_fit_are_on_further_pages(panel: BenchmarkPanel, qtbot: QtBot) -> None:
     panel.controls.workload_choice.choose("entity-relations")
     multiples, pager = panel.view.overview.multiples, panel.view.overview.pager
@@ -205,7 +239,7 @@ def test_every_workload_is_drawn_on_log_and_on_even_axes(panel: BenchmarkPanel) 
             assert multiples.areas
             for area in multiples.areas:
                 frame = multiples.frames.frame(area.panel)
-                spots = [frame.at(p, p.value, area.box) for one in area.panel.series for p in one.points]
+                spots = [frame.at(p.rows, p.value, area.box) for one in area.panel.series for p in one.points]
                 assert all(area.box.adjusted(-1, -1, 1, 1).contains(spot) for spot in spots)
 
 

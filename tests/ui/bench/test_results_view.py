@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPointF, Qt
 from pytestqt.qtbot import QtBot
 
 from lamella.core.bench.engine.protocol import LIMIT, WRONG, Failure, Unsupported
@@ -17,7 +17,7 @@ from lamella.core.bench.results.figures import unbroken
 from lamella.core.bench.results.published import published_lines
 from lamella.ui import theme
 from lamella.ui.bench.benchmark_panel import BenchmarkPanel
-from lamella.ui.bench.line_canvas import LineCanvas
+from lamella.ui.bench.benchmark_plot import LineCanvas
 
 Make = Callable[..., object]
 
@@ -289,12 +289,13 @@ def test_new_samples_move_points_and_make_no_new_lines(
 
 
 def test_results_are_exported_as_report_samples_and_pictures(
-    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, pick: Make
+    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, pick: Make, qtbot: QtBot
 ) -> None:
     tell(measured("sqlite", 10, 0.5), measured("lamella", 10, 0.25, latencies=(0.2, 0.3)))
     for suffix in (".md", ".json", ".csv", ".png", ".svg"):
-        panel.export(tmp_path / f"benchmark{suffix}")
-        assert panel.news.label.text() == f"Written: {tmp_path / f'benchmark{suffix}'}"
+        path = tmp_path / f"benchmark{suffix}"
+        panel.export(path)
+        qtbot.waitUntil(lambda path=path: panel.news.label.text() == f"Written: {path}")
     report = (tmp_path / "benchmark.md").read_text(encoding="utf-8")
     assert unbroken("500 ms") in report and "lamella bench --workload small" in report
     assert json.loads((tmp_path / "benchmark.json").read_text(encoding="utf-8"))[0]["seconds"] == 0.5
@@ -307,12 +308,14 @@ def test_results_are_exported_as_report_samples_and_pictures(
 
 
 def test_an_export_that_cannot_be_written_is_said(
-    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path
+    panel: BenchmarkPanel, tell: Make, measured: Make, tmp_path: Path, qtbot: QtBot
 ) -> None:
     tell(measured("sqlite", 10, 0.5))
     for suffix in (".json", ".png", ".svg"):
+        panel.news.clear()
         panel.export(tmp_path / "absent" / f"benchmark{suffix}")
-        assert "absent" in panel.news.label.text() and "cannot be written" in panel.news.label.text()
+        qtbot.waitUntil(lambda: "cannot be written" in panel.news.label.text())
+        assert "absent" in panel.news.label.text()
 
 
 def test_a_benchmark_that_is_not_looked_at_is_drawn_when_it_is(
@@ -357,10 +360,22 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
     wrong = Failure("small", "sqlite", "read", 10, 0, "Wrong answer: 9 rows instead of 10", kind=WRONG)
     tell(measured("lamella", 10, 0.1), measured("sqlite", 10, 0.2, operation="create"), wrong)
     display, view = panel.view.display, panel.view
+    danger = theme.current().color("danger")
     for name in ("time", "size", "memory", "processor"):
         display.show_view(name)
         pick(operation="read", shape="lines")
-        assert {spot.series.system for spot in view.plot.spots if not spot.series.published} == {"lamella"}
+        own = [spot for spot in view.plot.spots if not spot.series.published]
+        assert {spot.series.system for spot in own if spot.point.value} == {"lamella"}
+        crosses = [spot for spot in own if spot.point.failure]
+        assert [(one.series.system, one.point.rows) for one in crosses] == [("sqlite", 10)] * (name != "size")
+        for cross in crosses:
+            assert "✕ wrong answer: Wrong answer: 9 rows instead of 10" in view.plot.canvas.describe(cross)
+            canvas = view.plot.canvas
+            place = canvas.getViewBox().mapViewToScene(QPointF(cross.x, cross.y))
+            assert canvas.nearest(place) == cross
+            image = canvas.grab().toImage()
+            at = canvas.mapFromScene(place)
+            assert image.pixelColor(at) == danger
         pick(shape="bars")
         bars = [place.bar for place in view.plot.bars.places if place.group.title == "Read, 10 rows"]
         lost = [bar for bar in bars if bar.series.system == "sqlite" and not bar.series.published]
@@ -368,13 +383,19 @@ def test_a_wrong_answer_has_a_time_on_no_view_and_is_red_where_words_stand_for_i
         assert all(bar.point is None and bar.lost and bar.words.startswith("wrong") for bar in lost)
     display.show_view("normalised")
     pick(operation="read")
-    assert "SQLite (synchronous off)" not in {label for title, label in words(panel) if title == "Read"}
+    assert words(panel)["Read", "SQLite (synchronous off)"].startswith("wrong answer")
     display.show_view("statistics")
     pick(operation="read")
-    assert {row.system for row in view.statistics.figures.rows} == {"lamella"}
+    assert {row.system for row in view.statistics.figures.rows if row.summary} == {"lamella"}
+    index = view.statistics.figures.index(1, 2)
+    assert (
+        index.data() == "✕ wrong answer"
+        and index.data(Qt.ItemDataRole.ForegroundRole).name() == danger.name()
+    )
     display.show_view("sentences")
     (place,) = (n for n, told in enumerate(view.table.sentences()) if "Its time does not count" in told)
     danger = theme.current().color("danger")
+    assert danger.name() == danger.name()
     assert [view.table.item(place, column).foreground().color() for column in (0, 1)] == [danger, danger]
 
 

@@ -22,7 +22,8 @@ from lamella.core.bench.results.results_file import read_results_file, write_res
 from lamella.core.bench.results.run import SavedRun
 from lamella.core.bench.results.store import SavedRuns
 from lamella.ui import theme
-from lamella.ui.bench import series
+from lamella.ui.bench import export, series
+from lamella.ui.bench.export import write
 from lamella.ui.bench.run_changes import ComparisonView, VerdictSeries
 from lamella.ui.bench.saved_runs import ResultsBrowser
 from lamella.ui.bench.series import Series, live_series
@@ -334,16 +335,28 @@ def test_a_run_of_a_workload_that_is_gone_is_still_there(
     assert browser.comparison.summary.text() == "4 the same"
 
 
-def test_results_are_exported(browser: ResultsBrowser, tmp_path: Path) -> None:
+def test_results_are_exported_off_the_gui_thread(
+    qtbot: QtBot, browser: ResultsBrowser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    news, threads = browser.run.news.label, []
+
+    def noted(*arguments: object) -> None:
+        threads.append(threading.current_thread())
+        write(*arguments)
+
+    monkeypatch.setattr(export, "write", noted)
     for suffix in (".md", ".csv", ".png", ".svg", ".json", ".results"):
-        browser.run.export(tmp_path / f"benchmark{suffix}")
-        assert (tmp_path / f"benchmark{suffix}").stat().st_size > 0
+        path = tmp_path / f"benchmark{suffix}"
+        browser.run.export(path)
+        qtbot.waitUntil(lambda path=path: news.text() == f"Written: {path}", timeout=WAIT)
+        assert path.stat().st_size > 0
     page = (tmp_path / "benchmark.md").read_text("utf8")
     assert "![The plots](benchmark-plots.svg)" in page
     assert (tmp_path / "benchmark-plots.svg").stat().st_size > 1_000
     assert read_results_file(tmp_path / "benchmark.results").records == browser.run.run.records
     browser.run.export(tmp_path / "absent" / "benchmark.md")
-    assert "absent" in browser.run.news.label.text()
+    qtbot.waitUntil(lambda: "absent" in news.text() and "cannot be written" in news.text(), timeout=WAIT)
+    assert len(threads) == 7 and threading.main_thread() not in threads
 
 
 def test_a_damaged_file_is_told_with_a_way_out(qtbot: QtBot, tasks: Tasks, kept: SavedRuns) -> None:

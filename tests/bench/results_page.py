@@ -1,0 +1,277 @@
+"""docs/benchmarks.md and its plots from a results file: `python -m tests.bench.results_page FILE`.
+
+With `--measure` the file is measured first: every line of PLAN is a benchmark of its own, and one that is
+there already, beside the file, is not measured again. On two quiet cores that takes about 35 minutes.
+A verdict over all; for each workload what is won and what is lost, and a picture of its plots and its matrix;
+and every claim of the documents.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from lamella.core.bench.engine.machine import sentence
+from lamella.core.bench.registry import WORKLOADS, entry_named
+from lamella.core.bench.results.compare import Standing, standing_counts, standings
+from lamella.core.bench.results.figures import shown_factor, shown_rows, shown_seconds, workload_title
+from lamella.core.bench.results.matrix import (
+    AHEAD,
+    BEHIND,
+    DISK,
+    LEVEL,
+    UNSURE,
+    Cell,
+    Matrix,
+    matrix_of,
+    usual_samples,
+)
+from lamella.core.bench.results.published import (
+    CANNOT,
+    NOT_MEASURED,
+    NOT_REPRODUCED,
+    PARTLY,
+    REPRODUCED,
+    claims_table,
+)
+from lamella.core.bench.results.records import Sample, Tally, by_workload, write_text
+from lamella.core.bench.results.report import shown_check
+from lamella.core.bench.results.results_file import read_results_file, write_results_file
+from lamella.core.bench.results.run import SavedRun, combine
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, PICTURES = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "results" / "plots"
+MOST_LINES = 150
+PLAN = (
+    "--workload small --systems all --rows 1,100,10000 --repeats 3",
+    "--workload small --systems lamella,sqlite,duckdb,polars,pyarrow,parquetdb --rows 100000 --repeats 3",
+    "--workload small --systems lamella,sqlite,duckdb,polars --rows 1000000 --repeats 1",
+    "--workload update --systems all --rows 1,100,10000 --repeats 2",
+    "--workload update --systems lamella,sqlite,duckdb,parquetdb --rows 100000 --repeats 2",
+    "--workload single --systems all --rows 100,10000 --repeats 2",
+    "--workload single --systems lamella,sqlite,sqlite-wal,duckdb --rows 100000 --repeats 1",
+    "--workload partial --systems lamella,sqlite,sqlite-wal,duckdb,parquetdb --rows 1,100,10000"
+    " --table-rows 100000 --repeats 1",
+    "--workload needle --systems all --rows 1,100,10000 --repeats 2",
+    "--workload needle --systems lamella,sqlite,duckdb,polars,pyarrow --rows 100000 --repeats 2",
+    "--workload scattered --systems lamella,sqlite,duckdb,polars,parquetdb --rows 100000 --repeats 1",
+    "--workload floats --systems all --rows 1000,10000,100000 --repeats 2",
+    "--workload entity-changes,entity-queries,entity-storage,entity-memory,entity-relations --systems all"
+    " --rows 1000,10000 --repeats 1",
+    "--workload entity-queries,entity-storage,entity-relations --rows 100000 --repeats 1"
+    " --systems lamella,sqlite,duckdb,polars,parquet-snappy,parquet-zstd,jsonl",
+    "--workload entity-indexes,entity-text --systems all --rows 10000,100000 --repeats 1",
+    "--workload bridge --systems all --rows 10000,100000 --repeats 2",
+    "--workload taxi --systems all --rows 20000,100000 --repeats 2",
+    "--workload taxi --systems lamella,sqlite,duckdb,duckdb-parquet,polars --rows 1000000 --repeats 1",
+    "--workload catalog --systems all --rows 1000 --repeats 3",
+    "--workload window --systems lamella --rows 100000,1000000 --repeats 2",
+)
+TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)
+VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, CANNOT, NOT_MEASURED)
+FURTHEST = 4
+"""Measurements that the verdict over all names, of those that are won and of those that are lost."""
+
+
+def page_text(run: SavedRun, file: str, pictures: str) -> str:
+    """`file` and `pictures` are as the page links to them."""
+    measured = by_workload(run.samples)
+    groups = {name: measured[name] for name in WORKLOADS if name in measured}
+    found = [(name, one) for name, group in groups.items() for one in standings(group)]
+    parts = [
+        "# Benchmark results",
+        _verdict(run, found),
+        f"Further ahead than anywhere else: {_furthest(found, AHEAD)}.",
+        f"Further behind: {_furthest(found, BEHIND)}.",
+        _how_to_read(),
+        "## Every workload",
+        "\n\n".join(_workload(name, group, run, pictures) for name, group in groups.items()),
+        "## What the documents claim",
+        _claims(run),
+        "## All figures",
+        _all_figures(file),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdict(run: SavedRun, found: Sequence[tuple[str, Standing]]) -> str:
+    systems = {one.system for one in run.samples} - {"lamella"}
+    workloads = {one.workload for one in run.samples}
+    machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else "an unknown machine"
+    ours = [one for _, one in found if one.subject == "lamella"]
+    counts = standing_counts(ours).replace("Of ", "", 1).partition(", ")
+    return (
+        f"How Lamella stands beside {len(systems)} other systems in {len(workloads)} workloads, measured on"
+        f" {run.started:%d %B %Y} on one machine: {machine}. **Of {counts[0]} measurements that others took"
+        f" part in, {_and(counts[2])}.**"
+    )
+
+
+def _and(text: str) -> str:
+    before, comma, last = text.rpartition(", ")
+    return f"{before} and {last}" if comma else last
+
+
+def _furthest(found: Sequence[tuple[str, Standing]], verdict: str) -> str:
+    """Of each workload the one furthest from 1, the furthest first."""
+    best: dict[str, Standing] = {}
+    for name, one in found:
+        if one.subject == "lamella" and one.verdict == verdict:
+            before = best.get(name)
+            if before is None or _times(one) > _times(before):
+                best[name] = one
+    ordered = sorted(best.items(), key=lambda item: -_times(item[1]))[:FURTHEST]
+    return "; ".join(_named(name, one) for name, one in ordered) or "nowhere"
+
+
+def _times(one: Standing) -> float:
+    return max(one.factor, 1 / one.factor)
+
+
+def _named(workload: str, one: Standing) -> str:
+    rival = entry_named(one.rival).title
+    return (
+        f"*{workload_title(workload)}, {one.title}* at {shown_rows(one.rows)}, {shown_factor(_times(one))} ×"
+        f" ({shown_seconds(one.seconds)} against {shown_seconds(one.rival_seconds)} of {rival})"
+    )
+
+
+def _how_to_read() -> str:
+    return (
+        "A measurement is one operation at one size, and Lamella is compared with the fastest of the others;"
+        " times are medians. In the pictures, dashed lines are what others published. Below the plots stands"
+        " Lamella against each rival at the largest size: ▲ faster, ▼ slower, ≈ where the medians are within"
+        " 5% or the spreads overlap, ✕ failed or answered wrongly. SQLite with `synchronous=OFF` is not"
+        " durable; every commit of Lamella is."
+    )
+
+
+def _workload(name: str, samples: Sequence[Sample], run: SavedRun, pictures: str) -> str:
+    workload, tally = WORKLOADS[name], Tally(samples)
+    failures = [one for one in run.failures if one.workload == name]
+    unsupported = [one for one in run.unsupported if one.workload == name]
+    found = matrix_of(
+        workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
+    )
+    check = shown_check(workload, tally.points)
+    return (
+        f"### {workload.title}\n{workload.about} {_sentence(found)} {check}\n"
+        f"![{workload.title}: plots of all operations, and Lamella against each rival]({pictures}/{name}.svg)"
+    )
+
+
+def _sentence(found: Matrix) -> str:
+    """All that is won and all that is lost, against the best rival of each operation."""
+    at = f"At {shown_rows(found.rows)}"
+    if not found.rivals:
+        return f"**{at}, {found.title or 'nobody'} was measured alone.**"
+    cells = [cell for column in found.columns if (cell := found.nearest(column)) is not None]
+    timed = [cell for cell in cells if cell.column.field != DISK]
+    parts = []
+    for word, outcomes in (("fastest", (AHEAD,)), ("level", (LEVEL, UNSURE)), ("slower", (BEHIND,))):
+        some = sorted((one for one in timed if one.outcome in outcomes), key=lambda one: -one.times)
+        if some:
+            shown = ", ".join(_cell(one, found, word != "level") for one in some)
+            parts.append(f"{word} in {len(some)} ({shown})")
+    if not timed:
+        return f"**{at}, nobody else had a figure beside {found.title}.**"
+    size = next((one for one in cells if one.column.field == DISK and one.outcome in (AHEAD, BEHIND)), None)
+    if size is not None:
+        word = size.column.word(size.outcome == AHEAD)
+        parts.append(f"{shown_factor(size.times)} × {word} on disk than {found.short_title(size.rival)}")
+    return f"**{at}, of {len(timed)} operations {found.title} is {'; '.join(parts)}.**"
+
+
+def _cell(cell: Cell, found: Matrix, with_factor: bool) -> str:
+    factor = f" {shown_factor(cell.times)} ×" if with_factor else ""
+    return f"{cell.column.title}{factor} {found.short_title(cell.rival)}"
+
+
+def _claims(run: SavedRun) -> str:
+    table = claims_table(run.samples)
+    judged = [line[2] for line in table.lines]
+    counted = ", ".join(f"{judged.count(verdict)} {verdict}" for verdict in VERDICTS if verdict in judged)
+    lines = [
+        f"| {document} | {claim} | {here} | {measured} |"
+        for document, claim, here, measured, _ in table.lines
+    ]
+    head = ["| document | it claims | here | measured here |", "|:---|:---|:---|:---|"]
+    return f"{len(judged)} claims: {counted}.\n\n" + "\n".join([*head, *lines])
+
+
+def _all_figures(file: str) -> str:
+    show = f"lamella bench --show docs/{file}"
+    return (
+        f"[{Path(file).name}]({file}) has all samples, the machine, the versions and how each system was"
+        f" set up:\n\n```\n{show}                        # every table\n"
+        f"{show} --workload small       # of one workload\n"
+        f"{show} --report results.md    # as a page\n"
+        f"lamella bench --compare docs/{file} 7    # beside your own run 7\n```\n\n"
+        "How systems are measured is in [Benchmarks](benchmark.md). What is required of"
+        " [the store](benchmarks-store.md) and [queries](benchmarks-queries.md), and what misses it, has"
+        " pages of its own."
+    )
+
+
+def write_pictures(run: SavedRun, folder: Path) -> list[Path]:
+    """One for each workload. Needs Qt, and no screen."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    from lamella.app.bootstrap import application
+    from lamella.ui.bench.export import write_overview
+    from lamella.ui.bench.saved_runs import results_of
+
+    application()
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for name, results in results_of(run).items():
+        if name in WORKLOADS and results.records:
+            paths.append(folder / f"{name}.svg")
+            write_overview(paths[-1], results)
+    for left in set(folder.glob("*.svg")) - set(paths):
+        left.unlink()
+    return paths
+
+
+def measure(file: Path, plan: Sequence[str]) -> None:
+    """Each benchmark in a file of its own, then all of them in one."""
+    parts = [file.with_name(f"{file.stem}-{number}.part") for number in range(1, len(plan) + 1)]
+    for line, part in zip(plan, parts, strict=True):
+        if not part.exists():
+            print(f"{datetime.now():%H:%M:%S} lamella bench {line}", flush=True)
+            how = [*shlex.split(line), "--quiet", "--no-save", "--export", str(part)]
+            subprocess.run([sys.executable, "-m", "lamella.app", "bench", *how], check=False)
+    write_results_file(combine([read_results_file(part) for part in parts]), file)
+    for part in parts:
+        part.unlink()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", type=Path, help="a results file below docs/results")
+    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--pictures", type=Path, default=PICTURES)
+    parser.add_argument("--measure", action="store_true", help="measure what the page is of first")
+    parser.add_argument("--tiny", action="store_true", help="with --measure: in two minutes, to see it run")
+    chosen = parser.parse_args(arguments)
+    if chosen.measure:
+        measure(chosen.file, TINY if chosen.tiny else PLAN)
+    run = read_results_file(chosen.file)
+    file, pictures = (
+        os.path.relpath(path.absolute(), chosen.page.absolute().parent)
+        for path in (chosen.file, chosen.pictures)
+    )
+    for path in write_pictures(run, chosen.pictures):
+        print(f"{path}: {path.stat().st_size:,} bytes")
+    text = page_text(run, file, pictures)
+    write_text(chosen.page, text)
+    print(f"{chosen.page}: {len(text.splitlines())} lines, of at most {MOST_LINES}")
+
+
+if __name__ == "__main__":
+    main()
