@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
@@ -34,6 +34,10 @@ class TotalsGrid(Protocol):
     def verticalHeader(self) -> QHeaderView: ...
 
     def columns_between(self, left: int, right: int) -> list[int]: ...
+
+    def zones(self, area: QRect) -> list[tuple[QRect, bool]]: ...
+
+    def x_of(self, column: int) -> int: ...
 
 
 class TotalsRow(QWidget):
@@ -83,27 +87,28 @@ class TotalsRow(QWidget):
     def label_column(self) -> int | None:
         """The first column on screen that has no total, as that of a key."""
         names = self._grid.grid_model.names
-        shown = self._columns()
+        shown = self._grid.columns_between(0, self.width() - self._gutter)
         return next((one for one in shown if names[one] not in self.texts), None)
-
-    def _columns(self) -> list[int]:
-        return self._grid.columns_between(0, self.width() - self._gutter)
 
     @property
     def _gutter(self) -> int:
         return self._grid.verticalHeader().width()
 
-    def _cell(self, column: int) -> QRect:
-        header = self._grid.horizontalHeader()
-        left = self._gutter + header.sectionViewportPosition(column)
-        return QRect(left, 0, header.sectionSize(column), self.height())
+    def cell_rect(self, column: int) -> QRect:
+        """Where a total is drawn."""
+        width = self._grid.horizontalHeader().sectionSize(column)
+        return QRect(self._gutter + self._grid.x_of(column), 0, width, self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look, painter = theme.current(), QPainter(self)
         painter.fillRect(self.rect(), look.color("sunken"))
-        inside = self.rect().adjusted(self._gutter, 0, 0, 0)
-        painter.setClipRect(inside)
-        self._paint_cells(painter)
+        for zone, pinned in self._grid.zones(QRect(0, 0, self.width() - self._gutter, self.height())):
+            painter.setClipRect(zone.translated(self._gutter, 0))
+            self._paint_cells(painter, self._grid.columns_between(zone.left(), zone.right()))
+            if pinned:
+                painter.fillRect(
+                    self._gutter + zone.right() - 1, 0, 2, self.height(), look.color("input_border")
+                )
         painter.setClipping(False)
         painter.setPen(look.color("border_strong"))
         painter.drawLine(0, 0, self.width(), 0)
@@ -112,10 +117,10 @@ class TotalsRow(QWidget):
         painter.setFont(look.font(bold=True))
         painter.drawText(QRect(0, 0, self._gutter - theme.S, self.height()), RIGHT, SUM)
 
-    def _paint_cells(self, painter: QPainter) -> None:
+    def _paint_cells(self, painter: QPainter, columns: Sequence[int]) -> None:
         look, label = theme.current(), self.label_column
-        for column in self._columns():
-            cell = self._cell(column)
+        for column in columns:
+            cell = self.cell_rect(column)
             painter.setPen(look.color("border"))
             painter.drawLine(cell.right(), 0, cell.right(), cell.height())
             inner, name = cell.adjusted(PADDING, 0, -PADDING, 0), self._grid.grid_model.names[column]
@@ -155,8 +160,8 @@ class TotalsRow(QWidget):
     def _tip(self, point: QPoint) -> str:
         if self.problem:
             return self.problem
-        names = self._grid.grid_model.names
-        here = next((one for one in self._columns() if self._cell(one).contains(point)), None)
+        names, x = self._grid.grid_model.names, point.x() - self._gutter
+        here = next(iter(self._grid.columns_between(x, x)), None) if x >= 0 else None
         text = None if here is None else self.texts.get(names[here])
         return f"{text}\n\n{ABOUT}" if text else ABOUT
 

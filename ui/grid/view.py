@@ -44,6 +44,8 @@ def press(grid: GridView, event: QKeyEvent) -> bool:
     shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     key = Key(event.key())
+    if not shift and not control and _open_or_close(grid, key):
+        return True
     target = _target(grid, key, shift, control)
     if target is not None:
         extend = shift and key not in (Key.Key_Tab, Key.Key_Backtab, Key.Key_Return, Key.Key_Enter)
@@ -70,6 +72,25 @@ def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[in
     if key == Key.Key_End:
         return (last_row if control else row), last_place(grid)
     return None
+
+
+def _open_or_close(grid: GridView, key: Qt.Key) -> bool:
+    """Of groups in a tree, from the column of their key on to the left: Right opens, Left closes, and goes
+    from within a group to its row. Elsewhere both move as ever."""
+    tree = grid.grid_model.tree
+    if tree is None or grid.selection.current is None:
+        return False
+    row, place = grid.selection.current
+    is_open = tree.is_open(row)
+    at_key = place <= grid.place(tree.key_columns[tree.level(row)])
+    opens, closes = key in (Key.Key_Right, Key.Key_Plus), key in (Key.Key_Left, Key.Key_Minus)
+    if at_key and ((opens and is_open is False) or (closes and is_open)):
+        grid.toggle_requested.emit(row)
+        return True
+    if key == Key.Key_Left and place == grid.first_place() and tree.level(row):
+        grid.go_to(tree.parent(row))
+        return True
+    return key in (Key.Key_Plus, Key.Key_Minus)
 
 
 def step(grid: GridView, row: int, place: int, down: int, right: int) -> tuple[int, int]:
@@ -134,6 +155,8 @@ class Mouse(QObject):
             grid.selection.add(*cell)
         else:
             grid.selection.select(*cell)
+            if event.button() is Qt.MouseButton.LeftButton and grid.is_arrow(event.position().toPoint()):
+                grid.toggle_requested.emit(cell[0])
 
     def move(self, event: QMouseEvent) -> None:
         grid = self._grid
@@ -177,6 +200,8 @@ class GridView(WindowScrolling):
 
     edit_requested = Signal(object)
     menu_requested = Signal(QPoint)
+    toggle_requested = Signal(int)
+    """A group that is to be opened or closed, by its row."""
     scrolled = Signal()
     painted = Signal()
 
@@ -554,8 +579,19 @@ class GridView(WindowScrolling):
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._mouse.release()
 
+    def is_arrow(self, point: QPoint) -> bool:
+        """Whether a point of the viewport is on the arrow of a group that can be opened."""
+        tree, cell = self.grid_model.tree, self.cell_at(point)
+        rect = self.cell_rect(cell)
+        if tree is None or cell is None or rect is None or tree.is_open(cell[0]) is None:
+            return False
+        arrow = rect.adjusted(0, 0, PADDING + self.cell_painter.arrow_room - rect.width(), 0)
+        return self.column_at(cell[1]) == tree.key_columns[tree.level(cell[0])] and arrow.contains(point)
+
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
+        if self.is_arrow(event.position().toPoint()):
+            self._mouse.press(event)
+        elif event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
             self.edit_requested.emit(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -44,6 +44,8 @@ def situation(
         sorted=bool(tab.sort),
         related=bool(tab.relations.of_column(current_column(tab))),
         groups=tab.groups.step is not None,
+        levels=tab.groups.has_levels,
+        tree=tab.grid.grid_model.tree is not None,
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
         pinned=_is_pinned(tab),
         pinned_columns=tab.grid.pinning.count > 0,

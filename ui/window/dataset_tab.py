@@ -20,14 +20,15 @@ from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
-from lamella.core.query.steps import Group, Step, Where
+from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.filters.live_count import LiveCount
-from lamella.ui.grid.model import PAGE_ROWS, NoRows
+from lamella.ui.grid.model import PAGE_ROWS, NoRows, Rows
 from lamella.ui.grid.pane import GridPane
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
@@ -156,6 +157,9 @@ def columns_of(where: Filter | None) -> frozenset[str]:
     return frozenset() if where is None else frozenset(columns_read(where))
 
 
+OF_A_SUBTOTAL = (
+    "This is of a subtotal: filters are of the groups in it. Choose one of those, or a value of its key."
+)
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
 
@@ -215,8 +219,7 @@ class DatasetTab(QWidget):
 
     @property
     def status(self) -> str:
-        hint = "" if self.line.grouping is None else " · double-click a group to see its rows"
-        return status_text(self.shown, self.loader.running) + hint
+        return status_text(self.shown, self.loader.running) + self.groups.hint
 
     # ------------------------------------------------------------- what is asked
 
@@ -266,8 +269,11 @@ class DatasetTab(QWidget):
 
     def filter_by_cell(self, name: str, operator: str = "eq", on_null: str = "is_null") -> None:
         """Add a condition with the value of a column in the current row, read in full."""
-        current, view = self.grid.selection.current, self.view
-        if current is None or view is None:
+        current, view, rows = self.grid.selection.current, self.view, self.rows
+        if current is None or view is None or rows is None:
+            return
+        if isinstance(rows, TreeRows) and not rows.can_be_filtered(current[0], 1, name)[0]:
+            self.messages.say(OF_A_SUBTOTAL)
             return
 
         def add(value: object) -> None:
@@ -279,7 +285,7 @@ class DatasetTab(QWidget):
             )
 
         self.tasks.read(
-            lambda job: python_value(view.page(current[0], 1, [name]).column(0)[0]), add, owner=self
+            lambda job: python_value(rows.page(current[0], 1, [name]).column(0)[0]), add, owner=self
         )
 
     def apply(self, line: Line, session: int = 0) -> None:
@@ -336,15 +342,13 @@ class DatasetTab(QWidget):
 
     def open_group(self, row: int) -> None:
         """Show the rows of the group in a row."""
-        view, place = self.view, self.line.grouping
-        if view is None or place is None:
+        rows, step, line = self.rows, self.groups.step, self.line
+        if rows is None or step is None:
             return
-        step = self.line.steps[place].step
-        assert isinstance(step, Group)
-        names, line = list(step.keys), self.line
+        names = list(rows.keys_of(row) if isinstance(rows, TreeRows) else step.keys)
 
         def values(job: Job) -> dict[str, object]:
-            page = view.page(row, 1, names)
+            page = rows.page(row, 1, names)
             return {name: python_value(page.column(name)[0]) for name in names}
 
         def show(found: dict[str, object]) -> None:
@@ -432,7 +436,8 @@ class DatasetTab(QWidget):
         from_top, self._steps_shown = not first and rows != self._steps_shown, rows
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
-        self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
+        self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN)
+        self.groups.follow(loaded)
         self.grid.mark_rows(loaded.out_of_place)
         self.grid.column_header.set_sort(loaded.sort)
         self.grid.cards.set_rows(loaded.view.snapshot, loaded.view.query.where)
@@ -603,3 +608,8 @@ class DatasetTab(QWidget):
     @property
     def view(self) -> View | None:
         return None if self.shown is None else self.shown.view
+
+    @property
+    def rows(self) -> Rows | None:
+        """What the grid shows, by the numbers that rows have there: the view, or its groups as a tree."""
+        return None if self.shown is None else self.shown.rows

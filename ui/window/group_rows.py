@@ -1,17 +1,19 @@
-"""What a tab shows beside its groups: their totals."""
+"""What a tab shows beside its groups: their totals, and groups that are open under subtotals."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Protocol
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, SignalInstance
 
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Step
+from lamella.ui.grid.model import PAGE_ROWS, PageTexts, Request, read_pages
 from lamella.ui.grid.texts import screen_texts
+from lamella.ui.grid.tree import OpenGroups, TreeRows, all_open, none_open
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
 from lamella.ui.window.loader import Loaded, Tab
@@ -22,8 +24,13 @@ def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(replace(one, totals=False) if isinstance(one, Group) else one for one in steps)
 
 
+NOT_OF_GROUPS = "no totals: a later step makes other rows of the groups"
+OPEN_HINT = "double-click a group to see its rows"
+
+
 class GroupedTab(Tab, Protocol):
     steps: StepLine
+    changed: SignalInstance
 
     def apply(self, line: Line, session: int = 0) -> None: ...
 
@@ -35,12 +42,15 @@ class GroupRows(QObject):
         super().__init__(tab)
         self._tab = tab
         self._handle: Handle | None = None
-        tab.loader.loaded.connect(self._follow)
+        self._opening: Handle | None = None
+        tab.grid.toggle_requested.connect(self.toggle)
 
     def stop(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        """Nobody waits any more for what is under way."""
+        for handle in (self._handle, self._opening):
+            if handle is not None:
+                handle.cancel()
+        self._handle = self._opening = None
 
     @property
     def step(self) -> Group | None:
@@ -49,9 +59,85 @@ class GroupRows(QObject):
         step = None if place is None else self._tab.line.steps[place].step
         return step if isinstance(step, Group) else None
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether there can be subtotals."""
+        return self.step is not None and len(self.step.keys) > 1
+
+    @property
+    def hint(self) -> str:
+        """What the status line says of groups."""
+        shown = self._tab.shown
+        if self.step is None or shown is None:
+            last = next((one for one in reversed(self._tab.line.active) if isinstance(one, Group)), None)
+            return f" · {NOT_OF_GROUPS}" if last is not None and (last.totals or last.subtotals) else ""
+        problem = shown.lines.tree_problem
+        behind = shown.where is not None or shown.view.query.limit is not None or self.step.having is not None
+        of_all = shown.tree is not None and behind
+        parts = [problem or "", "subtotals are of all rows" if of_all else "", OPEN_HINT]
+        return "".join(f" · {part}" for part in parts if part)
+
     def toggle_totals(self) -> None:
         if self.step is not None:
             self._edit(replace(self.step, totals=not self.step.totals))
+
+    def toggle_subtotals(self) -> None:
+        if self.step is not None and self.has_levels:
+            self._edit(replace(self.step, subtotals=not self.step.subtotals))
+
+    # --------------------------------------------------------------------- the tree
+
+    def toggle(self, row: int) -> None:
+        """Open or close the group of a row."""
+        tree = self._tab.grid.grid_model.tree
+        if tree is not None and row < tree.num_rows:
+            self._open(tree, tree.toggled(row))
+
+    def open_all(self) -> None:
+        tree = self._tab.grid.grid_model.tree
+        if tree is not None:
+            self._open(tree, all_open(tree.levels))
+
+    def close_all(self) -> None:
+        tree = self._tab.grid.grid_model.tree
+        if tree is not None:
+            self._open(tree, none_open(tree.levels))
+
+    def _open(self, tree: TreeRows, opened: OpenGroups) -> None:
+        """Which rows there are is computed off the GUI thread, and they come with those on screen."""
+        tab, grid = self._tab, self._tab.grid
+        tab.loader.opened = (tree.levels, opened)
+        if self._opening is not None:
+            self._opening.cancel()
+        current, names = grid.selection.current, grid.grid_model.names
+        columns, rows = tuple(grid.visible_columns()), grid.visible_rows()
+
+        def work(job: Job) -> tuple[TreeRows, PageTexts, int]:
+            made = tree.with_open(opened)
+            first, last = rows[0] // PAGE_ROWS, min(rows[-1], made.num_rows - 1) // PAGE_ROWS
+            request = Request(min(first, last), last, columns)
+            ready = read_pages(made, request, names, job) if columns else {}
+            return made, ready, made.row_of(tree, current[0]) if current is not None else 0
+
+        self._opening = tab.tasks.read(
+            work, self._show, tab.failures.show, owner=self, quiet=True, text=f"Reading {tab.name}"
+        )
+
+    def _show(self, found: tuple[TreeRows, PageTexts, int]) -> None:
+        tree, ready, row = found
+        tab, grid = self._tab, self._tab.grid
+        if tab.shown is None or tab.shown.tree is None or tab.shown.lines.levels is not tree.levels:
+            return
+        tab.shown = replace(tab.shown, tree=tree, ready=ready)
+        current = grid.selection.current
+        grid.show_rows(tree, ready)
+        if current is not None and current[0] != row:
+            grid.go_to(row, current[1])
+        elif current is not None:
+            grid.selection.select(*current)
+        tab.changed.emit()
+
+    # ------------------------------------------------------------------- the totals
 
     def _edit(self, step: Group) -> None:
         tab = self._tab
@@ -60,10 +146,15 @@ class GroupRows(QObject):
         if place is not None:
             tab.apply(tab.line.edit(place, step, tab.line.steps[place].draft))
 
-    def _follow(self, loaded: Loaded) -> None:
-        """Read the totals of the groups that are shown now."""
+    def follow(self, loaded: Loaded) -> None:
+        """After the grid has other rows: read the totals of its groups."""
         self.stop()
         tab, grid = self._tab, self._tab.grid
+        opened = tab.loader.opened
+        if loaded.tree is None:
+            tab.loader.opened = None
+        elif opened is not None and opened[0] is loaded.tree.levels and opened[1] is not loaded.tree.opened:
+            self._open(loaded.tree, opened[1])  # others were opened while these rows were read
         if not loaded.lines.shows_totals:
             grid.totals.set_hidden()
             return

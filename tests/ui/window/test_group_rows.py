@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col
-from lamella.core.query.line import Line
-from lamella.core.query.steps import Group, Limit, Sort, Where
+from lamella.core.jobs import Job
+from lamella.core.query.line import Line, LineAnswers
+from lamella.core.query.steps import Group, Limit, Sample, Select, Sort, Where
 from lamella.core.scan.snapshot import SortKey
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.grouping import GroupEditor
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -131,3 +136,248 @@ def test_rows_that_are_no_groups_have_no_totals(window: MainWindow, table_tab: D
     assert not window.commands["totals_row"].isEnabled()
     table_tab.groups.toggle_totals()
     assert table_tab.line == Line()
+
+
+# ------------------------------------------------------------------------------------ groups as a tree
+
+BY_TWO = Group(("carrier", "half"), FIGURES[:2])
+
+
+@pytest.fixture
+def tree(window: MainWindow, store: Store, settled: Settled) -> DatasetTab:
+    """Six groups by two keys, of a hundred rows: "a", "b" and null, each with 1 and null."""
+    rows = [
+        {"carrier": ("a", "b", None)[n % 3], "half": (1, None)[n // 50], "delay": float(n)}
+        for n in range(100)
+    ]
+    table = store.create_table("halves", rows)
+    window.opening.open_key((str(table.store.path), table.name))
+    tab = settled()
+    tab.apply(Line.of([BY_TWO]))
+    settled()
+    window.commands["subtotals"].trigger()
+    return settled()
+
+
+def keys_shown(tab: DatasetTab) -> list[tuple[str, str]]:
+    """What stands in the key columns, as a screen reader hears it."""
+    model = tab.grid.grid_model
+    return [tuple(model.data(model.index(row, column)) for column in (0, 1)) for row in range(model.num_rows)]  # type: ignore[misc]
+
+
+def cell(tab: DatasetTab, row: int, name: str) -> str | None:
+    return tab.grid.grid_model.pages.text(row, tab.grid.grid_model.names.index(name))
+
+
+def click_arrow(qtbot: QtBot, tab: DatasetTab, row: int, double: bool = False) -> None:
+    rect = tab.grid.cell_rect((row, 0))
+    assert rect is not None
+    point = rect.topLeft() + QPoint(14, rect.height() // 2)
+    click = qtbot.mouseDClick if double else qtbot.mouseClick
+    click(tab.grid.viewport(), Qt.MouseButton.LeftButton, pos=point)
+
+
+def shows(qtbot: QtBot, tab: DatasetTab, rows: int) -> None:
+    qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == rows and tab.grid.grid_model.pages.settled)
+
+
+CLOSED = [("a, closed", ""), ("b, closed", ""), ("NULL, closed", "")]
+
+
+def test_groups_of_two_keys_are_opened_and_closed_by_their_arrows(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab
+) -> None:
+    assert keys_shown(tree) == CLOSED and window.commands["subtotals"].isChecked()
+    assert [cell(tree, row, "n") for row in range(3)] == ["34", "33", "33"]
+    assert cell(tree, 0, "late") == "49.5"
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 5)
+    assert keys_shown(tree) == [CLOSED[0], ("b, open", ""), ("b", "1"), ("b", "NULL"), CLOSED[2]]
+    assert [cell(tree, row, "n") for row in (1, 2, 3)] == ["33", "17", "16"]
+    assert tree.grid.selection.current == (1, 0)
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 3)
+    assert keys_shown(tree) == CLOSED
+
+
+def test_right_opens_left_closes_and_leads_to_the_group_around(qtbot: QtBot, tree: DatasetTab) -> None:
+    grid = tree.grid
+    grid.setFocus()
+    grid.go_to(2, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Right)
+    shows(qtbot, tree, 5)
+    assert grid.selection.current == (2, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Right)
+    assert grid.selection.current == (2, 1)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    qtbot.keyClick(grid, Qt.Key.Key_Down)
+    qtbot.keyClick(grid, Qt.Key.Key_Down)
+    assert grid.selection.current == (4, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    assert grid.selection.current == (2, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    shows(qtbot, tree, 3)
+    qtbot.keyClick(grid, Qt.Key.Key_Plus)
+    shows(qtbot, tree, 5)
+    qtbot.keyClick(grid, Qt.Key.Key_Minus)
+    shows(qtbot, tree, 3)
+
+
+def test_all_groups_are_opened_and_closed_and_the_current_row_stays(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab
+) -> None:
+    tree.grid.go_to(2, 2)
+    window.commands["open_groups"].trigger()
+    shows(qtbot, tree, 9)
+    assert tree.grid.selection.current == (6, 2)
+    tree.grid.go_to(4, 2)
+    window.commands["close_groups"].trigger()
+    shows(qtbot, tree, 3)
+    assert tree.grid.selection.current == (1, 2)
+
+
+def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
+    qtbot: QtBot, tree: DatasetTab, settled: Settled
+) -> None:
+    """Each level is sorted, and subtotals are of all rows, whatever is filtered behind the groups."""
+    click_arrow(qtbot, tree, 0)
+    shows(qtbot, tree, 5)
+    tree.set_sort([SortKey("late", True)])
+    settled()
+    assert keys_shown(tree) == [CLOSED[2], ("a, open", ""), ("a", "NULL"), ("a", "1"), CLOSED[1]]
+    tree.add_filter(col("half") == 1)
+    settled()
+    shows(qtbot, tree, 4)
+    assert "subtotals are of all rows" in tree.status
+    assert sorted(cell(tree, row, "n") or "" for row in range(4)) == ["17", "33", "33", "34"]
+    tree.set_filter(None)
+    settled()
+    shows(qtbot, tree, 5)
+
+
+def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
+    qtbot: QtBot, tree: DatasetTab, settled: Settled
+) -> None:
+    """On its arrow it only opens and closes."""
+    click_arrow(qtbot, tree, 2)
+    shows(qtbot, tree, 5)
+    click_arrow(qtbot, tree, 2, double=True)
+    settled()
+    assert tree.line.active[0].__class__ is Group
+    rect = tree.grid.cell_rect((2, 2))
+    assert rect is not None
+    qtbot.mouseClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    qtbot.mouseDClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    qtbot.waitUntil(lambda: tree.line.active == (Where(col("carrier").is_null()),))
+    assert settled().grid.grid_model.num_rows == 33
+    tree.go_back()
+    settled()
+    tree.open_group(0)
+    qtbot.waitUntil(lambda: tree.line.active == (Where(col("carrier") == "a"),))
+
+
+def test_a_selection_counts_each_row_once(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
+) -> None:
+    """Whatever is open, a whole column comes to the same."""
+    window.commands["open_groups"].trigger()
+    shows(qtbot, tree, 9)
+    tree.grid.select_column(2)
+    qtbot.waitUntil(lambda: tree.figures.text.startswith("Σ 100 "))
+    click_arrow(qtbot, tree, 0)
+    shows(qtbot, tree, 7)
+    tree.grid.select_column(2)
+    qtbot.waitUntil(lambda: tree.figures.text.startswith("Σ 100 "))
+    tree.grid.select_all()
+    window.commands["copy"].trigger()
+    qtbot.waitUntil(lambda: "subtotals among them" in tree.messages.label.text())
+
+
+def test_filters_by_a_subtotal_are_of_its_key(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
+    tree.grid.go_to(1, 2)
+    tree.filter_by_cell("n")
+    assert "This is of a subtotal" in tree.messages.label.text() and tree.where is None
+    tree.grid.go_to(1, 1)
+    tree.filter_by_cell("half")
+    assert tree.where is None
+    tree.grid.go_to(1, 0)
+    tree.filter_by_cell("carrier")
+    qtbot.waitUntil(lambda: tree.where == (col("carrier") == "b"))
+    shows(qtbot, tree, 1)
+
+
+def test_a_tree_that_cannot_be_shown_says_why_and_the_groups_stay(
+    window: MainWindow, tree: DatasetTab, settled: Settled
+) -> None:
+    tree.add_step(Select(("carrier", "n")))
+    settled()
+    assert tree.grid.grid_model.tree is None and tree.grid.grid_model.num_rows == 6
+    assert "no subtotals: a later step leaves out 'half'" in tree.status
+    assert not window.commands["open_groups"].isEnabled()
+    tree.go_back()
+    settled()
+    assert keys_shown(tree) == CLOSED and tree.status.startswith("6 groups of 100 rows")
+    tree.add_step(Sample(3, 0))
+    settled()
+    assert "no totals: a later step makes other rows" in tree.status
+    tree.go_back()
+    settled()
+    window.commands["subtotals"].trigger()
+    settled()
+    assert tree.grid.grid_model.tree is None and tree.grid.grid_model.num_rows == 6
+
+
+def test_what_is_exported_are_the_groups(qtbot: QtBot, tree: DatasetTab, tmp_path: Path) -> None:
+    tree.line_actions.export(tmp_path / "groups.csv")
+    qtbot.waitUntil(lambda: "Exported 6 rows" in tree.messages.label.text())
+    assert len((tmp_path / "groups.csv").read_text().splitlines()) == 7
+
+
+def test_a_hundred_thousand_groups_are_read_a_page_at_a_time(
+    qtbot: QtBot, window: MainWindow, store: Store, settled: Settled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = np.arange(100_000)
+    table = store.create_table(
+        "many", pa.table({"a": numbers // 1000, "b": numbers % 1000, "v": numbers * 1.0})
+    )
+    window.opening.open_key((str(table.store.path), table.name))
+    tab = settled()
+    tab.apply(Line.of([Group(("a", "b"), (("n", agg.count()), ("v", agg.mean("v"))), None, True, True)]))
+    settled()
+    read: list[int] = []
+    page = TreeRows.page
+
+    def counted(self: TreeRows, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
+        assert threading.current_thread() is not threading.main_thread()
+        read.append(count)
+        return page(self, offset, count, columns)
+
+    monkeypatch.setattr(TreeRows, "page", counted)
+    window.commands["open_groups"].trigger()
+    shows(qtbot, tab, 100_100)
+    tab.grid.go_to(100_099, 0)
+    settled()
+    assert cell(tab, 100_099, "b") == "999" and tab.grid.totals.texts["n"] == "100000"
+    assert sum(read) < 1000
+
+
+def test_a_tab_that_is_closed_waits_for_nothing(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for groups that are opened nor for totals."""
+    begun, go_on = threading.Event(), threading.Event()
+    cancelled: list[bool] = []
+
+    def wait(self: LineAnswers, line: Line, source: object, steps: object, job: Job) -> pa.Table:
+        begun.set()
+        go_on.wait(10)
+        cancelled.append(job.cancelled)
+        return pa.table({"n": [1]})
+
+    monkeypatch.setattr(LineAnswers, "totals", wait)
+    window.commands["totals_row"].trigger()
+    qtbot.waitUntil(begun.is_set)
+    window.commands["open_groups"].trigger()
+    window.commands["close_tab"].trigger()
+    go_on.set()
+    qtbot.waitUntil(lambda: cancelled == [True])
