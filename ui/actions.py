@@ -31,6 +31,7 @@ class Situation:
     groups: bool = False  # rows of a group step are shown
     levels: bool = False  # and these are groups by several keys
     tree: bool = False  # and shown under their subtotals
+    totals: bool = False  # of the groups, and read by now
     hidden_columns: bool = False
     pinned: bool = False  # the current cell's column
     pinned_columns: bool = False
@@ -120,8 +121,11 @@ ACTIONS: tuple[Action, ...] = (
            tip="Filter, compute, group, join: each one a chip above the rows"),
     Action("group", "Group by this column", "View", 0, "", "sum", "Group", context=("column",),
            tip="One row for each value, with figures", when=_on_dataset),
+    Action("group_rows", "Show the rows of this group", "View", 0, context=("group",),
+           tip="By Enter or a double click, too", when=lambda s: s.groups and s.cell),
     Action("totals_row", "Totals row", "View", 0, "Ctrl+Alt+T", "sum", context=("group",),
            tip="The figures of all rows, below the groups", when=lambda s: s.groups, checkable=True),
+    Action("copy_totals", "Copy the totals", "View", 0, context=("group",), when=lambda s: s.totals),
     Action("subtotals", "Subtotals, as a tree", "View", 0, "Ctrl+Alt+G", "group", context=("group",),
            tip="Groups by the first column, which open to those by the others", when=lambda s: s.levels,
            checkable=True),

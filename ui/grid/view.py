@@ -44,7 +44,7 @@ def press(grid: GridView, event: QKeyEvent) -> bool:
     shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     key = Key(event.key())
-    if not shift and not control and _open_or_close(grid, key):
+    if not shift and not control and (_open_or_close(grid, key) or _show_rows_of_group(grid, key)):
         return True
     target = _target(grid, key, shift, control)
     if target is not None:
@@ -91,6 +91,14 @@ def _open_or_close(grid: GridView, key: Qt.Key) -> bool:
         grid.go_to(tree.parent(row))
         return True
     return key in (Key.Key_Plus, Key.Key_Minus)
+
+
+def _show_rows_of_group(grid: GridView, key: Qt.Key) -> bool:
+    """Where rows are groups, Enter leads to what is in them, as a double click does."""
+    if not grid.has_groups or key not in (Key.Key_Return, Key.Key_Enter):
+        return False
+    grid.edit_requested.emit(None)
+    return True
 
 
 def step(grid: GridView, row: int, place: int, down: int, right: int) -> tuple[int, int]:
@@ -211,6 +219,7 @@ class GridView(WindowScrolling):
         self.selection = Selection(self)
         self.marks: dict[tuple[int, int], Mark] = {}
         self.row_marks: dict[int, str] = {}
+        self.has_groups = False
         self._last_top = 0
         self._fit_next = self._changing = False
         self._layouts: dict[tuple[str, ...], Layout] = {}

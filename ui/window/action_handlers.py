@@ -197,6 +197,8 @@ def handlers(window: Window) -> dict[str, Handler]:
         "select_row": on(_select_row),
         "add_step": on(lambda tab: tab.steps.bar.open_menu()),
         "group": on(_group),
+        "group_rows": on(_show_rows_of_group),
+        "copy_totals": on(lambda tab: tab.groups.copy_totals()),
         "totals_row": on(lambda tab: tab.groups.toggle_totals()),
         "subtotals": on(lambda tab: tab.groups.toggle_subtotals()),
         "open_groups": on(lambda tab: tab.groups.open_all()),
@@ -291,6 +293,11 @@ def _select_column(tab: DatasetTab) -> None:
 def _select_row(tab: DatasetTab) -> None:
     if tab.grid.selection.current is not None:
         tab.grid.select_rows(tab.grid.selection.current[0], extend=False)
+
+
+def _show_rows_of_group(tab: DatasetTab) -> None:
+    if tab.grid.selection.current is not None:
+        tab.open_group(tab.grid.selection.current[0])
 
 
 def _toggle_builder(tab: DatasetTab) -> None:

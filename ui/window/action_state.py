@@ -46,6 +46,7 @@ def situation(
         groups=tab.groups.step is not None,
         levels=tab.groups.has_levels,
         tree=tab.grid.grid_model.tree is not None,
+        totals=tab.groups.has_totals,
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
         pinned=_is_pinned(tab),
         pinned_columns=tab.grid.pinning.count > 0,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Protocol
 
+import pyarrow as pa
 from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtGui import QGuiApplication
 
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
@@ -16,6 +18,7 @@ from lamella.ui.grid.texts import screen_texts
 from lamella.ui.grid.tree import OpenGroups, TreeRows, all_open, none_open
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
+from lamella.ui.window.copy_formats import BY_ID, Cells
 from lamella.ui.window.loader import Loaded, Tab
 
 
@@ -25,7 +28,7 @@ def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 NOT_OF_GROUPS = "no totals: a later step makes other rows of the groups"
-OPEN_HINT = "double-click a group to see its rows"
+OPEN_HINT = "Enter shows the rows of a group"
 
 
 class GroupedTab(Tab, Protocol):
@@ -43,6 +46,7 @@ class GroupRows(QObject):
         self._tab = tab
         self._handle: Handle | None = None
         self._opening: Handle | None = None
+        self._totals: pa.Table | None = None
         tab.grid.toggle_requested.connect(self.toggle)
 
     def stop(self) -> None:
@@ -50,7 +54,7 @@ class GroupRows(QObject):
         for handle in (self._handle, self._opening):
             if handle is not None:
                 handle.cancel()
-        self._handle = self._opening = None
+        self._handle = self._opening = self._totals = None
 
     @property
     def step(self) -> Group | None:
@@ -80,6 +84,31 @@ class GroupRows(QObject):
     def toggle_totals(self) -> None:
         if self.step is not None:
             self._edit(replace(self.step, totals=not self.step.totals))
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether they are there to be copied."""
+        return self._totals is not None
+
+    def copy_totals(self) -> None:
+        """With the names of their columns, in full, as they stand in the grid from left to right."""
+        totals, header, names = (
+            self._totals,
+            self._tab.grid.horizontalHeader(),
+            self._tab.grid.grid_model.names,
+        )
+        if totals is None:
+            return
+        places = map(header.logicalIndex, range(header.count()))
+        columns = [
+            names[one]
+            for one in places
+            if names[one] in totals.column_names and not header.isSectionHidden(one)
+        ]
+        row = totals.select(columns)
+        text = BY_ID["tsv_names"].write(Cells(self._tab.name, row.schema, iter([row])))
+        QGuiApplication.clipboard().setText("\n".join(text))
+        self._tab.messages.say("Copied the totals")
 
     def toggle_subtotals(self) -> None:
         if self.step is not None and self.has_levels:
@@ -150,6 +179,7 @@ class GroupRows(QObject):
         """After the grid has other rows: read the totals of its groups."""
         self.stop()
         tab, grid = self._tab, self._tab.grid
+        grid.has_groups = self.step is not None
         opened = tab.loader.opened
         if loaded.tree is None:
             tab.loader.opened = None
@@ -161,13 +191,18 @@ class GroupRows(QObject):
         grid.totals.set_waiting()
         steps = loaded.lines.checked.steps
 
-        def read(job: Job) -> dict[str, str | None]:
+        def read(job: Job) -> tuple[pa.Table, dict[str, str | None]]:
             totals = tab.loader.answers.totals(loaded.line, tab.dataset, steps, job)
-            return {name: screen_texts(totals.column(name))[0] for name in totals.column_names}
+            return totals, {name: screen_texts(totals.column(name))[0] for name in totals.column_names}
+
+        def show(found: tuple[pa.Table, dict[str, str | None]]) -> None:
+            self._totals, texts = found
+            grid.show_totals(texts)
+            tab.changed.emit()
 
         self._handle = tab.tasks.read(
             read,
-            grid.show_totals,
+            show,
             self._fail,
             stopped=lambda: self._stopped(steps),
             owner=self,

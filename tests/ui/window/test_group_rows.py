@@ -71,7 +71,7 @@ def test_totals_are_of_all_rows_whatever_follows_the_groups(groups: DatasetTab, 
 
 
 def test_totals_are_no_row_that_is_copied(
-    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled
+    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled, rows: pa.Table
 ) -> None:
     window.commands["totals_row"].trigger()
     settled()
@@ -79,6 +79,10 @@ def test_totals_are_no_row_that_is_copied(
     window.commands["copy"].trigger()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("250") == 4)
     assert "1000" not in QGuiApplication.clipboard().text()
+    window.commands["copy_totals"].trigger()
+    copied = QGuiApplication.clipboard().text().splitlines()
+    assert copied[0] == "n\tlate" and copied[1].startswith("1000\t")
+    assert float(copied[1].split("\t")[1]) == pytest.approx(whole_mean(rows))
 
 
 def test_totals_stay_at_the_bottom_and_the_last_row_can_be_seen_above(
@@ -256,7 +260,7 @@ def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
 
 
 def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
-    qtbot: QtBot, tree: DatasetTab, settled: Settled
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
 ) -> None:
     """On its arrow it only opens and closes."""
     click_arrow(qtbot, tree, 2)
@@ -272,8 +276,22 @@ def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
     assert settled().grid.grid_model.num_rows == 33
     tree.go_back()
     settled()
-    tree.open_group(0)
+    tree.grid.go_to(0, 1)
+    qtbot.keyClick(tree.grid, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: tree.line.active == (Where(col("carrier") == "a"),))
+    tree.go_back()
+    settled()
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 5)
+    tree.grid.go_to(3, 1)
+    window.commands["group_rows"].trigger()
+    both = (col("carrier") == "b") & col("half").is_null()
+    qtbot.waitUntil(lambda: tree.line.active == (Where(both),))
+    assert not window.commands["group_rows"].isEnabled()
+    assert settled().grid.grid_model.num_rows == 16
+    tree.grid.go_to(3, 1)
+    qtbot.keyClick(tree.grid, Qt.Key.Key_Return)
+    assert tree.grid.selection.current == (4, 1)
 
 
 def test_a_selection_counts_each_row_once(
