@@ -14,7 +14,7 @@ from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import Fraction, filled, fraction_digits
-from lamella.ui.grid.tree import TreeRows
+from lamella.ui.grid.tree import ARROW, TreeRows, arrow_room
 
 PADDING = theme.S
 NULL = "NULL"
@@ -22,8 +22,8 @@ LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextF
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 MOST_ELIDED = 4096
 ANY_WIDTH = 100_000
-ARROW = 14
-"""Of a group that can be opened; as wide is the room before the texts of its column."""
+WIDEST_FIT = 360
+"""Columns are made no wider to fit what is in them."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class CellPainter:
             self._grid.row_height,
             tree.key_columns.index(strip.column),
         )
-        indent = self.arrow_room if own < tree.last_level else 0
+        indent = arrow_room() if own < tree.last_level else 0
         place = self._grid.place(strip.column)
         for row in rows:
             level = tree.level(row)
@@ -253,10 +253,6 @@ class CellPainter:
             painter.setPen(self.inks.text if level == own else self.inks.null_on_color)
             painter.drawText(cell, strip.flags, self._fitted(text, cell.width()))
         painter.setPen(self.inks.text)
-
-    @property
-    def arrow_room(self) -> int:
-        return theme.current().px(ARROW) + theme.XS
 
     def _paint_arrow(self, painter: QPainter, cell: QRect, is_open: bool) -> None:
         side = theme.current().px(ARROW)
@@ -309,7 +305,7 @@ class CellPainter:
             self.lined_up(text, pages.fraction(column), digits, ANY_WIDTH) if text else (text, ANY_WIDTH)
         )
         tree = self._grid.grid_model.tree
-        arrow = self.arrow_room if tree is not None and column in tree.key_columns[:-1] else 0
+        arrow = arrow_room() if tree is not None and column in tree.key_columns[:-1] else 0
         return arrow + self.metrics.horizontalAdvance(text) + ANY_WIDTH - room
 
     def _fitted(self, text: str, width: int) -> str:

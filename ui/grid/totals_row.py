@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHeaderView, QToolTip, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from lamella.ui import theme
-from lamella.ui.grid.model import GridModel
-from lamella.ui.grid.painter import LEFT, NULL, PADDING, RIGHT, CellPainter
+from lamella.ui.grid.painter import LEFT, NULL, PADDING, RIGHT, WIDEST_FIT, CellPainter
+from lamella.ui.grid.scrolling import CellPlaces
 
 LABEL = "Total"
 SUM = "Σ"
@@ -21,34 +20,16 @@ ABOUT = (
 )
 
 
-class TotalsGrid(Protocol):
-    """What the row knows of its grid."""
-
-    grid_model: GridModel
-
-    @property
-    def cell_painter(self) -> CellPainter: ...
-
-    def horizontalHeader(self) -> QHeaderView: ...
-
-    def verticalHeader(self) -> QHeaderView: ...
-
-    def columns_between(self, left: int, right: int) -> list[int]: ...
-
-    def zones(self, area: QRect) -> list[tuple[QRect, bool]]: ...
-
-    def x_of(self, column: int) -> int: ...
-
-
 class TotalsRow(QWidget):
     """Not seen before `set_waiting` or `set_texts`. Its texts are by the names of columns; None is null."""
 
     menu_requested = Signal(QPoint)
     shown_or_hidden = Signal()
 
-    def __init__(self, grid: TotalsGrid, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._grid = grid
+    def __init__(self, grid: CellPlaces, painter: CellPainter) -> None:
+        """`painter` is that of the rows."""
+        super().__init__(grid)
+        self._grid, self._painter = grid, painter
         self.texts: Mapping[str, str | None] = {}
         self.problem = ""
         self._is_waiting = False
@@ -61,7 +42,15 @@ class TotalsRow(QWidget):
         self._show({}, waiting=True)
 
     def set_texts(self, texts: Mapping[str, str | None]) -> None:
+        """None of them is cut where a wider column can help."""
         self._show(texts)
+        header = self._grid.horizontalHeader()
+        for column, name in enumerate(self._grid.grid_model.names):
+            text = texts.get(name)
+            if text and not header.isSectionHidden(column):
+                wanted = self._painter.wanted_width(column, text) + 2 * PADDING + theme.XS
+                if header.sectionSize(column) < wanted <= WIDEST_FIT:
+                    header.resizeSection(column, wanted)
 
     def set_problem(self, problem: str) -> None:
         """Why there are none."""
@@ -80,6 +69,33 @@ class TotalsRow(QWidget):
         if self.isHidden():
             self.show()
             self.shown_or_hidden.emit()
+
+    # --------------------------------------------------------------------- place
+
+    def follow(self) -> None:
+        """Lie below the last row, as far as it has come."""
+        if self.isHidden():
+            return
+        grid, place, header = self._grid, self._grid.viewport().geometry(), self._grid.horizontalHeader()
+        model, height = grid.grid_model, grid.room_at_bottom
+        end = grid.row_top(model.start + model.rowCount()) if model.rowCount() else 0
+        top = min(end, place.height() - height)
+        width = self._gutter + max(0, min(place.width(), header.length() - header.offset()))
+        self.setGeometry(place.left() - self._gutter, place.top() + top, width, height)
+        self.raise_()
+        self.update()
+
+    def extend_scrolling(self, value: int) -> None:
+        """Let the last row be scrolled to above this one; `value` is how far the rows were scrolled."""
+        bar, rows, room = (
+            self._grid.verticalScrollBar(),
+            self._grid.grid_model.rowCount(),
+            self._grid.room_at_bottom,
+        )
+        last = rows * self._grid.row_height + room - self._grid.viewport().height()
+        if room and rows and last > bar.maximum():
+            bar.setRange(0, last)
+            bar.setValue(min(value, last))
 
     # ------------------------------------------------------------------- drawing
 
@@ -140,13 +156,13 @@ class TotalsRow(QWidget):
         look, model = theme.current(), self._grid.grid_model
         flags = RIGHT if model.right[column] else LEFT
         if text is None:
-            painter.setFont(self._grid.cell_painter.inks.null_font)
+            painter.setFont(self._painter.inks.null_font)
             painter.setPen(look.color("muted"))
             painter.drawText(inner, flags, NULL)
             return
         painter.setFont(look.tabular_font())
         painter.setPen(look.color("text"))
-        shown, room = self._grid.cell_painter.fitted_in_line(column, text, inner.width())
+        shown, room = self._painter.fitted_in_line(column, text, inner.width())
         painter.drawText(inner.x(), 0, room, self.height(), flags, shown)
 
     # -------------------------------------------------------------------- events

@@ -11,6 +11,7 @@ import pyarrow as pa
 from lamella.core.query.group_levels import Arrangement, GroupLevels
 from lamella.core.query.view import fetch
 from lamella.core.scan.snapshot import project
+from lamella.ui import theme
 
 OpenGroups = tuple[np.ndarray, ...]
 """Of each level but the last, by the number of a group in it, whether the group is open."""
@@ -22,6 +23,15 @@ def none_open(levels: GroupLevels) -> OpenGroups:
 
 def all_open(levels: GroupLevels) -> OpenGroups:
     return tuple(np.ones(level.num_rows, bool) for level in levels.levels[:-1])
+
+
+ARROW = 14
+"""Of a group that can be opened."""
+
+
+def arrow_room() -> int:
+    """The width of an arrow, with the gap to the text behind it."""
+    return theme.current().px(ARROW) + theme.XS
 
 
 class TreeRows:

@@ -24,7 +24,7 @@ from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
-from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
+from lamella.ui.grid.painter import NULL, PADDING, WIDEST_FIT, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import ROUNDED
@@ -191,7 +191,6 @@ class Mouse(QObject):
             grid.go_to(row + down, place, extend=True)
 
 
-WIDEST_FIT = 360
 ROUNDED_TIP = "Rounded on screen; copying and editing take every digit"
 
 
@@ -228,9 +227,9 @@ class GridView(WindowScrolling):
         self._set_up()
         self.cards = CardStrip(self, tasks)
         self.filter_row = FilterRow(self)
-        self.totals = TotalsRow(self, self)
         self.setModel(self.grid_model)
         self._painter = CellPainter(self)
+        self.totals = TotalsRow(self, self._painter)
         self._connect()
 
     def _set_up(self) -> None:
@@ -256,7 +255,7 @@ class GridView(WindowScrolling):
         self.column_header.column_requested.connect(self._select_columns)
         self.scrolled.connect(self.cards.follow)
         self.scrolled.connect(self.filter_row.follow)
-        self.scrolled.connect(self._place_totals)
+        self.scrolled.connect(self.totals.follow)
         self.totals.shown_or_hidden.connect(self._make_room)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
@@ -487,25 +486,8 @@ class GridView(WindowScrolling):
         self.want()
         self.cards.follow_columns()
         self.filter_row.follow_columns()
-        self._place_totals()
+        self.totals.follow()
         self.viewport().update()
-
-    # ---------------------------------------------------------------- totals
-
-    @property
-    def cell_painter(self) -> CellPainter:
-        assert self._painter is not None
-        return self._painter
-
-    def show_totals(self, texts: Mapping[str, str | None]) -> None:
-        """Below the rows, by the names of columns. None of them is cut where a wider column can help."""
-        self.totals.set_texts(texts)
-        for column, name in enumerate(self.grid_model.names):
-            text = texts.get(name)
-            if text and not self.isColumnHidden(column):
-                wanted = self.cell_painter.wanted_width(column, text) + 2 * PADDING + theme.XS
-                if self.columnWidth(column) < wanted <= WIDEST_FIT:
-                    self.column_header.resizeSection(column, wanted)
 
     def _make_room(self) -> None:
         """For the totals, or without them."""
@@ -513,27 +495,6 @@ class GridView(WindowScrolling):
         self.want()
         self.viewport().update()
         self.scrolled.emit()
-
-    def _place_totals(self) -> None:
-        """Below the last row, as far as they have come."""
-        if self.totals.isHidden():
-            return
-        model, place, gutter = self.grid_model, self.viewport().geometry(), self.row_header.width()
-        end = self.row_top(model.start + model.rowCount()) if model.rowCount() else 0
-        top = min(end, place.height() - self.room_at_bottom)
-        columns = self.horizontalHeader().length() - self.horizontalHeader().offset()
-        width = gutter + max(0, min(place.width(), columns))
-        self.totals.setGeometry(place.left() - gutter, place.top() + top, width, self.room_at_bottom)
-        self.totals.raise_()
-        self.totals.update()
-
-    def _scroll_above_totals(self, value: int) -> None:
-        """Let the last row be scrolled to where the totals do not lie over it."""
-        bar, rows = self.verticalScrollBar(), self.grid_model.rowCount()
-        last = rows * self.row_height + self.room_at_bottom - self.viewport().height()
-        if self.room_at_bottom and rows and last > bar.maximum():
-            bar.setRange(0, last)
-            bar.setValue(min(value, last))
 
     # ---------------------------------------------------------------- events
 
@@ -554,13 +515,13 @@ class GridView(WindowScrolling):
         self.room_at_bottom = 0 if self.totals.isHidden() else self.row_height + 1
         value = self.verticalScrollBar().value()
         super().updateGeometries()
-        self._scroll_above_totals(value)
+        self.totals.extend_scrolling(value)
         place = self.viewport().geometry()
         top = place.top() - header.own_height - below
         header.setGeometry(place.left(), top, place.width(), header.own_height)
         self.cards.setGeometry(place.left(), place.top() - below, place.width(), cards)
         self.filter_row.setGeometry(place.left(), place.top() - fields, place.width(), fields)
-        self._place_totals()
+        self.totals.follow()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -587,15 +548,6 @@ class GridView(WindowScrolling):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         self._mouse.release()
-
-    def is_arrow(self, point: QPoint) -> bool:
-        """Whether a point of the viewport is on the arrow of a group that can be opened."""
-        tree, cell = self.grid_model.tree, self.cell_at(point)
-        rect = self.cell_rect(cell)
-        if tree is None or cell is None or rect is None or tree.is_open(cell[0]) is None:
-            return False
-        arrow = rect.adjusted(0, 0, PADDING + self.cell_painter.arrow_room - rect.width(), 0)
-        return self.column_at(cell[1]) == tree.key_columns[tree.level(cell[0])] and arrow.contains(point)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self.is_arrow(event.position().toPoint()):

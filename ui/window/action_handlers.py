@@ -32,8 +32,9 @@ from lamella.ui.grid.tree import TreeRows
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
-from lamella.ui.window.dataset_tab import OF_A_SUBTOTAL, DatasetTab
+from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
+from lamella.ui.window.group_rows import OF_A_SUBTOTAL
 from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:

@@ -38,7 +38,7 @@ from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
-from lamella.ui.window.group_rows import GroupRows, without_totals_row
+from lamella.ui.window.group_rows import OF_A_SUBTOTAL, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 from lamella.ui.window.selection_figures import SelectionFigures
@@ -157,9 +157,6 @@ def columns_of(where: Filter | None) -> frozenset[str]:
     return frozenset() if where is None else frozenset(columns_read(where))
 
 
-OF_A_SUBTOTAL = (
-    "This is of a subtotal: filters are of the groups in it. Choose one of those, or a value of its key."
-)
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
 
@@ -342,21 +339,7 @@ class DatasetTab(QWidget):
 
     def open_group(self, row: int) -> None:
         """Show the rows of the group in a row."""
-        rows, step, line = self.rows, self.groups.step, self.line
-        if rows is None or step is None:
-            return
-        names = list(rows.keys_of(row) if isinstance(rows, TreeRows) else step.keys)
-
-        def values(job: Job) -> dict[str, object]:
-            page = rows.page(row, 1, names)
-            return {name: python_value(page.column(name)[0]) for name in names}
-
-        def show(found: dict[str, object]) -> None:
-            if line is self.line:
-                self.steps.close_editor()
-                self.apply(line.inside_group(found))
-
-        self.tasks.read(values, show, self.failures.show, owner=self, quiet=True)
+        self.groups.show_rows_of(row)
 
     def add_step(self, step: Step) -> None:
         """Where steps of its kind go."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 from PySide6.QtCore import QObject, SignalInstance
 from PySide6.QtGui import QGuiApplication
 
+from lamella.core.arrow.nested import python_value
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
@@ -28,6 +29,9 @@ def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 NOT_OF_GROUPS = "no totals: a later step makes other rows of the groups"
+OF_A_SUBTOTAL = (
+    "This is of a subtotal: filters are of the groups in it. Choose one of those, or a value of its key."
+)
 OPEN_HINT = "Enter shows the rows of a group"
 
 
@@ -80,6 +84,24 @@ class GroupRows(QObject):
         of_all = shown.tree is not None and behind
         parts = [problem or "", "subtotals are of all rows" if of_all else "", OPEN_HINT]
         return "".join(f" · {part}" for part in parts if part)
+
+    def show_rows_of(self, row: int) -> None:
+        """A filter in place of the groups, for those of the group in a row."""
+        tab, rows, step, line = self._tab, self._tab.rows, self.step, self._tab.line
+        if rows is None or step is None:
+            return
+        names = list(rows.keys_of(row) if isinstance(rows, TreeRows) else step.keys)
+
+        def values(job: Job) -> dict[str, object]:
+            page = rows.page(row, 1, names)
+            return {name: python_value(page.column(name)[0]) for name in names}
+
+        def show(found: dict[str, object]) -> None:
+            if line is tab.line:
+                tab.steps.close_editor()
+                tab.apply(line.inside_group(found))
+
+        tab.tasks.read(values, show, tab.failures.show, owner=self, quiet=True)
 
     def toggle_totals(self) -> None:
         if self.step is not None:
@@ -197,7 +219,7 @@ class GroupRows(QObject):
 
         def show(found: tuple[pa.Table, dict[str, str | None]]) -> None:
             self._totals, texts = found
-            grid.show_totals(texts)
+            grid.totals.set_texts(texts)
             tab.changed.emit()
 
         self._handle = tab.tasks.read(
