@@ -47,7 +47,9 @@ def test_totals_are_switched_on_by_their_keys_and_are_those_of_the_rows(
     grid = groups.grid
     assert grid.totals.isHidden() and not window.commands["totals_row"].isChecked()
     grid.setFocus()
-    qtbot.keyClick(grid, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
+    qtbot.keyClick(
+        grid, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    )
     settled()
     assert grid.totals.isVisible() and window.commands["totals_row"].isChecked()
     assert grid.totals.texts["n"] == "1000"
@@ -254,9 +256,17 @@ def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
     shows(qtbot, tree, 4)
     assert "subtotals are of all rows" in tree.status
     assert sorted(cell(tree, row, "n") or "" for row in range(4)) == ["17", "33", "33", "34"]
+    tree.set_filter(col("n") > 50)
+    settled()
+    shows(qtbot, tree, 0)
+    tree.groups.open_all()
+    qtbot.waitUntil(
+        lambda: tree.grid.grid_model.tree is not None and all(tree.grid.grid_model.tree.opened[0])
+    )
+    assert tree.messages.isHidden()
     tree.set_filter(None)
     settled()
-    shows(qtbot, tree, 5)
+    shows(qtbot, tree, 9)
 
 
 def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
