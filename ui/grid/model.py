@@ -272,13 +272,13 @@ def _total_rows(rows: Rows) -> int:
     return rows.snapshot.num_rows if isinstance(rows, View) else rows.num_rows
 
 
-def _text_of_key(tree: TreeRows, row: int, level: int, text: str | None) -> str:
+def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> str:
     """With what a screen reader says of a group that can be opened."""
-    own = tree.level(row)
-    if own < level:
+    level, first = tree.level(row), tree.first_levels[column]
+    if level < first:
         return ""
     said = "NULL" if text is None else text
-    state = tree.is_open(row) if own == level else None
+    state = tree.is_open(row) if column in tree.key_columns and level == first else None
     return said if state is None else f"{said}, {'open' if state else 'closed'}"
 
 
@@ -354,8 +354,8 @@ class GridModel(QAbstractTableModel):
                 text = self.pages.text(row, column)
             except KeyError:
                 return "…"
-            if self.tree is not None and column in self.tree.key_columns:
-                return _text_of_key(self.tree, row, self.tree.key_columns.index(column), text)
+            if self.tree is not None:
+                return _text_in_tree(self.tree, row, column, text)
             return "NULL" if text is None else text
         return None
 

@@ -163,8 +163,8 @@ class CellPainter:
         nulls: list[tuple[QRect, int, bool]] = []
         tree = self._grid.grid_model.tree
         for strip in strips:
-            if tree is not None and strip.column in tree.key_columns:
-                self._paint_keys(painter, strip, rows, tree, nulls)
+            if tree is not None and (strip.column in tree.key_columns or tree.first_levels[strip.column]):
+                self._paint_of_levels(painter, strip, rows, tree, nulls)
             else:
                 self._paint_strip(painter, strip, rows, top, height, nulls)
         self._paint_nulls(painter, nulls)
@@ -217,7 +217,7 @@ class CellPainter:
                 painter.drawText(x, y, room, height, flags, text)
             y += height
 
-    def _paint_keys(
+    def _paint_of_levels(
         self,
         painter: QPainter,
         strip: Strip,
@@ -225,21 +225,19 @@ class CellPainter:
         tree: TreeRows,
         nulls: list[tuple[QRect, int, bool]],
     ) -> None:
-        """Of groups in a tree: the key of a row's own level, those of the levels above fainter, and an arrow
-        before what can be opened."""
-        pages, height, own = (
-            self._grid.grid_model.pages,
-            self._grid.row_height,
-            tree.key_columns.index(strip.column),
-        )
-        indent = arrow_room() if own < tree.last_level else 0
+        """A column of groups in a tree that has no values on the first levels. Of a key: that of a row's own
+        level, behind an arrow where it can be opened; those of the levels above are fainter."""
+        pages, first = self._grid.grid_model.pages, tree.first_levels[strip.column]
+        is_key = strip.column in tree.key_columns
+        indent = arrow_room() if is_key and first < tree.last_level else 0
         place = self._grid.place(strip.column)
         for row in rows:
             level = tree.level(row)
-            if level < own:
+            if level < first:
                 continue
-            cell = QRect(strip.x + PADDING, self._grid.row_top(row), strip.width - 2 * PADDING, height)
-            if level == own and indent:
+            top, height = self._grid.row_top(row), self._grid.row_height
+            cell = QRect(strip.x + PADDING, top, strip.width - 2 * PADDING, height)
+            if level == first and indent:
                 self._paint_arrow(painter, cell, bool(tree.is_open(row)))
             cell.adjust(indent, 0, 0, 0)
             try:
@@ -250,8 +248,9 @@ class CellPainter:
             if text is None:
                 nulls.append((cell, strip.flags, self._is_coloured(row, place)))
                 continue
-            painter.setPen(self.inks.text if level == own else self.inks.null_on_color)
-            painter.drawText(cell, strip.flags, self._fitted(text, cell.width()))
+            painter.setPen(self.inks.null_on_color if is_key and level > first else self.inks.text)
+            text, room = self.fitted_in_line(strip.column, text, cell.width())
+            painter.drawText(cell.x(), top, room, height, strip.flags, text)
         painter.setPen(self.inks.text)
 
     def _paint_arrow(self, painter: QPainter, cell: QRect, is_open: bool) -> None:

@@ -48,6 +48,7 @@ class TreeRows:
         names = schema.names
         self.key_columns = tuple(names.index(key) for key in levels.keys)
         """The columns of the keys, the first one first."""
+        self.first_levels = tuple(map(self.first_level, names))
 
     def with_open(self, opened: OpenGroups) -> TreeRows:
         """The same groups in the same order, others of them open."""
@@ -73,6 +74,11 @@ class TreeRows:
         """None for a group that has none below it."""
         level = int(self._level[row])
         return bool(self.opened[level][self._group[row]]) if level < self.last_level else None
+
+    def first_level(self, name: str) -> int:
+        """That from which on a column has values: keys have them from their own on, and figures from the
+        first on unless they are computed of keys."""
+        return next((n for n, one in enumerate(self.levels.levels) if name in one.types), self.last_level)
 
     def keys_of(self, row: int) -> tuple[str, ...]:
         """Those that a row has values of."""
@@ -101,10 +107,8 @@ class TreeRows:
             level, group = level - 1, int(self.levels.parents[level - 1][group])
 
     def has_value(self, offset: int, count: int, name: str) -> np.ndarray:
-        """Which of the rows have a value in a column: a key of a level below is none."""
-        keys = self.levels.keys
-        least = keys.index(name) if name in keys else 0
-        return np.asarray(self._level[offset : offset + count] >= least)
+        """Which of the rows have a value in a column."""
+        return np.asarray(self._level[offset : offset + count] >= self.first_level(name))
 
     def can_be_filtered(self, offset: int, count: int, name: str) -> np.ndarray:
         """Which of the rows have a value that a filter finds: filters are of innermost groups."""

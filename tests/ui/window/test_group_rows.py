@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from lamella import Store, agg, col
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line, LineAnswers
-from lamella.core.query.steps import Group, Limit, Sample, Select, Sort, Where
+from lamella.core.query.steps import Compute, Group, Limit, Sample, Select, Sort, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.main_window import MainWindow
@@ -353,6 +353,28 @@ def test_a_tree_that_cannot_be_shown_says_why_and_the_groups_stay(
     window.commands["subtotals"].trigger()
     settled()
     assert tree.grid.grid_model.tree is None and tree.grid.grid_model.num_rows == 6
+
+
+def test_a_column_computed_of_groups_has_totals_and_its_rows_lead_on(
+    qtbot: QtBot, tree: DatasetTab, settled: Settled
+) -> None:
+    """One that needs the second key has no values in the groups of the first."""
+    group = Group(BY_TWO.keys, BY_TWO.aggregates, None, True, True)
+    tree.apply(Line.of([group, Compute((("share", col("n") / 100), ("key", col("half") + 0)))]))
+    settled()
+    assert tree.grid.totals.texts["share"] == "1" and "key" not in tree.grid.totals.texts
+    click_arrow(qtbot, tree, 0)
+    shows(qtbot, tree, 5)
+    assert [cell(tree, row, "share") for row in range(3)] == ["0.34", "0.17", "0.17"]
+    model = tree.grid.grid_model
+    assert [model.data(model.index(row, 5)) for row in range(4)] == ["", "1", "NULL", ""]
+    tree.open_group(1)
+    both = (col("carrier") == "a") & (col("half") == 1)
+    qtbot.waitUntil(lambda: tree.line.active == (Where(both),))
+    tree.apply(Line.of([group, Compute((("carrier", col("n") + 1),))]))
+    settled()
+    assert tree.grid.totals.isHidden() and tree.grid.grid_model.tree is None
+    assert "no totals" in tree.status
 
 
 def test_what_is_exported_are_the_groups(qtbot: QtBot, tree: DatasetTab, tmp_path: Path) -> None:
