@@ -8,9 +8,10 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from lamella.core.arrow.nested import python_values
 from lamella.core.query.group_levels import Arrangement, GroupLevels
 from lamella.core.query.view import fetch
-from lamella.core.scan.snapshot import project
+from lamella.core.scan.snapshot import Snapshot, project
 from lamella.ui import theme
 
 OpenGroups = tuple[np.ndarray, ...]
@@ -23,6 +24,35 @@ def none_open(levels: GroupLevels) -> OpenGroups:
 
 def all_open(levels: GroupLevels) -> OpenGroups:
     return tuple(np.ones(level.num_rows, bool) for level in levels.levels[:-1])
+
+
+MOST_COMPARED = 100_000
+"""Of levels with more groups none is opened again."""
+
+
+def open_again(before: GroupLevels, opened: OpenGroups, levels: GroupLevels) -> OpenGroups:
+    """The groups, of other rows or with other figures, whose keys are those of groups that were open before.
+    Blocks."""
+    if before.keys != levels.keys:
+        return none_open(levels)
+    pairs = zip(before.levels, opened, levels.levels, strict=False)
+    return tuple(
+        _with_keys_of(old, was_open, new, levels.keys[: place + 1])
+        for place, (old, was_open, new) in enumerate(pairs)
+    )
+
+
+def _with_keys_of(old: Snapshot, was_open: np.ndarray, new: Snapshot, keys: tuple[str, ...]) -> np.ndarray:
+    if not was_open.any() or max(old.num_rows, new.num_rows) > MOST_COMPARED:
+        return np.zeros(new.num_rows, bool)
+    known = set(_key_texts(old, np.flatnonzero(was_open), keys))
+    return np.array([text in known for text in _key_texts(new, np.arange(new.num_rows), keys)], bool)
+
+
+def _key_texts(level: Snapshot, groups: np.ndarray, keys: tuple[str, ...]) -> list[str]:
+    """As Python writes them, so that null and NaN are told apart and found again."""
+    rows = fetch(level, groups, project(level, keys))
+    return [repr(values) for values in zip(*map(python_values, rows.columns), strict=True)]
 
 
 ARROW = 14

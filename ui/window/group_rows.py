@@ -205,7 +205,9 @@ class GroupRows(QObject):
         opened = tab.loader.opened
         if loaded.tree is None:
             tab.loader.opened = None
-        elif opened is not None and opened[0] is loaded.tree.levels and opened[1] is not loaded.tree.opened:
+        elif opened is None or opened[0] is not loaded.tree.levels:
+            tab.loader.opened = (loaded.tree.levels, loaded.tree.opened)
+        elif opened[1] is not loaded.tree.opened:
             self._open(loaded.tree, opened[1])  # others were opened while these rows were read
         if not loaded.lines.shows_totals:
             grid.totals.set_hidden()

@@ -20,7 +20,7 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
-from lamella.ui.grid.tree import OpenGroups, TreeRows, none_open
+from lamella.ui.grid.tree import OpenGroups, TreeRows, none_open, open_again
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
@@ -171,7 +171,10 @@ def _tree_of(lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, job
     levels = lines.levels
     if levels is None or not isinstance(lines.view, View):
         return None
-    now = opened[1] if opened is not None and opened[0] is levels else none_open(levels)
+    if opened is None:
+        now = none_open(levels)
+    else:
+        now = opened[1] if opened[0] is levels else open_again(*opened, levels)
     return TreeRows(levels, levels.arrange(lines.view, job), lines.view.schema, now)
 
 

@@ -269,6 +269,36 @@ def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
     shows(qtbot, tree, 9)
 
 
+def test_what_is_open_stays_open_with_other_figures_and_rows(
+    qtbot: QtBot, tree: DatasetTab, settled: Settled
+) -> None:
+    """Groups are found again by their keys, also when their numbers are others."""
+    click_arrow(qtbot, tree, 2)
+    shows(qtbot, tree, 5)
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 7)
+    tree.apply(Line.of([Group(BY_TWO.keys, FIGURES[:1], None, False, True)]))
+    settled()
+    assert [one[0] for one in keys_shown(tree)] == [
+        "a, closed",
+        "b, open",
+        "b",
+        "b",
+        "NULL, open",
+        "NULL",
+        "NULL",
+    ]
+    table = tree.table
+    assert table is not None
+    table.insert([{"carrier": "A", "half": 1, "delay": 0.0}])
+    tree.reload()
+    settled()
+    assert [one[0] for one in keys_shown(tree)][:4] == ["A, closed", "a, closed", "b, open", "b"]
+    tree.apply(Line.of([Group(("half", "carrier"), FIGURES[:1], None, False, True)]))
+    settled()
+    assert [one[0] for one in keys_shown(tree)] == ["1, closed", "NULL, closed"]
+
+
 def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
     qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
 ) -> None:
