@@ -165,13 +165,7 @@ class GroupLevels:
         order = np.lexsort(ranks[::-1])
         job.check()
         placed = [line[order] for line in lines]
-        changes = np.zeros(len(order), bool)
-        changes[:1] = True
-        firsts = []
-        for line in placed[:-1]:
-            changes[1:] |= line[1:] != line[:-1]
-            firsts.append(np.flatnonzero(changes))
-        firsts.append(np.arange(len(order)))
+        firsts = [np.flatnonzero(np.diff(line, prepend=-1)) for line in placed]
         children = tuple(
             np.append(np.searchsorted(below, here), len(below)) for here, below in pairwise(firsts)
         )
