@@ -114,13 +114,13 @@ class TreeRows:
         """Those that a row has values of."""
         return self.levels.keys[: self.level(row) + 1]
 
-    def toggled(self, row: int) -> OpenGroups:
-        """The group of a row closed where it is open, and open where it is closed."""
+    def with_group(self, row: int, is_open: bool, opened: OpenGroups) -> OpenGroups:
+        """Those and the group of a row, or those without it."""
         level = self.level(row)
-        opened = [one.copy() if place == level else one for place, one in enumerate(self.opened)]
+        changed = [one.copy() if place == level else one for place, one in enumerate(opened)]
         if level < self.last_level:
-            opened[level][self._group[row]] ^= True
-        return tuple(opened)
+            changed[level][self._group[row]] = is_open
+        return tuple(changed)
 
     def parent(self, row: int) -> int:
         """The row of the group that a row lies in; the row itself on the first level."""

@@ -85,7 +85,7 @@ def _open_or_close(grid: GridView, key: Qt.Key) -> bool:
     at_key = place <= grid.place(tree.key_columns[tree.level(row)])
     opens, closes = key in (Key.Key_Right, Key.Key_Plus), key in (Key.Key_Left, Key.Key_Minus)
     if at_key and ((opens and is_open is False) or (closes and is_open)):
-        grid.toggle_requested.emit(row)
+        grid.open_requested.emit(row, opens)
         return True
     if key == Key.Key_Left and place == grid.first_place() and tree.level(row):
         grid.go_to(tree.parent(row))
@@ -164,7 +164,8 @@ class Mouse(QObject):
         else:
             grid.selection.select(*cell)
             if event.button() is Qt.MouseButton.LeftButton and grid.is_arrow(event.position().toPoint()):
-                grid.toggle_requested.emit(cell[0])
+                assert grid.grid_model.tree is not None
+                grid.open_requested.emit(cell[0], not grid.grid_model.tree.is_open(cell[0]))
 
     def move(self, event: QMouseEvent) -> None:
         grid = self._grid
@@ -207,8 +208,8 @@ class GridView(WindowScrolling):
 
     edit_requested = Signal(object)
     menu_requested = Signal(QPoint)
-    toggle_requested = Signal(int)
-    """A group that is to be opened or closed, by its row."""
+    open_requested = Signal(int, bool)
+    """The group of a row that is to be opened, or closed."""
     scrolled = Signal()
     painted = Signal()
 

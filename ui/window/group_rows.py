@@ -51,7 +51,7 @@ class GroupRows(QObject):
         self._handle: Handle | None = None
         self._opening: Handle | None = None
         self._totals: pa.Table | None = None
-        tab.grid.toggle_requested.connect(self.toggle)
+        tab.grid.open_requested.connect(self.set_open)
 
     def stop(self) -> None:
         """Nobody waits any more for what is under way."""
@@ -107,42 +107,25 @@ class GroupRows(QObject):
         if self.step is not None:
             self._edit(replace(self.step, totals=not self.step.totals))
 
-    @property
-    def has_totals(self) -> bool:
-        """Whether they are there to be copied."""
-        return self._totals is not None
-
-    def copy_totals(self) -> None:
-        """With the names of their columns, in full, as they stand in the grid from left to right."""
-        totals, header, names = (
-            self._totals,
-            self._tab.grid.horizontalHeader(),
-            self._tab.grid.grid_model.names,
-        )
-        if totals is None:
-            return
-        places = map(header.logicalIndex, range(header.count()))
-        columns = [
-            names[one]
-            for one in places
-            if names[one] in totals.column_names and not header.isSectionHidden(one)
-        ]
-        row = totals.select(columns)
-        text = BY_ID["tsv_names"].write(Cells(self._tab.name, row.schema, iter([row])))
-        QGuiApplication.clipboard().setText("\n".join(text))
-        self._tab.messages.say("Copied the totals")
-
     def toggle_subtotals(self) -> None:
         if self.step is not None and self.has_levels:
             self._edit(replace(self.step, subtotals=not self.step.subtotals))
 
+    def _edit(self, step: Group) -> None:
+        tab = self._tab
+        tab.steps.close_editor()
+        place = tab.line.grouping
+        if place is not None:
+            tab.apply(tab.line.edit(place, step, tab.line.steps[place].draft))
+
     # --------------------------------------------------------------------- the tree
 
-    def toggle(self, row: int) -> None:
+    def set_open(self, row: int, is_open: bool) -> None:
         """Open or close the group of a row."""
-        tree = self._tab.grid.grid_model.tree
+        tree, now = self._tab.grid.grid_model.tree, self._tab.loader.opened
         if tree is not None and row < tree.num_rows:
-            self._open(tree, tree.toggled(row))
+            coming = now[1] if now is not None and now[0] is tree.levels else tree.opened
+            self._open(tree, tree.with_group(row, is_open, coming))
 
     def open_all(self) -> None:
         tree = self._tab.grid.grid_model.tree
@@ -190,12 +173,30 @@ class GroupRows(QObject):
 
     # ------------------------------------------------------------------- the totals
 
-    def _edit(self, step: Group) -> None:
-        tab = self._tab
-        tab.steps.close_editor()
-        place = tab.line.grouping
-        if place is not None:
-            tab.apply(tab.line.edit(place, step, tab.line.steps[place].draft))
+    @property
+    def has_totals(self) -> bool:
+        """Whether they are there to be copied."""
+        return self._totals is not None
+
+    def copy_totals(self) -> None:
+        """With the names of their columns, in full, as they stand in the grid from left to right."""
+        totals, header, names = (
+            self._totals,
+            self._tab.grid.horizontalHeader(),
+            self._tab.grid.grid_model.names,
+        )
+        if totals is None:
+            return
+        places = map(header.logicalIndex, range(header.count()))
+        columns = [
+            names[one]
+            for one in places
+            if names[one] in totals.column_names and not header.isSectionHidden(one)
+        ]
+        row = totals.select(columns)
+        text = BY_ID["tsv_names"].write(Cells(self._tab.name, row.schema, iter([row])))
+        QGuiApplication.clipboard().setText("\n".join(text))
+        self._tab.messages.say("Copied the totals")
 
     def follow(self, loaded: Loaded) -> None:
         """After the grid has other rows: read the totals of its groups."""

@@ -59,13 +59,13 @@ def test_a_page_has_rows_of_all_levels_in_the_types_of_the_groups() -> None:
 
 def test_rows_are_found_again_when_others_are_open() -> None:
     closed = tree_of()
-    opened = closed.with_open(closed.toggled(0))
+    opened = closed.with_open(closed.with_group(0, True, closed.opened))
     assert (closed.num_rows, opened.num_rows, closed.most_rows) == (3, 5, 7)
     assert [opened.row_of(closed, row) for row in range(3)] == [0, 3, 4]
     assert [closed.row_of(opened, row) for row in range(5)] == [0, 0, 0, 1, 2]
     assert [opened.parent(row) for row in range(5)] == [0, 0, 0, 3, 4]
     assert [opened.is_open(row) for row in range(5)] == [True, None, None, False, False]
-    assert opened.with_open(opened.toggled(0)).num_rows == 3
+    assert opened.with_open(opened.with_group(0, False, opened.opened)).num_rows == 3
     assert np.array_equal(opened.is_counted(0, 4), [False, True, True, True, True])
     assert np.array_equal(opened.is_counted(3, 4), [True, True])
 

@@ -229,6 +229,14 @@ def test_right_opens_left_closes_and_leads_to_the_group_around(qtbot: QtBot, tre
     shows(qtbot, tree, 3)
 
 
+def test_groups_are_opened_quickly_one_after_the_other(qtbot: QtBot, tree: DatasetTab) -> None:
+    """Before the rows of the first are there."""
+    for row in (0, 0, 1, 2):
+        tree.grid.open_requested.emit(row, True)
+    shows(qtbot, tree, 9)
+    assert [one[0] for one in keys_shown(tree) if "," in one[0]] == ["a, open", "b, open", "NULL, open"]
+
+
 def test_all_groups_are_opened_and_closed_and_the_current_row_stays(
     qtbot: QtBot, window: MainWindow, tree: DatasetTab
 ) -> None:
