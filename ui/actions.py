@@ -29,6 +29,9 @@ class Situation:
     filtered: bool = False
     sorted: bool = False
     groups: bool = False  # rows of a group step are shown
+    levels: bool = False  # and these are groups by several keys
+    tree: bool = False  # and shown under their subtotals
+    totals: bool = False  # of the groups, and read by now
     hidden_columns: bool = False
     pinned: bool = False  # the current cell's column
     pinned_columns: bool = False
@@ -118,8 +121,18 @@ ACTIONS: tuple[Action, ...] = (
            tip="Filter, compute, group, join: each one a chip above the rows"),
     Action("group", "Group by this column", "View", 0, "", "sum", "Group", context=("column",),
            tip="One row for each value, with figures", when=_on_dataset),
-    Action("totals_row", "Totals row", "View", 0, "Ctrl+Alt+T", "sum", context=("group",),
+    Action("group_rows", "Show the rows of this group", "View", 0, context=("group",),
+           tip="By Enter or a double click, too", when=lambda s: s.groups and s.cell),
+    Action("totals_row", "Totals row", "View", 0, "Ctrl+Shift+M", "sum", context=("group",),
            tip="The figures of all rows, below the groups", when=lambda s: s.groups, checkable=True),
+    Action("copy_totals", "Copy the totals", "View", 0, context=("group",), when=lambda s: s.totals),
+    Action("subtotals", "Subtotals, as a tree", "View", 0, "Ctrl+Alt+G", "group", context=("group",),
+           tip="Groups by the first column, which open to those by the others", when=lambda s: s.levels,
+           checkable=True),
+    Action("open_groups", "Expand all groups", "View", 0, "Alt+Shift+Down", context=("group",),
+           when=lambda s: s.tree),
+    Action("close_groups", "Collapse all groups", "View", 0, "Alt+Shift+Up", context=("group",),
+           when=lambda s: s.tree),
     Action("columns", "Choose columns…", "View", 0, "", "columns", "Columns", when=_on_dataset,
            tip="Some of the columns, in an order"),
     Action("compute", "Computed column…", "View", 0, "", "function", context=("column",), when=_on_dataset,

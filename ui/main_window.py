@@ -240,6 +240,7 @@ class MainWindow(QMainWindow):
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         group = tab.groups.step if tab else None
         self.commands["totals_row"].setChecked(group is not None and group.totals)
+        self.commands["subtotals"].setChecked(group is not None and group.subtotals)
         self.appearance.mark(self.commands)
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
         self.status.show_text(shown.status if shown else "")

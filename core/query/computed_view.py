@@ -11,7 +11,7 @@ from lamella.core.filters.expr import columns_read
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
 from lamella.core.query.explain import Explain
-from lamella.core.query.expressions import Call, Condition, Expression, Named
+from lamella.core.query.expressions import columns_in
 from lamella.core.query.scan_query import ScanQuery, as_scan
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Compute, Limit, Select, Sort, Step, Where
@@ -92,15 +92,4 @@ def _columns_read(step: Where | Sort | Limit) -> Iterator[str]:
 def _columns_of(steps: Sequence[Compute]) -> Iterator[str]:
     for step in steps:
         for _, value in step.values:
-            yield from _columns_in(value)
-
-
-def _columns_in(value: Expression) -> Iterator[str]:
-    if isinstance(value, Named):
-        yield from (value.name, value.name.partition(".")[0])
-    elif isinstance(value, Condition):
-        for name in columns_read(value.filter):
-            yield from (name, name.partition(".")[0])
-    elif isinstance(value, Call):
-        for argument in value.arguments:
-            yield from _columns_in(argument)
+            yield from columns_in(value)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyarrow import types as is_
 
 from lamella.core.errors import BadFilter, BadQuery, NoTruthValue, shown
-from lamella.core.filters.expr import Filter, Predicate, Reference, flagged
+from lamella.core.filters.expr import Filter, Predicate, Reference, columns_read, flagged
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -237,6 +237,18 @@ class Call(Expression):
 
     function: str
     arguments: tuple[Expression, ...]
+
+
+def columns_in(value: Expression) -> Iterator[str]:
+    """What an expression reads, and of fields also the columns that they may lie in."""
+    if isinstance(value, Named):
+        yield from (value.name, value.name.partition(".")[0])
+    elif isinstance(value, Condition):
+        for name in columns_read(value.filter):
+            yield from (name, name.partition(".")[0])
+    elif isinstance(value, Call):
+        for argument in value.arguments:
+            yield from columns_in(argument)
 
 
 def call(function: str, *arguments: Any) -> Expression:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import numpy as np
 import pyarrow as pa
 
 from lamella.core.errors import BadQuery
 from lamella.core.jobs import Job
+from lamella.core.query.expressions import columns_in
 from lamella.core.query.scan_query import ScanQuery, as_scan
-from lamella.core.query.steps import Aggregate, Group, Pipeline, Step
+from lamella.core.query.steps import Aggregate, Compute, Group, Pipeline, Select, Step
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
 
@@ -26,13 +27,22 @@ Read = Callable[[tuple[Step, ...]], pa.Table]
 """Reads the answer of other steps on the same rows."""
 
 
-def shown_group(steps: Sequence[Step]) -> int | None:
-    """The place of the grouping whose rows the answer has, behind which it is only filtered, sorted, limited
-    or shown in part."""
+def shown_group(steps: Sequence[Step]) -> tuple[int, Group] | None:
+    """The grouping whose rows the answer has, and its place: further columns may be computed of these, and
+    rows then filtered, sorted, limited or shown in part."""
     for place in range(len(steps) - 1, -1, -1):
-        if isinstance(steps[place], Group):
-            return place if as_scan(steps[place + 1 :]) is not None else None
+        group = steps[place]
+        if isinstance(group, Group):
+            computed = _computed_behind(steps, place)
+            names = {name for step in computed for name, _value in step.values}
+            rest = steps[place + 1 + len(computed) :]
+            return (place, group) if names.isdisjoint(group.keys) and as_scan(rest) is not None else None
     return None
+
+
+def _computed_behind(steps: Sequence[Step], place: int) -> list[Compute]:
+    """The computed columns that follow a step at once."""
+    return list(takewhile(lambda step: isinstance(step, Compute), steps[place + 1 :]))  # type: ignore[arg-type]
 
 
 def totals_steps(steps: Sequence[Step]) -> tuple[Step, ...] | None:
@@ -42,18 +52,41 @@ def totals_steps(steps: Sequence[Step]) -> tuple[Step, ...] | None:
 
 def shows_totals(steps: Sequence[Step]) -> bool:
     """Whether the totals of the groups that the steps give are to be shown."""
-    place = shown_group(steps)
-    group = None if place is None else steps[place]
-    return isinstance(group, Group) and group.totals and totals_steps(steps) is not None
+    found = shown_group(steps)
+    return found is not None and found[1].totals and totals_steps(steps) is not None
 
 
 def _level_steps(steps: Sequence[Step], keys: int) -> tuple[Step, ...] | None:
     """Of the groups by so many of the first keys."""
-    place = shown_group(steps)
-    group = None if place is None else steps[place]
-    if not isinstance(group, Group) or not group.keys or not (keys or group.aggregates):
+    found = shown_group(steps)
+    if found is None or not found[1].keys or not (keys or found[1].aggregates):
         return None
-    return (*steps[:place], Group(group.keys[:keys], group.aggregates))
+    place, group = found
+    above = Group(group.keys[:keys], group.aggregates)
+    computed = _computed_above(group, above, _computed_behind(steps, place))
+    return None if computed is None else (*steps[:place], above, *computed)
+
+
+def _computed_above(group: Group, above: Group, computed: Sequence[Compute]) -> list[Step] | None:
+    """What can be computed of the groups by the first keys, without the columns that need the other keys;
+    None where no column is left."""
+    missing = set(group.keys) - set(above.keys)
+    names = [*above.keys, *(name for name, _ in above.aggregates)]
+    steps: list[Step] = []
+    for step in computed:
+        kept = []
+        for name, value in step.values:
+            if missing.isdisjoint(columns_in(value)):
+                kept.append((name, value))
+                missing.discard(name)
+                names += [name] if name not in names else []
+            else:
+                missing.add(name)
+        steps += [Compute(tuple(kept))] if kept else []
+    shown = tuple(name for name in names if name not in missing)
+    if len(shown) == len(names):
+        return steps
+    return [*steps, Select(shown)] if shown else None
 
 
 def read_totals(pipeline: Pipeline, read: Read) -> pa.Table:
@@ -61,22 +94,21 @@ def read_totals(pipeline: Pipeline, read: Read) -> pa.Table:
     if steps is None:
         raise BadQuery(
             f"{pipeline.source}: there are no totals",
-            "Totals are of groups with aggregates, filtered, sorted or limited at most",
+            "Totals are of groups with aggregates, and of what is computed of these at once",
             "Ask for them before other steps: group_by('a').agg(n=agg.count()).totals()",
         )
     return read(steps)
 
 
 def read_subtotals(pipeline: Pipeline, read: Read) -> list[pa.Table]:
-    place = shown_group(pipeline.steps)
-    group = None if place is None else pipeline.steps[place]
-    if not isinstance(group, Group):
+    found = shown_group(pipeline.steps)
+    if found is None:
         raise BadQuery(
             f"{pipeline.source}: there are no subtotals",
-            "Subtotals are of groups, filtered, sorted or limited at most",
+            "Subtotals are of groups, and of what is computed of these at once",
             "Group the rows by several columns: group_by('a', 'b').agg(n=agg.count()).subtotals()",
         )
-    return list(_upper_levels(pipeline.steps, len(group.keys), read))
+    return list(_upper_levels(pipeline.steps, len(found[1].keys), read))
 
 
 def _upper_levels(steps: tuple[Step, ...], keys: int, read: Read) -> Iterator[pa.Table]:
@@ -102,13 +134,15 @@ class GroupLevels:
 
     @classmethod
     def read(cls, steps: tuple[Step, ...], read: Read, answer: Snapshot, job: Job) -> GroupLevels:
-        """The steps end in groups by two keys or more, of which `answer` has the rows. Blocks."""
-        group, name = steps[-1], answer.name
-        assert isinstance(group, Group)
+        """The steps end in groups by two keys or more, and in what is computed of them, of which `answer` has
+        the rows. Blocks."""
+        found, name = shown_group(steps), answer.name
+        assert found is not None
+        place, group = found
         upper = [snapshot_of_rows(one, name) for one in _upper_levels(steps, len(group.keys), read)]
         lowest = answer
         if group.having is not None:
-            lowest = snapshot_of_rows(read((*steps[:-1], Group(group.keys, group.aggregates))), name)
+            lowest = snapshot_of_rows(read((*steps[:place], Group(group.keys, group.aggregates))), name)
         parents = [_parents(*pair, group.keys[:count], job)
                    for count, pair in enumerate(pairwise([*upper, lowest]), start=1)]  # fmt: skip
         if group.having is not None:
@@ -131,13 +165,7 @@ class GroupLevels:
         order = np.lexsort(ranks[::-1])
         job.check()
         placed = [line[order] for line in lines]
-        changes = np.zeros(len(order), bool)
-        changes[:1] = True
-        firsts = []
-        for line in placed[:-1]:
-            changes[1:] |= line[1:] != line[:-1]
-            firsts.append(np.flatnonzero(changes))
-        firsts.append(np.arange(len(order)))
+        firsts = [np.flatnonzero(np.diff(line, prepend=-1)) for line in placed]
         children = tuple(
             np.append(np.searchsorted(below, here), len(below)) for here, below in pairwise(firsts)
         )

@@ -24,7 +24,7 @@ from lamella.core.query.group_levels import (
 )
 from lamella.core.query.scan_query import ScanQuery, as_scan
 from lamella.core.query.source import SnapshotSource, Source, whole_snapshot
-from lamella.core.query.steps import Compute, Group, Limit, Pipeline, Sample, Select, Sort, Step, Where
+from lamella.core.query.steps import Compute, Limit, Pipeline, Sample, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey, snapshot_of_rows
 
@@ -85,13 +85,9 @@ class Line:
     @property
     def grouping(self) -> int | None:
         """The place of the grouping whose rows are shown, if they are those of one."""
-        if self.tail == 0:
-            return None
-        place = self.tail - 1
-        while place > 0 and not self.steps[place].is_active:
-            place -= 1
-        one = self.steps[place]
-        return place if one.is_active and isinstance(one.step, Group) and one.step.keys else None
+        on = [place for place, one in enumerate(self.steps) if one.is_active]
+        found = shown_group(self.active)
+        return on[found[0]] if found is not None and found[1].keys else None
 
     def inside_group(self, values: Mapping[str, Any]) -> Line:
         """The rows of one group: a filter in place of the grouping, and of all that comes behind it."""
@@ -312,10 +308,10 @@ class LineView:
 
 def tree_problem(view: View | ComputedView, checked: RunnableLine) -> str | None:
     """Why groups cannot be shown as a tree, empty where they can, None where nobody asks for it."""
-    place = shown_group(checked.steps)
-    group = None if place is None else checked.steps[place]
-    if not isinstance(group, Group) or not group.subtotals or len(group.keys) < 2:
+    found = shown_group(checked.steps)
+    if found is None or not found[1].subtotals or len(found[1].keys) < 2:
         return None
+    _, group = found
     left_out = next((key for key in group.keys if key not in view.schema.names), None)
     if left_out is not None:
         return f"no subtotals: a later step leaves out '{left_out}'"

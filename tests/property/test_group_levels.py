@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lamella import agg, col
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query, query_of
 from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.scan_query import as_scan
 from lamella.core.query.source import SnapshotSource
-from lamella.core.query.steps import Group, Step
+from lamella.core.query.steps import Group
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import snapshot_of_rows
 from tests.property.query_cases import SCHEMA, aggregates, comparable, condition, one_of, rows, some_of
@@ -49,11 +50,11 @@ def grouped(data: st.DataObject, table: pa.Table) -> Query:
         assert name is not None
         query = query.where(condition(data.draw, query, name))
     keys = some_of(data.draw, query, comparable, 2, 3)
-    made = query.group_by(*keys).agg(**aggregates(data.draw, query))
+    made = query.group_by(*keys).agg(**aggregates(data.draw, query), rows=agg.count())
     if data.draw(st.booleans()):
         name = one_of(data.draw, made, comparable)
         made = made if name is None else made.having(condition(data.draw, made, name))
-    return made
+    return made.compute(share=col("rows") / 4) if data.draw(st.booleans()) else made
 
 
 def behind(data: st.DataObject, groups: Query) -> Query:
@@ -79,17 +80,22 @@ def model_of(query: Query, table: pa.Table) -> list[Row]:
 
 def level_model(groups: Query, count: int, table: pa.Table) -> list[Row]:
     """The groups by so many of the first keys, whatever is asked of the groups by all of them."""
-    *before, group = groups.pipeline.steps
-    assert isinstance(group, Group)
-    level: Step = Group(group.keys[:count], group.aggregates)
-    return model_of(groups.with_steps((*before, level)), table)
+    steps = [
+        Group(one.keys[:count], one.aggregates) if isinstance(one, Group) else one
+        for one in groups.pipeline.steps
+    ]
+    return model_of(groups.with_steps(tuple(steps)), table)
+
+
+def keys_of(groups: Query) -> tuple[str, ...]:
+    return next(one.keys for one in groups.pipeline.steps if isinstance(one, Group))
 
 
 @settings(max_examples=RUNS)
 @given(data=st.data())
 def test_totals_and_subtotals(table, data):
     groups = grouped(data, table)
-    keys = groups.pipeline.steps[-1].keys
+    keys = keys_of(groups)
     query = behind(data, groups)
     agree(query.totals().to_pylist(), level_model(groups, 0, table))
     subtotals = query.subtotals()
@@ -103,7 +109,7 @@ def test_totals_and_subtotals(table, data):
 def test_groups_as_a_tree(table, data):
     groups = grouped(data, table)
     query = behind(data, groups)
-    keys = groups.pipeline.steps[-1].keys
+    keys = keys_of(groups)
     scan = as_scan(query.pipeline.steps[len(groups.pipeline.steps) :])
     assert scan is not None
     answer = snapshot_of_rows(groups.read(), "t")

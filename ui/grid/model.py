@@ -20,6 +20,7 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
 from lamella.ui.grid.pictures import thumbnails
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
 
 TIP_CHARACTERS = 72
@@ -267,7 +268,19 @@ class Pages(QObject):
 
 
 def _total_rows(rows: Rows) -> int:
+    if isinstance(rows, TreeRows):
+        return rows.most_rows
     return rows.snapshot.num_rows if isinstance(rows, View) else rows.num_rows
+
+
+def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> str:
+    """With what a screen reader says of a group that can be opened."""
+    level, first = tree.level(row), tree.first_levels[column]
+    if level < first:
+        return ""
+    said = "NULL" if text is None else text
+    state = tree.is_open(row) if column in tree.key_columns and level == first else None
+    return said if state is None else f"{said}, {'open' if state else 'closed'}"
 
 
 WINDOW_ROWS = 1_000_000  # Qt adds row heights up in an int: 2³¹ ÷ height is where its views break
@@ -289,6 +302,8 @@ class GridModel(QAbstractTableModel):
         self.names: list[str] = []
         self.notes: dict[str, str] = {}
         self.right: list[bool] = []
+        self.tree: TreeRows | None = None
+        """The rows, where they are groups that can be opened."""
         self._rows = 0
 
     @property
@@ -302,6 +317,7 @@ class GridModel(QAbstractTableModel):
         if others:
             self.beginResetModel()
         self.schema, self.names = rows.schema, names
+        self.tree = rows if isinstance(rows, TreeRows) else None
         self.notes = {field.name: note for field in rows.schema if (note := note_of(field))}
         self.right = [is_right_aligned(field.type) for field in rows.schema]
         self.total_rows = _total_rows(rows)
@@ -334,10 +350,13 @@ class GridModel(QAbstractTableModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> object:
         """For accessibility and tests; the view draws from the pages directly."""
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and index.isValid():
+            row, column = self.start + index.row(), index.column()
             try:
-                text = self.pages.text(self.start + index.row(), index.column())
+                text = self.pages.text(row, column)
             except KeyError:
                 return "…"
+            if self.tree is not None:
+                return _text_in_tree(self.tree, row, column, text)
             return "NULL" if text is None else text
         return None
 

@@ -14,6 +14,7 @@ from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import Fraction, filled, fraction_digits
+from lamella.ui.grid.tree import ARROW, TreeRows, arrow_room
 
 PADDING = theme.S
 NULL = "NULL"
@@ -21,6 +22,8 @@ LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextF
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 MOST_ELIDED = 4096
 ANY_WIDTH = 100_000
+WIDEST_FIT = 360
+"""Columns are made no wider to fit what is in them."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Inks:
     null_on_color: QColor
     beyond: QColor
     border: QColor
+    subtotal: QColor
     font: QFont = field(default_factory=QFont)
     null_font: QFont = field(default_factory=QFont)
 
@@ -77,6 +81,7 @@ class Inks:
             "muted",
             "window",
             "border",
+            "window",
         )
         inks = Inks(*(look.color(name) for name in names))
         inks.font = look.tabular_font()
@@ -155,13 +160,18 @@ class CellPainter:
     ) -> None:
         top, height = self._grid.row_top(rows[0]), self._grid.row_height
         self._paint_marked_rows(painter, zone, rows, strips)
+        self._paint_subtotal_rows(painter, zone, rows, strips)
         self._paint_selection(painter, rows, pinned)
         self._paint_lines(painter, zone, rows, strips, top)
         painter.setFont(self.inks.font)
         painter.setPen(self.inks.text)
         nulls: list[tuple[QRect, int, bool]] = []
+        tree = self._grid.grid_model.tree
         for strip in strips:
-            self._paint_strip(painter, strip, rows, top, height, nulls)
+            if tree is not None and (strip.column in tree.key_columns or tree.first_levels[strip.column]):
+                self._paint_of_levels(painter, strip, rows, tree, nulls)
+            else:
+                self._paint_strip(painter, strip, rows, top, height, nulls)
         self._paint_nulls(painter, nulls)
         self._paint_marks(painter, pinned)
         self._paint_outlines(painter, rows, pinned)
@@ -221,6 +231,58 @@ class CellPainter:
                 painter.drawText(x, y, room, height, flags, text)
             y += height
 
+    def _paint_of_levels(
+        self,
+        painter: QPainter,
+        strip: Strip,
+        rows: range,
+        tree: TreeRows,
+        nulls: list[tuple[QRect, int, bool]],
+    ) -> None:
+        """A column of groups in a tree that has no values on the first levels. Of a key: that of a row's own
+        level, behind an arrow where it can be opened; those of the levels above are fainter."""
+        pages, first = self._grid.grid_model.pages, tree.first_levels[strip.column]
+        is_key = strip.column in tree.key_columns
+        indent = arrow_room() if is_key and first < tree.last_level else 0
+        place = self._grid.place(strip.column)
+        for row in rows:
+            level = tree.level(row)
+            if level < first:
+                continue
+            top, height = self._grid.row_top(row), self._grid.row_height
+            cell = QRect(strip.x + PADDING, top, strip.width - 2 * PADDING, height)
+            if level == first and indent:
+                self._paint_arrow(painter, cell, bool(tree.is_open(row)))
+            cell.adjust(indent, 0, 0, 0)
+            try:
+                text = pages.text(row, strip.column)
+            except KeyError:
+                self._paint_waiting(painter, cell, strip.flags, row)
+                continue
+            if text is None:
+                nulls.append((cell, strip.flags, self._is_coloured(row, place)))
+                continue
+            painter.setPen(self.inks.null_on_color if is_key and level > first else self.inks.text)
+            text, room = self.fitted_in_line(strip.column, text, cell.width())
+            painter.drawText(cell.x(), top, room, height, strip.flags, text)
+        painter.setPen(self.inks.text)
+
+    def _paint_arrow(self, painter: QPainter, cell: QRect, is_open: bool) -> None:
+        side = theme.current().px(ARROW)
+        icon = theme.current().icon("chevron-down" if is_open else "chevron-right", "muted")
+        icon.paint(painter, QRect(cell.left(), cell.top() + (cell.height() - side) // 2, side, side))
+
+    def _paint_subtotal_rows(self, painter: QPainter, area: QRect, rows: range, strips: list[Strip]) -> None:
+        tree = self._grid.grid_model.tree
+        if tree is None:
+            return
+        right, height = strips[-1].x + strips[-1].width, self._grid.row_height
+        for row in rows:
+            if tree.level(row) < tree.last_level:
+                painter.fillRect(
+                    area.left(), self._grid.row_top(row), right - area.left(), height, self.inks.subtotal
+                )
+
     def lined_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
         """The text, and the width it is drawn in, so that points stand below each other. A number that would
         be cut then ends at the right edge."""
@@ -255,7 +317,9 @@ class CellPainter:
         text, room = (
             self.lined_up(text, pages.fraction(column), digits, ANY_WIDTH) if text else (text, ANY_WIDTH)
         )
-        return self.metrics.horizontalAdvance(text) + ANY_WIDTH - room
+        tree = self._grid.grid_model.tree
+        arrow = arrow_room() if tree is not None and column in tree.key_columns[:-1] else 0
+        return arrow + self.metrics.horizontalAdvance(text) + ANY_WIDTH - room
 
     def _fitted(self, text: str, width: int) -> str:
         key = (text, width)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QTableView
 
+from lamella.ui import theme
 from lamella.ui.grid.model import GridModel
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange
+from lamella.ui.grid.tree import arrow_room
 
 MARGIN_COLUMNS = 4
 OVERLAP = 8
@@ -134,6 +136,15 @@ class CellPlaces(QTableView):
         shown = self.visible_rows()
         row = rows[0] if rows else (shown[0] if point.y() < 0 else shown[-1])
         return row, self.pinning.place_at(x)
+
+    def is_arrow(self, point: QPoint) -> bool:
+        """Whether a point of the viewport is on the arrow of a group that can be opened."""
+        tree, cell = self.grid_model.tree, self.cell_at(point)
+        rect = self.cell_rect(cell)
+        if tree is None or cell is None or rect is None or tree.is_open(cell[0]) is None:
+            return False
+        rect.setWidth(theme.S + arrow_room())
+        return self.column_at(cell[1]) == tree.key_columns[tree.level(cell[0])] and rect.contains(point)
 
     def names_in(self, block: CellRange) -> list[str]:
         """The columns of a block that are shown, from left to right."""

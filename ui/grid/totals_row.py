@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHeaderView, QToolTip, QWidget
+from PySide6.QtWidgets import QToolTip, QWidget
 
 from lamella.ui import theme
-from lamella.ui.grid.model import GridModel
-from lamella.ui.grid.painter import LEFT, NULL, PADDING, RIGHT, CellPainter
+from lamella.ui.grid.painter import LEFT, NULL, PADDING, RIGHT, WIDEST_FIT, CellPainter
+from lamella.ui.grid.scrolling import CellPlaces
 
 LABEL = "Total"
 SUM = "Σ"
@@ -21,30 +20,16 @@ ABOUT = (
 )
 
 
-class TotalsGrid(Protocol):
-    """What the row knows of its grid."""
-
-    grid_model: GridModel
-
-    @property
-    def cell_painter(self) -> CellPainter: ...
-
-    def horizontalHeader(self) -> QHeaderView: ...
-
-    def verticalHeader(self) -> QHeaderView: ...
-
-    def columns_between(self, left: int, right: int) -> list[int]: ...
-
-
 class TotalsRow(QWidget):
     """Not seen before `set_waiting` or `set_texts`. Its texts are by the names of columns; None is null."""
 
     menu_requested = Signal(QPoint)
     shown_or_hidden = Signal()
 
-    def __init__(self, grid: TotalsGrid, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._grid = grid
+    def __init__(self, grid: CellPlaces, painter: CellPainter) -> None:
+        """`painter` is that of the rows."""
+        super().__init__(grid)
+        self._grid, self._painter = grid, painter
         self.texts: Mapping[str, str | None] = {}
         self.problem = ""
         self._is_waiting = False
@@ -57,7 +42,15 @@ class TotalsRow(QWidget):
         self._show({}, waiting=True)
 
     def set_texts(self, texts: Mapping[str, str | None]) -> None:
+        """None of them is cut where a wider column can help."""
         self._show(texts)
+        header = self._grid.horizontalHeader()
+        for column, name in enumerate(self._grid.grid_model.names):
+            text = texts.get(name)
+            if text and not header.isSectionHidden(column):
+                wanted = self._painter.wanted_width(column, text) + 2 * PADDING + theme.XS
+                if header.sectionSize(column) < wanted <= WIDEST_FIT:
+                    header.resizeSection(column, wanted)
 
     def set_problem(self, problem: str) -> None:
         """Why there are none."""
@@ -77,33 +70,61 @@ class TotalsRow(QWidget):
             self.show()
             self.shown_or_hidden.emit()
 
+    # --------------------------------------------------------------------- place
+
+    def follow(self) -> None:
+        """Lie below the last row, as far as it has come."""
+        if self.isHidden():
+            return
+        grid, place, header = self._grid, self._grid.viewport().geometry(), self._grid.horizontalHeader()
+        model, height = grid.grid_model, grid.room_at_bottom
+        end = grid.row_top(model.start + model.rowCount()) if model.rowCount() else 0
+        top = min(end, place.height() - height)
+        width = self._gutter + max(0, min(place.width(), header.length() - header.offset()))
+        self.setGeometry(place.left() - self._gutter, place.top() + top, width, height)
+        self.raise_()
+        self.update()
+
+    def extend_scrolling(self, value: int) -> None:
+        """Let the last row be scrolled to above this one; `value` is how far the rows were scrolled."""
+        bar, rows, room = (
+            self._grid.verticalScrollBar(),
+            self._grid.grid_model.rowCount(),
+            self._grid.room_at_bottom,
+        )
+        last = rows * self._grid.row_height + room - self._grid.viewport().height()
+        if room and rows and last > bar.maximum():
+            bar.setRange(0, last)
+            bar.setValue(min(value, last))
+
     # ------------------------------------------------------------------- drawing
 
     @property
     def label_column(self) -> int | None:
         """The first column on screen that has no total, as that of a key."""
         names = self._grid.grid_model.names
-        shown = self._columns()
+        shown = self._grid.columns_between(0, self.width() - self._gutter)
         return next((one for one in shown if names[one] not in self.texts), None)
-
-    def _columns(self) -> list[int]:
-        return self._grid.columns_between(0, self.width() - self._gutter)
 
     @property
     def _gutter(self) -> int:
         return self._grid.verticalHeader().width()
 
-    def _cell(self, column: int) -> QRect:
-        header = self._grid.horizontalHeader()
-        left = self._gutter + header.sectionViewportPosition(column)
-        return QRect(left, 0, header.sectionSize(column), self.height())
+    def cell_rect(self, column: int) -> QRect:
+        """Where a total is drawn."""
+        width = self._grid.horizontalHeader().sectionSize(column)
+        return QRect(self._gutter + self._grid.x_of(column), 0, width, self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look, painter = theme.current(), QPainter(self)
         painter.fillRect(self.rect(), look.color("sunken"))
-        inside = self.rect().adjusted(self._gutter, 0, 0, 0)
-        painter.setClipRect(inside)
-        self._paint_cells(painter)
+        for zone, pinned in self._grid.zones(QRect(0, 0, self.width() - self._gutter, self.height())):
+            painter.setClipRect(zone.translated(self._gutter, 0))
+            self._paint_cells(painter, self._grid.columns_between(zone.left(), zone.right()))
+            if pinned:
+                painter.fillRect(
+                    self._gutter + zone.right() - 1, 0, 2, self.height(), look.color("input_border")
+                )
         painter.setClipping(False)
         painter.setPen(look.color("border_strong"))
         painter.drawLine(0, 0, self.width(), 0)
@@ -112,10 +133,10 @@ class TotalsRow(QWidget):
         painter.setFont(look.font(bold=True))
         painter.drawText(QRect(0, 0, self._gutter - theme.S, self.height()), RIGHT, SUM)
 
-    def _paint_cells(self, painter: QPainter) -> None:
+    def _paint_cells(self, painter: QPainter, columns: Sequence[int]) -> None:
         look, label = theme.current(), self.label_column
-        for column in self._columns():
-            cell = self._cell(column)
+        for column in columns:
+            cell = self.cell_rect(column)
             painter.setPen(look.color("border"))
             painter.drawLine(cell.right(), 0, cell.right(), cell.height())
             inner, name = cell.adjusted(PADDING, 0, -PADDING, 0), self._grid.grid_model.names[column]
@@ -135,13 +156,13 @@ class TotalsRow(QWidget):
         look, model = theme.current(), self._grid.grid_model
         flags = RIGHT if model.right[column] else LEFT
         if text is None:
-            painter.setFont(self._grid.cell_painter.inks.null_font)
+            painter.setFont(self._painter.inks.null_font)
             painter.setPen(look.color("muted"))
             painter.drawText(inner, flags, NULL)
             return
         painter.setFont(look.tabular_font())
         painter.setPen(look.color("text"))
-        shown, room = self._grid.cell_painter.fitted_in_line(column, text, inner.width())
+        shown, room = self._painter.fitted_in_line(column, text, inner.width())
         painter.drawText(inner.x(), 0, room, self.height(), flags, shown)
 
     # -------------------------------------------------------------------- events
@@ -155,8 +176,8 @@ class TotalsRow(QWidget):
     def _tip(self, point: QPoint) -> str:
         if self.problem:
             return self.problem
-        names = self._grid.grid_model.names
-        here = next((one for one in self._columns() if self._cell(one).contains(point)), None)
+        names, x = self._grid.grid_model.names, point.x() - self._gutter
+        here = next(iter(self._grid.columns_between(x, x)), None) if x >= 0 else None
         text = None if here is None else self.texts.get(names[here])
         return f"{text}\n\n{ABOUT}" if text else ABOUT
 

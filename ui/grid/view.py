@@ -25,7 +25,7 @@ from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
-from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
+from lamella.ui.grid.painter import NULL, PADDING, WIDEST_FIT, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import ROUNDED
@@ -45,6 +45,8 @@ def press(grid: GridView, event: QKeyEvent) -> bool:
     shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
     control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
     key = Key(event.key())
+    if not shift and not control and (_open_or_close(grid, key) or _show_rows_of_group(grid, key)):
+        return True
     target = _target(grid, key, shift, control)
     if target is not None:
         extend = shift and key not in (Key.Key_Tab, Key.Key_Backtab, Key.Key_Return, Key.Key_Enter)
@@ -71,6 +73,33 @@ def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[in
     if key == Key.Key_End:
         return (last_row if control else row), last_place(grid)
     return None
+
+
+def _open_or_close(grid: GridView, key: Qt.Key) -> bool:
+    """Of groups in a tree, from the column of their key on to the left: Right opens, Left closes, and goes
+    from within a group to its row. Elsewhere both move as ever."""
+    tree = grid.grid_model.tree
+    if tree is None or grid.selection.current is None:
+        return False
+    row, place = grid.selection.current
+    is_open = tree.is_open(row)
+    at_key = place <= grid.place(tree.key_columns[tree.level(row)])
+    opens, closes = key in (Key.Key_Right, Key.Key_Plus), key in (Key.Key_Left, Key.Key_Minus)
+    if at_key and ((opens and is_open is False) or (closes and is_open)):
+        grid.open_requested.emit(row, opens)
+        return True
+    if key == Key.Key_Left and place == grid.first_place() and tree.level(row):
+        grid.go_to(tree.parent(row))
+        return True
+    return key in (Key.Key_Plus, Key.Key_Minus)
+
+
+def _show_rows_of_group(grid: GridView, key: Qt.Key) -> bool:
+    """Where rows are groups, Enter leads to what is in them, as a double click does."""
+    if not grid.has_groups or key not in (Key.Key_Return, Key.Key_Enter):
+        return False
+    grid.edit_requested.emit(None)
+    return True
 
 
 def step(grid: GridView, row: int, place: int, down: int, right: int) -> tuple[int, int]:
@@ -135,6 +164,9 @@ class Mouse(QObject):
             grid.selection.add(*cell)
         else:
             grid.selection.select(*cell)
+            if event.button() is Qt.MouseButton.LeftButton and grid.is_arrow(event.position().toPoint()):
+                assert grid.grid_model.tree is not None
+                grid.open_requested.emit(cell[0], not grid.grid_model.tree.is_open(cell[0]))
 
     def move(self, event: QMouseEvent) -> None:
         grid = self._grid
@@ -161,7 +193,6 @@ class Mouse(QObject):
             grid.go_to(row + down, place, extend=True)
 
 
-WIDEST_FIT = 360
 ROUNDED_TIP = "Rounded on screen; copying and editing take every digit"
 
 
@@ -178,6 +209,8 @@ class GridView(WindowScrolling):
 
     edit_requested = Signal(object)
     menu_requested = Signal(QPoint)
+    open_requested = Signal(int, bool)
+    """The group of a row that is to be opened, or closed."""
     scrolled = Signal()
     painted = Signal()
 
@@ -187,6 +220,7 @@ class GridView(WindowScrolling):
         self.selection = Selection(self)
         self.marks: dict[tuple[int, int], Mark] = {}
         self.row_marks: dict[int, str] = {}
+        self.has_groups = False
         self._last_top = 0
         self._fit_next = self._changing = self._is_stale = False
         self._layouts: dict[tuple[str, ...], Layout] = {}
@@ -195,9 +229,9 @@ class GridView(WindowScrolling):
         self._set_up()
         self.cards = CardStrip(self, tasks)
         self.filter_row = FilterRow(self)
-        self.totals = TotalsRow(self, self)
         self.setModel(self.grid_model)
         self._painter = CellPainter(self)
+        self.totals = TotalsRow(self, self._painter)
         self._connect()
 
     def _set_up(self) -> None:
@@ -224,7 +258,7 @@ class GridView(WindowScrolling):
         self.column_header.column_requested.connect(self._select_columns)
         self.scrolled.connect(self.cards.follow)
         self.scrolled.connect(self.filter_row.follow)
-        self.scrolled.connect(self._place_totals)
+        self.scrolled.connect(self.totals.follow)
         self.totals.shown_or_hidden.connect(self._make_room)
         for signal in (self.column_header.sectionResized, self.column_header.sectionMoved):
             signal.connect(self._columns_moved)
@@ -455,25 +489,8 @@ class GridView(WindowScrolling):
         self.want()
         self.cards.follow_columns()
         self.filter_row.follow_columns()
-        self._place_totals()
+        self.totals.follow()
         self.viewport().update()
-
-    # ---------------------------------------------------------------- totals
-
-    @property
-    def cell_painter(self) -> CellPainter:
-        assert self._painter is not None
-        return self._painter
-
-    def show_totals(self, texts: Mapping[str, str | None]) -> None:
-        """Below the rows, by the names of columns. None of them is cut where a wider column can help."""
-        self.totals.set_texts(texts)
-        for column, name in enumerate(self.grid_model.names):
-            text = texts.get(name)
-            if text and not self.isColumnHidden(column):
-                wanted = self.cell_painter.wanted_width(column, text) + 2 * PADDING + theme.XS
-                if self.columnWidth(column) < wanted <= WIDEST_FIT:
-                    self.column_header.resizeSection(column, wanted)
 
     def _make_room(self) -> None:
         """For the totals, or without them."""
@@ -481,27 +498,6 @@ class GridView(WindowScrolling):
         self.want()
         self.viewport().update()
         self.scrolled.emit()
-
-    def _place_totals(self) -> None:
-        """Below the last row, as far as they have come."""
-        if self.totals.isHidden():
-            return
-        model, place, gutter = self.grid_model, self.viewport().geometry(), self.row_header.width()
-        end = self.row_top(model.start + model.rowCount()) if model.rowCount() else 0
-        top = min(end, place.height() - self.room_at_bottom)
-        columns = self.horizontalHeader().length() - self.horizontalHeader().offset()
-        width = gutter + max(0, min(place.width(), columns))
-        self.totals.setGeometry(place.left() - gutter, place.top() + top, width, self.room_at_bottom)
-        self.totals.raise_()
-        self.totals.update()
-
-    def _scroll_above_totals(self, value: int) -> None:
-        """Let the last row be scrolled to where the totals do not lie over it."""
-        bar, rows = self.verticalScrollBar(), self.grid_model.rowCount()
-        last = rows * self.row_height + self.room_at_bottom - self.viewport().height()
-        if self.room_at_bottom and rows and last > bar.maximum():
-            bar.setRange(0, last)
-            bar.setValue(min(value, last))
 
     # ---------------------------------------------------------------- events
 
@@ -528,13 +524,13 @@ class GridView(WindowScrolling):
         self.room_at_bottom = 0 if self.totals.isHidden() else self.row_height + 1
         value = self.verticalScrollBar().value()
         super().updateGeometries()
-        self._scroll_above_totals(value)
+        self.totals.extend_scrolling(value)
         place = self.viewport().geometry()
         top = place.top() - header.own_height - below
         header.setGeometry(place.left(), top, place.width(), header.own_height)
         self.cards.setGeometry(place.left(), place.top() - below, place.width(), cards)
         self.filter_row.setGeometry(place.left(), place.top() - fields, place.width(), fields)
-        self._place_totals()
+        self.totals.follow()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -568,7 +564,9 @@ class GridView(WindowScrolling):
         self._mouse.release()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
+        if self.is_arrow(event.position().toPoint()):
+            self._mouse.press(event)
+        elif event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
             self.edit_requested.emit(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -25,6 +25,7 @@ from lamella.core.query.view import View
 from lamella.core.relations import Link
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
 from lamella.ui.inspector.related_rows import Follow, RelatedRows, read_related
@@ -130,8 +131,9 @@ class Inspector(QFrame):
             self._shown = ()
             (self.column_page if self.page == COLUMN else self.row_page).show_nothing()
             return
+        rows = self._grid.grid_model.tree or view
         about = (name,) if self.page == COLUMN else (current[0], self._links.links, self._links.problem)
-        wanted = (self.page, id(view), *about)
+        wanted = (self.page, id(view if self.page == COLUMN else rows), *about)
         if wanted == self._shown:
             return
         self.stop()
@@ -139,16 +141,18 @@ class Inspector(QFrame):
         if self.page == COLUMN:
             self._read_column(view, name)
         else:
-            self._read_row(view, current[0])
+            self._read_row(rows, current[0])
 
-    def _read_row(self, view: View, row: int) -> None:
-        names, table, links = names_of(view), self._links.table, self._links.links
+    def _read_row(self, rows: View | TreeRows, row: int) -> None:
+        names, table, links = names_of(rows), self._links.table, self._links.links
+        if isinstance(rows, TreeRows):
+            names = [name for name in names if rows.has_value(row, 1, name)[0]]
         links = links if table is not None else ()
         self.row_page.show_links(links, self._links.problem)
 
         def read(job: Job) -> tuple[list[FieldValue], int]:
-            fields = read_row(view, row, names, job)
-            return fields, view.page(row, 1, [ID]).column(0)[0].as_py() if links else -1
+            fields = read_row(rows, row, names, job)
+            return fields, rows.page(row, 1, [ID]).column(0)[0].as_py() if links else -1
 
         def show(found: tuple[list[FieldValue], int]) -> None:
             fields, row_id = found

@@ -28,12 +28,14 @@ from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
 from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
 from lamella.ui.window.file_watch import table_of_file
+from lamella.ui.window.group_rows import OF_A_SUBTOTAL
 from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:
@@ -197,7 +199,12 @@ def handlers(window: Window) -> dict[str, Handler]:
         "select_row": on(_select_row),
         "add_step": on(lambda tab: tab.steps.bar.open_menu()),
         "group": on(_group),
+        "group_rows": on(_show_rows_of_group),
+        "copy_totals": on(lambda tab: tab.groups.copy_totals()),
         "totals_row": on(lambda tab: tab.groups.toggle_totals()),
+        "subtotals": on(lambda tab: tab.groups.toggle_subtotals()),
+        "open_groups": on(lambda tab: tab.groups.open_all()),
+        "close_groups": on(lambda tab: tab.groups.close_all()),
         "columns": on(lambda tab: _edit_last(tab, Select)),
         "join": on(lambda tab: tab.steps.add(Join)),
         "compute": on(lambda tab: tab.steps.add(Compute)),
@@ -290,6 +297,11 @@ def _select_row(tab: DatasetTab) -> None:
         tab.grid.select_rows(tab.grid.selection.current[0], extend=False)
 
 
+def _show_rows_of_group(tab: DatasetTab) -> None:
+    if tab.grid.selection.current is not None:
+        tab.open_group(tab.grid.selection.current[0])
+
+
 def _toggle_builder(tab: DatasetTab) -> None:
     if tab.steps.filter_open:
         tab.steps.close_editor()
@@ -328,9 +340,9 @@ MOST_VALUES = 10_000
 
 def _filter_selection(tab: DatasetTab, between: bool) -> None:
     """Add a condition with the values of the current column in the selected rows."""
-    view, name = tab.view, current_column(tab)
+    view, rows, name = tab.view, tab.rows, current_column(tab)
     blocks = list(tab.grid.selection.blocks)
-    if view is None or name is None:
+    if view is None or rows is None or name is None:
         return
     kind, refusal = (
         view.schema.field(name).type,
@@ -344,10 +356,18 @@ def _filter_selection(tab: DatasetTab, between: bool) -> None:
         return
 
     def read(job: Job) -> list[Any]:
-        pages = (view.page(block.top, block.num_rows, [name]).column(0) for block in blocks)
-        return [value for page in pages for value in python_values(page)]
+        found: list[Any] = []
+        for block in blocks:
+            page = rows.page(block.top, block.num_rows, [name]).column(0)
+            if isinstance(rows, TreeRows):
+                page = page.filter(pa.array(rows.can_be_filtered(block.top, block.num_rows, name)))
+            found += python_values(page)
+        return found
 
     def add(values: list[Any]) -> None:
+        if not values:
+            tab.messages.say(OF_A_SUBTOTAL)
+            return
         kept = list(dict.fromkeys(value for value in values if value is not None))
         condition = _condition_of(name, kept, None in values, between)
         if condition is None or not all(fits(p.operator, kind) for p in _predicates(condition)):

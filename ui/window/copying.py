@@ -13,6 +13,7 @@ from lamella.core.jobs import Job
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.window.copy_formats import BY_ID, FORMATS, Cells, CopyFormat
 from lamella.ui.window.loader import Tab
 
@@ -60,22 +61,26 @@ class Copying(QObject):
         return menu
 
     def _start(self, format_: CopyFormat) -> None:
-        view, grid = self._tab.view, self._tab.grid
-        if view is None:
+        shown, grid = self._tab.rows, self._tab.grid
+        if shown is None:
             return
         name = self._tab.dataset.name
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
         rows = sum(block.num_rows for block, _ in parts)
+        subtotals = isinstance(shown, TreeRows) and any(
+            shown.has_subtotals(block.top, block.num_rows) for block, _ in parts
+        )
 
         def put_on_clipboard(text: str) -> None:
             QGuiApplication.clipboard().setText(text)
             if rows > 1 or format_.id not in ("tsv", "tsv_names"):
                 as_what = "" if format_.id == "tsv" else f" as {format_.label}"
                 count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
-                self._tab.messages.say(f"Copied {count}{as_what}")
+                among = ", subtotals among them" if subtotals else ""
+                self._tab.messages.say(f"Copied {count}{as_what}{among}")
 
         self._tab.tasks.read(
-            lambda job: as_text(view, parts, format_, name, job),
+            lambda job: as_text(shown, parts, format_, name, job),
             put_on_clipboard,
             self._tab.failures.show,
             owner=self._tab,

@@ -20,14 +20,15 @@ from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_re
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.cards import know_count
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
-from lamella.core.query.steps import Group, Step, Where
+from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.filters.live_count import LiveCount
-from lamella.ui.grid.model import PAGE_ROWS, NoRows
+from lamella.ui.grid.model import PAGE_ROWS, NoRows, Rows
 from lamella.ui.grid.pane import GridPane
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
@@ -37,7 +38,7 @@ from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_files, table_of_file
-from lamella.ui.window.group_rows import GroupRows, without_totals_row
+from lamella.ui.window.group_rows import OF_A_SUBTOTAL, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 from lamella.ui.window.selection_figures import SelectionFigures
@@ -222,8 +223,7 @@ class DatasetTab(QWidget):
 
     @property
     def status(self) -> str:
-        hint = "" if self.line.grouping is None else " · double-click a group to see its rows"
-        return status_text(self.shown, self.loader.running) + hint
+        return status_text(self.shown, self.loader.running) + self.groups.hint
 
     # ------------------------------------------------------------- what is asked
 
@@ -273,8 +273,11 @@ class DatasetTab(QWidget):
 
     def filter_by_cell(self, name: str, operator: str = "eq", on_null: str = "is_null") -> None:
         """Add a condition with the value of a column in the current row, read in full."""
-        current, view = self.grid.selection.current, self.view
-        if current is None or view is None:
+        current, view, rows = self.grid.selection.current, self.view, self.rows
+        if current is None or view is None or rows is None:
+            return
+        if isinstance(rows, TreeRows) and not rows.can_be_filtered(current[0], 1, name)[0]:
+            self.messages.say(OF_A_SUBTOTAL)
             return
 
         def add(value: object) -> None:
@@ -286,7 +289,7 @@ class DatasetTab(QWidget):
             )
 
         self.tasks.read(
-            lambda job: python_value(view.page(current[0], 1, [name]).column(0)[0]), add, owner=self
+            lambda job: python_value(rows.page(current[0], 1, [name]).column(0)[0]), add, owner=self
         )
 
     def apply(self, line: Line, session: int = 0) -> None:
@@ -343,23 +346,7 @@ class DatasetTab(QWidget):
 
     def open_group(self, row: int) -> None:
         """Show the rows of the group in a row."""
-        view, place = self.view, self.line.grouping
-        if view is None or place is None:
-            return
-        step = self.line.steps[place].step
-        assert isinstance(step, Group)
-        names, line = list(step.keys), self.line
-
-        def values(job: Job) -> dict[str, object]:
-            page = view.page(row, 1, names)
-            return {name: python_value(page.column(name)[0]) for name in names}
-
-        def show(found: dict[str, object]) -> None:
-            if line is self.line:
-                self.steps.close_editor()
-                self.apply(line.inside_group(found))
-
-        self.tasks.read(values, show, self.failures.show, owner=self, quiet=True)
+        self.groups.show_rows_of(row)
 
     def add_step(self, step: Step) -> None:
         """Where steps of its kind go."""
@@ -440,7 +427,8 @@ class DatasetTab(QWidget):
         from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
-        self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
+        self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN)
+        self.groups.follow(loaded)
         self.grid.mark_rows(loaded.out_of_place)
         self.grid.column_header.set_sort(loaded.sort)
         query = loaded.view.query
@@ -631,3 +619,8 @@ class DatasetTab(QWidget):
     @property
     def view(self) -> View | None:
         return None if self.shown is None else self.shown.view
+
+    @property
+    def rows(self) -> Rows | None:
+        """What the grid shows, by the numbers that rows have there: the view, or its groups as a tree."""
+        return None if self.shown is None else self.shown.rows

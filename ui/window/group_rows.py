@@ -1,19 +1,25 @@
-"""What a tab shows beside its groups: their totals."""
+"""What a tab shows beside its groups: their totals, and groups that are open under subtotals."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Protocol
 
-from PySide6.QtCore import QObject
+import pyarrow as pa
+from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtGui import QGuiApplication
 
+from lamella.core.arrow.nested import python_value
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Step
+from lamella.ui.grid.model import PAGE_ROWS, PageTexts, Request, read_pages
 from lamella.ui.grid.texts import screen_texts
+from lamella.ui.grid.tree import OpenGroups, TreeRows, all_open, none_open
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
+from lamella.ui.window.copy_formats import BY_ID, Cells
 from lamella.ui.window.loader import Loaded, Tab
 
 
@@ -22,8 +28,16 @@ def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(replace(one, totals=False) if isinstance(one, Group) else one for one in steps)
 
 
+NOT_OF_GROUPS = "no totals: a later step makes other rows of the groups"
+OF_A_SUBTOTAL = (
+    "This is of a subtotal: filters are of the groups in it. Choose one of those, or a value of its key."
+)
+OPEN_HINT = "Enter shows the rows of a group"
+
+
 class GroupedTab(Tab, Protocol):
     steps: StepLine
+    changed: SignalInstance
 
     def apply(self, line: Line, session: int = 0) -> None: ...
 
@@ -35,12 +49,16 @@ class GroupRows(QObject):
         super().__init__(tab)
         self._tab = tab
         self._handle: Handle | None = None
-        tab.loader.loaded.connect(self._follow)
+        self._opening: Handle | None = None
+        self._totals: pa.Table | None = None
+        tab.grid.open_requested.connect(self.set_open)
 
     def stop(self) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-            self._handle = None
+        """Nobody waits any more for what is under way."""
+        for handle in (self._handle, self._opening):
+            if handle is not None:
+                handle.cancel()
+        self._handle = self._opening = self._totals = None
 
     @property
     def step(self) -> Group | None:
@@ -49,9 +67,49 @@ class GroupRows(QObject):
         step = None if place is None else self._tab.line.steps[place].step
         return step if isinstance(step, Group) else None
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether there can be subtotals."""
+        return self.step is not None and len(self.step.keys) > 1
+
+    @property
+    def hint(self) -> str:
+        """What the status line says of groups."""
+        shown = self._tab.shown
+        if self.step is None or shown is None:
+            last = next((one for one in reversed(self._tab.line.active) if isinstance(one, Group)), None)
+            return f" · {NOT_OF_GROUPS}" if last is not None and (last.totals or last.subtotals) else ""
+        problem = shown.lines.tree_problem
+        behind = shown.where is not None or shown.view.query.limit is not None or self.step.having is not None
+        of_all = shown.tree is not None and behind
+        parts = [problem or "", "subtotals are of all rows" if of_all else "", OPEN_HINT]
+        return "".join(f" · {part}" for part in parts if part)
+
+    def show_rows_of(self, row: int) -> None:
+        """A filter in place of the groups, for those of the group in a row."""
+        tab, rows, step, line = self._tab, self._tab.rows, self.step, self._tab.line
+        if rows is None or step is None:
+            return
+        names = list(rows.keys_of(row) if isinstance(rows, TreeRows) else step.keys)
+
+        def values(job: Job) -> dict[str, object]:
+            page = rows.page(row, 1, names)
+            return {name: python_value(page.column(name)[0]) for name in names}
+
+        def show(found: dict[str, object]) -> None:
+            if line is tab.line:
+                tab.steps.close_editor()
+                tab.apply(line.inside_group(found))
+
+        tab.tasks.read(values, show, tab.failures.show, owner=self, quiet=True)
+
     def toggle_totals(self) -> None:
         if self.step is not None:
             self._edit(replace(self.step, totals=not self.step.totals))
+
+    def toggle_subtotals(self) -> None:
+        if self.step is not None and self.has_levels:
+            self._edit(replace(self.step, subtotals=not self.step.subtotals))
 
     def _edit(self, step: Group) -> None:
         tab = self._tab
@@ -60,23 +118,116 @@ class GroupRows(QObject):
         if place is not None:
             tab.apply(tab.line.edit(place, step, tab.line.steps[place].draft))
 
-    def _follow(self, loaded: Loaded) -> None:
-        """Read the totals of the groups that are shown now."""
+    # --------------------------------------------------------------------- the tree
+
+    def set_open(self, row: int, is_open: bool) -> None:
+        """Open or close the group of a row."""
+        tree, now = self._tab.grid.grid_model.tree, self._tab.loader.opened
+        if tree is not None and row < tree.num_rows:
+            coming = now[1] if now is not None and now[0] is tree.levels else tree.opened
+            self._open(tree, tree.with_group(row, is_open, coming))
+
+    def open_all(self) -> None:
+        tree = self._tab.grid.grid_model.tree
+        if tree is not None:
+            self._open(tree, all_open(tree.levels))
+
+    def close_all(self) -> None:
+        tree = self._tab.grid.grid_model.tree
+        if tree is not None:
+            self._open(tree, none_open(tree.levels))
+
+    def _open(self, tree: TreeRows, opened: OpenGroups) -> None:
+        """Which rows there are is computed off the GUI thread, and they come with those on screen."""
+        tab, grid = self._tab, self._tab.grid
+        tab.loader.opened = (tree.levels, opened)
+        if self._opening is not None:
+            self._opening.cancel()
+        current, names = grid.selection.current, grid.grid_model.names
+        columns, rows = tuple(grid.visible_columns()), grid.visible_rows() or range(1)
+
+        def work(job: Job) -> tuple[TreeRows, PageTexts, int]:
+            made = tree.with_open(opened)
+            first, last = rows[0] // PAGE_ROWS, min(rows[-1], made.num_rows - 1) // PAGE_ROWS
+            request = Request(min(first, last), last, columns)
+            ready = read_pages(made, request, names, job) if columns and made.num_rows else {}
+            return made, ready, made.row_of(tree, current[0]) if current is not None else 0
+
+        self._opening = tab.tasks.read(
+            work, self._show, tab.failures.show, owner=self, quiet=True, text=f"Reading {tab.name}"
+        )
+
+    def _show(self, found: tuple[TreeRows, PageTexts, int]) -> None:
+        tree, ready, row = found
+        tab, grid = self._tab, self._tab.grid
+        if tab.shown is None or tab.shown.tree is None or tab.shown.lines.levels is not tree.levels:
+            return
+        tab.shown = replace(tab.shown, tree=tree, ready=ready)
+        current = grid.selection.current
+        grid.show_rows(tree, ready)
+        if current is not None and current[0] != row:
+            grid.go_to(row, current[1])
+        elif current is not None:
+            grid.selection.select(*current)
+        tab.changed.emit()
+
+    # ------------------------------------------------------------------- the totals
+
+    @property
+    def has_totals(self) -> bool:
+        """Whether they are there to be copied."""
+        return self._totals is not None
+
+    def copy_totals(self) -> None:
+        """With the names of their columns, in full, as they stand in the grid from left to right."""
+        totals, header, names = (
+            self._totals,
+            self._tab.grid.horizontalHeader(),
+            self._tab.grid.grid_model.names,
+        )
+        if totals is None:
+            return
+        places = map(header.logicalIndex, range(header.count()))
+        columns = [
+            names[one]
+            for one in places
+            if names[one] in totals.column_names and not header.isSectionHidden(one)
+        ]
+        row = totals.select(columns)
+        text = BY_ID["tsv_names"].write(Cells(self._tab.name, row.schema, iter([row])))
+        QGuiApplication.clipboard().setText("\n".join(text))
+        self._tab.messages.say("Copied the totals")
+
+    def follow(self, loaded: Loaded) -> None:
+        """After the grid has other rows: read the totals of its groups."""
         self.stop()
         tab, grid = self._tab, self._tab.grid
+        grid.has_groups = self.step is not None
+        opened = tab.loader.opened
+        if loaded.tree is None:
+            tab.loader.opened = None
+        elif opened is None or opened[0] is not loaded.tree.levels:
+            tab.loader.opened = (loaded.tree.levels, loaded.tree.opened)
+        elif opened[1] is not loaded.tree.opened:
+            self._open(loaded.tree, opened[1])  # others were opened while these rows were read
         if not loaded.lines.shows_totals:
             grid.totals.set_hidden()
             return
         grid.totals.set_waiting()
         steps = loaded.lines.checked.steps
 
-        def read(job: Job) -> dict[str, str | None]:
+        def read(job: Job) -> tuple[pa.Table, dict[str, str | None]]:
             totals = tab.loader.answers.totals(loaded.line, tab.dataset, steps, job)
-            return {name: screen_texts(totals.column(name))[0] for name in totals.column_names}
+            return totals, {name: screen_texts(totals.column(name))[0] for name in totals.column_names}
+
+        def show(found: tuple[pa.Table, dict[str, str | None]]) -> None:
+            self._totals, texts = found
+            grid.totals.set_texts(texts)
+            tab.changed.emit()
 
         self._handle = tab.tasks.read(
             read,
-            grid.show_totals,
+            show,
             self._fail,
             stopped=lambda: self._stopped(steps),
             owner=self,

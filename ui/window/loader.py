@@ -14,11 +14,13 @@ from PySide6.QtCore import QObject, Signal
 from lamella.core.datasets.base import Dataset
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
+from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
-from lamella.ui.grid.model import PageTexts, Request, read_pages
+from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
+from lamella.ui.grid.tree import OpenGroups, TreeRows, none_open, open_again
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
@@ -41,6 +43,13 @@ class Loaded:
     """Edited rows that a refresh would take away or move, and why; they stay meanwhile."""
 
     is_kept: bool = False
+    tree: TreeRows | None = None
+    """The groups of the view, where they are shown as a tree."""
+
+    @property
+    def rows(self) -> Rows:
+        """What the grid shows."""
+        return self.view if self.tree is None else self.tree
 
     @property
     def num_matching(self) -> int:
@@ -86,6 +95,8 @@ class Loader(QObject):
         self._tasks, self._place = tasks, place
         self._handle: Handle | None = None
         self.kept: KeptRows | None = None
+        self.opened: tuple[GroupLevels, OpenGroups] | None = None
+        """The groups that are open, as long as these are shown."""
 
     @property
     def running(self) -> bool:
@@ -98,10 +109,10 @@ class Loader(QObject):
         if from_top:
             first, last = 0, last - first
 
-        kept = self.kept
+        kept, opened = self.kept, self.opened
 
         def work(job: Job) -> Loaded:
-            return load(self.dataset, line, (first, last, names), job, self.answers, kept)
+            return load(self.dataset, line, (first, last, names), job, self.answers, kept, opened)
 
         self._handle = self._tasks.read(
             work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
@@ -143,14 +154,28 @@ def load(
     job: Job,
     answers: LineAnswers,
     kept: KeptRows | None = None,
+    opened: tuple[GroupLevels, OpenGroups] | None = None,
 ) -> Loaded:
-    """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen."""
+    """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen. `opened` are the
+    groups that were open in what was shown before."""
     same_rows = _kept_view(dataset, line, kept, job) if kept else None
     lines, reasons = same_rows or (answers.view(line, dataset, job), {})
     job.check()
     undo, redo = undo_redo_texts(dataset)
-    ready = _first_pages(lines.view, place, job)
-    return Loaded(lines, ready, line, undo, redo, reasons, same_rows is not None)
+    tree = _tree_of(lines, opened, job)
+    ready = _first_pages(lines.view if tree is None else tree, place, job)
+    return Loaded(lines, ready, line, undo, redo, reasons, same_rows is not None, tree)
+
+
+def _tree_of(lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, job: Job) -> TreeRows | None:
+    levels = lines.levels
+    if levels is None or not isinstance(lines.view, View):
+        return None
+    if opened is None:
+        now = none_open(levels)
+    else:
+        now = opened[1] if opened[0] is levels else open_again(*opened, levels)
+    return TreeRows(levels, levels.arrange(lines.view, job), lines.view.schema, now)
 
 
 def _kept_view(
@@ -178,15 +203,15 @@ def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
     return (undo.message if undo else ""), (redo.message if redo else "")
 
 
-def _first_pages(view: View, place: tuple[int, int, Sequence[str]], job: Job) -> PageTexts:
+def _first_pages(rows: Rows, place: tuple[int, int, Sequence[str]], job: Job) -> PageTexts:
     first, last, shown = place
-    names = view.schema.names
+    names = rows.schema.names
     columns = tuple(i for i, name in enumerate(names) if name in set(shown)) or tuple(
         range(min(len(names), 16))
     )
-    if view.num_rows == 0 or not columns:
+    if rows.num_rows == 0 or not columns:
         return {}
-    return read_pages(view, Request(first, last, columns), names, job)
+    return read_pages(rows, Request(first, last, columns), names, job)
 
 
 class TableCell:
@@ -221,6 +246,7 @@ class Tab(Protocol):
     editable: Table | None
     shown: Loaded | None
     view: View | None
+    rows: Rows | None
     grid: GridView
     messages: MessageBar
     failures: FailureMessages
@@ -289,7 +315,9 @@ def _rows(shown: Loaded) -> str:
     so_far = "" if shown.complete else " so far"
     count = shown.num_matching
     if shown.where is not None:
-        return f"{count:,} of {shown.total_rows:,} rows{so_far}"
+        return f"{count:,} of {shown.total_rows:,} {'rows' if shown.tree is None else 'groups'}{so_far}"
+    if shown.tree is not None:
+        return f"{count:,} {'group' if count == 1 else 'groups'} of {shown.lines.source.num_rows:,} rows"
     if shown.lines.is_computed:
         source = shown.lines.source.num_rows
         if shown.line.grouping is not None:

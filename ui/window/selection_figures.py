@@ -18,6 +18,7 @@ from lamella.core.query.view import View
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.grid.tree import TreeRows
 
 if TYPE_CHECKING:
     from lamella.ui.tasks import Handle
@@ -148,9 +149,20 @@ def read_figures(rows: Rows, parts: Sequence[Part], job: Job) -> Figures:
         step = max(1, CHUNK_CELLS // len(names))
         for start in range(top, bottom + 1, step):
             job.check()
-            for column in source.page(start, min(step, bottom + 1 - start), list(names)).columns:
-                figures.add(column)
+            count = min(step, bottom + 1 - start)
+            for name, column in zip(names, source.page(start, count, list(names)).columns, strict=True):
+                figures.add(_counted(rows, (top, bottom), start, name, column))
     return figures
+
+
+def _counted(
+    rows: Rows, part: tuple[int, int], start: int, name: str, column: pa.ChunkedArray
+) -> pa.ChunkedArray:
+    """Of groups in a tree: each of their rows once, where a subtotal and its own groups are both selected."""
+    if not isinstance(rows, TreeRows):
+        return column
+    counted = rows.is_counted(*part)[start - part[0] :][: len(column)]
+    return column.filter(pa.array(counted & rows.has_value(start, len(column), name)))
 
 
 def _in_own_order(rows: Rows, job: Job) -> Rows:
@@ -192,12 +204,12 @@ class SelectionFigures(QObject):
             self._wait.start()
 
     def _read(self) -> None:
-        view, grid = self._tab.view, self._tab.grid
-        if view is None:
+        rows, grid = self._tab.rows, self._tab.grid
+        if rows is None:
             return
         parts = disjoint_parts([(block, grid.names_in(block)) for block in grid.selection.blocks])
         self._handle = self._tab.tasks.read(
-            lambda job: str(read_figures(view, parts, job)),
+            lambda job: str(read_figures(rows, parts, job)),
             self._show,
             lambda _: self._show(""),  # the grid shows the same failure
             owner=self,

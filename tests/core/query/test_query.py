@@ -250,7 +250,9 @@ def test_a_step_that_does_not_fit_is_named(store, ask, error, said):
         lambda t: t.where(col("K") > 1).with_totals(),
         lambda t: t.where(col("K") > 1).totals(),
         lambda t: t.group_by("k").agg().totals(),
-        lambda t: t.group_by("k").agg(n=agg.count()).compute(m=col("n") + 1).totals(),
+        lambda t: t.group_by("k").agg(n=agg.count()).compute(k=col("n") + 1).totals(),
+        lambda t: t.group_by("k").agg(n=agg.count()).compute(n=col("k").upper()).totals(),
+        lambda t: t.group_by("k").agg(n=agg.count()).sample(2).totals(),
         lambda t: t.agg(n=agg.count()).totals(),
         lambda t: t.where(col("K") > 1).subtotals(),
         lambda t: t.join(t, left_on="k"),
@@ -282,6 +284,19 @@ def test_groups_of_any_key_have_their_subtotals(store, key):
     rows = levels.arrange(View(answer), Job()).rows([np.array([True] * len(distinct))])
     assert rows[0].tolist().count(0) == len(distinct) and rows[0].tolist().count(1) == 4
     assert groups.totals().to_pylist() == [{"n": 4, "top": 4}]
+
+
+def test_what_is_computed_of_groups_is_computed_of_totals_too(store):
+    """Not of subtotals, but of their figures; where another key is needed, the column is left out."""
+    groups = store["t"].group_by("k", "K").agg(n=agg.count(), top=agg.max("K"))
+    query = groups.compute(rate=col("top") / col("n"), name=col("k").upper(), n=col("n") * 10)
+    query = query.compute(twice=col("rate") * 2, odd=col("K") + col("n"), top=col("odd")).where(col("n") > 1)
+    assert query.totals().to_pylist() == [{"n": 40, "rate": 1.0, "twice": 2.0}]
+    assert query.subtotals()[0].to_pylist() == [
+        {"k": "a", "n": 20, "rate": 2.0, "name": "A", "twice": 4.0},
+        {"k": "b", "n": 10, "rate": 2.0, "name": "B", "twice": 4.0},
+        {"k": None, "n": 10, "rate": 3.0, "name": None, "twice": 6.0},
+    ]
 
 
 def test_a_sum_that_does_not_fit_64_bits_is_told(tmp_path):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col
-from lamella.core.query.line import Line
-from lamella.core.query.steps import Group, Limit, Sort, Where
+from lamella.core.jobs import Job
+from lamella.core.query.line import Line, LineAnswers
+from lamella.core.query.steps import Compute, Group, Limit, Sample, Select, Sort, Where
 from lamella.core.scan.snapshot import SortKey
+from lamella.ui.grid.tree import TreeRows
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.grouping import GroupEditor
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -42,7 +47,9 @@ def test_totals_are_switched_on_by_their_keys_and_are_those_of_the_rows(
     grid = groups.grid
     assert grid.totals.isHidden() and not window.commands["totals_row"].isChecked()
     grid.setFocus()
-    qtbot.keyClick(grid, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
+    qtbot.keyClick(
+        grid, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    )
     settled()
     assert grid.totals.isVisible() and window.commands["totals_row"].isChecked()
     assert grid.totals.texts["n"] == "1000"
@@ -66,7 +73,7 @@ def test_totals_are_of_all_rows_whatever_follows_the_groups(groups: DatasetTab, 
 
 
 def test_totals_are_no_row_that_is_copied(
-    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled
+    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled, rows: pa.Table
 ) -> None:
     window.commands["totals_row"].trigger()
     settled()
@@ -74,6 +81,10 @@ def test_totals_are_no_row_that_is_copied(
     window.commands["copy"].trigger()
     qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("250") == 4)
     assert "1000" not in QGuiApplication.clipboard().text()
+    window.commands["copy_totals"].trigger()
+    copied = QGuiApplication.clipboard().text().splitlines()
+    assert copied[0] == "n\tlate" and copied[1].startswith("1000\t")
+    assert float(copied[1].split("\t")[1]) == pytest.approx(whole_mean(rows))
 
 
 def test_totals_stay_at_the_bottom_and_the_last_row_can_be_seen_above(
@@ -131,3 +142,330 @@ def test_rows_that_are_no_groups_have_no_totals(window: MainWindow, table_tab: D
     assert not window.commands["totals_row"].isEnabled()
     table_tab.groups.toggle_totals()
     assert table_tab.line == Line()
+
+
+# ------------------------------------------------------------------------------------ groups as a tree
+
+BY_TWO = Group(("carrier", "half"), FIGURES[:2])
+
+
+@pytest.fixture
+def tree(window: MainWindow, store: Store, settled: Settled) -> DatasetTab:
+    """Six groups by two keys, of a hundred rows: "a", "b" and null, each with 1 and null."""
+    rows = [
+        {"carrier": ("a", "b", None)[n % 3], "half": (1, None)[n // 50], "delay": float(n)}
+        for n in range(100)
+    ]
+    table = store.create_table("halves", rows)
+    window.opening.open_key((str(table.store.path), table.name))
+    tab = settled()
+    tab.apply(Line.of([BY_TWO]))
+    settled()
+    window.commands["subtotals"].trigger()
+    return settled()
+
+
+def keys_shown(tab: DatasetTab) -> list[tuple[str, str]]:
+    """What stands in the key columns, as a screen reader hears it."""
+    model = tab.grid.grid_model
+    return [tuple(model.data(model.index(row, column)) for column in (0, 1)) for row in range(model.num_rows)]  # type: ignore[misc]
+
+
+def cell(tab: DatasetTab, row: int, name: str) -> str | None:
+    return tab.grid.grid_model.pages.text(row, tab.grid.grid_model.names.index(name))
+
+
+def click_arrow(qtbot: QtBot, tab: DatasetTab, row: int, double: bool = False) -> None:
+    rect = tab.grid.cell_rect((row, 0))
+    assert rect is not None
+    point = rect.topLeft() + QPoint(14, rect.height() // 2)
+    click = qtbot.mouseDClick if double else qtbot.mouseClick
+    click(tab.grid.viewport(), Qt.MouseButton.LeftButton, pos=point)
+
+
+def shows(qtbot: QtBot, tab: DatasetTab, rows: int) -> None:
+    qtbot.waitUntil(lambda: tab.grid.grid_model.num_rows == rows and tab.grid.grid_model.pages.settled)
+
+
+CLOSED = [("a, closed", ""), ("b, closed", ""), ("NULL, closed", "")]
+
+
+def test_groups_of_two_keys_are_opened_and_closed_by_their_arrows(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab
+) -> None:
+    assert keys_shown(tree) == CLOSED and window.commands["subtotals"].isChecked()
+    assert [cell(tree, row, "n") for row in range(3)] == ["34", "33", "33"]
+    assert cell(tree, 0, "late") == "49.5"
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 5)
+    assert keys_shown(tree) == [CLOSED[0], ("b, open", ""), ("b", "1"), ("b", "NULL"), CLOSED[2]]
+    assert [cell(tree, row, "n") for row in (1, 2, 3)] == ["33", "17", "16"]
+    assert tree.grid.selection.current == (1, 0)
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 3)
+    assert keys_shown(tree) == CLOSED
+
+
+def test_right_opens_left_closes_and_leads_to_the_group_around(qtbot: QtBot, tree: DatasetTab) -> None:
+    grid = tree.grid
+    grid.setFocus()
+    grid.go_to(2, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Right)
+    shows(qtbot, tree, 5)
+    assert grid.selection.current == (2, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Right)
+    assert grid.selection.current == (2, 1)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    qtbot.keyClick(grid, Qt.Key.Key_Down)
+    qtbot.keyClick(grid, Qt.Key.Key_Down)
+    assert grid.selection.current == (4, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    assert grid.selection.current == (2, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    shows(qtbot, tree, 3)
+    qtbot.keyClick(grid, Qt.Key.Key_Plus)
+    shows(qtbot, tree, 5)
+    qtbot.keyClick(grid, Qt.Key.Key_Minus)
+    shows(qtbot, tree, 3)
+
+
+def test_groups_are_opened_quickly_one_after_the_other(qtbot: QtBot, tree: DatasetTab) -> None:
+    """Before the rows of the first are there."""
+    for row in (0, 0, 1, 2):
+        tree.grid.open_requested.emit(row, True)
+    shows(qtbot, tree, 9)
+    assert [one[0] for one in keys_shown(tree) if "," in one[0]] == ["a, open", "b, open", "NULL, open"]
+
+
+def test_all_groups_are_opened_and_closed_and_the_current_row_stays(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab
+) -> None:
+    tree.grid.go_to(2, 2)
+    window.commands["open_groups"].trigger()
+    shows(qtbot, tree, 9)
+    assert tree.grid.selection.current == (6, 2)
+    tree.grid.go_to(4, 2)
+    window.commands["close_groups"].trigger()
+    shows(qtbot, tree, 3)
+    assert tree.grid.selection.current == (1, 2)
+
+
+def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
+    qtbot: QtBot, tree: DatasetTab, settled: Settled
+) -> None:
+    """Each level is sorted, and subtotals are of all rows, whatever is filtered behind the groups."""
+    click_arrow(qtbot, tree, 0)
+    shows(qtbot, tree, 5)
+    tree.set_sort([SortKey("late", True)])
+    settled()
+    assert keys_shown(tree) == [CLOSED[2], ("a, open", ""), ("a", "NULL"), ("a", "1"), CLOSED[1]]
+    tree.add_filter(col("half") == 1)
+    settled()
+    shows(qtbot, tree, 4)
+    assert "subtotals are of all rows" in tree.status
+    assert sorted(cell(tree, row, "n") or "" for row in range(4)) == ["17", "33", "33", "34"]
+    tree.set_filter(col("n") > 50)
+    settled()
+    shows(qtbot, tree, 0)
+    tree.groups.open_all()
+    qtbot.waitUntil(
+        lambda: tree.grid.grid_model.tree is not None and all(tree.grid.grid_model.tree.opened[0])
+    )
+    assert tree.messages.isHidden()
+    tree.set_filter(None)
+    settled()
+    shows(qtbot, tree, 9)
+
+
+def test_what_is_open_stays_open_with_other_figures_and_rows(
+    qtbot: QtBot, tree: DatasetTab, settled: Settled
+) -> None:
+    """Groups are found again by their keys, also when their numbers are others."""
+    click_arrow(qtbot, tree, 2)
+    shows(qtbot, tree, 5)
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 7)
+    tree.apply(Line.of([Group(BY_TWO.keys, FIGURES[:1], None, False, True)]))
+    settled()
+    assert [one[0] for one in keys_shown(tree)] == [
+        "a, closed",
+        "b, open",
+        "b",
+        "b",
+        "NULL, open",
+        "NULL",
+        "NULL",
+    ]
+    table = tree.table
+    assert table is not None
+    table.insert([{"carrier": "A", "half": 1, "delay": 0.0}])
+    tree.reload()
+    settled()
+    assert [one[0] for one in keys_shown(tree)][:4] == ["A, closed", "a, closed", "b, open", "b"]
+    tree.apply(Line.of([Group(("half", "carrier"), FIGURES[:1], None, False, True)]))
+    settled()
+    assert [one[0] for one in keys_shown(tree)] == ["1, closed", "NULL, closed"]
+
+
+def test_a_double_click_shows_the_rows_of_a_subtotal_and_of_a_group(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
+) -> None:
+    """On its arrow it only opens and closes."""
+    click_arrow(qtbot, tree, 2)
+    shows(qtbot, tree, 5)
+    click_arrow(qtbot, tree, 2, double=True)
+    settled()
+    assert tree.line.active[0].__class__ is Group
+    rect = tree.grid.cell_rect((2, 2))
+    assert rect is not None
+    qtbot.mouseClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    qtbot.mouseDClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    qtbot.waitUntil(lambda: tree.line.active == (Where(col("carrier").is_null()),))
+    assert settled().grid.grid_model.num_rows == 33
+    tree.go_back()
+    settled()
+    tree.grid.go_to(0, 1)
+    qtbot.keyClick(tree.grid, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: tree.line.active == (Where(col("carrier") == "a"),))
+    tree.go_back()
+    settled()
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 5)
+    tree.grid.go_to(3, 1)
+    window.commands["group_rows"].trigger()
+    both = (col("carrier") == "b") & col("half").is_null()
+    qtbot.waitUntil(lambda: tree.line.active == (Where(both),))
+    assert not window.commands["group_rows"].isEnabled()
+    assert settled().grid.grid_model.num_rows == 16
+    tree.grid.go_to(3, 1)
+    qtbot.keyClick(tree.grid, Qt.Key.Key_Return)
+    assert tree.grid.selection.current == (4, 1)
+
+
+def test_a_selection_counts_each_row_once(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
+) -> None:
+    """Whatever is open, a whole column comes to the same."""
+    window.commands["open_groups"].trigger()
+    shows(qtbot, tree, 9)
+    tree.grid.select_column(2)
+    qtbot.waitUntil(lambda: tree.figures.text.startswith("Σ 100 "))
+    click_arrow(qtbot, tree, 0)
+    shows(qtbot, tree, 7)
+    tree.grid.select_column(2)
+    qtbot.waitUntil(lambda: tree.figures.text.startswith("Σ 100 "))
+    tree.grid.select_all()
+    window.commands["copy"].trigger()
+    qtbot.waitUntil(lambda: "subtotals among them" in tree.messages.label.text())
+
+
+def test_filters_by_a_subtotal_are_of_its_key(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
+    tree.grid.go_to(1, 2)
+    tree.filter_by_cell("n")
+    assert "This is of a subtotal" in tree.messages.label.text() and tree.where is None
+    tree.grid.go_to(1, 1)
+    tree.filter_by_cell("half")
+    assert tree.where is None
+    tree.grid.go_to(1, 0)
+    tree.filter_by_cell("carrier")
+    qtbot.waitUntil(lambda: tree.where == (col("carrier") == "b"))
+    shows(qtbot, tree, 1)
+
+
+def test_a_tree_that_cannot_be_shown_says_why_and_the_groups_stay(
+    window: MainWindow, tree: DatasetTab, settled: Settled
+) -> None:
+    tree.add_step(Select(("carrier", "n")))
+    settled()
+    assert tree.grid.grid_model.tree is None and tree.grid.grid_model.num_rows == 6
+    assert "no subtotals: a later step leaves out 'half'" in tree.status
+    assert not window.commands["open_groups"].isEnabled()
+    tree.go_back()
+    settled()
+    assert keys_shown(tree) == CLOSED and tree.status.startswith("6 groups of 100 rows")
+    tree.add_step(Sample(3, 0))
+    settled()
+    assert "no totals: a later step makes other rows" in tree.status
+    tree.go_back()
+    settled()
+    window.commands["subtotals"].trigger()
+    settled()
+    assert tree.grid.grid_model.tree is None and tree.grid.grid_model.num_rows == 6
+
+
+def test_a_column_computed_of_groups_has_totals_and_its_rows_lead_on(
+    qtbot: QtBot, tree: DatasetTab, settled: Settled
+) -> None:
+    """One that needs the second key has no values in the groups of the first."""
+    group = Group(BY_TWO.keys, BY_TWO.aggregates, None, True, True)
+    tree.apply(Line.of([group, Compute((("share", col("n") / 100), ("key", col("half") + 0)))]))
+    settled()
+    assert tree.grid.totals.texts["share"] == "1" and "key" not in tree.grid.totals.texts
+    click_arrow(qtbot, tree, 0)
+    shows(qtbot, tree, 5)
+    assert [cell(tree, row, "share") for row in range(3)] == ["0.34", "0.17", "0.17"]
+    model = tree.grid.grid_model
+    assert [model.data(model.index(row, 5)) for row in range(4)] == ["", "1", "NULL", ""]
+    tree.open_group(1)
+    both = (col("carrier") == "a") & (col("half") == 1)
+    qtbot.waitUntil(lambda: tree.line.active == (Where(both),))
+    tree.apply(Line.of([group, Compute((("carrier", col("n") + 1),))]))
+    settled()
+    assert tree.grid.totals.isHidden() and tree.grid.grid_model.tree is None
+    assert "no totals" in tree.status
+
+
+def test_what_is_exported_are_the_groups(qtbot: QtBot, tree: DatasetTab, tmp_path: Path) -> None:
+    tree.line_actions.export(tmp_path / "groups.csv")
+    qtbot.waitUntil(lambda: "Exported 6 rows" in tree.messages.label.text())
+    assert len((tmp_path / "groups.csv").read_text().splitlines()) == 7
+
+
+def test_a_hundred_thousand_groups_are_read_a_page_at_a_time(
+    qtbot: QtBot, window: MainWindow, store: Store, settled: Settled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = np.arange(100_000)
+    table = store.create_table(
+        "many", pa.table({"a": numbers // 1000, "b": numbers % 1000, "v": numbers * 1.0})
+    )
+    window.opening.open_key((str(table.store.path), table.name))
+    tab = settled()
+    tab.apply(Line.of([Group(("a", "b"), (("n", agg.count()), ("v", agg.mean("v"))), None, True, True)]))
+    settled()
+    read: list[int] = []
+    page = TreeRows.page
+
+    def counted(self: TreeRows, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
+        assert threading.current_thread() is not threading.main_thread()
+        read.append(count)
+        return page(self, offset, count, columns)
+
+    monkeypatch.setattr(TreeRows, "page", counted)
+    window.commands["open_groups"].trigger()
+    shows(qtbot, tab, 100_100)
+    tab.grid.go_to(100_099, 0)
+    settled()
+    assert cell(tab, 100_099, "b") == "999" and tab.grid.totals.texts["n"] == "100000"
+    assert sum(read) < 1000
+
+
+def test_a_tab_that_is_closed_waits_for_nothing(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for groups that are opened nor for totals."""
+    begun, go_on = threading.Event(), threading.Event()
+    cancelled: list[bool] = []
+
+    def wait(self: LineAnswers, line: Line, source: object, steps: object, job: Job) -> pa.Table:
+        begun.set()
+        go_on.wait(10)
+        cancelled.append(job.cancelled)
+        return pa.table({"n": [1]})
+
+    monkeypatch.setattr(LineAnswers, "totals", wait)
+    window.commands["totals_row"].trigger()
+    qtbot.waitUntil(begun.is_set)
+    window.commands["open_groups"].trigger()
+    window.commands["close_tab"].trigger()
+    go_on.set()
+    qtbot.waitUntil(lambda: cancelled == [True])

@@ -201,6 +201,7 @@ class Monkey:
         count = (("n", agg.count()),)
         steps = [
             Group((one,), count),
+            Group(tuple(dict.fromkeys([one, other])), (("rows", agg.count()),), None, True, True),
             Group((one,), (("largest", agg.max(other)), ("n", agg.count_distinct(one)))),
             Compute(((self.random.choice(["new", one]), Named(other)),)),
             Compute((("shorter", col(one) / 2),)),
@@ -386,6 +387,8 @@ def check_tabs(window: MainWindow) -> None:
         assert len(tab.steps.bar.chips) == len(tab.steps.line.steps)
         if tab.shown is not None and not tab.property(BEHIND):
             assert tab.shown.line.active == tab.line.active, tab.name
+            assert (tab.grid.grid_model.tree is None) == (tab.shown.tree is None), tab.name
+            assert tab.grid.totals.isHidden() == (not tab.shown.lines.shows_totals), tab.name
 
 
 def _words(one: LineStep) -> str:
