@@ -305,8 +305,8 @@ class LongForm(NamedTuple):
     """A variable of the environment without which there is nothing to do."""
 
 
-def property_test(about: str, minutes: int, runs: int, file: str) -> LongForm:
-    words = ("-m", "pytest", "-q", file)
+def property_test(about: str, minutes: int, runs: int, *files: str) -> LongForm:
+    words = ("-m", "pytest", "-q", *files)
     return LongForm(about, minutes, words, {"LAMELLA_LONG_RUNS": str(runs)})
 
 
@@ -353,6 +353,15 @@ LONG_FORMS = {
         "random clicks, keys and steps in the window", 6, 10_000, "tests/ui/window/test_monkey.py"
     ),
     "text": property_test("random text files and encodings", 7, 5000, "tests/property/test_text_files.py"),
+    "opened": property_test(
+        "Arrow, Excel, SQLite and JSON files read as what was written",
+        5,
+        300,
+        "tests/core/datasets/test_arrow_files.py",
+        "tests/core/datasets/test_excel.py",
+        "tests/core/datasets/test_json_documents.py",
+        "tests/core/datasets/test_sqlite_files.py",
+    ),
     "exports": property_test(
         "exports of every type and format, read by other programs",
         2,

@@ -23,13 +23,15 @@ EXCEPTIONS = {
     # Every option of a command, which argparse does not list.
     "app/test_bench_command.py": {"_actions"},
     # What is painted, and what is still to come.
-    "ui/bench/test_overview.py": {"_paint_plot", "_restyle"},
+    "ui/bench/test_overview.py": {"_crosses", "_paint_plot", "_restyle"},
     "ui/bench/test_saved_runs.py": {"_series"},
     "ui/grid/test_alignment.py": {"_grid", "_painter"},
     "ui/grid/test_pinning.py": {"_painter"},
     "ui/window/test_column_cards.py": {"_ask", "_soon"},
     "ui/window/test_monkey.py": {"_call_back"},
     # What is in memory, or no longer.
+    "core/query/test_card_cache.py": {"_Making", "_sweep"},
+    "core/query/test_cards.py": {"_Making", "_run"},
     "bench/test_entities.py": {"_digests"},
     "core/datasets/test_int96.py": {"_footers", "_measured_int96"},
     "core/query/test_decoded.py": {"_keep"},
