@@ -17,7 +17,7 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QToolTip, QWidget
 
 from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
@@ -115,10 +115,18 @@ SCROLL_EVERY_MS = 40
 MOST_LAYOUTS = 16
 
 
+EDGE = 3  # pixels on either side of the border of what is selected
+
+
 class Mouse(QObject):
+    """A press begins a range, wherever it is; on the border of what is selected, or with Alt inside of it, a
+    drag begins instead, and the press is a click where the mouse does not move."""
+
     def __init__(self, grid: GridView) -> None:
         super().__init__(grid)
         self._grid = grid
+        self._grabbed: QPoint | None = None
+        self._chooses = False  # since a press that began a range, until the mouse lets go
         self._scroll_timer = QTimer(self, interval=SCROLL_EVERY_MS)
         self._scroll_timer.timeout.connect(self._scroll_on)
 
@@ -128,6 +136,22 @@ class Mouse(QObject):
         grid.setFocus(Qt.FocusReason.MouseFocusReason)
         if cell is None or (event.button() is Qt.MouseButton.RightButton and cell in grid.selection):
             return
+        if event.button() is Qt.MouseButton.LeftButton and self._grabs(event):
+            self._grabbed = event.position().toPoint()
+            return
+        self._chooses = True
+        self._choose(event, cell)
+
+    def _grabs(self, event: QMouseEvent) -> bool:
+        grid, point, keys = self._grid, event.position().toPoint(), event.modifiers()
+        if grid.selection.num_cells < 2:
+            return False
+        if keys == Qt.KeyboardModifier.AltModifier:
+            return grid.cell_at(point) in grid.selection
+        return keys == Qt.KeyboardModifier.NoModifier and grid.is_on_border(point)
+
+    def _choose(self, event: QMouseEvent, cell: tuple[int, int]) -> None:
+        grid = self._grid
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             grid.selection.extend(*cell)
         elif event.modifiers() & Qt.KeyboardModifier.ControlModifier:
@@ -136,18 +160,38 @@ class Mouse(QObject):
             grid.selection.select(*cell)
 
     def move(self, event: QMouseEvent) -> None:
-        grid = self._grid
+        grid, point = self._grid, event.position().toPoint()
         if not event.buttons() & Qt.MouseButton.LeftButton or grid.selection.current is None:
+            self._show_grip(event)
             return
-        point = event.position().toPoint()
+        if self._grabbed is not None:
+            if (point - self._grabbed).manhattanLength() >= QApplication.startDragDistance():
+                self._grabbed = None
+                grid.drag_requested.emit()
+            return
+        if not self._chooses:
+            return
         cell = grid.cell_at(point)
         if cell is not None and cell != grid.selection.current:
             grid.selection.extend(*cell)
         inside = grid.viewport().rect().adjusted(0, 0, 0, -grid.room_at_bottom).contains(point)
         self._scroll_timer.stop() if inside else self._scroll_timer.start()
 
-    def release(self) -> None:
+    def release(self, event: QMouseEvent) -> None:
         self._scroll_timer.stop()
+        self._chooses = False
+        if self._grabbed is not None:
+            self._grabbed = None
+            cell = self._grid.cell_at(event.position().toPoint())
+            if cell is not None:
+                self._choose(event, cell)
+
+    def _show_grip(self, event: QMouseEvent) -> None:
+        grid = self._grid
+        if self._grabs(event):
+            grid.viewport().setCursor(Qt.CursorShape.OpenHandCursor)
+        else:
+            grid.viewport().unsetCursor()
 
     def _scroll_on(self) -> None:
         grid = self._grid
@@ -173,10 +217,12 @@ class Layout:
 
 
 class GridView(WindowScrolling):
-    """`edit_requested` has the text that typing began with, or None to edit what is there."""
+    """`edit_requested` has the text that typing began with, or None to edit what is there. `drag_requested`
+    when what is selected is dragged by its border."""
 
     edit_requested = Signal(object)
     menu_requested = Signal(QPoint)
+    drag_requested = Signal()
     scrolled = Signal()
     painted = Signal()
 
@@ -213,6 +259,7 @@ class GridView(WindowScrolling):
         self.setTabKeyNavigation(False)
         # The painter covers all of it, so Qt moves what stays on screen and has the rest alone painted.
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.viewport().setMouseTracking(True)
 
     def _connect(self) -> None:
         theme.current().changed.connect(self._restyle)
@@ -319,6 +366,18 @@ class GridView(WindowScrolling):
             self.grid_model.pages.want(rows[0], rows[-1], columns, downwards)
 
     # ------------------------------------------------------------ selection
+
+    def is_on_border(self, point: QPoint) -> bool:
+        """Whether a point of the viewport is on the border of what is selected."""
+        around = (QPoint(EDGE, 0), QPoint(-EDGE, 0), QPoint(0, EDGE), QPoint(0, -EDGE))
+        selected = [self._is_selected(point + step) for step in around]
+        return any(selected) and not all(selected)
+
+    def _is_selected(self, point: QPoint) -> bool:
+        """Outside of the viewport as at its edge, so that a range ends where its border is seen."""
+        header, last = self.horizontalHeader(), self.grid_model.num_rows - 1
+        beyond = point.x() >= header.length() - header.offset() or point.y() >= self.row_top(last + 1)
+        return not beyond and self.cell_at(point) in self.selection
 
     def select_rows(self, row: int, extend: bool) -> None:
         last = self.grid_model.columnCount() - 1
@@ -552,7 +611,7 @@ class GridView(WindowScrolling):
         self._mouse.move(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        self._mouse.release()
+        self._mouse.release(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:

@@ -36,6 +36,7 @@ from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
+from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.file_watch import FileWatch, same_files
 from lamella.ui.window.group_rows import GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
@@ -158,6 +159,7 @@ def columns_of(where: Filter | None) -> frozenset[str]:
 
 HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
+LOST = "Conditions and sort keys of columns that are gone were taken out"
 
 
 class DatasetTab(QWidget):
@@ -189,7 +191,7 @@ class DatasetTab(QWidget):
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
         self.line_actions = LineActions(self, saved_views)
-        self.editing, self.copying = CellEditing(self), Copying(self)
+        self.editing, self.copying, self.dragging = CellEditing(self), Copying(self), DragSource(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters = ColumnFilters(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
@@ -401,10 +403,7 @@ class DatasetTab(QWidget):
             self.visits.visit(line)
         self.line = line
         self.reload()
-        self.when_shown(lambda: self._say_lost() if lost else self.messages.clear())
-
-    def _say_lost(self) -> None:
-        self.messages.say("Conditions and sort keys of columns that are gone were taken out")
+        self.when_shown(lambda: self.messages.say(LOST) if lost else self.messages.clear())
 
     def when_shown(self, then: Callable[[], object]) -> None:
         """Once the rows asked for are on screen; now when they are."""
