@@ -93,6 +93,7 @@ class MainWindow(QMainWindow):
         tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views)
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.others = partial(self._joinable, tab)
+        tab.steps.import_requested.connect(self.opening.import_current)
         tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
         tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
         tab.changed.connect(self._update)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
+import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -11,10 +14,12 @@ from lamella.core.errors import BadSearch
 from lamella.core.filters.expr import Predicate
 from lamella.core.index.definition import Index
 from lamella.core.index.fulltext.open_parts import is_text
+from lamella.core.index.fulltext.part import ENGLISH, build
 from lamella.core.index.fulltext.query import Clauses, Leaf, Node, read, search
 from lamella.core.index.open_indexes import FULLTEXT, OpenIndexes
 from lamella.core.jobs import Job
 from lamella.core.scan.cache import LruCache
+from lamella.core.scan.read import live_positions, take_rows
 from lamella.core.scan.snapshot import Column, Snapshot
 
 CACHE_BYTES = 64 << 20
@@ -87,3 +92,40 @@ def no_fulltext_index(
         why,
         f"Make one: {made}" if names else "It has no columns of text",
     )
+
+
+SAMPLE_ROWS = (500, 5_000)
+
+
+@dataclass(frozen=True)
+class IndexCost:
+    """What an index is expected to take: bytes on disk, and seconds to build."""
+
+    num_bytes: int
+    seconds: float
+
+
+def expected_cost(snapshot: Snapshot, name: str, job: Job) -> IndexCost:
+    """Of a full-text index of a column, by those of a few and of some more of its rows. Blocks."""
+    column, rows = snapshot.column(name), snapshot.num_rows
+    few, some = (_cost_of(snapshot, column, min(rows, count), job) for count in SAMPLE_ROWS)
+    more = min(rows, SAMPLE_ROWS[1]) - min(rows, SAMPLE_ROWS[0])
+    if not more:
+        return some
+    share = (rows - SAMPLE_ROWS[1]) / more if rows > SAMPLE_ROWS[1] else 0.0
+    return IndexCost(
+        some.num_bytes + round(max(0, some.num_bytes - few.num_bytes) * share),
+        some.seconds + max(0.0, some.seconds - few.seconds) * share,
+    )
+
+
+def _cost_of(snapshot: Snapshot, column: Column, count: int, job: Job) -> IndexCost:
+    """Of rows that are spread over all."""
+    live = np.unique(np.linspace(0, max(0, snapshot.num_rows - 1), count).astype(np.int64))[:count]
+    values = take_rows(snapshot, live_positions(snapshot, live), [column]).column(0)
+    with tempfile.TemporaryDirectory(prefix="lamella-index-") as folder:
+        started = time.perf_counter()
+        build({column.key: values}, len(live), ENGLISH, folder=Path(folder), job=job)
+        seconds = time.perf_counter() - started
+        num_bytes = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    return IndexCost(num_bytes, seconds)
