@@ -55,8 +55,8 @@ class Operand(ABC, Generic[R]):
     def has_words(self, words: str) -> R:
         """No value says it of itself: a full-text index answers for the rows of its table."""
         raise BadSearch(
-            f"The words “{words}” cannot be searched for here",
-            "Words are found by a full-text index alone, among the rows of its table as they are",
+            f"A full-text index alone finds the words “{words}”",
+            "It is of the rows of a table as they are, and SQL does not know it",
             "Put the condition before steps that make other rows, or use 'contains'",
         )
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
+from lamella import col
 from lamella.core.errors import StoreProblem
 from lamella.core.filters.expr import Predicate
 from lamella.core.query.steps import Where
@@ -164,6 +165,26 @@ def test_steps_with_words_are_kept(table: Table, table_tab: DatasetTab, settled:
     table_tab.add_step(step)
     table.store.views.save("twelve", table.where(step.condition))
     assert settled().view.num_rows == table.store.views["twelve"].read().num_rows == 1
+
+
+def test_words_are_text_beside_the_builder_and_sql_says_why_not(
+    qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table.indexes.create("note", kind="fulltext")
+    table_tab.set_filter(col("delay") > 5)
+    settled()
+    table_tab.steps.edit_filter()
+    texts = table_tab.steps.editor.texts
+    texts.show_page("SQL")
+    qtbot.waitUntil(lambda: "delay" in texts.sql.edit.toPlainText())
+    texts.show_page("Text")
+    qtbot.waitUntil(lambda: "delay > 5" in texts.text.edit.toPlainText())
+    texts.text.edit.setPlainText("note has words '12'")
+    qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ("12",)))
+    assert settled().view.num_rows == 1
+    texts.show_page("SQL")
+    qtbot.waitUntil(lambda: "A full-text index alone" in texts.sql.reason.text())
+    assert texts.sql.edit.toPlainText() == ""
 
 
 @pytest.mark.parametrize(
