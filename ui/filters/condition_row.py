@@ -258,6 +258,9 @@ class ConditionRow(QWidget):
         if search is not WordSearch.NEVER:
             label, is_ready = OPERATORS[WORDS].label, search is WordSearch.READY
             self._operator.addItem(label if is_ready else f"{label}…", WORDS if is_ready else OFFER)
+        lacks = search in (WordSearch.NO_INDEX, WordSearch.NO_TABLE)
+        if lacks and self.condition.operator == WORDS and self._words is not None and self.offer.isHidden():
+            self.offer.begin(self._words, self.condition.column)
         place = self._operator.findData(self.condition.operator)
         if place < 0:
             place = self._operator.count()
@@ -317,6 +320,7 @@ class ConditionRow(QWidget):
             assert self._words is not None
             self._operator.setCurrentIndex(self._operator.findData(self.condition.operator))
             self.offer.begin(self._words, self.condition.column)
+            self.offer.act.setFocus()
             return
         self.offer.setVisible(self.offer.is_building)
         self.condition.operator = self._operator.currentData()

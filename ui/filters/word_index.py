@@ -160,7 +160,6 @@ class WordIndexOffer(QFrame):
             indexes.estimate(column, self._know)
         self._say()
         self.show()
-        self.act.setFocus()
 
     def _know(self, cost: str) -> None:
         self._cost = cost

@@ -15,7 +15,7 @@ from lamella.core.arrow.nested import python_value
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
-from lamella.core.errors import DamagedFile, FileProblem, LamellaError
+from lamella.core.errors import BadSearch, DamagedFile, FileProblem, LamellaError
 from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
@@ -94,7 +94,8 @@ class Failures(QObject):
             if isinstance(error, DamagedFile) and error.readable_anyway:
                 pad.append((OPEN_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
             return [*pad, ("Reload", tab.reopening.reopen)]
-        return [("Try again", tab.reload)]
+        edit = [("Edit the filter", tab.steps.edit_filter)] if isinstance(error, BadSearch) else []
+        return [*edit, ("Try again", tab.reload)]
 
 
 def can_be_filled_up(error: Exception) -> bool:

@@ -167,6 +167,27 @@ def test_steps_with_words_are_kept(table: Table, table_tab: DatasetTab, settled:
     assert settled().view.num_rows == table.store.views["twelve"].read().num_rows == 1
 
 
+def test_an_index_that_is_gone_is_offered_again(
+    qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table.indexes.create("note", kind="fulltext")
+    table_tab.set_filter(col("note").has_words("12"))
+    assert settled().view.num_rows == 1
+    table.indexes.drop("note", kind="fulltext")
+    table_tab.reload()
+    qtbot.waitUntil(lambda: "no full-text index on note" in table_tab.messages.label.text())
+    edit, again = table_tab.messages.buttons
+    assert (edit.text(), again.text()) == ("Edit the filter", "Try again")
+    table_tab.steps.edit_filter()
+    one = table_tab.steps.editor.findChildren(ConditionRow)[0]
+    qtbot.waitUntil(one.offer.isVisible)
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not one.offer.isVisible())
+    again.click()
+    assert settled().view.num_rows == 1
+    qtbot.waitUntil(lambda: not table_tab.messages.isVisible())
+
+
 def test_words_are_text_beside_the_builder_and_sql_says_why_not(
     qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
 ) -> None:
