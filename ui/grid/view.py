@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from PySide6.QtCore import QByteArray, QItemSelectionModel, QObject, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QItemSelectionModel, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -17,13 +17,14 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractItemView, QApplication, QToolTip, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 
 from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
+from lamella.ui.grid.mouse import Mouse
 from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
@@ -111,97 +112,7 @@ def _edit(grid: GridView, event: QKeyEvent, control: bool) -> bool:
     return False
 
 
-SCROLL_EVERY_MS = 40
 MOST_LAYOUTS = 16
-
-
-EDGE = 3  # pixels on either side of the border of what is selected
-
-
-class Mouse(QObject):
-    """A press begins a range, wherever it is; on the border of what is selected, or with Alt inside of it, a
-    drag begins instead, and the press is a click where the mouse does not move."""
-
-    def __init__(self, grid: GridView) -> None:
-        super().__init__(grid)
-        self._grid = grid
-        self._grabbed: QPoint | None = None
-        self._chooses = False  # since a press that began a range, until the mouse lets go
-        self._scroll_timer = QTimer(self, interval=SCROLL_EVERY_MS)
-        self._scroll_timer.timeout.connect(self._scroll_on)
-
-    def press(self, event: QMouseEvent) -> None:
-        grid = self._grid
-        cell = grid.cell_at(event.position().toPoint())
-        grid.setFocus(Qt.FocusReason.MouseFocusReason)
-        if cell is None or (event.button() is Qt.MouseButton.RightButton and cell in grid.selection):
-            return
-        if event.button() is Qt.MouseButton.LeftButton and self._grabs(event):
-            self._grabbed = event.position().toPoint()
-            return
-        self._chooses = True
-        self._choose(event, cell)
-
-    def _grabs(self, event: QMouseEvent) -> bool:
-        grid, point, keys = self._grid, event.position().toPoint(), event.modifiers()
-        if grid.selection.num_cells < 2:
-            return False
-        if keys == Qt.KeyboardModifier.AltModifier:
-            return grid.cell_at(point) in grid.selection
-        return keys == Qt.KeyboardModifier.NoModifier and grid.is_on_border(point)
-
-    def _choose(self, event: QMouseEvent, cell: tuple[int, int]) -> None:
-        grid = self._grid
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            grid.selection.extend(*cell)
-        elif event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            grid.selection.add(*cell)
-        else:
-            grid.selection.select(*cell)
-
-    def move(self, event: QMouseEvent) -> None:
-        grid, point = self._grid, event.position().toPoint()
-        if not event.buttons() & Qt.MouseButton.LeftButton or grid.selection.current is None:
-            self._show_grip(event)
-            return
-        if self._grabbed is not None:
-            if (point - self._grabbed).manhattanLength() >= QApplication.startDragDistance():
-                self._grabbed = None
-                grid.drag_requested.emit()
-            return
-        if not self._chooses:
-            return
-        cell = grid.cell_at(point)
-        if cell is not None and cell != grid.selection.current:
-            grid.selection.extend(*cell)
-        inside = grid.viewport().rect().adjusted(0, 0, 0, -grid.room_at_bottom).contains(point)
-        self._scroll_timer.stop() if inside else self._scroll_timer.start()
-
-    def release(self, event: QMouseEvent) -> None:
-        self._scroll_timer.stop()
-        self._chooses = False
-        if self._grabbed is not None:
-            self._grabbed = None
-            cell = self._grid.cell_at(event.position().toPoint())
-            if cell is not None:
-                self._choose(event, cell)
-
-    def _show_grip(self, event: QMouseEvent) -> None:
-        grid = self._grid
-        if self._grabs(event):
-            grid.viewport().setCursor(Qt.CursorShape.OpenHandCursor)
-        else:
-            grid.viewport().unsetCursor()
-
-    def _scroll_on(self) -> None:
-        grid = self._grid
-        point = grid.viewport().mapFromGlobal(grid.cursor().pos())
-        down = (point.y() > grid.rows_height) - (point.y() < 0)
-        right = (point.x() > grid.viewport().width()) - (point.x() < 0)
-        if grid.selection.current is not None:
-            row, place = grid.selection.current
-            place = min(max(place + right, 0), grid.grid_model.columnCount() - 1)
-            grid.go_to(row + down, place, extend=True)
 
 
 WIDEST_FIT = 360
@@ -366,18 +277,6 @@ class GridView(WindowScrolling):
             self.grid_model.pages.want(rows[0], rows[-1], columns, downwards)
 
     # ------------------------------------------------------------ selection
-
-    def is_on_border(self, point: QPoint) -> bool:
-        """Whether a point of the viewport is on the border of what is selected."""
-        around = (QPoint(EDGE, 0), QPoint(-EDGE, 0), QPoint(0, EDGE), QPoint(0, -EDGE))
-        selected = [self._is_selected(point + step) for step in around]
-        return any(selected) and not all(selected)
-
-    def _is_selected(self, point: QPoint) -> bool:
-        """Outside of the viewport as at its edge, so that a range ends where its border is seen."""
-        header, last = self.horizontalHeader(), self.grid_model.num_rows - 1
-        beyond = point.x() >= header.length() - header.offset() or point.y() >= self.row_top(last + 1)
-        return not beyond and self.cell_at(point) in self.selection
 
     def select_rows(self, row: int, extend: bool) -> None:
         last = self.grid_model.columnCount() - 1
