@@ -23,7 +23,7 @@ from lamella.ui.actions import ACTIONS, MENUS
 from lamella.ui.dialogs.error_dialog import ErrorDialog, message
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.drop_overlay import DropOverlay
-from lamella.ui.widgets.sidebar import Sidebar
+from lamella.ui.widgets.sidebar import Entry, Sidebar
 from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
 from lamella.ui.window.action_handlers import (
@@ -38,6 +38,7 @@ from lamella.ui.window.action_state import ActionBar, ActionSet, current_column,
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_drag
 from lamella.ui.window.file_watch import Key, entry_key, is_file
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory
@@ -95,6 +96,7 @@ class MainWindow(QMainWindow):
         tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views)
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.others = partial(self._joinable, tab)
+        tab.steps.import_requested.connect(self.opening.import_current)
         tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
         tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
         tab.changed.connect(self._update)
@@ -279,6 +281,15 @@ class MainWindow(QMainWindow):
             tab.grid.go_to(current[0] if current else tab.grid.top_row(), tab.grid.place(column))
         self._menu_of("column").popup(point)
 
+    def _drag_tab(self) -> None:
+        tab = self.tabs.dataset_tab
+        if tab is not None and len(tab.key) == 1:
+            run_drag(self.tabs, file_data([Path(tab.key[0])]))
+
+    def _drag_entry(self, entry: Entry) -> None:
+        if entry.kind in ("file", "recent"):
+            run_drag(self.sidebar, file_data([Path(entry.key[0])]))
+
     def _take_server(self, uri: str) -> None:
         self.memory.mongodb_uri = uri
 
@@ -350,6 +361,8 @@ class MainWindow(QMainWindow):
         self.sidebar.menu_requested.connect(self.sidebar_actions.open_menu)
         self.sidebar.problem_opened.connect(lambda: self.show_error(self.library.no_home))
         self.tabs.current_changed.connect(self.show_files)
+        self.tabs.dragged_out.connect(self._drag_tab)
+        self.sidebar.dragged.connect(self._drag_entry)
         self.status.theme_requested.connect(self.appearance.toggle)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
@@ -371,6 +384,7 @@ class MainWindow(QMainWindow):
         self.memory.save_geometry(self.saveGeometry().data())
         self.tasks.shutdown()
         self.library.close()
+        remove_dragged_files()
         end_threads()
         event.accept()
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.nested import Place
 from lamella.core.errors import BadFilter, NoTruthValue, shown
+from lamella.core.filters.operators import WORDS
 from lamella.core.filters.temporal import moment_text
 
 DEEPEST = 60
@@ -268,6 +269,18 @@ def predicates(root: Filter) -> list[Predicate]:
     leaves: list[Predicate] = []
     fold(root, leaves.append, lambda _node, _values: None)
     return leaves
+
+
+def asks_words(where: Filter | None) -> bool:
+    """Whether a filter has conditions that a full-text index alone can answer."""
+    todo = [] if where is None else [where]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, Branch):
+            todo.extend(one.children)
+        elif isinstance(one, Predicate) and one.operator == WORDS:
+            return True
+    return False
 
 
 def columns_read(root: Filter) -> list[str]:

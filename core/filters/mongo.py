@@ -89,6 +89,7 @@ _VALUES = {
     "$startsWith": "starts_with",
     "$endsWith": "ends_with",
     "$like": "like",
+    "$words": "words",
 }
 _LISTS = {"$between": "between", "$mod": "mod"}
 _COMPARISONS = {f"${name}": name for name in ("eq", "ne", "gt", "gte", "lt", "lte")}
@@ -293,10 +294,8 @@ def _neither(parts: list[Filter]) -> Filter:
 
 def _unknown(key: str, known: Sequence[str]) -> BadFilter:
     if key in ("$text", "$search"):
-        fix = (
-            "Give the words to a table's search, and the condition to its where: table.search('fox', where=…)"
-        )
-        return BadFilter(f"A condition cannot search by words, as {key} does", fix=fix)
+        fix = "Write {'notes': {'$words': 'fox'}}, or give the words to a table's search: table.search('fox')"
+        return BadFilter(f"A condition asks for the words of one column, which {key} does not name", fix=fix)
     guesses = " or ".join(f"'{guess}'" for guess in nearest(key, known))
     fix = f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(known)}"
     return BadFilter(f"There is no operator '{key}'", fix=fix)
@@ -459,6 +458,7 @@ _WRITERS: dict[str, Callable[[Predicate, Sequence[Any]], Query]] = {
     "ends_with": _write_pattern(lambda text: rf"{literal(text)}\z"),
     "like": _write_pattern(as_regex),
     "regex": _write_pattern(str),
+    "words": lambda p, v: {"$words": v[0]},
     "mod": lambda p, v: {"$mod": list(v)},
     "has": lambda p, v: {"$elemMatch": _write_equal(p, v)},
     "has_any": lambda p, v: {"$elemMatch": _write_one_of(p, v)},

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
+from lamella.core.errors import BadSearch
 from lamella.core.filters.kinds import ALL, COMPARABLE, ORDERED, TEMPORAL, Kind, kind_of
 
 R = TypeVar("R")
@@ -50,6 +51,14 @@ class Operand(ABC, Generic[R]):
 
     @abstractmethod
     def regex(self, pattern: str) -> R: ...
+
+    def has_words(self, words: str) -> R:
+        """No value says it of itself: a full-text index answers for the rows of its table."""
+        raise BadSearch(
+            f"A full-text index alone finds the words “{words}”",
+            "It is of the rows of a table as they are, and SQL does not know it",
+            "Put the condition before steps that make other rows, or use 'contains'",
+        )
 
     @abstractmethod
     def leaves(self, divisor: int, remainder: int) -> R:
@@ -105,6 +114,9 @@ class NullOperand(Operand[bool]):
     def regex(self, pattern: str) -> bool:
         return False
 
+    def has_words(self, words: str) -> bool:
+        return False
+
     def leaves(self, divisor: int, remainder: int) -> bool:
         return False
 
@@ -148,6 +160,7 @@ class Takes(Enum):
     VALUES = "values of the column's own type"
     COLUMNS = "values of the column's own type, or other columns"
     PATTERN = "a pattern"
+    WORDS = "words, as `Table.search` reads them"
     ITEMS = "values of the type of the list's items"
     COUNT = "a whole number from 0 on"
     DIVISION = "a divisor and a remainder"
@@ -192,9 +205,9 @@ def fitting(type_: pa.DataType) -> list[Operator]:
 
 
 def offered(type_: pa.DataType) -> list[Operator]:
-    """Those of them that a form can ask: their values can be typed one by one, the answer is not the same for
-    a whole column, and nobody lists the two truth values."""
-    odd, listed = (Takes.FILTER, Takes.TYPES), kind_of(type_) is not Kind.BOOLEAN
+    """Those of them that a form can ask of any table: their values can be typed one by one, the answer is not
+    the same for a whole column, needs no index, and nobody lists the two truth values."""
+    odd, listed = (Takes.FILTER, Takes.TYPES, Takes.WORDS), kind_of(type_) is not Kind.BOOLEAN
     return [
         one
         for one in fitting(type_)
@@ -330,6 +343,7 @@ _TABLE = (
     _one("ends_with", "ends with", _TEXT, lambda x, v: x.ends_with(v[0]), "ends with {0}"),
     _one("like", "is like", _TEXT, lambda x, v: x.like(v[0]), "like {0}", takes=Takes.PATTERN),
     _one("regex", "matches", _TEXT, lambda x, v: x.regex(v[0]), "~ {0}", takes=Takes.PATTERN),
+    _one("words", "has the words", _TEXT, lambda x, v: x.has_words(v[0]), "has words {0}", takes=Takes.WORDS),
     Operator(
         "mod",
         "divided by",
@@ -408,6 +422,7 @@ PATTERNS = frozenset(operator.id for operator in _TABLE if operator.takes is Tak
 """Operators whose value is a pattern rather than text to be found."""
 PRESENCE = frozenset({"exists", "missing"})
 """Other words for whether a value is null."""
+WORDS = "words"
 EQUALITIES = frozenset({"eq", "ne", "in", "nin", "has", "has_any", "has_all"})
 """Operators that ask whether values are equal. The first four can be asked of whole lists and structs."""
 WHOLE = frozenset({"eq", "ne", "in", "nin"})

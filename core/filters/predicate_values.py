@@ -169,6 +169,13 @@ def _pattern(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     return read
 
 
+def _words(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
+    read = _values(typed, values)
+    if not any(character.isalnum() for character in str(read[0].exact)):
+        raise typed.refused(values[0], "it holds no word")
+    return read
+
+
 def check_pattern(predicate: Predicate) -> None:
     """Raises `BadFilter` that says where the pattern of a `like` or `regex` is wrong."""
     pattern = predicate.values[0]
@@ -270,6 +277,7 @@ _READERS: dict[Takes, Callable[[TypedPredicate, Sequence[Any]], list[Value]]] = 
     Takes.VALUES: _values,
     Takes.COLUMNS: _values_or_columns,
     Takes.PATTERN: _pattern,
+    Takes.WORDS: _words,
     Takes.ITEMS: _items,
     Takes.COUNT: _count,
     Takes.DIVISION: _division,

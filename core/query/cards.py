@@ -17,7 +17,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.nested import python_values
 from lamella.core.filters.binding import bind
-from lamella.core.filters.expr import Filter, Predicate, all_of, columns_read
+from lamella.core.filters.expr import Filter, Predicate, all_of, asks_words, columns_read
 from lamella.core.filters.expr_json import value_from_json
 from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.jobs import Job
@@ -314,7 +314,9 @@ def card(
         known = saved_card(snapshot, name)
     if known is None:
         rows = snapshot
-        if sampled or snapshot.num_positions <= SAMPLE_BLOCKS * BLOCK_ROWS:
+        if asks_words(where):
+            sampled = False  # a sample has no index, and the table's leaves few rows to look at
+        elif sampled or snapshot.num_positions <= SAMPLE_BLOCKS * BLOCK_ROWS:
             # decoded, one of thousands of columns is read sooner than a statement on its file is made
             rows = sample_of(snapshot, [name, *_columns_of(where, snapshot)], job)
         whole = None if where is None else card(snapshot, name, None, job, sampled)

@@ -386,6 +386,11 @@ class Column(Computable):
         pattern, folds = flagged(pattern, flags)
         return self._predicate("regex", pattern, ignore_case=ignore_case or folds)
 
+    def has_words(self, words: str) -> Filter:
+        """The words of a search, as `Table.search` takes them: found by a full-text index of the column
+        alone, among the rows of the table that has it."""
+        return self._predicate("words", words)
+
     def mod(self, divisor: int, remainder: int) -> Filter:
         """The remainder has the sign of the number divided, as in SQL: -7 leaves -1 when divided by 2."""
         return self._predicate("mod", divisor, remainder)

@@ -8,16 +8,16 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.arrow.arrays import to_numpy
-from lamella.core.arrow.sorted_ids import EMPTY, among, without
+from lamella.core.arrow.sorted_ids import EMPTY, among, union, without
 from lamella.core.filters.binding import bind, bind_to
-from lamella.core.filters.expr import Filter, columns_read, predicates
+from lamella.core.filters.expr import And, Filter, Not, Or, Predicate, asks_words, columns_read, predicates
 from lamella.core.filters.to_arrow import mask
 from lamella.core.filters.to_sql import to_sql
 from lamella.core.index.planning import IndexedRows, are_met, find_by_index, in_sort_order, key_columns
@@ -71,6 +71,7 @@ class Strategy:
 
 MASKS = Strategy(Method.MASKS, "the columns that are compared are, or will be, in memory")
 READ_WHOLE = Strategy(Method.DUCKDB, "the statement reads every row")
+BY_WORDS = Strategy(Method.INDEX, "full-text index")
 OWN_ORDER = Strategy(Method.NONE, "the rows come in their own order")
 
 
@@ -128,11 +129,14 @@ class RowSearch:
         self._statement, self._caches_order = statement, False
         self._order: np.ndarray | None = None
         self._served: IndexedRows | None = None
+        self.asks_words = asks_words(where)
         self.strategy = self._choose() if method is None else self._forced(method)
 
     def run(self, job: Job | None = None) -> SearchResult:
         """Where masks find many rows to sort, DuckDB does both after all: the answer's strategy says so."""
         job, method = job or Job(), self.strategy.method
+        if self.asks_words:
+            return self._by_words(job)
         if method is Method.ORDER:
             assert self._order is not None
             begin = np.searchsorted(self._order, self.start) if self.start else 0
@@ -149,13 +153,15 @@ class RowSearch:
 
     def count(self, job: Job | None = None) -> int:
         """How many rows there are."""
-        if self.strategy.method is Method.DUCKDB:
+        if self.strategy.method is Method.DUCKDB and not self.asks_words:
             return self._counted_by_duckdb(job or Job())
         return len(self.run(job).positions)
 
     # ------------------------------------------------------------------ choosing
 
     def _choose(self) -> Strategy:
+        if self.asks_words:
+            return BY_WORDS
         if not self._statement and self._may_have_order() and self._is_order_cached():
             return Strategy(Method.ORDER, "the rows were put in this order before")
         served = self._served = find_by_index(self.snapshot, self.where, self.sort, self.first)
@@ -253,6 +259,15 @@ class RowSearch:
             positions = positions[np.searchsorted(positions, self.start) :]
         reads = partial(_reads, self.snapshot, served.looked_at)
         return SearchResult(positions, reads, self.strategy, served.index)
+
+    def _by_words(self, job: Job) -> SearchResult:
+        assert self.where is not None
+        positions = _find_with_words(self.snapshot, self.where, job)
+        if self.sort:
+            positions = _find_within(self.snapshot, None, self.sort, job, positions)
+        elif self.start:
+            positions = positions[np.searchsorted(positions, self.start) :]
+        return SearchResult(positions, partial(_nothing_read, self.snapshot), BY_WORDS, BY_WORDS.reason)
 
     # ------------------------------------------------------------------ by masks
 
@@ -362,9 +377,33 @@ def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, 
     )
 
 
+def _find_with_words(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
+    """Positions of the live rows that meet a filter, ascending: its conditions on words by their indexes."""
+    from lamella.core.index.fulltext.conditions import rows_with_words
+
+    if not asks_words(where):
+        return find_rows(snapshot, where, (), job)
+    if isinstance(where, Predicate):
+        bound = bind(where, snapshot.schema, snapshot.name)  # in a column of nulls it asks for something else
+        return rows_with_words(snapshot, where, job) if asks_words(bound) else find_rows(snapshot, bound)
+    assert isinstance(where, And | Or | Not)
+    parts = [_find_with_words(snapshot, one, job) for one in where.children if asks_words(one)]
+    others = tuple(one for one in where.children if not asks_words(one))
+    if isinstance(where, Not):
+        return without(live_positions(snapshot, np.arange(snapshot.num_rows)), parts[0])
+    if isinstance(where, Or):
+        return union(*parts, *([find_rows(snapshot, Or(others), (), job)] if others else ()))
+    found = sorted(parts, key=len)
+    both = reduce(lambda few, more: few[among(few, more)], found)
+    return find_rows(snapshot, And(others), (), job, within=both) if others else both
+
+
 def _find_within(
     snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, within: np.ndarray
 ) -> np.ndarray:
+    if where is not None and asks_words(where):
+        found = _find_with_words(snapshot, where, job)
+        within, where = within[among(within, found)], None
     if where is None and not keys:
         return within
     columns = key_columns(snapshot, keys)

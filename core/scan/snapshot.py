@@ -146,11 +146,16 @@ class Snapshot:
     def num_rows(self) -> int:
         return self.num_positions - len(self.deleted)
 
+    @cached_property
+    def by_name(self) -> Mapping[str, Column]:
+        """The columns, of which there may be thousands; of those of one name the first."""
+        return {column.name: column for column in reversed(self.columns)}
+
     def column(self, name: str) -> Column:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise UnknownColumn(name, self.name, [c.name for c in self.columns])
+        column = self.by_name.get(name)
+        if column is None:
+            raise UnknownColumn(name, self.name, [c.name for c in self.columns])
+        return column
 
     def whole(self, field: Column) -> Column:
         """The column that a field lies in."""
@@ -187,13 +192,12 @@ def project(snapshot: Snapshot, names: Iterable[str] | None, flatten: bool = Fal
 
 def named(snapshot: Snapshot, name: str) -> Column:
     """The column, or the field inside one, of this name; raises `UnknownColumn`."""
-    for column in snapshot.columns:
-        if column.name == name:
-            return column
-    types = {column.name: column.type for column in snapshot.columns}
-    place = place_of(name, types)
+    column = snapshot.by_name.get(name)
+    if column is not None:
+        return column
+    place = place_of(name, snapshot.types)
     if place is None:
-        raise UnknownColumn(name, snapshot.name, names_within(types))
+        raise UnknownColumn(name, snapshot.name, names_within(snapshot.types))
     whole = snapshot.column(place.column)
     return Column(name, place.type, whole.key, place.path, note=whole.note)
 

@@ -135,7 +135,8 @@ class StoreRelations(Sequence[Relation]):
 
         Raises `UnknownTable`.
         """
-        return self._catalog.noted(("links of", table), partial(self._links_of, table))
+        name = text_of(table, f"store {self._place}: the table name")
+        return self._catalog.noted(("links of", name), partial(self._links_of, name))
 
     def between(
         self, table: str, other: str, through: str | None = None, direction: Direction | None = None

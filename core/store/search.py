@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, from_values
-from lamella.core.errors import BadData, BadSearch, UnknownColumn
+from lamella.core.errors import BadData, UnknownColumn
 from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.index.definition import Index
-from lamella.core.index.fulltext.open_parts import is_text, language_of
+from lamella.core.index.fulltext.conditions import no_fulltext_index
+from lamella.core.index.fulltext.open_parts import language_of
 from lamella.core.index.fulltext.query import Hits, Node, leaves, read, search
 from lamella.core.index.fulltext.snippets import Highlight, snippet
 from lamella.core.index.open_indexes import FULLTEXT, OpenIndexes
@@ -83,13 +84,13 @@ def _fulltext(
     usable = [index for index in listed if index.kind == FULLTEXT and enough(index.keys)]
     if on is None:
         if not usable:
-            raise _no_index(snapshot, lost=any(index.kind == FULLTEXT for index in listed))
+            raise no_fulltext_index(snapshot, lost=any(index.kind == FULLTEXT for index in listed))
         return usable
     names = names_of(on, f"{snapshot.name}: on")
     keys = {snapshot.column(name).key for name in names}
     named = [index for index in usable if set(index.keys) == keys]
     if not named:
-        raise _no_index(snapshot, names)
+        raise no_fulltext_index(snapshot, names)
     return named
 
 
@@ -102,7 +103,7 @@ def _parse_search(snapshot: Snapshot, text: str, indexes: Sequence[Index]) -> _S
             return _Search(snapshot, index, read(text, f"The full-text index of {snapshot.name}", names))
         except UnknownColumn as error:
             unknown = unknown or error
-    raise unknown or _no_index(snapshot)
+    raise unknown or no_fulltext_index(snapshot)
 
 
 def _answer(
@@ -157,22 +158,3 @@ def _refuse_twice(snapshot: Snapshot, names: Sequence[str]) -> None:
             "the table has a column of that name",
             "Name the columns you want: columns=[…]",
         )
-
-
-def _no_index(snapshot: Snapshot, on: Sequence[str] | None = None, lost: bool = False) -> BadSearch:
-    """`lost`: there is one, but of a column that the version does not have."""
-    texts = [column.name for column in snapshot.columns if is_text(column.type)]
-    names = [name for name in on or texts[:3] if name in texts]
-    there = f" on {', '.join(on)}" if on else ""
-    why = "words are found by an index alone"
-    if lost:
-        why = "a column of the one it had was dropped, or changed to hold no words"
-    if on and len(names) < len(on):
-        why = f"'{next(name for name in on if name not in texts)}' is no column of text"
-        names = names or texts[:3]
-    made = f"table.indexes.create({names!r}, kind='{FULLTEXT}')"
-    return BadSearch(
-        f"{snapshot.name} has no full-text index{there}",
-        why,
-        f"Make one: {made}" if names else "It has no columns of text",
-    )

@@ -59,6 +59,7 @@ def shop(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         exec(compile("\n".join(blocks), "docs/filters.md", "exec"), names := {})
+    names["items"].indexes.create("name", kind="fulltext")
     yield names["items"]
     names["store"].close()
 

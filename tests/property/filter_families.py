@@ -189,7 +189,8 @@ def predicate(draw: st.DrawFn, families: Mapping[str, Family]) -> Predicate:
     names = askable(families)
     name = draw(st.sampled_from(list(names)))
     family = names[name]
-    operator = draw(st.sampled_from([o for o in OPERATORS.values() if fits(o, family)]))
+    without_index = [o for o in OPERATORS.values() if o.takes is not Takes.WORDS]
+    operator = draw(st.sampled_from([o for o in without_index if fits(o, family)]))
     values = tuple(draw(_values(operator, family, names)))
     held = family.item if operator.takes is Takes.ITEMS and family.item is not None else family
     folds = is_text(held) and operator.arity is not Arity.NONE and draw(st.booleans())

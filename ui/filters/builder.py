@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
-from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QStringListModel, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QApplication,
@@ -38,6 +38,7 @@ from lamella.ui.filters.tree import (
     type_of,
 )
 from lamella.ui.filters.value_picker import ValuePicker, ValueRequest, can_be_picked, open_below
+from lamella.ui.filters.word_index import WordIndexes
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
 
@@ -55,17 +56,19 @@ class GroupBox(QFrame):
 
     edited = Signal()
     change_requested = Signal(object, str)
+    import_requested = Signal()
 
     def __init__(
         self,
         group: Group,
         types: Mapping[str, pa.DataType],
         names: QStringListModel,
+        words: WordIndexes | None = None,
         root: bool = False,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
-        self.group, self._types, self._names = group, types, names
+        self.group, self._types, self._names, self._words = group, types, names, words
         self._rows: list[ConditionRow] = []
         self._boxes: list[GroupBox] = []
         self._layout = QVBoxLayout(self)
@@ -143,11 +146,14 @@ class GroupBox(QFrame):
         row = ConditionRow(condition, self._types, self._names)
         row.changed.connect(self.edited)
         row.move_requested.connect(lambda what: self.change_requested.emit(condition, what))
+        row.import_requested.connect(self.import_requested)
+        row.use_words(self._words)
         self._rows.append(row)
         return row
 
     def _box(self, group: Group) -> GroupBox:
-        box = GroupBox(group, self._types, self._names)
+        box = GroupBox(group, self._types, self._names, self._words)
+        box.import_requested.connect(self.import_requested)
         box.edited.connect(self.edited)
         box.change_requested.connect(self._pass_on)
         self._boxes.append(box)
@@ -170,16 +176,19 @@ TALLEST = 26  # lines of text before it scrolls
 
 
 class FilterBuilder(QWidget):
-    """Edits one tree. `edited` follows every change; `done` is Enter in a condition.
+    """Edits one tree. `edited` follows every change; `done` is Enter in a condition; `import_requested` wants
+    the file in a table of a store.
 
     The tree is shared with whoever calls `show_tree`, and changed in place.
     """
 
     edited = Signal()
     done = Signal()
+    import_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._words: WordIndexes | None = None
         self._tree, self._types = Group(), dict[str, pa.DataType]()
         self._names = QStringListModel(self)
         self._box: GroupBox | None = None
@@ -237,6 +246,11 @@ class FilterBuilder(QWidget):
         """The rows that the filter is of, for values to choose from."""
         self._rows, self._tasks = rows, tasks
 
+    def set_words(self, words: WordIndexes) -> None:
+        """Which columns can be searched by words."""
+        self._words = words
+        self._rebuild()
+
     def choose_values(self, condition: Condition) -> None:
         """Open a list of the values that there are, where rows meet the conditions beside this one."""
         row, before = self._row(condition), replace(condition)
@@ -287,11 +301,13 @@ class FilterBuilder(QWidget):
         elif conditions > MOST_CONDITIONS:
             inside = self._note(f"This filter has {conditions:,} conditions: too many to edit one by one.")
         else:
-            self._box = GroupBox(self._tree, self._types, self._names, root=True)
+            self._box = GroupBox(self._tree, self._types, self._names, self._words, root=True)
+            self._box.import_requested.connect(self.import_requested)
             self._box.edited.connect(self._tell)
             self._box.change_requested.connect(self._do)
             inside = self._box
         self._scroll.setWidget(inside)
+        inside.installEventFilter(self)
         inside.setAutoFillBackground(False)
         QTimer.singleShot(0, self, self._fit)
 
@@ -369,3 +385,9 @@ class FilterBuilder(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         QTimer.singleShot(0, self, self._fit)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Something inside came or went."""
+        if event.type() is QEvent.Type.LayoutRequest and watched is self._scroll.widget():
+            QTimer.singleShot(0, self, self._fit)
+        return super().eventFilter(watched, event)

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.filters import OPERATORS, fits
 from lamella.core.filters.kinds import Kind, kind_of
-from lamella.core.filters.operators import Arity, Takes, offered
+from lamella.core.filters.operators import WORDS, Arity, Takes, offered
 from lamella.ui import theme
 from lamella.ui.filters.tree import (
     Condition,
@@ -31,6 +31,7 @@ from lamella.ui.filters.tree import (
     type_of,
 )
 from lamella.ui.filters.value_fields import ColumnBox, ValueFields
+from lamella.ui.filters.word_index import WordIndexes, WordIndexOffer, WordSearch
 from lamella.ui.widgets.controls import IconButton, breakable
 
 COLUMN_WIDTH, OPERATOR_WIDTH, NARROWEST = 12, 11, 4  # in lines of text
@@ -45,11 +46,17 @@ MOVES = (
 SWITCHES = ("Compare with a column or a value", "Second: a column or a value")
 
 
+OFFER = "offer an index"
+"""In place of the operator for words, where the column has no index."""
+
+
 class ConditionRow(QWidget):
-    """Edits a `Condition` in place. `changed` follows every edit; `move_requested` names a move of it."""
+    """Edits a `Condition` in place. `changed` follows every edit; `move_requested` names a move of it,
+    `import_requested` wants the file in a table of a store."""
 
     changed = Signal()
     move_requested = Signal(str)
+    import_requested = Signal()
 
     def __init__(
         self,
@@ -61,11 +68,19 @@ class ConditionRow(QWidget):
         super().__init__(parent)
         self.condition, self._types = condition, types
         self._touched = condition.values() is not None
+        self._words: WordIndexes | None = None
         self._make(names)
         self._lay_out()
         self._show_operators()
         self._show_values()
         self.refresh()
+
+    def use_words(self, words: WordIndexes | None) -> None:
+        """Offer to search by words where the column can be."""
+        self._words = words
+        if words is not None:
+            words.changed.connect(self._show_operators)
+            self._show_operators()
 
     def focus(self) -> None:
         """To the first field that still wants something."""
@@ -208,6 +223,10 @@ class ConditionRow(QWidget):
         outer.setSpacing(theme.XS)
         outer.addLayout(line)
         outer.addLayout(below)
+        self.offer = WordIndexOffer()
+        self.offer.built.connect(self._search_words)
+        self.offer.import_requested.connect(self.import_requested)
+        outer.addWidget(self.offer)
 
     def _order_tabs(self) -> None:
         """From left to right, though the fields for values are made anew again and again."""
@@ -235,6 +254,13 @@ class ConditionRow(QWidget):
             return
         for operator in offered(type_):
             self._operator.addItem(operator.wording(kind_of(type_)), operator.id)
+        search = WordSearch.NEVER if self._words is None else self._words.search(self.condition.column)
+        if search is not WordSearch.NEVER:
+            label, is_ready = OPERATORS[WORDS].label, search is WordSearch.READY
+            self._operator.addItem(label if is_ready else f"{label}…", WORDS if is_ready else OFFER)
+        lacks = search in (WordSearch.NO_INDEX, WordSearch.NO_TABLE)
+        if lacks and self.condition.operator == WORDS and self._words is not None and self.offer.isHidden():
+            self.offer.begin(self._words, self.condition.column)
         place = self._operator.findData(self.condition.operator)
         if place < 0:
             place = self._operator.count()
@@ -255,7 +281,8 @@ class ConditionRow(QWidget):
         crowded = operator.arity is Arity.TWO and bool(self.condition.columns)
         self._line.setStretchFactor(self._values, 2 * COLUMN_WIDTH if crowded else COLUMN_WIDTH)
         self._order_tabs()
-        self._case.setVisible(kind_of(type_) is Kind.TEXT and operator.arity is not Arity.NONE)
+        folds = kind_of(type_) is Kind.TEXT and operator.takes is not Takes.WORDS
+        self._case.setVisible(folds and operator.arity is not Arity.NONE)
 
     def _set_on(self, on: bool) -> None:
         self.condition.on = on
@@ -267,6 +294,8 @@ class ConditionRow(QWidget):
 
     def _set_column(self, name: str) -> None:
         before = type_of(self.condition.column, self._types)
+        if name != self.condition.column:
+            self.offer.setVisible(self.offer.is_building)
         self.condition.column = name
         after = type_of(name, self._types)
         if after is not None and (before is None or kind_of(before) is not kind_of(after)):
@@ -287,10 +316,26 @@ class ConditionRow(QWidget):
             self.condition.operator = first.id
 
     def _set_operator(self) -> None:
+        if self._operator.currentData() == OFFER:
+            assert self._words is not None
+            self._operator.setCurrentIndex(self._operator.findData(self.condition.operator))
+            self.offer.begin(self._words, self.condition.column)
+            self.offer.act.setFocus()
+            return
+        self.offer.setVisible(self.offer.is_building)
         self.condition.operator = self._operator.currentData()
         if OPERATORS[self.condition.operator].arity is Arity.NONE:
             self.condition.ignore_case = False
             self._case.setChecked(False)
+        self._show_operators()
+        self._show_values()
+        self._values.focus_first()
+        self._tell()
+
+    def _search_words(self) -> None:
+        """Go on with the operator that an index was built for."""
+        self.condition.operator = WORDS
+        self.condition.ignore_case = False
         self._show_operators()
         self._show_values()
         self._values.focus_first()
@@ -315,6 +360,7 @@ class ConditionRow(QWidget):
         if (
             typed is None
             or self.condition.columns
+            or self.condition.operator == WORDS
             or OPERATORS[self.condition.operator].arity is not Arity.ONE
         ):
             return

@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.arrow.nested import place_of
-from lamella.core.errors import BadData, BadFilter, UnknownColumn
+from lamella.core.errors import BadData, BadFilter, BadSearch, UnknownColumn
 from lamella.core.filters import OPERATORS, And, Filter, Not, Or, Predicate, Reference
 from lamella.core.filters.binding import Bound, bind_predicate, is_whole
 from lamella.core.filters.kinds import COUNTED, NUMBERS, Kind, kind_of
-from lamella.core.filters.operators import Arity, Takes, offered
+from lamella.core.filters.operators import WORDS, Arity, Takes, offered
 from lamella.core.filters.sentence import sentence
 
 _ITEM = re.compile(r'\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))(?:,|$)')
@@ -198,7 +198,11 @@ class Condition:
             return Problem("value", "needs a value", unfinished=True)
         predicate = Predicate(self.column, self.operator, values, self.ignore_case)
         try:
+            if self.operator == WORDS:
+                _read_words(predicate)
             return bind_predicate(predicate, types, "this table")
+        except BadSearch as error:
+            return Problem("value", error.why or error.what)
         except (UnknownColumn, BadData) as error:
             referred = isinstance(error, UnknownColumn) and Reference(error.name) in values
             return Problem("value" if referred else "column", error.args[0])
@@ -210,6 +214,16 @@ class Condition:
         if not self.on or isinstance(bound, Problem):
             return None
         return Predicate(bound.column, bound.operator, bound.values, bound.ignore_case)
+
+
+def _read_words(predicate: Predicate) -> None:
+    """Raises `BadSearch` for words that cannot be read."""
+    from lamella.core.index.fulltext.conditions import read_words  # it needs tantivy
+
+    try:
+        read_words(str(predicate.values[0]), predicate.column)
+    except UnknownColumn as error:
+        raise BadSearch(str(error)) from error
 
 
 @dataclass(eq=False)

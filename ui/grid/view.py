@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from PySide6.QtCore import QByteArray, QItemSelectionModel, QObject, QPoint, QRect, Qt, QTimer, Signal
+from PySide6.QtCore import QByteArray, QItemSelectionModel, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -25,6 +25,7 @@ from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
+from lamella.ui.grid.mouse import Mouse
 from lamella.ui.grid.painter import NULL, PADDING, WIDEST_FIT, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
@@ -141,56 +142,7 @@ def _edit(grid: GridView, event: QKeyEvent, control: bool) -> bool:
     return False
 
 
-SCROLL_EVERY_MS = 40
 MOST_LAYOUTS = 16
-
-
-class Mouse(QObject):
-    def __init__(self, grid: GridView) -> None:
-        super().__init__(grid)
-        self._grid = grid
-        self._scroll_timer = QTimer(self, interval=SCROLL_EVERY_MS)
-        self._scroll_timer.timeout.connect(self._scroll_on)
-
-    def press(self, event: QMouseEvent) -> None:
-        grid = self._grid
-        cell = grid.cell_at(event.position().toPoint())
-        grid.setFocus(Qt.FocusReason.MouseFocusReason)
-        if cell is None or (event.button() is Qt.MouseButton.RightButton and cell in grid.selection):
-            return
-        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            grid.selection.extend(*cell)
-        elif event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            grid.selection.add(*cell)
-        else:
-            grid.selection.select(*cell)
-            if event.button() is Qt.MouseButton.LeftButton and grid.is_arrow(event.position().toPoint()):
-                assert grid.grid_model.tree is not None
-                grid.open_requested.emit(cell[0], not grid.grid_model.tree.is_open(cell[0]))
-
-    def move(self, event: QMouseEvent) -> None:
-        grid = self._grid
-        if not event.buttons() & Qt.MouseButton.LeftButton or grid.selection.current is None:
-            return
-        point = event.position().toPoint()
-        cell = grid.cell_at(point)
-        if cell is not None and cell != grid.selection.current:
-            grid.selection.extend(*cell)
-        inside = grid.viewport().rect().adjusted(0, 0, 0, -grid.room_at_bottom).contains(point)
-        self._scroll_timer.stop() if inside else self._scroll_timer.start()
-
-    def release(self) -> None:
-        self._scroll_timer.stop()
-
-    def _scroll_on(self) -> None:
-        grid = self._grid
-        point = grid.viewport().mapFromGlobal(grid.cursor().pos())
-        down = (point.y() > grid.rows_height) - (point.y() < 0)
-        right = (point.x() > grid.viewport().width()) - (point.x() < 0)
-        if grid.selection.current is not None:
-            row, place = grid.selection.current
-            place = min(max(place + right, 0), grid.grid_model.columnCount() - 1)
-            grid.go_to(row + down, place, extend=True)
 
 
 ROUNDED_TIP = "Rounded on screen; copying and editing take every digit"
@@ -205,12 +157,14 @@ class Layout:
 
 
 class GridView(WindowScrolling):
-    """`edit_requested` has the text that typing began with, or None to edit what is there."""
+    """`edit_requested` has the text that typing began with, or None to edit what is there. `drag_requested`
+    when what is selected is dragged by its border."""
 
     edit_requested = Signal(object)
     menu_requested = Signal(QPoint)
     open_requested = Signal(int, bool)
     """The group of a row that is to be opened, or closed."""
+    drag_requested = Signal()
     scrolled = Signal()
     painted = Signal()
 
@@ -249,6 +203,7 @@ class GridView(WindowScrolling):
         self.setTabKeyNavigation(False)
         # The painter covers all of it, so Qt moves what stays on screen and has the rest alone painted.
         self.viewport().setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.viewport().setMouseTracking(True)
 
     def _connect(self) -> None:
         theme.current().changed.connect(self._restyle)
@@ -561,7 +516,7 @@ class GridView(WindowScrolling):
         self._mouse.move(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
-        self._mouse.release()
+        self._mouse.release(event)
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self.is_arrow(event.position().toPoint()):

@@ -72,10 +72,12 @@ class StepContext:
 
 
 class StepEditor(QWidget):
-    """`changed` follows every edit, `done` is Enter. What cannot be made into a step yet says why."""
+    """`changed` follows every edit, `done` is Enter, `import_requested` wants a file in a table of a store.
+    What cannot be made into a step yet says why."""
 
     changed = Signal()
     done = Signal()
+    import_requested = Signal()
 
     def __init__(self, context: StepContext, parent: QWidget | None = None) -> None:
         super().__init__(parent)

@@ -104,8 +104,13 @@ class WrittenFilter(QWidget):
             return
         writing = self._writing
         self._handle = self._tasks.read(
-            lambda _job: writing(filter), self._show, self._refuse, owner=self, quiet=True
+            lambda _job: writing(filter), self._show, self._leave_empty, owner=self, quiet=True
         )
+
+    def _leave_empty(self, error: Exception) -> None:
+        """What it cannot write: not what stood there before."""
+        self._show("")
+        self._refuse(error)
 
     def _show(self, text: str) -> None:
         self._handle, self._showing = None, True

@@ -30,10 +30,11 @@ Others = Callable[[], Mapping[str, Callable[[], Source]]]
 class StepLine(QWidget):
     """Shows a line and lets it be changed. `changed` has another line, 200 ms after the last edit in a form;
     edits of one step in one go have the same number, which is greater than 0. `editing` follows another
-    editor, None for none."""
+    editor, None for none. `import_requested` wants the file in a table of a store."""
 
     changed = Signal(object, int)
     editing = Signal(object)
+    import_requested = Signal()
 
     def __init__(
         self, name: str, icon: str, source: Source, tasks: Tasks, parent: QWidget | None = None
@@ -125,6 +126,7 @@ class StepLine(QWidget):
         self.place, self.editor = place, KINDS[one.kind].editor(context, one.step)
         self.editor.changed.connect(self._wait.start)
         self.editor.done.connect(self.flush)
+        self.editor.import_requested.connect(self.import_requested)
         self._scroll.setWidget(self.editor)
         self.editor.setAutoFillBackground(False)
         self.editor.installEventFilter(self)

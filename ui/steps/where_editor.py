@@ -17,6 +17,7 @@ from lamella.core.query.steps import Where
 from lamella.ui import theme
 from lamella.ui.filters.builder import FilterBuilder
 from lamella.ui.filters.tree import Condition, Group, Node, Problem, all_met, from_filter, from_json, to_json
+from lamella.ui.filters.word_index import WordIndexes
 from lamella.ui.steps.editors import StepContext, StepEditor
 from lamella.ui.steps.filter_texts import FilterTexts
 from lamella.ui.widgets.controls import breakable
@@ -46,6 +47,9 @@ class WhereEditor(StepEditor):
         self.builder = FilterBuilder()
         self.builder.set_schema(context.schema)
         self.builder.set_rows(context.rows, context.tasks)
+        if all(isinstance(before, Where) for before in context.before):
+            self.builder.set_words(WordIndexes(context.source, context.tasks, self))
+        self.builder.import_requested.connect(self.import_requested)
         self._sentence = QLabel()
         self._sentence.setWordWrap(True)
         self._sentence.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)

@@ -118,6 +118,8 @@ class DropOverlay(QWidget):
         self._layout, self._zones = layout, zones
 
     def _begin(self, event: QDragEnterEvent) -> bool:
+        if event.source() is not None:
+            return False  # what is dragged out of this window is open in it
         self._paths = local_paths(event.mimeData())
         if not self._paths:
             return False

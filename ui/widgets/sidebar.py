@@ -71,9 +71,11 @@ class ItemPainter(QStyledItemDelegate):
 
 
 class Tree(QTreeWidget):
-    """`chosen` by a click or Enter, `menu_requested` by a right click or the menu key."""
+    """`chosen` by a click or Enter, `menu_requested` by a right click or the menu key, `dragged` by the mouse
+    that moves while it is pressed."""
 
     chosen = Signal(QTreeWidgetItem)
+    dragged = Signal(QTreeWidgetItem)
     menu_requested = Signal(QTreeWidgetItem, QPoint)
 
     def __init__(self, parent: QWidget) -> None:
@@ -85,6 +87,12 @@ class Tree(QTreeWidget):
         self.setObjectName("sidebar")
         self.setItemDelegate(ItemPainter(self))
         self.itemClicked.connect(lambda item, _: self.chosen.emit(item))
+        self.setDragDropMode(QTreeWidget.DragDropMode.DragOnly)
+
+    def startDrag(self, supportedActions: Qt.DropAction) -> None:
+        item = self.currentItem()
+        if item is not None:
+            self.dragged.emit(item)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         item = self.currentItem()
@@ -103,9 +111,11 @@ class Tree(QTreeWidget):
 
 class Sidebar(QWidget):
     """`opened` when an entry is clicked or Enter is pressed on it, `problem_opened` in the same way when no
-    store takes imports, `menu_requested` with an entry and where its menu is to open."""
+    store takes imports, `menu_requested` with an entry and where its menu is to open, `dragged` with one that
+    is dragged."""
 
     opened = Signal(Entry)
+    dragged = Signal(Entry)
     problem_opened = Signal()
     menu_requested = Signal(Entry, QPoint)
 
@@ -127,6 +137,7 @@ class Sidebar(QWidget):
         self.tree = Tree(self)
         self.tree.chosen.connect(self._open)
         self.tree.menu_requested.connect(self._request_menu)
+        self.tree.dragged.connect(self._drag)
         top = QVBoxLayout()
         top.setContentsMargins(theme.S, theme.S, theme.S, 0)
         top.addWidget(self.field)
@@ -311,6 +322,11 @@ class Sidebar(QWidget):
         entry = item.data(0, ROLE)
         if isinstance(entry, Entry):
             self.menu_requested.emit(entry, point)
+
+    def _drag(self, item: QTreeWidgetItem) -> None:
+        entry = item.data(0, ROLE)
+        if isinstance(entry, Entry):
+            self.dragged.emit(entry)
 
     def _open(self, item: QTreeWidgetItem) -> None:
         entry = item.data(0, ROLE)

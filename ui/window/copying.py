@@ -96,11 +96,12 @@ def as_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, name: str, j
     lines: list[str] = []
     for block, names in parts:
         schema = rows.page(block.top, 0, names).schema
-        lines.extend(format_.write(Cells(name, schema, _pages(rows, block, names, job))))
+        lines.extend(format_.write(Cells(name, schema, cell_pages(rows, block, names, job))))
     return "\n".join(lines)
 
 
-def _pages(rows: Rows, block: CellRange, names: list[str], job: Job) -> Iterator[pa.Table]:
+def cell_pages(rows: Rows, block: CellRange, names: list[str], job: Job) -> Iterator[pa.Table]:
+    """Blocks. The cells of a block, so many rows at a time."""
     step = max(1, CHUNK_CELLS // max(1, len(names)))
     for start in range(block.top, block.bottom + 1, step):
         job.report(start - block.top, block.num_rows, "rows")

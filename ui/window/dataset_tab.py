@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from lamella.core.arrow.nested import python_value
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.text.delimited import RaggedRow
-from lamella.core.errors import DamagedFile, FileProblem, LamellaError
+from lamella.core.errors import BadSearch, DamagedFile, FileProblem, LamellaError
 from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
@@ -37,6 +37,7 @@ from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
+from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_files, table_of_file
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
@@ -94,7 +95,8 @@ class Failures(QObject):
             if isinstance(error, DamagedFile) and error.readable_anyway:
                 pad.append((OPEN_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
             return [*pad, ("Reload", tab.reopening.reopen)]
-        return [("Try again", tab.reload)]
+        edit = [("Edit the filter", tab.steps.edit_filter)] if isinstance(error, BadSearch) else []
+        return [*edit, ("Try again", tab.reload)]
 
 
 def can_be_filled_up(error: Exception) -> bool:
@@ -162,6 +164,7 @@ GROW_EVERY_MS = 200
 LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
 """Of a view with more rows, to free the memory takes longer than a frame may: a worker does it, once the rows
 that came in its place are painted."""
+LOST = "Conditions and sort keys of columns that are gone were taken out"
 
 
 class DatasetTab(QWidget):
@@ -193,7 +196,7 @@ class DatasetTab(QWidget):
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
         self.line_actions = LineActions(self, saved_views)
-        self.editing, self.copying = CellEditing(self), Copying(self)
+        self.editing, self.copying, self.dragging = CellEditing(self), Copying(self), DragSource(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters = ColumnFilters(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
@@ -396,10 +399,7 @@ class DatasetTab(QWidget):
             self.visits.visit(line)
         self.line = line
         self.reload()
-        self.when_shown(lambda: self._say_lost() if lost else self.messages.clear())
-
-    def _say_lost(self) -> None:
-        self.messages.say("Conditions and sort keys of columns that are gone were taken out")
+        self.when_shown(lambda: self.messages.say(LOST) if lost else self.messages.clear())
 
     def when_shown(self, then: Callable[[], object]) -> None:
         """Once the rows asked for are on screen; now when they are."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QMenu, QStackedWidget, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget, QTabBar, QTabWidget, QWidget
 
 from lamella.core.errors import visible
 from lamella.ui import theme
@@ -15,22 +15,48 @@ from lamella.ui.widgets.controls import IconButton, without_mnemonic
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Key = tuple[str, ...]
+AWAY = 2
+"""How far from the bar a tab is dragged out, in Qt's least distances of a drag."""
 
 
 class TabBar(QTabBar):
-    """A middle click closes a tab. `layout_changed` when tabs came, went or changed their width."""
+    """A middle click closes a tab. `layout_changed` when tabs came, went or changed their width;
+    `dragged_out` when the current one is dragged up or down, away from the bar."""
 
     layout_changed = Signal()
+    dragged_out = Signal()
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._pressed = False
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._pressed = event.button() is Qt.MouseButton.LeftButton and self._tab_under(event) >= 0
         if event.button() is not Qt.MouseButton.MiddleButton:
             super().mousePressEvent(event)
 
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        y, far = event.position().toPoint().y(), AWAY * QApplication.startDragDistance()
+        is_away = not -far <= y <= self.height() + far
+        if not (self._pressed and is_away and event.buttons() & Qt.MouseButton.LeftButton):
+            super().mouseMoveEvent(event)
+            return
+        self._pressed = False
+        left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
+        place, keys = event.position(), event.modifiers()
+        over = QMouseEvent(QEvent.Type.MouseButtonRelease, place, event.globalPosition(), left, none, keys)
+        super().mouseReleaseEvent(over)  # a tab that was being moved stands still now
+        self.dragged_out.emit()
+
+    def _tab_under(self, event: QMouseEvent) -> int:
+        return self.tabAt(event.position().toPoint())
+
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._pressed = False
         if event.button() is not Qt.MouseButton.MiddleButton:
             super().mouseReleaseEvent(event)
             return
-        place = self.tabAt(event.position().toPoint())
+        place = self._tab_under(event)
         if place >= 0:
             self.tabCloseRequested.emit(place)
 
@@ -47,9 +73,11 @@ class TabBar(QTabBar):
 
 
 class TabSet(QStackedWidget):
-    """`current_changed` also when the last tab closes. `may_close` is asked before a tab does."""
+    """`current_changed` also when the last tab closes. `may_close` is asked before a tab does. `dragged_out`
+    when the current tab is dragged away from its bar."""
 
     current_changed = Signal()
+    dragged_out = Signal()
 
     def __init__(self, empty: QWidget, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,6 +96,7 @@ class TabSet(QStackedWidget):
         self.list_button.clicked.connect(self._open_list)
         self.tabs.setCornerWidget(self.list_button)
         bar.layout_changed.connect(self._show_list_button)
+        bar.dragged_out.connect(self.dragged_out)
         self.tabs.tabCloseRequested.connect(self.close_at)
         self.tabs.currentChanged.connect(lambda _: self.current_changed.emit())
         self.addWidget(empty)

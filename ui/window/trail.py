@@ -155,6 +155,8 @@ class Trail(QObject):
         del self._walks[:-MOST_WALKS]
         if left.is_inspector_open and not tab.is_inspector_open:
             tab.inspector.show_page("row")
+        if not tab.is_inspector_open:
+            tab.messages.say(f"Followed from {place_text(origin)}", ("Back", partial(self.go_back, tab)))
         self.changed.emit()
 
     def _go_to(

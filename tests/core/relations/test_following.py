@@ -450,6 +450,8 @@ def test_links_are_the_ways_that_lead_from_a_table(store: Store) -> None:
     assert store.relations.links("titles")[0].relation.problem == "column 'title' of cast was dropped"
     with pytest.raises(UnknownTable, match="nobody"):
         store.relations.links("nobody")
+    with pytest.raises(BadData, match="the table name"):
+        store.relations.links(["cast"])  # type: ignore[arg-type]
 
 
 def test_condition_is_met_by_the_related_rows_alone(store: Store) -> None:

@@ -241,6 +241,9 @@ def test_the_cell_menu_follows_where_the_column_takes_part(
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not flights)
     airlines = settled()
     qtbot.waitUntil(lambda: airlines.grid.selection.current is not None and current(airlines, "code") == "UA")
+    qtbot.waitUntil(lambda: airlines.messages.label.text() == "Followed from flights, row 2")
+    qtbot.mouseClick(airlines.messages.buttons[0], Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is flights)
 
 
 def test_rows_with_computed_columns_are_followed_and_groups_are_not(

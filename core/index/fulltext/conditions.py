@@ -1,0 +1,131 @@
+"""Conditions on words among others: the rows of a table whose column has them, by a full-text index."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from lamella.core.errors import BadSearch
+from lamella.core.filters.expr import Predicate
+from lamella.core.index.definition import Index
+from lamella.core.index.fulltext.open_parts import is_text
+from lamella.core.index.fulltext.part import ENGLISH, build
+from lamella.core.index.fulltext.query import Clauses, Leaf, Node, read, search
+from lamella.core.index.open_indexes import FULLTEXT, OpenIndexes
+from lamella.core.jobs import Job
+from lamella.core.scan.cache import LruCache
+from lamella.core.scan.read import live_positions, take_rows
+from lamella.core.scan.snapshot import Column, Snapshot
+
+CACHE_BYTES = 64 << 20
+_known: LruCache[tuple[object, ...], np.ndarray] = LruCache(CACHE_BYTES)
+"""Positions by the snapshot, the index and the words."""
+
+
+def rows_with_words(snapshot: Snapshot, condition: Predicate, job: Job) -> np.ndarray:
+    """Positions of the live rows that meet a condition on words, ascending. Raises `BadSearch` where the
+    column has no full-text index, and for words that cannot be read."""
+    column = snapshot.column(condition.column)
+    index, text = index_with(snapshot, column), str(condition.values[0])
+    key = (snapshot.token, index.stem, column.key, text)
+    positions = _known.get([key])[0]
+    if positions is None:
+        positions = _search(snapshot, index, column, text, job)
+        _known.put([(key, positions)])
+    return positions
+
+
+def _search(snapshot: Snapshot, index: Index, column: Column, text: str, job: Job) -> np.ndarray:
+    node = _in_column(read_words(text, column.name), column.name)
+    assert isinstance(snapshot.indexes, OpenIndexes)
+    hits = search(snapshot, index, snapshot.indexes.fulltext, node, snapshot.num_rows, None, job)
+    return np.sort(hits.positions)
+
+
+def read_words(text: str, name: str) -> Node:
+    """What is searched for in a column. Raises `BadSearch` and `UnknownColumn`."""
+    return read(text, f"The full-text index of '{name}'", [name])
+
+
+def index_with(snapshot: Snapshot, column: Column) -> Index:
+    """A full-text index of a column, best of it alone. Raises `BadSearch`."""
+    listed = snapshot.indexes.listed if isinstance(snapshot.indexes, OpenIndexes) else ()
+    named = [index for index in listed if index.kind == FULLTEXT and column.key in index.keys]
+    present = {one.key for one in snapshot.columns}
+    usable = [index for index in named if present.issuperset(index.keys)]
+    if column.path or not usable:
+        raise no_fulltext_index(snapshot, [column.name], lost=bool(named) and not column.path)
+    return min(usable, key=lambda index: len(index.keys))
+
+
+def _in_column(node: Node, name: str) -> Node:
+    """Of an index of several columns, this one alone."""
+    if isinstance(node, Leaf):
+        return replace(node, column=name)
+    parts = (node.required, node.wanted, node.excluded)
+    return Clauses(*(tuple(_in_column(child, name) for child in part) for part in parts))
+
+
+def no_fulltext_index(
+    snapshot: Snapshot, on: Sequence[str] | None = None, lost: bool = False
+) -> BadSearch:  # fmt: skip
+    """`lost`: there is one, but of a column that the version does not have."""
+    texts = [column.name for column in snapshot.columns if is_text(column.type)]
+    names = [name for name in on or texts[:3] if name in texts]
+    there = f" on {', '.join(on)}" if on else ""
+    why = "words are found by an index alone"
+    if lost:
+        why = "a column of the one it had was dropped, or changed to hold no words"
+    if on and len(names) < len(on):
+        why = f"'{next(name for name in on if name not in texts)}' is no column of text"
+        names = names or texts[:3]
+    made = f"table.indexes.create({names!r}, kind='{FULLTEXT}')"
+    if names and snapshot.ids is None:
+        made = "import it into a store first, as an index is of a table there"
+    return BadSearch(
+        f"{snapshot.name} has no full-text index{there}",
+        why,
+        f"Make one: {made}" if names else "It has no columns of text",
+    )
+
+
+SAMPLE_ROWS = (500, 5_000)
+
+
+@dataclass(frozen=True)
+class IndexCost:
+    """What an index is expected to take: bytes on disk, and seconds to build."""
+
+    num_bytes: int
+    seconds: float
+
+
+def expected_cost(snapshot: Snapshot, name: str, job: Job) -> IndexCost:
+    """Of a full-text index of a column, by those of a few and of some more of its rows. Blocks."""
+    column, rows = snapshot.column(name), snapshot.num_rows
+    few, some = (_cost_of(snapshot, column, min(rows, count), job) for count in SAMPLE_ROWS)
+    more = min(rows, SAMPLE_ROWS[1]) - min(rows, SAMPLE_ROWS[0])
+    if not more:
+        return some
+    share = (rows - SAMPLE_ROWS[1]) / more if rows > SAMPLE_ROWS[1] else 0.0
+    return IndexCost(
+        some.num_bytes + round(max(0, some.num_bytes - few.num_bytes) * share),
+        some.seconds + max(0.0, some.seconds - few.seconds) * share,
+    )
+
+
+def _cost_of(snapshot: Snapshot, column: Column, count: int, job: Job) -> IndexCost:
+    """Of rows that are spread over all."""
+    live = np.unique(np.linspace(0, max(0, snapshot.num_rows - 1), count).astype(np.int64))[:count]
+    values = take_rows(snapshot, live_positions(snapshot, live), [column]).column(0)
+    with tempfile.TemporaryDirectory(prefix="lamella-index-") as folder:
+        started = time.perf_counter()
+        build({column.key: values}, len(live), ENGLISH, folder=Path(folder), job=job)
+        seconds = time.perf_counter() - started
+        num_bytes = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    return IndexCost(num_bytes, seconds)

@@ -1,0 +1,263 @@
+"""Odd data under all commands: no rows, no columns, very many, very large cells, other scripts, changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QDialog
+from pytestqt.qtbot import QtBot
+
+from lamella import agg, col
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Compute, Group, Limit, Sample, Select, Sort, Step, Where
+from lamella.core.scan.snapshot import SortKey
+from lamella.core.store.table import Table
+from lamella.ui.main_window import MainWindow
+from lamella.ui.window.dataset_tab import DatasetTab
+
+Settled = Callable[[], DatasetTab]
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+
+ARABIC, HEBREW = "مرحبا بالعالم", "שלום עולם"
+COMBINING = "e" + "\u0301" * 40 + "a\u0308"
+JOINED = "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
+TURNED = "abc\u202egnp.exe\u2066x\u2069"
+
+ODD = {
+    "no rows": pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}),
+    "no columns": pa.table({}),
+    "one null": pa.table({"a": pa.nulls(1)}),
+    "other scripts": pa.table(
+        {
+            ARABIC: [ARABIC, HEBREW, COMBINING, JOINED, TURNED, None],
+            HEBREW: [1, 2, 3, 4, 5, 6],
+            COMBINING: [[HEBREW], [], None, [ARABIC, None], [JOINED], [TURNED]],
+            TURNED: [{JOINED: 1.5}] * 6,
+        }
+    ),
+    "10,000 columns": pa.table({f"c{n}": [n, None, -n] for n in range(10_000)}),
+    "100 MB": pa.table({"small": [1, 2, 3], "large": ["x" * 100_000_000, "y", None]}),
+}
+COMMANDS = (
+    "sort_ascending", "sort_within", "filter_equal", "clear_steps", "group", "clear_steps", "filter_row",
+    "filter_row", "filter", "filter", "columns", "compute", "join", "clear_steps", "filter_values",
+    "select_row", "select_column", "fit_columns", "inspector", "hide_column", "show_columns", "follow",
+    "edit_cell", "set_null", "back", "forward", "select_all", "copy", "copy_sql", "copy_python", "refresh",
+)  # fmt: skip
+
+
+@pytest.fixture
+def opened(window: MainWindow, tmp_path: Path, settled: Settled) -> Callable[[str], DatasetTab]:
+    def open_file(kind: str) -> DatasetTab:
+        path = tmp_path / f"{kind}.parquet"
+        pq.write_table(ODD[kind], path)
+        window.open_paths([path])
+        return settled()
+
+    return open_file
+
+
+def close_popups() -> None:
+    while (popup := QApplication.activePopupWidget()) is not None:
+        popup.close()
+        QApplication.processEvents()
+    for dialog in [w for w in QApplication.topLevelWidgets() if isinstance(w, QDialog) and w.isVisible()]:
+        dialog.close()
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_every_command_takes_odd_data(
+    qtbot: QtBot, window: MainWindow, opened: Callable[[str], DatasetTab], settled: Settled, kind: str
+) -> None:
+    tab = opened(kind)
+    errors: list[Exception] = []
+    window.tasks.failed.connect(errors.append)
+    tab.grid.setFocus()
+    tab.grid.go_to(0, tab.grid.first_place())
+    for command in COMMANDS:
+        window.commands[command].trigger()
+        settled()
+        close_popups()
+        QApplication.processEvents()
+    assert tab.view is not None and errors == []
+    assert tab.messages.label.text().find("Unexpected") < 0
+
+
+@pytest.mark.parametrize("kind", ["no rows", "other scripts"])
+def test_the_inspector_takes_odd_data(qtbot: QtBot, opened: Callable[[str], DatasetTab], kind: str) -> None:
+    tab = opened(kind)
+    for page in ("row", "column"):
+        for place in range(tab.grid.grid_model.columnCount()):
+            tab.grid.go_to(0, place)
+            tab.inspector.show_page(page)
+            shown = tab.inspector.row_page if page == "row" else tab.inspector.column_page
+            wanted = tab.grid.current_name if page == "column" and tab.grid.selection.current else None
+            qtbot.waitUntil(lambda shown=shown: bool(shown.title.text()))
+            if wanted is not None:
+                figures = tab.inspector.column_page.figures
+                qtbot.waitUntil(lambda figures=figures: figures.topLevelItemCount() > 0, timeout=20_000)
+
+
+@pytest.mark.parametrize("kind", ["no rows", "other scripts"])
+def test_odd_data_is_exported_and_read_again(
+    qtbot: QtBot, window: MainWindow, opened: Callable[[str], DatasetTab], tmp_path: Path, kind: str
+) -> None:
+    tab, path = opened(kind), tmp_path / "again.parquet"
+    tab.line_actions.export(path)
+    qtbot.waitUntil(lambda: "Exported" in tab.messages.label.text(), timeout=20_000)
+    assert pq.read_table(path).equals(ODD[kind])
+
+
+def test_marks_that_turn_text_round_are_seen_in_the_grid(opened, shown) -> None:
+    tab = opened("other scripts")
+    assert [shown(tab, row, ARABIC) for row in range(4)] == [ARABIC, HEBREW, COMBINING, JOINED]
+    assert "\u202e" not in (shown(tab, 4, ARABIC) or "")
+    assert len(shown(tab, 0, ARABIC) or "") == len(ARABIC)
+
+
+def test_a_cell_of_a_hundred_megabytes_is_copied_whole(qtbot: QtBot, opened, shown) -> None:
+    tab = opened("100 MB")
+    assert len(shown(tab, 0, "large") or "") <= 200
+    tab.grid.go_to(0, 1)
+    tab.copying.copy()
+    qtbot.waitUntil(lambda: len(QGuiApplication.clipboard().text()) == 100_000_000, timeout=20_000)
+    QGuiApplication.clipboard().clear()
+
+
+# -------------------------------------------------------------- files that change below the window
+
+
+def cut_off(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def replace_with_text(path: Path) -> None:
+    path.write_text("no Parquet file at all\n" * 100)
+
+
+def replace_with_others(path: Path) -> None:
+    pq.write_table(pa.table({"other": ["x"] * 5000}), path)
+
+
+def grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"\0" * 5000)
+
+
+BY_CARRIER = (Group(("carrier",), (("n", agg.count()),)),)
+
+
+@pytest.mark.parametrize(
+    ("change", "steps"),
+    [
+        (Path.unlink, ()),
+        (Path.unlink, BY_CARRIER),
+        (cut_off, ()),
+        (replace_with_text, BY_CARRIER),
+        (replace_with_others, ()),
+        (grow, BY_CARRIER),
+    ],
+)
+def test_a_file_that_changes_while_it_is_shown_says_so_and_can_be_left(
+    qtbot: QtBot, window: MainWindow, file: Path, file_tab: DatasetTab, settled: Settled, change, steps
+) -> None:
+    file_tab.apply(Line.of(list(steps)))
+    settled()
+    change(file)
+    file_tab.add_filter(col("carrier") == "AA")
+    file_tab.set_sort([SortKey("carrier")])
+    qtbot.waitUntil(lambda: file_tab.messages.isVisible() and not window.tasks.running, timeout=20_000)
+    assert "Unexpected" not in file_tab.messages.label.text()
+    for command in ("inspector", "filter", "refresh"):
+        window.commands[command].trigger()
+        qtbot.waitUntil(lambda: not window.tasks.running)
+    window.commands["close_tab"].trigger()
+    assert window.tabs.dataset_tab is None
+
+
+@pytest.mark.parametrize("gone", ["file", "table"])
+def test_a_view_whose_dataset_is_gone_says_so(
+    qtbot: QtBot, window: MainWindow, file: Path, table: Table, settled: Settled, gone: str
+) -> None:
+    key = (str(file),) if gone == "file" else (str(table.store.path), table.name)
+    window.opening.open_key(key)
+    tab = settled()
+    tab.set_filter(col("delay") > 60)
+    settled()
+    tab.line_actions.save("late")
+    qtbot.waitUntil(lambda: any(entry.text == "late" for entry in window.sidebar.entries("view")))
+    entry = next(entry for entry in window.sidebar.entries("view") if entry.text == "late")
+    window.tabs.close_at(0)
+    said: list[str] = []
+    window.library.failed.connect(lambda error: said.append(str(error)))
+    if gone == "file":
+        file.unlink()
+    else:
+        table.store.drop_table("flights")
+    window.opening.open_entry(entry)
+    qtbot.waitUntil(lambda: bool(said))
+    assert "flights" in said[0]
+    close_popups()
+
+
+# ------------------------------------------------------------------- steps that are stopped
+
+STEPS: tuple[Step, ...] = (
+    Where(col("delay") > 0),
+    Compute((("double", col("delay") * 2),)),
+    Group(("carrier",), (("n", agg.count()),)),
+    Sort((SortKey("delay", True),)),
+    Select(("carrier", "note")),
+    Limit(10),
+    Sample(10, 1),
+)
+
+
+AT_ONCE, UNDER_WAY, IN_ITS_FORM = "at once", "under way", "in its form"
+
+
+@pytest.mark.parametrize(
+    ("step", "moment"),
+    [
+        *((step, AT_ONCE) for step in STEPS),
+        *((step, UNDER_WAY) for step in STEPS[:4]),
+        *((step, IN_ITS_FORM) for step in STEPS[:3]),
+    ],
+    ids=lambda given: given if isinstance(given, str) else type(given).__name__,
+)
+def test_a_step_that_is_stopped_leaves_what_was_shown(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, step: Step, moment: str
+) -> None:
+    rows = table_tab.view.num_rows
+    if moment == IN_ITS_FORM:
+        table_tab.steps.add(type(step))
+        QApplication.processEvents()
+        qtbot.keyClick(table_tab.steps.editor, Qt.Key.Key_Escape)
+        settled()
+        assert table_tab.view.num_rows in (rows, 1) and table_tab.steps.editor is None
+        return
+    table_tab.add_step(step)
+    if moment == UNDER_WAY:
+        QApplication.processEvents()
+    window.commands["stop"].trigger()
+    settled()
+    assert table_tab.shown is not None and table_tab.shown.line == table_tab.line
+    before = table_tab.line
+    table_tab.apply(Line())
+    settled()
+    assert table_tab.view.num_rows == rows and before in (Line(), Line.of([step]))
+
+
+def test_menus_open_where_there_is_nothing(window: MainWindow, opened: Callable[[str], DatasetTab]) -> None:
+    tab = opened("no columns")
+    tab.grid.menu_requested.emit(QPoint(10, 10))
+    close_popups()
+    tab.dragging.drag()
+    assert tab.view.num_rows == 0

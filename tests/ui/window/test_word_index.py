@@ -1,0 +1,220 @@
+"""Words in the filter builder: with an index, with the offer to build one, and for files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QLabel
+from pytestqt.qtbot import QtBot
+
+from lamella import col
+from lamella.core.errors import StoreProblem
+from lamella.core.filters.expr import Predicate
+from lamella.core.query.steps import Where
+from lamella.core.store.indexes import Indexes
+from lamella.core.store.table import Table
+from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.filters.condition_row import ConditionRow
+from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.filters.word_index import size_text, time_text
+from lamella.ui.main_window import MainWindow
+from lamella.ui.steps.where_editor import WhereEditor
+from lamella.ui.window.dataset_tab import DatasetTab
+
+Settled = Callable[[], DatasetTab]
+LABEL = "has the words"
+
+
+def row(qtbot: QtBot, tab: DatasetTab, column: str) -> ConditionRow:
+    """The condition of a new filter's form, on a column."""
+    tab.steps.edit_filter()
+    assert isinstance(tab.steps.editor, WhereEditor)
+    found = tab.steps.editor.findChildren(ConditionRow)[-1]
+    choose_column(qtbot, found, column)
+    return found
+
+
+def choose_column(qtbot: QtBot, one: ConditionRow, name: str) -> None:
+    box = one.findChild(ColumnBox)
+    box.setFocus()
+    box.selectAll()
+    qtbot.keyClicks(box, name)
+    qtbot.keyClick(box, Qt.Key.Key_Return)
+
+
+def operator_box(one: ConditionRow) -> QComboBox:
+    return next(box for box in one.findChildren(QComboBox) if box.accessibleName() == "Operator")
+
+
+def operators(one: ConditionRow) -> list[str]:
+    box = operator_box(one)
+    return [box.itemText(place) for place in range(box.count())]
+
+
+def choose(qtbot: QtBot, one: ConditionRow, label: str) -> None:
+    qtbot.waitUntil(lambda: label in operators(one))
+    operator_box(one).setCurrentIndex(operators(one).index(label))
+    operator_box(one).activated.emit(operator_box(one).currentIndex())
+
+
+def type_words(qtbot: QtBot, one: ConditionRow, words: str) -> None:
+    field = one.values.fields[0]
+    field.setFocus()
+    qtbot.keyClicks(field, words)
+
+
+def test_words_are_an_operator_where_there_is_an_index(
+    qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table.indexes.create("note", kind="fulltext")
+    one = row(qtbot, table_tab, "note")
+    choose(qtbot, one, LABEL)
+    type_words(qtbot, one, '"row 12" or 7')
+    qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ('"row 12" or 7',)))
+    assert settled().view.num_rows == 2
+    assert table_tab.steps.bar.chips[0].state.text.startswith("note has the words ")
+    type_words(qtbot, one, " and (")
+    reasons = one.findChildren(QLabel)
+    qtbot.waitUntil(lambda: any(label.isVisible() and "closed" in label.text() for label in reasons))
+    assert settled().view.num_rows in (2, 1000)
+
+
+def test_an_index_is_built_and_the_filter_goes_on(
+    qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
+) -> None:
+    one = row(qtbot, table_tab, "note")
+    choose(qtbot, one, f"{LABEL}…")
+    qtbot.waitUntil(lambda: one.offer.isVisible() and "about" in one.offer.says.text())
+    qtbot.waitUntil(lambda: one.offer.act.visibleRegion().boundingRect().height() >= 20)
+    assert "full-text index of “note”" in one.offer.says.text() and one.condition.operator == "eq"
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: one.condition.operator == "words")
+    assert not one.offer.isVisible() and [index.kind for index in table.indexes] == ["fulltext"]
+    type_words(qtbot, one, "12")
+    qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ("12",)))
+    assert settled().view.num_rows == 1
+    assert operators(one).count(LABEL) == 1 and f"{LABEL}…" not in operators(one)
+
+
+def test_building_is_stopped(
+    qtbot: QtBot, window: MainWindow, table: Table, table_tab: DatasetTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(self, columns, kind="sorted", job=None, **options):
+        while True:
+            job.report(0, 3)
+            job.check()
+
+    monkeypatch.setattr(Indexes, "create", create)
+    one = row(qtbot, table_tab, "note")
+    choose(qtbot, one, f"{LABEL}…")
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "0 of 3 files" in one.offer.says.text())
+    qtbot.mouseClick(one.offer.cancel, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: one.offer.act.isEnabled() and not window.tasks.running)
+    assert one.condition.operator == "eq" and list(table.indexes) == []
+    qtbot.mouseClick(one.offer.cancel, Qt.MouseButton.LeftButton)
+    assert not one.offer.isVisible()
+
+
+def test_building_goes_on_when_the_form_is_closed(
+    qtbot: QtBot, window: MainWindow, table: Table, table_tab: DatasetTab
+) -> None:
+    one = row(qtbot, table_tab, "note")
+    choose(qtbot, one, f"{LABEL}…")
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    table_tab.steps.close_editor()
+    qtbot.waitUntil(lambda: not window.tasks.running)
+    assert [index.columns for index in table.indexes] == [("note",)]
+
+
+def test_what_cannot_be_built_says_why(
+    qtbot: QtBot, table_tab: DatasetTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def create(self, *_: object, **__: object) -> None:
+        raise StoreProblem("It could not be written", "the disk is full", "Make room")
+
+    monkeypatch.setattr(Indexes, "create", create)
+    one = row(qtbot, table_tab, "note")
+    choose(qtbot, one, f"{LABEL}…")
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: "the disk is full" in one.offer.says.text().casefold())
+    assert one.offer.act.text() == "Try again"
+
+
+def test_a_file_needs_a_table_first(qtbot: QtBot, window: MainWindow, file_tab: DatasetTab) -> None:
+    one = row(qtbot, file_tab, "note")
+    choose(qtbot, one, f"{LABEL}…")
+    assert "table of a store" in one.offer.says.text()
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)))
+    window.findChildren(ImportDialog)[0].close()
+
+
+def test_words_are_not_offered_elsewhere(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
+    one = row(qtbot, table_tab, "carrier")
+    qtbot.waitUntil(lambda: f"{LABEL}…" in operators(one))
+    choose_column(qtbot, one, "delay")
+    assert not any(LABEL in label for label in operators(one))
+
+
+def test_steps_with_words_are_kept(table: Table, table_tab: DatasetTab, settled: Settled) -> None:
+    table.indexes.create("note", kind="fulltext")
+    step = Where(Predicate("note", "words", ("12",)))
+    table_tab.add_step(step)
+    table.store.views.save("twelve", table.where(step.condition))
+    assert settled().view.num_rows == table.store.views["twelve"].read().num_rows == 1
+
+
+def test_an_index_that_is_gone_is_offered_again(
+    qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table.indexes.create("note", kind="fulltext")
+    table_tab.set_filter(col("note").has_words("12"))
+    assert settled().view.num_rows == 1
+    table.indexes.drop("note", kind="fulltext")
+    table_tab.reload()
+    qtbot.waitUntil(lambda: "no full-text index on note" in table_tab.messages.label.text())
+    edit, again = table_tab.messages.buttons
+    assert (edit.text(), again.text()) == ("Edit the filter", "Try again")
+    table_tab.steps.edit_filter()
+    one = table_tab.steps.editor.findChildren(ConditionRow)[0]
+    qtbot.waitUntil(one.offer.isVisible)
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not one.offer.isVisible())
+    again.click()
+    assert settled().view.num_rows == 1
+    qtbot.waitUntil(lambda: not table_tab.messages.isVisible())
+
+
+def test_words_are_text_beside_the_builder_and_sql_says_why_not(
+    qtbot: QtBot, table: Table, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table.indexes.create("note", kind="fulltext")
+    table_tab.set_filter(col("delay") > 5)
+    settled()
+    table_tab.steps.edit_filter()
+    texts = table_tab.steps.editor.texts
+    texts.show_page("SQL")
+    qtbot.waitUntil(lambda: "delay" in texts.sql.edit.toPlainText())
+    texts.show_page("Text")
+    qtbot.waitUntil(lambda: "delay > 5" in texts.text.edit.toPlainText())
+    texts.text.edit.setPlainText("note has words '12'")
+    qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ("12",)))
+    assert settled().view.num_rows == 1
+    texts.show_page("SQL")
+    qtbot.waitUntil(lambda: "A full-text index alone" in texts.sql.reason.text())
+    assert texts.sql.edit.toPlainText() == ""
+
+
+@pytest.mark.parametrize(
+    ("num_bytes", "text"), [(10, "1 MB"), (3_400_000, "3 MB"), (2_400_000_000, "2.4 GB")]
+)
+def test_sizes_are_said_in_short(num_bytes: int, text: str) -> None:
+    assert size_text(num_bytes) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.01, "1 s"), (42.4, "42 s"), (200, "3 minutes")])
+def test_times_are_said_in_short(seconds: float, text: str) -> None:
+    assert time_text(seconds) == text

@@ -1,0 +1,220 @@
+"""Full-text indexes for the filter builder: which columns have one, and the offer to build another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import shiboken6
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Job, Progress
+from lamella.core.query.source import Source
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import breakable
+
+FULLTEXT = "fulltext"
+MB = 1_000_000
+
+
+class WordSearch(Enum):
+    """Whether a column can be searched by words."""
+
+    READY = "it has an index"
+    NO_INDEX = "an index can be built"
+    NO_TABLE = "an index needs a table of a store"
+    NEVER = "it holds no text of its own"
+
+
+class WordIndexes(QObject):
+    """Those of the dataset that a filter is of. `changed` when they are known, and after one was built."""
+
+    changed = Signal()
+
+    def __init__(self, source: Source, tasks: Tasks, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.source, self._tasks = source, tasks
+        self._ready: frozenset[str] | None = None
+        self._texts = frozenset[str]()
+        if isinstance(source, Table):
+            self._look(source)
+
+    def search(self, column: str) -> WordSearch:
+        """Of a column; `NEVER`, too, until it is known."""
+        source = self.source
+        if not isinstance(source, Table):
+            names = source.schema.names
+            is_text = column in names and kind_of(source.schema.field(column).type) is Kind.TEXT
+            return WordSearch.NO_TABLE if is_text else WordSearch.NEVER
+        if self._ready is None or column not in self._texts:
+            return WordSearch.NEVER
+        return WordSearch.READY if column in self._ready else WordSearch.NO_INDEX
+
+    def build(
+        self,
+        column: str,
+        done: Callable[[], None],
+        failed: Callable[[Exception], None],
+        stopped: Callable[[], None],
+        progress: Callable[[Progress], None],
+    ) -> Handle:
+        """In the background; it goes on when the form is closed, and the Stop button ends it."""
+        table = self.source
+        assert isinstance(table, Table)
+
+        def work(job: Job) -> None:
+            table.indexes.create(column, kind=FULLTEXT, job=job)
+
+        def finish(_: None) -> None:
+            if shiboken6.isValid(self):
+                self._ready = (self._ready or frozenset()) | {column}
+                self.changed.emit()
+                done()
+
+        def when_open(then: Callable[..., None]) -> Callable[..., None]:
+            return lambda *given: then(*given) if shiboken6.isValid(self) else None
+
+        return self._tasks.read(
+            work, finish, when_open(failed), stopped=when_open(stopped), progress=when_open(progress),
+            text=f"Building the full-text index of {visible(column)}",
+        )  # fmt: skip
+
+    def estimate(self, column: str, done: Callable[[str], None]) -> None:
+        """What an index takes, in words; empty where that cannot be told."""
+        table = self.source
+        assert isinstance(table, Table)
+
+        def work(job: Job) -> str:
+            from lamella.core.index.fulltext.conditions import expected_cost
+
+            cost = expected_cost(table.snapshot(), column, job)
+            return f"about {size_text(cost.num_bytes)}, built in about {time_text(cost.seconds)}"
+
+        self._tasks.read(work, done, lambda _: done(""), owner=self, quiet=True)
+
+    def _look(self, table: Table) -> None:
+        def work(job: Job) -> tuple[frozenset[str], frozenset[str]]:
+            schema = table.snapshot().schema
+            texts = frozenset(field.name for field in schema if kind_of(field.type) is Kind.TEXT)
+            made = [index for index in table.indexes if index.kind == FULLTEXT]
+            return texts, frozenset(name for index in made for name in index.columns)
+
+        def show(found: tuple[frozenset[str], frozenset[str]]) -> None:
+            self._texts, self._ready = found
+            self.changed.emit()
+
+        self._tasks.read(work, show, self._tasks.failed.emit, owner=self, quiet=True)
+
+
+def size_text(num_bytes: int) -> str:
+    if num_bytes >= 1000 * MB:
+        return f"{num_bytes / (1000 * MB):.1f} GB"
+    return f"{num_bytes / MB:.0f} MB" if num_bytes >= MB else "1 MB"
+
+
+def time_text(seconds: float) -> str:
+    if seconds >= 90:
+        return f"{seconds / 60:.0f} minutes"
+    return f"{max(1, round(seconds))} s"
+
+
+class WordIndexOffer(QFrame):
+    """What is missing to search a column by words, and a button that makes it. `built` when it is there,
+    `import_requested` where it needs a table first."""
+
+    built = Signal()
+    import_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._indexes: WordIndexes | None = None
+        self._column, self._cost = "", ""
+        self._handle: Handle | None = None
+        self.says = QLabel()
+        self.says.setWordWrap(True)
+        theme.variant(self.says, "caption")
+        self.act, self.cancel = QPushButton(), QPushButton("Cancel")
+        theme.variant(self.cancel, "ghost")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.says, 1)
+        layout.addWidget(self.act)
+        layout.addWidget(self.cancel)
+        self.act.clicked.connect(self._act)
+        self.cancel.clicked.connect(self._cancel)
+        self.hide()
+
+    @property
+    def is_building(self) -> bool:
+        return self._handle is not None
+
+    def begin(self, indexes: WordIndexes, column: str) -> None:
+        """Offer what a column lacks."""
+        self._indexes, self._column, self._cost = indexes, column, ""
+        if indexes.search(column) is WordSearch.NO_INDEX:
+            indexes.estimate(column, self._know)
+        self._say()
+        self.show()
+
+    def _know(self, cost: str) -> None:
+        self._cost = cost
+        if not self.is_building:
+            self._say()
+
+    def _say(self, problem: str = "") -> None:
+        assert self._indexes is not None
+        theme.variant(self.says, "danger" if problem else "caption")
+        self.act.setEnabled(True)
+        if self._indexes.search(self._column) is WordSearch.NO_TABLE:
+            self.says.setText("Words are found by a full-text index, which is of a table of a store.")
+            self.act.setText("Import…")
+            return
+        cost = f": {self._cost}" if self._cost else ""
+        named = f"Words are found by a full-text index of “{visible(self._column)}”{cost}."
+        self.says.setText(breakable(problem or named))
+        self.act.setText("Try again" if problem else "Build the index")
+
+    def _act(self) -> None:
+        indexes = self._indexes
+        assert indexes is not None
+        if indexes.search(self._column) is WordSearch.NO_TABLE:
+            self.import_requested.emit()
+            return
+        self.act.setEnabled(False)
+        self.says.setText(f"Building the full-text index of “{visible(self._column)}”…")
+        self._handle = indexes.build(self._column, self._done, self._failed, self._stopped, self._show)
+        self._handle.shown_by = self
+
+    def _show(self, progress: Progress) -> None:
+        if progress.total:
+            self.says.setText(
+                f"Building the full-text index of “{visible(self._column)}”: "
+                f"{progress.done:,} of {progress.total:,} files"
+            )
+
+    def _done(self) -> None:
+        self._handle = None
+        if shiboken6.isValid(self):
+            self.hide()
+            self.built.emit()
+
+    def _failed(self, error: Exception) -> None:
+        self._handle = None
+        if shiboken6.isValid(self):
+            self._say(str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}")
+
+    def _stopped(self) -> None:
+        self._handle = None
+        if shiboken6.isValid(self):
+            self._say()
+
+    def _cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        else:
+            self.hide()
