@@ -33,6 +33,7 @@ from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
     duplicate_ids,
+    edit_change,
     insert_instead_change,
     integer_update_change,
     transform_change,
@@ -488,6 +489,36 @@ class Table(RowsById):
             return changes.operator_change(state, ids, edits, take_ids, said)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
+
+    def edit(
+        self,
+        cells: Sequence[pa.Table] = (),
+        rows: pa.Table | None = None,
+        delete: np.ndarray | None = None,
+        message: str = "",
+        job: Job | None = None,
+        expected_version: int | None = None,
+    ) -> Commit:
+        """Change cells, add rows and delete others, in one commit.
+
+        Each table of `cells` has `_id` and some columns, of their own types: it changes these cells of these
+        rows and no others, and where several give a cell, the last counts. Only rows whose values change are
+        written and counted. `rows` are new ones, with null in the columns that they lack; `delete` has ids.
+
+            delay = pa.table({"_id": [4, 7], "delay": pa.array([0, None], pa.int32())})
+            table.edit([delay], rows=pa.table({"note": ["new"]}), delete=np.array([9]))
+
+        Raises `UnknownRow`, `UnknownColumn`, `TypeConflict` for a column of another type, and `BadData` for a
+        row that is both changed and deleted; nothing changes then.
+        """
+        own = job or Job()
+
+        def build(state: TableVersion) -> Change:
+            own.check()
+            gone = known_ids(state, [] if delete is None else delete)
+            return edit_change(state, cells, rows, gone, message or "edit")
+
+        return self._writer.commit(build, own, expected_version=expected_version)
 
     def transform(
         self,
