@@ -210,7 +210,7 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
             raise BadData(f"{name}: cells are given without {ID}", fix="Give the rows' ids beside them")
         ids = to_numpy(table.column(ID))
         for column in table.column_names:
-            if column != ID:
+            if column != ID and len(ids):
                 parts.setdefault(column, []).append((ids, in_one(table.column(column))))
     known = [ids for pieces in parts.values() for ids, _ in pieces]
     rows = np.unique(np.concatenate(known)) if known else np.empty(0, np.int64)
@@ -224,7 +224,7 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
         columns[column] = take(pool, np.where(lacks, 0, places))
         if lacks.any():
             left_out[column] = lacks
-    return rows, PartialRows(pa.table(columns), left_out)
+    return rows, PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), left_out)
 
 
 def _refuse_others(state: TableVersion, schema: pa.Schema) -> None:

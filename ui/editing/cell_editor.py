@@ -12,6 +12,7 @@ from lamella.core.filters.cells import parse_cell
 from lamella.ui import theme
 
 NULL_HINT = "null"
+ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 MOVES = {
     Qt.Key.Key_Return: (1, 0),
     Qt.Key.Key_Enter: (1, 0),
@@ -24,14 +25,16 @@ MOVES = {
 
 class CellEditor(QLineEdit):
     """`done` carries the typed value (None for null) and the (row, column) step to take next;
-    `left` comes instead when nothing was changed or Esc was pressed.
+    `left` comes instead when nothing was changed or Esc was pressed, `filled` with the text, None for null,
+    when it is for all selected cells.
 
-    Enter, Tab and the arrows up and down finish; Ctrl+Backspace sets null. What does not fit the type
-    is marked, said under the field, and not let go of.
+    Enter, Tab and the arrows up and down finish, Ctrl+Enter fills; Ctrl+Backspace sets null. What does not
+    fit the type is marked, said under the field, and not let go of.
     """
 
     done = Signal(object, tuple)
     left = Signal(tuple)
+    filled = Signal(object)
 
     def __init__(
         self,
@@ -68,6 +71,18 @@ class CellEditor(QLineEdit):
         self.done.emit(parse_cell(text, self.type), step)
         return True
 
+    def fill(self) -> None:
+        """Hand the text over for all selected cells, unless it does not fit this one."""
+        text, reason = self.text(), ""
+        empty = not text and self._before is None
+        if not empty:
+            reason = self._check()
+        if reason:
+            self._tell(reason)
+        elif not self._over:
+            self._over = True
+            self.filled.emit(None if empty else text)
+
     def set_null(self) -> None:
         if not self._over:
             if self._before is None:
@@ -89,9 +104,11 @@ class CellEditor(QLineEdit):
             self._leave((0, 0))
         elif key == Qt.Key.Key_Backspace and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self.set_null()
+        elif key in ENTER and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.fill()
         elif key in MOVES:
             down, right = MOVES[key]
-            back = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and _shifted(event)
+            back = key in ENTER and _shifted(event)
             self.finish((-down, right) if back else (down, right))
         else:
             super().keyPressEvent(event)

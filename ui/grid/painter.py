@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -88,7 +89,7 @@ class PaintedGrid(Protocol):
     selection: Selection
     pinning: Pinning
     marks: dict[tuple[int, int], Mark]
-    row_marks: dict[int, str]
+    row_marks: Mapping[int, str]
     row_height: int
 
     def horizontalHeader(self) -> QHeaderView: ...
@@ -301,8 +302,8 @@ class CellPainter:
 
     def _paint_marked_rows(self, painter: QPainter, area: QRect, rows: range, strips: list[Strip]) -> None:
         right = strips[-1].x + strips[-1].width
-        for row in self._grid.row_marks:
-            if row in rows:
+        for row in rows if self._grid.row_marks else ():
+            if row in self._grid.row_marks:
                 top, height = self._grid.row_top(row), self._grid.row_height
                 painter.fillRect(area.left(), top, right - area.left(), height, self.inks.out_of_place)
 

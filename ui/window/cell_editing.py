@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QObject, Qt, Signal
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
 from lamella.core.store.commit import Commit
@@ -16,12 +16,11 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.cell_editor import CellEditor
+from lamella.ui.editing.pasted_block import typed_array
 from lamella.ui.grid import view as keys
-from lamella.ui.grid.model import Rows
 from lamella.ui.grid.painter import Mark
-from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import CUT, is_whole, whole_texts
-from lamella.ui.window.commits import row_ids
+from lamella.ui.window.block_editing import COMPUTED, ID_STAYS
 from lamella.ui.window.loader import Tab, TableCell
 
 
@@ -64,7 +63,9 @@ class Edits(QObject):
         self._show()
 
         def change(table: Table, job: Job) -> Commit:
-            changed = pa.table({ID: [edit.cell.row_id], edit.cell.name: pa.array([edit.value], edit.type)})
+            ids = from_values([edit.cell.row_id], pa.int64())
+            values = typed_array([edit.value], edit.type)
+            changed = pa.Table.from_arrays([ids, values], names=[ID, edit.cell.name])
             return table.update(changed, message=f"set {edit.cell.name}", job=job)
 
         self._tab.commits.run(
@@ -88,7 +89,8 @@ class Edits(QObject):
     def _note_stored(self, edit: Edit, commit: Commit) -> None:
         edit.stored = True
         if self._tab.shown is not None and edit.cell.row is not None:
-            self._tab.loader.keep(self._tab.shown, commit.version, [(edit.cell.row, edit.cell.name)])
+            row = edit.cell.row
+            self._tab.loader.keep(self._tab.shown, commit, [(range(row, row + 1), (edit.cell.name,))])
 
     def _failed(self, edit: Edit, error: Exception) -> None:
         edit.error = message(error)
@@ -120,13 +122,14 @@ class Edits(QObject):
 
 
 NARROWEST = 96
-MOST_ROWS = 100_000  # set to null at once; more is an update with a filter
 
 
 class CellEditing(QObject):
-    """`import_requested` when the dataset cannot be edited in place: row, column name and what was typed."""
+    """`import_requested` when the dataset cannot be edited in place: row, column name and what was typed.
+    `fill_requested` has what was typed for all selected cells, None for null."""
 
     import_requested = Signal(object, str, object)
+    fill_requested = Signal(object)
 
     def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
@@ -155,9 +158,9 @@ class CellEditing(QObject):
         elif self._tab.table is None:
             self.import_requested.emit(row, name, typed)
         elif self._tab.editable is None:
-            self._tab.messages.say("These rows are computed: remove the steps that make them to edit")
+            self._tab.messages.say(COMPUTED)
         elif name == ID:
-            self._tab.messages.say(f"{ID} is given by the store and never changes")
+            self._tab.messages.say(ID_STAYS)
         elif typed is not None:
             self._open(self._tab.cells.cell(row, name), self._screen_text(row, column), typed)
         else:
@@ -168,29 +171,6 @@ class CellEditing(QObject):
         cell = self._close()
         if cell is not None:
             self._edits.forget_failed(cell)
-
-    def set_null(self) -> None:
-        """Set every selected cell to NULL, in one commit."""
-        table, view, grid = self._tab.editable, self._tab.view, self._tab.grid
-        if table is None or view is None:
-            return
-        blocks = [(block, [name for name in grid.names_in(block) if name != ID])
-                  for block in grid.selection.blocks]  # fmt: skip
-        rows = sum(block.num_rows for block, _ in blocks)
-        if rows > MOST_ROWS:
-            self._tab.messages.say(f"{rows:,} rows are many cells to pick: use Set values with a filter")
-            return
-
-        def change(table: Table, job: Job) -> Commit:
-            return table.update(_nulls(view, blocks), message="set to NULL", job=job)
-
-        def stored(commit: Commit) -> None:
-            if self._tab.shown is not None and self._tab.view is view:
-                cells = [(row, name) for block, names in blocks
-                         for row in range(block.top, block.bottom + 1) for name in names]  # fmt: skip
-                self._tab.loader.keep(self._tab.shown, commit.version, cells)
-
-        self._tab.commits.run(table, change, f"Changing {self._tab.name}", stored)
 
     def _open_with_value(self, row: int, column: int) -> None:
         """With the text on screen when it is whole, otherwise with the one that is read now."""
@@ -231,6 +211,7 @@ class CellEditing(QObject):
         self._editor.setAccessibleName(f"{field.name}, row {cell.row + 1:,}")
         self._editor.done.connect(self._entered)
         self._editor.left.connect(self._leave)
+        self._editor.filled.connect(self._fill)
         self.follow()
         self._editor.show()
         self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -274,6 +255,10 @@ class CellEditing(QObject):
             self._edits.commit(Edit(cell, None if value is None else editor.text(), value, editor.type))
         self._move(step)
 
+    def _fill(self, text: str | None) -> None:
+        self._close()
+        self.fill_requested.emit(text)
+
     def _leave(self, step: tuple[int, int]) -> None:
         self.dismiss()
         self._move(step)
@@ -297,12 +282,3 @@ class CellEditing(QObject):
         if edit.cell.row is not None and edit.cell.name in grid.grid_model.names:
             grid.go_to(edit.cell.row, grid.place(grid.grid_model.names.index(edit.cell.name)))
             self.begin()
-
-
-def _nulls(rows: Rows, blocks: Sequence[tuple[CellRange, list[str]]]) -> list[dict[str, Any]]:
-    """One dict for each row, though several blocks may lie in it."""
-    found: dict[int, dict[str, Any]] = {}
-    for block, names in blocks:
-        for row_id in row_ids(rows, block):
-            found.setdefault(row_id, {ID: row_id}).update(dict.fromkeys(names))
-    return list(found.values())

@@ -32,6 +32,7 @@ from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
+from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
@@ -189,7 +190,7 @@ class DatasetTab(QWidget):
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
         self.line_actions = LineActions(self, saved_views)
-        self.editing, self.copying = CellEditing(self), Copying(self)
+        self.editing, self.blocks, self.copying = CellEditing(self), BlockEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters = ColumnFilters(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
@@ -592,6 +593,7 @@ class DatasetTab(QWidget):
         self.steps.editing.connect(self._take_editor)
         self.grid.cards.filter_requested.connect(self.filter_by_card)
         self.counts.failed.connect(self.failures.show)
+        self.editing.fill_requested.connect(self.blocks.fill)
 
     def _place(self) -> tuple[int, int, Sequence[str]]:
         rows, columns = self.grid.visible_rows(), self.grid.visible_columns()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 from weakref import WeakSet
@@ -17,13 +17,14 @@ from lamella.core.jobs import Job
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
+from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.grid.model import PageTexts, Request, read_pages
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.window.commits import Commits, id_at, row_of
-from lamella.ui.window.kept_rows import NO_LONGER_MATCHES, KeptRows
+from lamella.ui.window.kept_rows import EditedCells, KeptRows, RowReasons
 
 VisibleRange = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
 
@@ -37,15 +38,14 @@ class Loaded:
     line: Line
     undo: str = ""
     redo: str = ""
-    out_of_place: dict[int, str] = field(default_factory=dict)
+    out_of_place: RowReasons = field(default_factory=RowReasons)
     """Edited rows that a refresh would take away or move, and why; they stay meanwhile."""
 
     is_kept: bool = False
 
     @property
     def num_matching(self) -> int:
-        gone = sum(reason == NO_LONGER_MATCHES for reason in self.out_of_place.values())
-        return self.view.num_rows - gone
+        return self.view.num_rows - len(self.out_of_place.unmatched)
 
     @property
     def view(self) -> View:
@@ -113,16 +113,23 @@ class Loader(QObject):
             handle, self._handle = self._handle, None
             handle.cancel()
 
-    def keep(self, shown: Loaded, version: int, cells: Iterable[tuple[int, str]]) -> None:
-        """Let the rows shown stay where they are though these cells were edited, which made `version`."""
+    def keep(
+        self,
+        shown: Loaded,
+        commit: Commit,
+        edited: Iterable[EditedCells] = (),
+        deleted: Iterable[range] = (),
+    ) -> None:
+        """Let the rows shown stay where they are after a commit that edited and deleted some, and added new
+        ones, which come last."""
         if self.kept is None or self.kept.view is not shown.view:
             self.kept = KeptRows(shown.view, shown.where, shown.sort)
-        self.kept = self.kept.with_edit(version, cells)
+        self.kept = self.kept.with_commit(commit, edited, deleted)
 
     def _finish(self, loaded: Loaded) -> None:
         self._handle = None
         if self.kept is not None:
-            self.kept = replace(self.kept, view=loaded.view) if loaded.is_kept else None
+            self.kept = self.kept.in_view(loaded.view) if loaded.is_kept else None
         self.loaded.emit(loaded)
 
     def _fail(self, error: Exception) -> None:
@@ -146,16 +153,14 @@ def load(
 ) -> Loaded:
     """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen."""
     same_rows = _kept_view(dataset, line, kept, job) if kept else None
-    lines, reasons = same_rows or (answers.view(line, dataset, job), {})
+    lines, reasons = same_rows or (answers.view(line, dataset, job), RowReasons())
     job.check()
     undo, redo = undo_redo_texts(dataset)
     ready = _first_pages(lines.view, place, job)
     return Loaded(lines, ready, line, undo, redo, reasons, same_rows is not None)
 
 
-def _kept_view(
-    dataset: Dataset, line: Line, kept: KeptRows, job: Job
-) -> tuple[LineView, dict[int, str]] | None:
+def _kept_view(dataset: Dataset, line: Line, kept: KeptRows, job: Job) -> tuple[LineView, RowReasons] | None:
     """The same rows of a table's own, and why some would stand elsewhere after a refresh."""
     made, scan = split_steps(line.active)
     before = kept.view.query
@@ -230,6 +235,8 @@ class Tab(Protocol):
     cells: TableCells
 
     def open_group(self, row: int) -> None: ...
+
+    def when_shown(self, then: Callable[[], object]) -> None: ...
 
 
 class TableCells(QObject):

@@ -67,6 +67,11 @@ def test_edit_takes_the_last_of_several_values_for_a_cell(table) -> None:
     assert [table.get(i)["n"] for i in (3, 4)] == [1, 6]
 
 
+def test_edit_takes_columns_for_no_rows(table) -> None:
+    assert table.edit([cells([], n=ints()), cells([4], text=pa.array(["x"]))]).updated == 1
+    assert table.edit([cells([], n=ints())]).updated == 0 and table.get(4)["n"] == 4
+
+
 def test_edit_replaces_a_struct_whole(table) -> None:
     size = pa.array([{"h": 9, "w": None}], table.schema.field("size").type)
     table.edit([cells([0], size=size)])
