@@ -130,6 +130,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("select_all", "Select all", "Edit", 3, "Ctrl+A", when=_on_dataset),
     Action("select_column", "Select column", "Edit", 3, "Ctrl+Space", when=_on_cell),
     Action("select_row", "Select row", "Edit", 3, "Shift+Space", when=_on_cell),
+    Action("replace", "Replace…", "Edit", 4, "Ctrl+H", "search", context=("column",),
+           tip="Find a text or a regular expression, and put another text in its place", when=_on_editable),
     Action("insert_rows", "Insert rows", "Edit", 4, "Ctrl+Shift+Insert", "plus", context=("cell", "row"),
            tip="As many empty rows as are selected, at the end", when=_on_editable, in_grid=True),
     Action("duplicate_rows", "Duplicate rows", "Edit", 4, "Ctrl+Shift+D", context=("cell", "row"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
@@ -24,7 +24,7 @@ from lamella.ui.editing.pasted_block import Paste
 
 MOST_LISTED = 1_000
 LONGEST_TEXT = 200
-LINES = 30
+LINES, LEAST_LINES = 30, 8
 
 
 def counted(count: int, noun: str) -> str:
@@ -123,6 +123,9 @@ def problem_table(paste: Paste) -> QTableWidget:
         text = visible(problem.text[:LONGEST_TEXT])
         for column, said in enumerate((f"{problem.row + 1:,}", problem.name, text, problem.reason)):
             table.setItem(place, column, QTableWidgetItem(said))
+    left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+    table.horizontalHeader().setDefaultAlignment(left)
+    table.setMinimumHeight(LEAST_LINES * theme.current().line_height())
     table.resizeColumnsToContents()
     table.horizontalHeader().setSectionResizeMode(3, QHeaderView.ResizeMode.Stretch)
     return table

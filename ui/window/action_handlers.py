@@ -196,6 +196,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "copy": on(lambda tab: tab.copying.copy()),
         "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.copying.ask_format()),
+        "replace": on(lambda tab: tab.blocks.replace()),
         "paste": on(lambda tab: tab.blocks.paste()),
         "select_all": on(lambda tab: tab.grid.select_all()),
         "select_column": on(_select_column),

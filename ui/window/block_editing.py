@@ -18,6 +18,8 @@ from PySide6.QtWidgets import QMessageBox
 
 from lamella.core.arrow.arrays import in_one, to_numpy
 from lamella.core.arrow.types import ID
+from lamella.core.errors import visible
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
@@ -33,6 +35,8 @@ from lamella.ui.editing.pasted_block import (
     read_block,
     read_paste,
 )
+from lamella.ui.editing.replace_dialog import ReplaceDialog, Scope
+from lamella.ui.editing.replace_plan import Replacements, ReplacePlan
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.view import last_place
@@ -254,6 +258,43 @@ class BlockEditing(QObject):
         widest = max(len(paste.area.names) for paste in pastes)
         return Questions(unread, max(0, last - view.num_rows), max(0, block.width - widest))
 
+    def replace(self) -> ReplaceDialog | None:
+        """Ask what is to be found and what takes its place; None where nothing can be."""
+        table, view, grid = self._editable("replace", needs_cell=False), self._tab.view, self._tab.grid
+        if table is None or view is None:
+            return None
+        texts = [f.name for f in view.schema if f.name != ID and kind_of(f.type) is Kind.TEXT]
+        if not texts:
+            self._tab.messages.say("No column holds text: there is nothing to find and replace")
+            return None
+        columns = _column_groups(texts, [name for _, _, names in self._parts() for name in names])
+        dialog = ReplaceDialog(
+            table, self._tab.name, self._scopes(view), columns, self._tab.tasks, grid.window()
+        )
+        dialog.committed.connect(partial(self._replaced, table))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _scopes(self, view: View) -> list[Scope]:
+        spans = self._spans()
+        count = sum(map(len, spans))
+        scopes = [Scope(f"The {count:,} selected rows", view, spans)] if count > 1 else []
+        if view.query.where is not None or view.query.limit is not None:
+            scopes.append(Scope(f"The {view.num_rows:,} rows that are shown", view, [range(view.num_rows)]))
+            every = View(view.snapshot)
+            return [*scopes, Scope(f"All {every.num_rows:,} rows", every, [range(every.num_rows)])]
+        return [*scopes, Scope(f"All {view.num_rows:,} rows", view, [range(view.num_rows)])]
+
+    def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, found: Replacements) -> None:
+        """Rows stay where they are; of those beyond the filter nothing is known."""
+        shown = self._tab.shown
+        if shown is not None and shown.view.snapshot is plan.view.snapshot:
+            same = shown.view is plan.view
+            rows = runs_of(found.rows) if same else [range(shown.view.num_rows)]
+            self._tab.loader.keep(shown, commit, [(span, tuple(found.columns)) for span in rows])
+        self._tab.commits.committed.emit(table, commit)
+
     # ------------------------------------------------------------------- rows
 
     def delete_rows(self) -> None:
@@ -366,6 +407,26 @@ class BlockEditing(QObject):
             if places and bottom >= area.top:
                 block = CellRange(area.top, min(places), bottom, max(places))
                 grid.selection.select_block(block)
+
+
+def runs_of(rows: np.ndarray) -> list[range]:
+    """Runs of neighbours among ascending numbers."""
+    if not len(rows):
+        return []
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+    return [range(int(run[0]), int(run[-1]) + 1) for run in runs]
+
+
+def _column_groups(texts: Sequence[str], selected: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
+    """Where to look, by what it is called: the selected text columns first, then all, then each."""
+    chosen = [name for name in texts if name in selected]
+    groups: list[tuple[str, Sequence[str]]] = []
+    if len(chosen) > 1:
+        groups.append((f"The {len(chosen):,} selected text columns", chosen))
+    groups += [(visible(name), [name]) for name in chosen]
+    if len(texts) > 1:
+        groups.append((f"All {len(texts):,} text columns", texts))
+    return [*groups, *((visible(name), [name]) for name in texts if name not in chosen)]
 
 
 def _go_on(again: str, block: CellRange | None, names: Sequence[str], tab: Any) -> None:
