@@ -171,8 +171,10 @@ def edit_change(
     deleted: np.ndarray,
     message: str,
 ) -> Change:
-    """Cells that differ from what they hold, new rows and rows deleted (ascending ids), all at once. No
-    column is made or widened."""
+    """Cells that differ from what they hold, new rows and deleted ids, all at once. No column is made or
+    widened."""
+    deleted = each_once(deleted)
+    refuse_unknown(state, deleted)
     ids, given = cells_by_row(state.snapshot.name, cells)
     own = {c.name: c for c in state.columns}
     for table in (given.table, *([] if rows is None else [rows])):
@@ -205,15 +207,18 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
     """Ascending ids, and what some tables of `_id` and columns give for them, the last one where several give
     a cell. Raises `BadData` for a table without `_id`."""
     parts: dict[str, list[tuple[np.ndarray, pa.Array]]] = {}
+    known: list[np.ndarray] = []
     for table in cells:
         if ID not in table.column_names:
             raise BadData(f"{name}: cells are given without {ID}", fix="Give the rows' ids beside them")
         ids = to_numpy(table.column(ID))
+        if not len(ids):
+            continue
+        known.append(ids)
         for column in table.column_names:
-            if column != ID and len(ids):
+            if column != ID:
                 parts.setdefault(column, []).append((ids, in_one(table.column(column))))
-    known = [ids for pieces in parts.values() for ids, _ in pieces]
-    rows = np.unique(np.concatenate(known)) if known else np.empty(0, np.int64)
+    rows = each_once(np.concatenate(known)) if parts else np.empty(0, np.int64)
     columns, left_out = {}, {}
     for column, pieces in parts.items():
         places = np.full(len(rows), -1, np.int64)
@@ -225,6 +230,12 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
         if lacks.any():
             left_out[column] = lacks
     return rows, PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), left_out)
+
+
+def each_once(ids: np.ndarray) -> np.ndarray:
+    """Ascending. Many times as fast as `np.unique` for those that ascend already."""
+    ascending = ids if bool((ids[1:] >= ids[:-1]).all()) else np.sort(ids)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(ids) else ids
 
 
 def _refuse_others(state: TableVersion, schema: pa.Schema) -> None:

@@ -515,7 +515,7 @@ class Table(RowsById):
 
         def build(state: TableVersion) -> Change:
             own.check()
-            gone = known_ids(state, [] if delete is None else delete)
+            gone = np.empty(0, np.int64) if delete is None else np.asarray(delete, np.int64)
             return edit_change(state, cells, rows, gone, message or "edit")
 
         return self._writer.commit(build, own, expected_version=expected_version)

@@ -81,7 +81,7 @@ class KeptRows:
 
     def in_view(self, view: View) -> KeptRows:
         """The same of the view that these edits made of this one, by its own numbers of rows."""
-        gone = _numbers(self.deleted)
+        gone = _merged(self.deleted)
         edited = [(_without(rows, gone), names) for rows, names in self.edited]
         new = range(view.num_rows - self.inserted, view.num_rows)
         every = tuple(view.schema.names)
@@ -92,16 +92,16 @@ class KeptRows:
 
     def view_of(
         self, snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job
-    ) -> tuple[View, RowReasons] | None:
-        """The rows as they stand, and why some of them would stand elsewhere after a refresh. None where the
-        query is another one, or somebody else changed the table as well. Blocks."""
+    ) -> tuple[KeptRows, RowReasons] | None:
+        """The rows as they stand, by their numbers then, and why some of them would stand elsewhere after a
+        refresh. None where the query is another one, or somebody else changed the table as well. Blocks."""
         if (where, sort) != (self.where, self.sort):
             return None
         before, after = _version(self.view.snapshot), _version(snapshot)
         if not self.versions.issuperset(range(before + 1, after + 1)):
             return None
-        view = self.view.followed(snapshot, self.inserted)
-        return view, self.in_view(view)._reasons(job)
+        kept = self.in_view(self.view.followed(snapshot, self.inserted))
+        return kept, kept._reasons(job)
 
     def _reasons(self, job: Job) -> RowReasons:
         keys = {key.column for key in self.sort}
@@ -118,15 +118,28 @@ class KeptRows:
         return RowReasons(rows[~matching], unordered)
 
 
+def _merged(spans: Iterable[range]) -> list[range]:
+    """The same numbers in ascending ranges that neither meet nor touch."""
+    merged: list[range] = []
+    for rows in sorted(spans, key=lambda rows: rows.start):
+        if merged and rows.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start, max(merged[-1].stop, rows.stop))
+        elif rows:
+            merged.append(rows)
+    return merged
+
+
 def _numbers(spans: Iterable[range]) -> np.ndarray:
     """Ascending, each once."""
-    parts = [np.arange(rows.start, rows.stop) for rows in spans]
-    return np.unique(np.concatenate(parts)) if parts else NO_ROWS
+    return np.concatenate([NO_ROWS, *(np.arange(rows.start, rows.stop) for rows in _merged(spans))])
 
 
-def _without(rows: range, gone: np.ndarray) -> range:
+def _without(rows: range, gone: Sequence[range]) -> range:
     """The numbers of these rows once those that are gone no longer count."""
-    first, last = np.searchsorted(gone, [rows.start, rows.stop]).tolist()
+    first, last = (
+        sum(min(end, each.stop) - each.start for each in gone if each.start < end)
+        for end in (rows.start, rows.stop)
+    )
     return range(rows.start - first, rows.stop - last)
 
 

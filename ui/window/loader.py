@@ -41,7 +41,8 @@ class Loaded:
     out_of_place: RowReasons = field(default_factory=RowReasons)
     """Edited rows that a refresh would take away or move, and why; they stay meanwhile."""
 
-    is_kept: bool = False
+    kept: KeptRows | None = None
+    """What stays where it is in this view."""
 
     @property
     def num_matching(self) -> int:
@@ -128,8 +129,7 @@ class Loader(QObject):
 
     def _finish(self, loaded: Loaded) -> None:
         self._handle = None
-        if self.kept is not None:
-            self.kept = self.kept.in_view(loaded.view) if loaded.is_kept else None
+        self.kept = loaded.kept
         self.loaded.emit(loaded)
 
     def _fail(self, error: Exception) -> None:
@@ -153,14 +153,16 @@ def load(
 ) -> Loaded:
     """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen."""
     same_rows = _kept_view(dataset, line, kept, job) if kept else None
-    lines, reasons = same_rows or (answers.view(line, dataset, job), RowReasons())
+    lines, stay, reasons = same_rows or (answers.view(line, dataset, job), None, RowReasons())
     job.check()
     undo, redo = undo_redo_texts(dataset)
     ready = _first_pages(lines.view, place, job)
-    return Loaded(lines, ready, line, undo, redo, reasons, same_rows is not None)
+    return Loaded(lines, ready, line, undo, redo, reasons, stay)
 
 
-def _kept_view(dataset: Dataset, line: Line, kept: KeptRows, job: Job) -> tuple[LineView, RowReasons] | None:
+def _kept_view(
+    dataset: Dataset, line: Line, kept: KeptRows, job: Job
+) -> tuple[LineView, KeptRows, RowReasons] | None:
     """The same rows of a table's own, and why some would stand elsewhere after a refresh."""
     made, scan = split_steps(line.active)
     before = kept.view.query
@@ -170,9 +172,9 @@ def _kept_view(dataset: Dataset, line: Line, kept: KeptRows, job: Job) -> tuple[
     found = kept.view_of(snapshot, scan.where, scan.sort, job)
     if found is None:
         return None
-    view, reasons = found
+    stay, reasons = found
     checked = check_line(line, dataset, snapshot.schema, job)
-    return LineView(view, checked, False, snapshot, time.perf_counter() - started), reasons
+    return LineView(stay.view, checked, False, snapshot, time.perf_counter() - started), stay, reasons
 
 
 def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
