@@ -33,6 +33,7 @@ class Situation:
     pinned: bool = False  # the current cell's column
     pinned_columns: bool = False
     undo: str = ""
+    staged: bool = False  # edits are collected that are not saved
     redo: str = ""
     closed_tabs: bool = False
     tab: bool = False
@@ -98,7 +99,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("export", "Export what is shown…", "File", 1, "Ctrl+E", "export", "Export", when=_on_dataset,
            tip="Write the rows that are shown to a file"),
     Action("save_view", "Save the steps as a view…", "File", 1, "Ctrl+S", "bookmark",
-           when=lambda s: s.dataset and s.steps),
+           when=lambda s: s.dataset and (s.steps or s.staged)),
     Action("close_tab", "Close tab", "File", 2, "Ctrl+W", when=lambda s: s.tab),
     Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
     Action("next_tab", "Next tab", "File", 2, "Ctrl+Tab", when=lambda s: s.tab),
@@ -116,6 +117,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("fill_down", "Fill down", "Edit", 2, "Ctrl+D", context=("cell",),
            tip="The first selected row into the others, or the row above into this one",
            when=_on_editable_cell, in_grid=True),
+    Action("review_edits", "Review edits", "Edit", 2, "Ctrl+Alt+E", checkable=True,
+           tip="Collect edits, look at them before and after, and save them as one commit",
+           when=lambda s: s.dataset and s.editable),
     Action("set_values", "Set values…", "Edit", 2, "Ctrl+U", "edit", "Set values", context=("column",),
            tip="Set a column in all rows, or in those the filter shows",
            when=lambda s: s.dataset and (s.editable or not s.table)),

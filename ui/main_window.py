@@ -243,6 +243,7 @@ class MainWindow(QMainWindow):
             tab.inspector.row_page.show_way_back(place_text(origin) if origin is not None else "")
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         group = tab.groups.step if tab else None
+        self.commands["review_edits"].setChecked(tab is not None and tab.review.on)
         self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.appearance.mark(self.commands)
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
@@ -370,6 +371,9 @@ class MainWindow(QMainWindow):
         if self.benchmark is not None and not self._may_close(self.benchmark):
             event.ignore()
             return
+        if not all(self._may_close(tab) for tab in self.tabs.dataset_tabs):
+            event.ignore()
+            return
         self.memory.save_geometry(self.saveGeometry().data())
         self.tasks.shutdown()
         self.library.close()
@@ -377,8 +381,18 @@ class MainWindow(QMainWindow):
         event.accept()
 
     def _may_close(self, widget: QWidget) -> bool:
-        """Of a tab: asks before a benchmark ends with it."""
+        """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped."""
+        if isinstance(widget, DatasetTab) and widget.review.count:
+            return self._may_drop(widget)
         return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")
+
+    def _may_drop(self, tab: DatasetTab) -> bool:
+        """Ask before edits that are not saved are dropped."""
+        answer = QMessageBox.question(
+            self, "Lamella", f"{tab.name}: {tab.review.summary}, not saved yet. Discard and close?",
+            QMessageBox.StandardButton.Discard | QMessageBox.StandardButton.Cancel,
+        )  # fmt: skip
+        return answer == QMessageBox.StandardButton.Discard
 
     def _may_stop(self, what: str) -> bool:
         """Ask before a change that is under way is dropped."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -69,8 +70,11 @@ class ReplaceDialog(QDialog):
         columns: Sequence[tuple[str, Sequence[str]]],
         tasks: Tasks,
         parent: QWidget | None = None,
+        stage: Callable[[Sequence[pa.Table]], object] | None = None,
     ) -> None:
+        """With `stage`, what changes is handed to it in place of a commit."""
         super().__init__(parent)
+        self._stage = stage
         self._table, self._name, self._tasks = table, name, tasks
         self._scopes, self._columns = scopes, columns
         self._reading: Handle | None = None
@@ -235,6 +239,10 @@ class ReplaceDialog(QDialog):
         if self._found is None:
             return
         plan, found = self._found
+        if self._stage is not None:
+            self._stage(found.cells)
+            self.accept()
+            return
         few = len(found.columns) <= MOST_NAMED
         said = f"replace in {', '.join(found.columns) if few else counted(len(found.columns), 'column')}"
         version = int(plan.view.snapshot.token[1])  # type: ignore[call-overload]

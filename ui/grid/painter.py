@@ -98,6 +98,8 @@ class PaintedGrid(Protocol):
 
     def rows_between(self, top: int, bottom: int) -> range: ...
 
+    def visible_rows(self) -> range: ...
+
     def columns_between(self, left: int, right: int) -> list[int]: ...
 
     def zones(self, area: QRect) -> list[tuple[QRect, bool]]: ...
@@ -345,7 +347,10 @@ class CellPainter:
         return place < self._grid.pinning.places
 
     def _paint_marks(self, painter: QPainter, pinned: bool) -> None:
+        visible = self._grid.visible_rows() if self._grid.marks else range(0)
         for (row, column), mark in self._grid.marks.items():
+            if row not in visible:
+                continue
             place = self._grid.place(column)
             rect = self._grid.cell_rect((row, place))
             if rect is None or self._is_pinned(place) is not pinned:

@@ -67,6 +67,10 @@ class BlockEdit:
 
     def commit(self, table: Table, job: Job, message: str) -> Commit:
         """Blocks."""
+        return table.edit(*self.parts(table, job), message, job)
+
+    def parts(self, table: Table, job: Job) -> tuple[list[pa.Table], pa.Table | None, np.ndarray | None]:
+        """Cells, new rows and deleted ids, as `Table.edit` takes them. Blocks."""
         cells, new = [], [] if self.rows is None else [self.rows]
         for paste in self.pastes:
             there = max(0, min(paste.area.height, self.view.num_rows - paste.area.top))
@@ -81,7 +85,7 @@ class BlockEdit:
         rows = pa.concat_tables(new) if new else None
         delete = np.concatenate(gone) if gone else None
         job.check()
-        return table.edit(cells, rows, delete, message, job)
+        return cells, rows, delete
 
     @property
     def changed(self) -> list[EditedCells]:
@@ -172,6 +176,10 @@ class BlockEditing(QObject):
             return
         row, name = grid.selection.current[0], grid.current_name
         assert name is not None
+        mark = self._tab.review.marks.get((row, name))
+        if mark is not None:
+            self.fill(mark.text)
+            return
 
         def read(job: Job) -> str | None:
             return whole_texts(view.page(row, 1, [name]).column(0))[0]
@@ -190,11 +198,18 @@ class BlockEditing(QObject):
             self._tab.messages.say("There is no row above to fill from")
             return
 
+        value = self._tab.review.value
+        edited = {(top, name): value(top, name) for top, _, names in parts for name in names}
+
         def read(job: Job) -> list[Paste]:
             made = []
             for top, bottom, names in parts:
                 first = view.page(top, 1, list(names))
-                columns = {name: Values(in_one(first.column(name)), ONE_VALUE) for name in names}
+                columns = {}
+                for name in names:
+                    own = edited[top, name]
+                    values = in_one(first.column(name)) if own is None else own
+                    columns[name] = Values(values, ONE_VALUE)
                 made.append(Paste(Area(top + 1, bottom - top, names), 1, columns))
             return made
 
@@ -268,8 +283,19 @@ class BlockEditing(QObject):
             self._tab.messages.say("No column holds text: there is nothing to find and replace")
             return None
         columns = _column_groups(texts, [name for _, _, names in self._parts() for name in names])
+        review = self._tab.review
+
+        def stage(cells: Sequence[pa.Table]) -> None:
+            review.stage(lambda job: (cells, None, None))
+
         dialog = ReplaceDialog(
-            table, self._tab.name, self._scopes(view), columns, self._tab.tasks, grid.window()
+            table,
+            self._tab.name,
+            self._scopes(view),
+            columns,
+            self._tab.tasks,
+            grid.window(),
+            stage if review.on else None,
         )
         dialog.committed.connect(partial(self._replaced, table))
         dialog.finished.connect(dialog.deleteLater)
@@ -379,6 +405,10 @@ class BlockEditing(QObject):
     def _commit(self, edit: BlockEdit, said: str, select: Area | None = None, select_new: int = 0) -> None:
         table = self._tab.editable
         if table is None:
+            return
+
+        if self._tab.review.on:
+            self._tab.review.stage(partial(edit.parts, table))
             return
 
         def stored(commit: Commit) -> None:

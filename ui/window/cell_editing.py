@@ -53,6 +53,7 @@ class Edits(QObject):
         self._edits: list[Edit] = []
         tab.loader.loaded.connect(self._drop_stored)
         tab.cells.moved.connect(self._show)
+        tab.review.changed.connect(self._show)
 
     def at(self, row: int, name: str) -> Edit | None:
         """The newest one of this cell that is not stored and shown yet."""
@@ -65,14 +66,20 @@ class Edits(QObject):
         assert table is not None
         self.forget_failed(edit.cell)
         edit.error = ""
+
+        def cells() -> pa.Table:
+            ids = from_values([edit.cell.row_id], pa.int64())
+            values = typed_array([edit.value], edit.type)
+            return pa.Table.from_arrays([ids, values], names=[ID, edit.cell.name])
+
+        if self._tab.review.on:
+            self._tab.review.stage(lambda job: ([cells()], None, None))
+            return
         self._edits.append(edit)
         self._show()
 
         def change(table: Table, job: Job) -> Commit:
-            ids = from_values([edit.cell.row_id], pa.int64())
-            values = typed_array([edit.value], edit.type)
-            changed = pa.Table.from_arrays([ids, values], names=[ID, edit.cell.name])
-            return table.update(changed, message=f"set {edit.cell.name}", job=job)
+            return table.update(cells(), message=f"set {edit.cell.name}", job=job)
 
         self._tab.commits.run(
             table,
@@ -124,6 +131,9 @@ class Edits(QObject):
             if edit.cell.row is not None and edit.cell.name in grid.grid_model.names:
                 place = (edit.cell.row, grid.grid_model.names.index(edit.cell.name))
                 grid.marks[place] = Mark(edit.text, edit.error)
+        for (row, name), mark in self._tab.review.marks.items():
+            if name in grid.grid_model.names:
+                grid.marks.setdefault((row, grid.grid_model.names.index(name)), mark)
         grid.viewport().update()
 
 
@@ -204,6 +214,10 @@ class CellEditing(QObject):
         view, name = self._tab.view, self._tab.grid.grid_model.names[column]
         assert view is not None
         cell, edit = self._tab.cells.cell(row, name), self._edits.at(row, name)
+        mark = self._tab.review.marks.get((row, name))
+        if edit is None and mark is not None:
+            self._open(cell, mark.text, None)
+            return
         if edit is not None:
             self._open(cell, None if edit.error else edit.text, edit.text if edit.error else None)
             return
@@ -227,7 +241,9 @@ class CellEditing(QObject):
         """True to false, and false or null to true."""
         cell = self._tab.cells.cell(row, self._tab.grid.grid_model.names[column])
         edit = self._edits.at(row, cell.name)
-        text = self._screen_text(row, column) if edit is None else edit.text
+        mark = self._tab.review.marks.get((row, cell.name))
+        known = edit or mark
+        text = self._screen_text(row, column) if known is None else known.text
         if text != CUT:
             on = text != "true"
             self._edits.commit(Edit(cell, "true" if on else "false", on, self._tab.grid.field(column).type))

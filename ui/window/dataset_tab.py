@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +42,7 @@ from lamella.ui.window.file_watch import FileWatch, same_files
 from lamella.ui.window.group_rows import GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
+from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
 
@@ -190,6 +192,7 @@ class DatasetTab(QWidget):
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
         self.line_actions = LineActions(self, saved_views)
+        self.review = Review(self)
         self.editing, self.blocks, self.copying = CellEditing(self), BlockEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters = ColumnFilters(self)
@@ -434,7 +437,7 @@ class DatasetTab(QWidget):
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
         self.grid.show_rows(loaded.view, loaded.ready, HIDDEN)
-        self.grid.mark_rows(loaded.out_of_place)
+        self._mark_rows()
         self.grid.column_header.set_sort(loaded.sort)
         self.grid.cards.set_rows(loaded.view.snapshot, loaded.view.query.where)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
@@ -451,6 +454,13 @@ class DatasetTab(QWidget):
         waiting, self._then = self._then, []
         for then in waiting:
             then()
+
+    def _mark_rows(self) -> None:
+        """Those that stand where they no longer belong, and those that go with unsaved edits."""
+        if self.shown is None:
+            return
+        go, out_of_place = self.review.deleted_rows, self.shown.out_of_place
+        self.grid.mark_rows(ChainMap(go, out_of_place) if go else out_of_place or {})
 
     def reads(self, path: Path) -> bool:
         """Whether what is shown lies in the file."""
@@ -571,6 +581,7 @@ class DatasetTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.steps)
+        layout.addWidget(self.review.strip)
         beside = QHBoxLayout()
         beside.setSpacing(0)
         beside.addWidget(self.pane, 1)
@@ -593,6 +604,8 @@ class DatasetTab(QWidget):
         self.steps.editing.connect(self._take_editor)
         self.grid.cards.filter_requested.connect(self.filter_by_card)
         self.counts.failed.connect(self.failures.show)
+        self.review.changed.connect(self._mark_rows)
+        self.review.changed.connect(self.changed)
         self.editing.fill_requested.connect(self.blocks.fill)
 
     def _place(self) -> tuple[int, int, Sequence[str]]:

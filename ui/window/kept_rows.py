@@ -41,6 +41,11 @@ class RowReasons(Mapping[int, str]):
                 return reason
         raise KeyError(row)
 
+    def __contains__(self, row: object) -> bool:
+        """The painter asks for every null on screen."""
+        place = int(self._rows.searchsorted(row))
+        return place < len(self._rows) and bool(self._rows[place] == row)
+
     def __iter__(self) -> Iterator[int]:
         return iter(self._rows.tolist())
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from PySide6.QtCore import QObject, Signal
@@ -20,6 +20,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.grid.model import PageTexts, Request, read_pages
+from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
@@ -217,6 +218,22 @@ class FailureMessages(Protocol):
     def show(self, error: Exception) -> None: ...
 
 
+class Staging(Protocol):
+    """Collects edits while it is on."""
+
+    @property
+    def on(self) -> bool: ...
+
+    @property
+    def marks(self) -> Mapping[tuple[int, str], Mark]: ...
+
+    changed: Any
+
+    def stage(self, make: Callable[[Job], Any]) -> None: ...
+
+    def value(self, row: int, name: str) -> Any: ...
+
+
 class Tab(Protocol):
     """A tab of rows, as far as its parts know it."""
 
@@ -235,6 +252,7 @@ class Tab(Protocol):
     commits: Commits
     loader: Loader
     cells: TableCells
+    review: Staging
 
     def open_group(self, row: int) -> None: ...
 
