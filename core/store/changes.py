@@ -58,7 +58,7 @@ from lamella.core.store.row_lookup import (
     row_ids_of,
 )
 from lamella.core.store.table_version import TableVersion
-from lamella.core.validation import text_of
+from lamella.core.validation import items_of, text_of
 
 TakeIds = Callable[[int], int]
 
@@ -175,6 +175,9 @@ def edit_change(
     widened."""
     deleted = each_once(deleted)
     refuse_unknown(state, deleted)
+    for part in cells:
+        if ID in part.column_names:
+            row_ids_of(state, part.column(ID))
     ids, given = cells_by_row(state.snapshot.name, cells)
     own = {c.name: c for c in state.columns}
     for table in (given.table, *([] if rows is None else [rows])):
@@ -203,6 +206,25 @@ def edit_change(
     return change
 
 
+def cell_tables(cells: Any, rows: Any, name: str) -> list[pa.Table]:
+    """The tables of an edit; raises `BadData` for anything else."""
+    parts = items_of(cells)
+    if parts is None or not all(isinstance(part, pa.Table) for part in parts):
+        raise BadData(
+            f"{name}: edit takes a list of Arrow tables, not {shown(cells)}",
+            fix="Give one for each group of cells: its ids in _id, and their columns",
+        )
+    if rows is not None and not isinstance(rows, pa.Table):
+        raise BadData(f"{name}: edit takes new rows as an Arrow table, not {shown(rows)}")
+    for part in (*parts, *([] if rows is None else [rows])):
+        twice = [
+            column for place, column in enumerate(part.column_names) if column in part.column_names[:place]
+        ]
+        if twice:
+            raise BadData(f"{name}: column '{twice[0]}' is given twice", fix="Name each column once")
+    return parts
+
+
 def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, PartialRows]:
     """Ascending ids, and what some tables of `_id` and columns give for them, the last one where several give
     a cell. Raises `BadData` for a table without `_id`."""
@@ -211,9 +233,9 @@ def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, Part
     for table in cells:
         if ID not in table.column_names:
             raise BadData(f"{name}: cells are given without {ID}", fix="Give the rows' ids beside them")
-        ids = to_numpy(table.column(ID))
-        if not len(ids):
+        if not table.num_rows:
             continue
+        ids = to_numpy(table.column(ID).cast(pa.int64()))
         known.append(ids)
         for column in table.column_names:
             if column != ID:

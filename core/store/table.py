@@ -32,6 +32,7 @@ from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
+    cell_tables,
     duplicate_ids,
     edit_change,
     insert_instead_change,
@@ -511,12 +512,15 @@ class Table(RowsById):
         Raises `UnknownRow`, `UnknownColumn`, `TypeConflict` for a column of another type, and `BadData` for a
         row that is both changed and deleted; nothing changes then.
         """
-        own = job or Job()
+        own, name = job or Job(), self._reader.last_name
+        parts = cell_tables(cells, rows, name)
+        array = isinstance(delete, np.ndarray) and delete.ndim == 1 and delete.dtype == np.int64
+        listed = [] if delete is None else delete if array else ids_listed(delete, f"{name}: delete")
 
         def build(state: TableVersion) -> Change:
             own.check()
-            gone = np.empty(0, np.int64) if delete is None else np.asarray(delete, np.int64)
-            return edit_change(state, cells, rows, gone, message or "edit")
+            gone = listed if isinstance(listed, np.ndarray) else ids_of(state, listed)
+            return edit_change(state, parts, rows, gone, message or "edit")
 
         return self._writer.commit(build, own, expected_version=expected_version)
 

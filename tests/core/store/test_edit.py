@@ -107,3 +107,22 @@ def test_edit_that_is_refused_changes_nothing(table, edit, error, says) -> None:
     with pytest.raises(error, match=says):
         table.edit(**edit)
     assert table.version == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        ({"cells": 5}, "takes a list of Arrow tables, not 5"),
+        ({"cells": [{"_id": 1, "n": 2}]}, "takes a list of Arrow tables"),
+        ({"cells": [pa.table({"_id": ["x"], "n": ints(1)})]}, "'x' is no _id"),
+        ({"cells": [pa.table({"_id": [None], "n": ints(1)})]}, "no _id"),
+        ({"cells": [pa.table([[1], [2], [3]], names=["_id", "n", "n"])]}, "'n' is given twice"),
+        ({"rows": [{"n": 1}]}, "new rows as an Arrow table"),
+        ({"delete": 5}, "takes a list of row ids, not 5"),
+        ({"delete": ["x"]}, "'x' is no _id"),
+    ],
+)
+def test_edit_refuses_other_arguments(table, edit, says) -> None:
+    with pytest.raises(BadData, match=says):
+        table.edit(**edit)
+    assert table.version == 1
