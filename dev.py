@@ -352,6 +352,9 @@ LONG_FORMS = {
     "window": property_test(
         "random clicks, keys and steps in the window", 6, 10_000, "tests/ui/window/test_monkey.py"
     ),
+    "paste": property_test(
+        "random blocks pasted over random selections", 3, 3000, "tests/property/test_block_paste.py"
+    ),
     "text": property_test("random text files and encodings", 7, 5000, "tests/property/test_text_files.py"),
     "opened": property_test(
         "Arrow, Excel, SQLite and JSON files read as what was written",

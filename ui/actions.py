@@ -36,6 +36,7 @@ class Situation:
     pinned: bool = False  # the current cell's column
     pinned_columns: bool = False
     undo: str = ""
+    staged: bool = False  # edits are collected that are not saved
     redo: str = ""
     closed_tabs: bool = False
     tab: bool = False
@@ -53,7 +54,8 @@ class Action:
     there under `submenu` where it has one.
 
     `group` keeps neighbours together: a separator stands between groups. `toolbar` is its short name there.
-    `keys` are shortcuts, the first of them shown, separated by "; ".
+    `keys` are shortcuts, the first of them shown, separated by "; "; with `in_grid` they are keys of the
+    grid, and of nothing else that may have the keyboard.
     """
 
     id: str
@@ -68,6 +70,7 @@ class Action:
     tip: str = ""
     when: Callable[[Situation], bool] = always
     checkable: bool = False
+    in_grid: bool = False
 
 
 def _on_dataset(s: Situation) -> bool:
@@ -76,6 +79,15 @@ def _on_dataset(s: Situation) -> bool:
 
 def _on_cell(s: Situation) -> bool:
     return s.cell
+
+
+def _on_editable(s: Situation) -> bool:
+    """Files too: they say how they can be edited."""
+    return s.dataset and (s.editable or not s.table)
+
+
+def _on_editable_cell(s: Situation) -> bool:
+    return s.cell and _on_editable(s)
 
 
 ACTIONS: tuple[Action, ...] = (
@@ -90,7 +102,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("export", "Export what is shown…", "File", 1, "Ctrl+E", "export", "Export", when=_on_dataset,
            tip="Write the rows that are shown to a file"),
     Action("save_view", "Save the steps as a view…", "File", 1, "Ctrl+S", "bookmark",
-           when=lambda s: s.dataset and s.steps),
+           when=lambda s: s.dataset and (s.steps or s.staged)),
     Action("close_tab", "Close tab", "File", 2, "Ctrl+W", when=lambda s: s.tab),
     Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
     Action("next_tab", "Next tab", "File", 2, "Ctrl+Tab", when=lambda s: s.tab),
@@ -100,8 +112,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("undo", "Undo", "Edit", 1, "Ctrl+Z", "undo", "Undo", when=lambda s: bool(s.undo)),
     Action("redo", "Redo", "Edit", 1, "Ctrl+Shift+Z; Ctrl+Y", "redo", "Redo", when=lambda s: bool(s.redo)),
     Action("edit_cell", "Edit cell", "Edit", 2, "F2", "edit", context=("cell",), when=_on_cell),
-    Action("set_null", "Set to NULL", "Edit", 2, "Ctrl+Shift+Delete", context=("cell",),
-           when=lambda s: s.cell and s.editable),
+    Action("set_null", "Set to NULL", "Edit", 2, "Delete; Ctrl+Shift+Delete", context=("cell",),
+           tip="No value in the selected cells", when=_on_editable_cell, in_grid=True),
+    Action("fill_cells", "Fill the selected cells", "Edit", 2, "Ctrl+Return; Ctrl+Enter", context=("cell",),
+           tip="With the value of the current cell; while typing, with what is typed",
+           when=_on_editable_cell, in_grid=True),
+    Action("fill_down", "Fill down", "Edit", 2, "Ctrl+D", context=("cell",),
+           tip="The first selected row into the others, or the row above into this one",
+           when=_on_editable_cell, in_grid=True),
+    Action("review_edits", "Review edits", "Edit", 2, "Ctrl+Alt+E", checkable=True,
+           tip="Collect edits, look at them before and after, and save them as one commit",
+           when=lambda s: s.dataset and s.editable),
     Action("set_values", "Set values…", "Edit", 2, "Ctrl+U", "edit", "Set values", context=("column",),
            tip="Set a column in all rows, or in those the filter shows",
            when=lambda s: s.dataset and (s.editable or not s.table)),
@@ -110,9 +131,20 @@ ACTIONS: tuple[Action, ...] = (
            when=lambda s: s.selection),
     Action("copy_as", "Copy as…", "Edit", 3, "Ctrl+Alt+C", context=("cell",), when=lambda s: s.selection,
            tip="As CSV, JSON, Markdown, SQL or Python"),
+    Action("paste", "Paste", "Edit", 3, "Ctrl+V", "paste", context=("cell",), in_grid=True,
+           tip="Cells of a spreadsheet or of Lamella, from the current cell on or over the selection",
+           when=_on_editable_cell),
     Action("select_all", "Select all", "Edit", 3, "Ctrl+A", when=_on_dataset),
     Action("select_column", "Select column", "Edit", 3, "Ctrl+Space", when=_on_cell),
     Action("select_row", "Select row", "Edit", 3, "Shift+Space", when=_on_cell),
+    Action("replace", "Replace…", "Edit", 4, "Ctrl+H", "search", context=("column",),
+           tip="Find a text or a regular expression, and put another text in its place", when=_on_editable),
+    Action("insert_rows", "Insert rows", "Edit", 4, "Ctrl+Shift+Insert", "plus", context=("cell", "row"),
+           tip="As many empty rows as are selected, at the end", when=_on_editable, in_grid=True),
+    Action("duplicate_rows", "Duplicate rows", "Edit", 4, "Ctrl+Shift+D", context=("cell", "row"),
+           tip="Copies of the selected rows, at the end", when=_on_editable_cell, in_grid=True),
+    Action("delete_rows", "Delete rows", "Edit", 4, "Ctrl+Delete", "trash", context=("cell", "row"),
+           tip="The rows of the selection", when=_on_editable_cell, in_grid=True),
 
     Action("back", "Back", "View", 0, "Alt+Left", "arrow-left", when=lambda s: s.back,
            tip="Back to the row you came from, or to the steps before"),

@@ -36,7 +36,7 @@ from lamella.ui.window.action_handlers import (
 )
 from lamella.ui.window.action_state import ActionBar, ActionSet, current_column, situation
 from lamella.ui.window.appearance import Appearance
-from lamella.ui.window.commits import Commits, commit_text
+from lamella.ui.window.commits import Commits, commit_text, is_version
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_drag
 from lamella.ui.window.file_watch import Key, entry_key, is_file
@@ -55,6 +55,7 @@ FIRST_SIZE = QSize(1280, 800)
 FRAME = QSize(8, 40)
 """About what a desktop puts around a window, whose title bar and status bar must both be on the screen."""
 SIDEBAR_WIDTH = 216
+Typed = str | Callable[[DatasetTab], object] | None
 
 
 class MainWindow(QMainWindow):
@@ -101,9 +102,12 @@ class MainWindow(QMainWindow):
         tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
         tab.changed.connect(self._update)
         tab.grid.menu_requested.connect(self._cell_menu)
+        tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
         tab.grid.column_header.menu_requested.connect(self._column_menu)
         tab.grid.totals.menu_requested.connect(self._totals_menu)
         tab.editing.import_requested.connect(self._offer_import)
+        tab.blocks.import_requested.connect(self._offer_import)
+        self.commands.attach(tab.grid)
         tab.relations.followed.connect(partial(self.trail.follow, tab))
         tab.relations.back_requested.connect(partial(self.trail.go_back, tab))
         self.tabs.add(
@@ -173,8 +177,10 @@ class MainWindow(QMainWindow):
             if tab.table is table:
                 tab.reload()
                 undo = ("Undo", partial(self.commits.undo, table, tab.name))
-                choices = [undo] if commit.kind not in ("undo", "redo") else []
-                tab.messages.say(commit_text(commit), *choices, kind="message-success")
+                new = is_version(commit)
+                choices = [undo] if new and commit.kind not in ("undo", "redo") else []
+                kind = "message-success" if new else "message"
+                tab.messages.say(commit_text(commit), *choices, kind=kind)
 
     def _withdraw(self, path: Path) -> None:
         """Ask again what was answered from a file that turned out damaged since."""
@@ -182,13 +188,13 @@ class MainWindow(QMainWindow):
             if tab.reads(path):
                 tab.reload()
 
-    def _offer_import(self, row: int, column: str, typed: str | None) -> None:
-        """One click from a file in place to a table with the same cell in edit."""
+    def _offer_import(self, row: int, column: str, typed: Typed) -> None:
+        """One click from a file in place to a table with the same cell in edit, or with what `typed` does."""
         tab = self.tabs.dataset_tab
         if tab is not None:
             self.library.when_home(lambda: self._offer_import_of(tab, row, column, typed))
 
-    def _offer_import_of(self, tab: DatasetTab, row: int, column: str, typed: str | None) -> None:
+    def _offer_import_of(self, tab: DatasetTab, row: int, column: str, typed: Typed) -> None:
         home, name = self.library.home.name, tab.dataset.name
 
         def go_on() -> None:
@@ -204,12 +210,14 @@ class MainWindow(QMainWindow):
 
         offer(f"{name} is open in place and read-only. A copy in {home} can be edited, with undo.")
 
-    def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: str | None) -> None:
+    def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: Typed) -> None:
         tab = self.tabs.find(key)
         if tab is None:
             return
         tab.follow(old, row, column)
-        if column:
+        if callable(typed):
+            tab.when_shown(partial(typed, tab))
+        elif column:
             tab.when_shown(lambda: tab.editing.begin(typed))
         else:
             tab.when_shown(self.set_values)
@@ -241,6 +249,7 @@ class MainWindow(QMainWindow):
             tab.inspector.row_page.show_way_back(place_text(origin) if origin is not None else "")
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         group = tab.groups.step if tab else None
+        self.commands["review_edits"].setChecked(tab is not None and tab.review.on)
         self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.commands["subtotals"].setChecked(group is not None and group.subtotals)
         self.appearance.mark(self.commands)
@@ -381,6 +390,9 @@ class MainWindow(QMainWindow):
         if self.benchmark is not None and not self._may_close(self.benchmark):
             event.ignore()
             return
+        if not all(self._may_close(tab) for tab in self.tabs.dataset_tabs):
+            event.ignore()
+            return
         self.memory.save_geometry(self.saveGeometry().data())
         self.tasks.shutdown()
         self.library.close()
@@ -389,8 +401,18 @@ class MainWindow(QMainWindow):
         event.accept()
 
     def _may_close(self, widget: QWidget) -> bool:
-        """Of a tab: asks before a benchmark ends with it."""
+        """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped."""
+        if isinstance(widget, DatasetTab) and widget.review.count:
+            return self._may_drop(widget)
         return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")
+
+    def _may_drop(self, tab: DatasetTab) -> bool:
+        """Ask before edits that are not saved are dropped."""
+        answer = QMessageBox.question(
+            self, "Lamella", f"{tab.name}: {tab.review.summary}, not saved yet. Discard and close?",
+            QMessageBox.StandardButton.Discard | QMessageBox.StandardButton.Cancel,
+        )  # fmt: skip
+        return answer == QMessageBox.StandardButton.Discard
 
     def _may_stop(self, what: str) -> bool:
         """Ask before a change that is under way is dropped."""

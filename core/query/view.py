@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy
+from lamella.core.arrow.arrays import from_numpy, to_numpy
+from lamella.core.arrow.types import ID
 from lamella.core.filters.condition import condition_of
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
@@ -28,6 +29,7 @@ from lamella.core.scan.read import (
     schema_of,
     take_rows,
 )
+from lamella.core.scan.row_ids import ids_between
 from lamella.core.scan.snapshot import Column, Snapshot, project
 
 DECODED_CELLS = 8_000_000
@@ -118,16 +120,34 @@ class View:
             return live_positions(self.snapshot, np.arange(offset, offset + count))
         return np.asarray(self._positions[offset : offset + count])
 
-    def with_snapshot(self, snapshot: Snapshot) -> View | None:
-        """The same rows in the same order, with the values that they have in a later snapshot, whether they
-        still meet the query or not; None where rows were added, deleted or moved in between."""
-        if snapshot.num_positions != self.snapshot.num_positions:
-            return None
-        if not np.array_equal(snapshot.deleted, self.snapshot.deleted):
-            return None
+    def followed(self, snapshot: Snapshot, inserted: int) -> View:
+        """The same rows in the same order, whether they still meet the query or not, as they are in a later
+        snapshot: without those that were deleted, and with the `inserted` ones behind them."""
         same_rows = copy.copy(self)
         same_rows.snapshot = snapshot
+        if self._positions is None:
+            return same_rows
+        before = self.snapshot.num_positions
+        if snapshot.num_positions == before + inserted:
+            behind = np.arange(before, snapshot.num_positions)
+            positions = np.concatenate([self._positions, behind])
+        else:  # files were written anew without rows that are deleted
+            positions = self._found_again(snapshot)
+        gone = (
+            np.isin(positions, snapshot.deleted) if len(snapshot.deleted) else np.zeros(len(positions), bool)
+        )
+        same_rows._positions = positions[~gone] if gone.any() else positions
         return same_rows
+
+    def _found_again(self, snapshot: Snapshot) -> np.ndarray:
+        """Where the rows are by their `_id`, and behind them those that are newer than all there were."""
+        ids = ids_between(snapshot, 0, snapshot.num_positions)
+        last = ids_between(self.snapshot, 0, self.snapshot.num_positions).max(initial=-1)
+        own = to_numpy(self.page(0, self.num_rows, [ID]).column(0))
+        places = np.searchsorted(ids, own)
+        known = places < len(ids)
+        known[known] = ids[places[known]] == own[known]
+        return np.concatenate([places[known], np.flatnonzero(ids > last)])
 
     def close(self) -> None:
         """Let go of the positions; the view answers nothing afterwards."""

@@ -22,7 +22,7 @@ from lamella.core.arrow.from_python import (
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.sorted_ids import without
 from lamella.core.arrow.types import ID, exact_cast
-from lamella.core.errors import BadData, Cancelled, shown
+from lamella.core.errors import BadData, Cancelled, TypeConflict, UnknownColumn, shown
 from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.filters.values import convert, number_text
@@ -58,7 +58,7 @@ from lamella.core.store.row_lookup import (
     row_ids_of,
 )
 from lamella.core.store.table_version import TableVersion
-from lamella.core.validation import text_of
+from lamella.core.validation import items_of, text_of
 
 TakeIds = Callable[[int], int]
 
@@ -169,6 +169,116 @@ def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> Par
 
 def delete_change(state: TableVersion, ids: np.ndarray, message: str) -> Change:
     return Change(message, state.columns, deleted=ids)
+
+
+def edit_change(
+    state: TableVersion,
+    cells: Sequence[pa.Table],
+    rows: pa.Table | None,
+    deleted: np.ndarray,
+    message: str,
+) -> Change:
+    """Cells that differ from what they hold, new rows and deleted ids, all at once. No column is made or
+    widened."""
+    deleted = each_once(deleted)
+    refuse_unknown(state, deleted)
+    for part in cells:
+        if ID in part.column_names:
+            row_ids_of(state, part.column(ID))
+    ids, given = cells_by_row(state.snapshot.name, cells)
+    own = {c.name: c for c in state.columns}
+    for table in (given.table, *([] if rows is None else [rows])):
+        _refuse_others(state, table.schema)
+    change = delete_change(state, deleted, message)
+    if len(ids):
+        refuse_unknown(state, ids)
+        gone = ids[np.isin(ids, deleted)]
+        if len(gone):
+            raise BadData(
+                f"{state.snapshot.name}: the row with {ID} {gone[0]} is both changed and deleted",
+                fix="Do one of the two",
+            )
+        columns = [own[name] for name in given.table.column_names]
+        plan = ColumnPlan(tuple(columns), (), ())
+        old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
+        values = complete_values(state, ids, plan, given.table, given.left_out)
+        new = {name: in_one(values.column(name)) for name in values.column_names}
+        differing = np.flatnonzero(_differ(old, {own[name]: value for name, value in new.items()}))
+        if len(differing):
+            changed = {own[name].key: take(value, differing) for name, value in new.items()}
+            change = replace(change, cells=CellChanges(ids[differing], changed))
+    if rows is not None and rows.num_rows:
+        plan = ColumnPlan(tuple(own[name] for name in rows.column_names), (), ())
+        change = _with_rows(change, plan, rows)
+    return change
+
+
+def cell_tables(cells: Any, rows: Any, name: str) -> list[pa.Table]:
+    """The tables of an edit; raises `BadData` for anything else."""
+    parts = items_of(cells)
+    if parts is None or not all(isinstance(part, pa.Table) for part in parts):
+        raise BadData(
+            f"{name}: edit takes a list of Arrow tables, not {shown(cells)}",
+            fix="Give one for each group of cells: its ids in _id, and their columns",
+        )
+    if rows is not None and not isinstance(rows, pa.Table):
+        raise BadData(f"{name}: edit takes new rows as an Arrow table, not {shown(rows)}")
+    for part in (*parts, *([] if rows is None else [rows])):
+        twice = [
+            column for place, column in enumerate(part.column_names) if column in part.column_names[:place]
+        ]
+        if twice:
+            raise BadData(f"{name}: column '{twice[0]}' is given twice", fix="Name each column once")
+    return parts
+
+
+def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, PartialRows]:
+    """Ascending ids, and what some tables of `_id` and columns give for them, the last one where several give
+    a cell. Raises `BadData` for a table without `_id`."""
+    parts: dict[str, list[tuple[np.ndarray, pa.Array]]] = {}
+    known: list[np.ndarray] = []
+    for table in cells:
+        if ID not in table.column_names:
+            raise BadData(f"{name}: cells are given without {ID}", fix="Give the rows' ids beside them")
+        if not table.num_rows:
+            continue
+        ids = to_numpy(table.column(ID).cast(pa.int64()))
+        known.append(ids)
+        for column in table.column_names:
+            if column != ID:
+                parts.setdefault(column, []).append((ids, in_one(table.column(column))))
+    rows = each_once(np.concatenate(known)) if parts else np.empty(0, np.int64)
+    columns, left_out = {}, {}
+    for column, pieces in parts.items():
+        places = np.full(len(rows), -1, np.int64)
+        at = np.searchsorted(rows, np.concatenate([ids for ids, _ in pieces]))
+        places[at] = np.arange(len(at))  # the last one counts
+        pool = pa.concat_arrays([values for _, values in pieces])
+        lacks = places < 0
+        columns[column] = take(pool, np.where(lacks, 0, places))
+        if lacks.any():
+            left_out[column] = lacks
+    return rows, PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), left_out)
+
+
+def each_once(ids: np.ndarray) -> np.ndarray:
+    """Ascending. Many times as fast as `np.unique` for those that ascend already."""
+    ascending = ids if bool((ids[1:] >= ids[:-1]).all()) else np.sort(ids)
+    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(ids) else ids
+
+
+def _refuse_others(state: TableVersion, schema: pa.Schema) -> None:
+    """Raise `UnknownColumn` for a column that the table lacks, `TypeConflict` for one of another type."""
+    name, own = state.snapshot.name, {c.name: c.type for c in state.columns}
+    for field in schema:
+        if field.name not in own:
+            raise UnknownColumn(field.name, name, list(own))
+        kind = own[field.name]
+        if kind != field.type:
+            raise TypeConflict(
+                f"{name}: column '{field.name}' holds {kind}, and is given {field.type}",
+                fix="Read the table again: its columns may have changed",
+            )
 
 
 def fit_to_columns(state: TableVersion, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.from_python import blocks, is_given_by_key, partial_rows, partial_rows_of, repeatable
@@ -18,10 +19,13 @@ from lamella.core.filters.condition import Condition, condition_of, ids_listed, 
 from lamella.core.index.fulltext.snippets import Highlight
 from lamella.core.jobs import Job
 from lamella.core.query.source import When
+from lamella.core.scan.row_ids import ids_of
 from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
+    cell_tables,
     duplicate_ids,
+    edit_change,
     insert_instead_change,
     integer_update_change,
     transform_change,
@@ -354,6 +358,39 @@ class Table(RowsById):
             return changes.operator_change(state, ids, edits, take_ids, said)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
+
+    def edit(
+        self,
+        cells: Sequence[pa.Table] = (),
+        rows: pa.Table | None = None,
+        delete: np.ndarray | None = None,
+        message: str = "",
+        job: Job | None = None,
+        expected_version: int | None = None,
+    ) -> Commit:
+        """Change cells, add rows and delete others, in one commit.
+
+        Each table of `cells` has `_id` and some columns, of their own types: it changes these cells of these
+        rows and no others, and where several give a cell, the last counts. Only rows whose values change are
+        written and counted. `rows` are new ones, with null in the columns that they lack; `delete` has ids.
+
+            delay = pa.table({"_id": [4, 7], "delay": pa.array([0, None], pa.int32())})
+            table.edit([delay], rows=pa.table({"note": ["new"]}), delete=np.array([9]))
+
+        Raises `UnknownRow`, `UnknownColumn`, `TypeConflict` for a column of another type, and `BadData` for a
+        row that is both changed and deleted; nothing changes then.
+        """
+        own, name = job or Job(), self._reader.last_name
+        parts = cell_tables(cells, rows, name)
+        array = isinstance(delete, np.ndarray) and delete.ndim == 1 and delete.dtype == np.int64
+        listed = [] if delete is None else delete if array else ids_listed(delete, f"{name}: delete")
+
+        def build(state: TableVersion) -> Change:
+            own.check()
+            gone = listed if isinstance(listed, np.ndarray) else ids_of(state, listed)
+            return edit_change(state, parts, rows, gone, message or "edit")
+
+        return self._writer.commit(build, own, expected_version=expected_version)
 
     def transform(
         self,

@@ -276,6 +276,8 @@ class TableWriter:
                 catalog_entries.enter_staged(staged, paths)
             if not staged.change_files and not staged.rewritten:
                 following = _enter_small(catalog_entries, state, change, entries)
+            elif staged.change_files and len(change.deleted):
+                catalog_entries.deletions(change.deleted)
             row = commit_row(version, "change", None, counts, started, change.message)
             row = transaction.move_on(self._table_id, row)
         self.upkeep.note_change()

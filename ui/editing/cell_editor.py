@@ -1,104 +1,127 @@
-"""The field in which one cell of the grid is edited."""
+"""The fields in which one cell of the grid is edited: a line, an area for long text and JSON, a check box."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
+
 import pyarrow as pa
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent
-from PySide6.QtWidgets import QLineEdit, QToolTip, QWidget
+from PySide6.QtCore import QDate, QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCharFormat
+from PySide6.QtWidgets import (
+    QCalendarWidget,
+    QCheckBox,
+    QCompleter,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QToolButton,
+    QWidget,
+)
 
 from lamella.core.errors import BadData
 from lamella.core.filters.cells import parse_cell
+from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.ui import theme
+from lamella.ui.widgets.popover import Popover
 
 NULL_HINT = "null"
+ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 MOVES = {
     Qt.Key.Key_Return: (1, 0),
     Qt.Key.Key_Enter: (1, 0),
     Qt.Key.Key_Tab: (0, 1),
     Qt.Key.Key_Backtab: (0, -1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
 }
+LINE_MOVES = MOVES | {Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
+DAYS = (Kind.DATE, Kind.TIMESTAMP)
+DAY = re.compile(r"\s*(\d{4}-\d\d-\d\d)(.*)", re.DOTALL)
+ISO = "yyyy-MM-dd"
+LONGEST_LINE = 80
+"""Characters that are edited in a line; more in an area."""
+SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
+TRUTH = {"true": True, "false": False}
 
 
-class CellEditor(QLineEdit):
-    """`done` carries the typed value (None for null) and the (row, column) step to take next;
-    `left` comes instead when nothing was changed or Esc was pressed.
+def needs_area(type_: pa.DataType, text: str | None) -> bool:
+    """Whether a value is edited in an area rather than a line."""
+    kind = kind_of(type_)
+    if kind in NESTED:
+        return True
+    return (
+        kind is Kind.TEXT and text is not None and (len(text) > LONGEST_LINE or "\n" in text or "\r" in text)
+    )
 
-    Enter, Tab and the arrows up and down finish; Ctrl+Backspace sets null. What does not fit the type
-    is marked, said under the field, and not let go of.
+
+class CellEntry:
+    """What the fields share. `done` carries the typed value (None for null) and the (row, column) step to
+    take next; `left` comes instead when nothing was changed or Esc was pressed, `filled` with the text, None
+    for null, when it is for all selected cells. `reason_changed` says why the text does not fit, or nothing.
+
+    Enter and Tab finish, Ctrl+Enter fills; Ctrl+Backspace sets null. What does not fit the type is marked,
+    said beside the field, and not let go of.
     """
 
-    done = Signal(object, tuple)
-    left = Signal(tuple)
+    type: pa.DataType
+    before: str | None
+    variants = ("cell", "cell-invalid")
+    moves = MOVES
+    _over = False
 
-    def __init__(
-        self,
-        type_: pa.DataType,
-        text: str | None,
-        begun_with: str | None = None,
-        parent: QWidget | None = None,
-    ) -> None:
-        """`text` is the cell in full, None for null; `begun_with` replaces it by what was typed first."""
-        super().__init__(parent)
-        self.type, self._before = type_, text
-        self._over = False
-        theme.variant(self, "cell")
-        self.setAccessibleName("New value of the cell")
-        self.setPlaceholderText(NULL_HINT if text is None else "")
-        self.setText((text or "") if begun_with is None else begun_with)
-        if begun_with is None:
-            self.selectAll()
-        self.textEdited.connect(self._check)
+    def written(self) -> str:
+        """The text in the field."""
+        raise NotImplementedError
 
     def finish(self, step: tuple[int, int] = (0, 0)) -> bool:
         """Hand the value over; False when it does not fit and stays."""
         if self._over:
             return True
-        text = self.text()
-        if text == (self._before or ""):
+        text = self.written()
+        if text == (self.before or ""):
             self._leave(step)
             return True
-        reason = self._check()
-        if reason:
-            self._tell(reason)
+        if self._check():
             return False
         self._over = True
         self.done.emit(parse_cell(text, self.type), step)
         return True
 
+    def fill(self) -> None:
+        """Hand the text over for all selected cells, unless it does not fit this one."""
+        text = self.written()
+        empty = not text and self.before is None
+        if not self._over and (empty or not self._check()):
+            self._over = True
+            self.filled.emit(None if empty else text)
+
     def set_null(self) -> None:
         if not self._over:
-            if self._before is None:
+            if self.before is None:
                 self._leave((0, 0))
                 return
             self._over = True
             self.done.emit(None, (0, 0))
 
-    def event(self, event: QEvent) -> bool:
-        """Tab is a key of the editor, not a way out of it."""
-        if event.type() == QEvent.Type.KeyPress and event.key() in (Qt.Key.Key_Tab, Qt.Key.Key_Backtab):  # type: ignore[attr-defined]
-            self.keyPressEvent(event)  # type: ignore[arg-type]
-            return True
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = Qt.Key(event.key())
+    def press(self, event: QKeyEvent) -> bool:
+        """True for a key that all fields have."""
+        key, control = Qt.Key(event.key()), bool(event.modifiers() & CONTROL)
         if key == Qt.Key.Key_Escape:
             self._leave((0, 0))
-        elif key == Qt.Key.Key_Backspace and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+        elif key == Qt.Key.Key_Backspace and control:
             self.set_null()
-        elif key in MOVES:
-            down, right = MOVES[key]
-            back = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and _shifted(event)
+        elif key in ENTER and control:
+            self.fill()
+        elif key in self.moves and not event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            down, right = self.moves[key]
+            back = key in ENTER and bool(event.modifiers() & SHIFT)
             self.finish((-down, right) if back else (down, right))
         else:
-            super().keyPressEvent(event)
+            return False
+        return True
 
-    def focusOutEvent(self, event: QFocusEvent) -> None:
+    def leave_focus(self, event: QFocusEvent) -> None:
         """A click elsewhere keeps what fits and gives up what does not; another window only waits."""
-        super().focusOutEvent(event)
         waits = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
         if event.reason() not in waits and not self.finish():
             self._leave((0, 0))
@@ -111,17 +134,268 @@ class CellEditor(QLineEdit):
     def _check(self) -> str:
         """The reason why the text does not fit, marked at the field; empty when it does."""
         try:
-            parse_cell(self.text(), self.type)
+            parse_cell(self.written(), self.type)
             reason = ""
         except BadData as error:
             reason = error.why or error.what
-        theme.variant(self, "cell-invalid" if reason else "cell")
+        theme.variant(self, self.variants[bool(reason)])
         self.setToolTip(reason)
+        self.reason_changed.emit(reason)
         return reason
 
-    def _tell(self, reason: str) -> None:
-        QToolTip.showText(self.mapToGlobal(QPoint(0, self.height())), reason, self)
+
+class Reason(QLabel):
+    """Why what is typed does not fit, below its field, or above it where there is no room."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        theme.variant(self, "reason")
+        self.setAccessibleName("Why the value does not fit")
+        self.setWordWrap(True)
+        self.hide()
+
+    def say(self, reason: str, field: QRect) -> None:
+        self.setText(reason[:1].upper() + reason[1:] + "." if reason else "")
+        self.place(field)
+        self.setVisible(bool(reason))
+
+    def place(self, field: QRect) -> None:
+        """Beside the field, which may have moved."""
+        around = self.parentWidget().rect()
+        words = self.fontMetrics().horizontalAdvance(self.text()) + 3 * theme.M
+        width = min(max(field.width(), words), around.width() - theme.S)
+        size = QSize(width, self.heightForWidth(width))
+        below = field.bottom() + 1 + size.height() <= around.bottom()
+        top = field.bottom() + 1 if below else field.top() - size.height()
+        left = max(0, min(field.left(), around.right() - width))
+        self.setGeometry(QRect(QPoint(left, top), size))
+        self.raise_()
 
 
-def _shifted(event: QKeyEvent) -> bool:
-    return bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+def is_tab(event: QEvent) -> bool:
+    """Tab is a key of a field, not a way out of it."""
+    tabs = (Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
+    return event.type() == QEvent.Type.KeyPress and event.key() in tabs  # type: ignore[attr-defined]
+
+
+class CellEditor(CellEntry, QLineEdit):
+    """A line. The arrows up and down finish, too. Of text, Shift+Enter or F2 opens the area (`enlarged`, with
+    what is to be added to it); of days, Alt+Down the calendar; of few values, Alt+Down their list."""
+
+    done = Signal(object, tuple)
+    left = Signal(tuple)
+    filled = Signal(object)
+    reason_changed = Signal(str)
+    enlarged = Signal(str)
+    moves = LINE_MOVES
+
+    def __init__(
+        self,
+        type_: pa.DataType,
+        text: str | None,
+        begun_with: str | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`text` is the cell in full, None for null; `begun_with` replaces it by what was typed first."""
+        super().__init__(parent)
+        self.type, self.before = type_, text
+        self.calendar: Popover | None = None
+        theme.variant(self, "cell")
+        self.setAccessibleName("New value of the cell")
+        self.setPlaceholderText(NULL_HINT if text is None else "")
+        self.setText((text or "") if begun_with is None else begun_with)
+        if begun_with is None:
+            self.selectAll()
+        if kind_of(type_) in DAYS:
+            icon = theme.current().icon("date")
+            choose = self.addAction(icon, QLineEdit.ActionPosition.TrailingPosition)
+            choose.setToolTip("Choose a day (Alt+Down)")
+            choose.triggered.connect(self.open_calendar)
+        self.textEdited.connect(self._check)
+
+    def written(self) -> str:
+        return self.text()
+
+    def offer(self, values: Sequence[str]) -> None:
+        """Let these values be chosen from while typing."""
+        completer = QCompleter(list(values), self)
+        completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
+        self.setCompleter(completer)
+
+    def open_list(self) -> None:
+        """All the values that are offered."""
+        completer = self.completer()
+        if completer is not None:
+            completer.setCompletionPrefix("")
+            completer.complete()
+
+    def open_calendar(self) -> None:
+        """Choose a day; the time stays."""
+        found = DAY.match(self.text())
+        calendar = _calendar()
+        day = QDate.fromString(found[1], ISO) if found else QDate()
+        calendar.setSelectedDate(day if day.isValid() else QDate.currentDate())
+        calendar.clicked.connect(self._take_day)
+        calendar.activated.connect(self._take_day)
+        self.calendar = Popover(calendar, self)
+        self.calendar.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.calendar.open_below(self)
+        calendar.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def _take_day(self, day: QDate) -> None:
+        if self.calendar is None:
+            return
+        found = DAY.match(self.text())
+        time = found[2] if found else (" 00:00" if kind_of(self.type) is Kind.TIMESTAMP else "")
+        calendar, self.calendar = self.calendar, None
+        calendar.close()
+        self.setText(day.toString(ISO) + time)
+        self._check()
+        self.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def event(self, event: QEvent) -> bool:
+        if is_tab(event):
+            self.keyPressEvent(event)  # type: ignore[arg-type]
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, text = Qt.Key(event.key()), kind_of(self.type) is Kind.TEXT
+        if key == Qt.Key.Key_Down and event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            self.open_calendar() if kind_of(self.type) in DAYS else self.open_list()
+        elif text and key == Qt.Key.Key_F2:
+            self.enlarged.emit("")
+        elif text and key in ENTER and event.modifiers() == SHIFT:
+            self.enlarged.emit("\n")
+        elif not self.press(event):
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.leave_focus(event)
+
+
+class CellArea(CellEntry, QPlainTextEdit):
+    """Several lines: of text, or of JSON that is set out. Shift+Enter begins a new line."""
+
+    done = Signal(object, tuple)
+    left = Signal(tuple)
+    filled = Signal(object)
+    reason_changed = Signal(str)
+    variants = ("cell-area", "cell-area-invalid")
+
+    def __init__(
+        self,
+        type_: pa.DataType,
+        text: str | None,
+        begun_with: str | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        shown = _set_out(text) if text and kind_of(type_) in NESTED else text
+        self.type, self.before, self._begun = type_, shown, begun_with is not None
+        theme.variant(self, "cell-area")
+        self.setPlaceholderText(NULL_HINT if text is None else "")
+        self.setPlainText((shown or "") if begun_with is None else begun_with)
+        if begun_with is not None:
+            self.moveCursor(self.textCursor().MoveOperation.End)
+        elif kind_of(type_) not in NESTED:
+            self.selectAll()
+        self.textChanged.connect(self._check)
+
+    def written(self) -> str:
+        """With the line ends that the value had; unless something was typed, the value itself."""
+        if not self._begun and not self.document().isModified():
+            return self.before or ""
+        text = self.toPlainText()
+        return text.replace("\n", "\r\n") if self.before and "\r\n" in self.before else text
+
+    def event(self, event: QEvent) -> bool:
+        if is_tab(event):
+            self.keyPressEvent(event)  # type: ignore[arg-type]
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in ENTER and event.modifiers() == SHIFT:
+            self.insertPlainText("\n")
+        elif not self.press(event):
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.leave_focus(event)
+
+
+class CellCheck(CellEntry, QCheckBox):
+    """Truth: Space switches it, null becomes true."""
+
+    done = Signal(object, tuple)
+    left = Signal(tuple)
+    filled = Signal(object)
+    reason_changed = Signal(str)
+    variants = ("cell", "cell")
+    moves = LINE_MOVES
+
+    def __init__(self, type_: pa.DataType, text: str | None, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.type, self.before = type_, text
+        theme.variant(self, "cell")
+        self.setTristate(text is None)
+        state = Qt.CheckState.PartiallyChecked if text is None else _state(text == "true")
+        self.setCheckState(state)
+        self._follow()
+        self.clicked.connect(self._switched)
+
+    def written(self) -> str:
+        state = self.checkState()
+        unset = state is Qt.CheckState.PartiallyChecked
+        return "" if unset else ("true" if state is Qt.CheckState.Checked else "false")
+
+    def event(self, event: QEvent) -> bool:
+        if is_tab(event):
+            self.keyPressEvent(event)  # type: ignore[arg-type]
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self.press(event):
+            super().keyPressEvent(event)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.leave_focus(event)
+
+    def _switched(self) -> None:
+        self.setTristate(False)
+        self._follow()
+
+    def _follow(self) -> None:
+        self.setText(self.written() or NULL_HINT)
+
+
+def _calendar() -> QCalendarWidget:
+    """In the colours of the theme."""
+    calendar = QCalendarWidget()
+    calendar.setVerticalHeaderFormat(QCalendarWidget.VerticalHeaderFormat.NoVerticalHeader)
+    calendar.setAccessibleName("Day")
+    for day in (Qt.DayOfWeek.Saturday, Qt.DayOfWeek.Sunday):
+        calendar.setWeekdayTextFormat(day, QTextCharFormat())  # otherwise bright red
+    for name, icon in (("prev", "chevron-left"), ("next", "chevron-right")):
+        button = calendar.findChild(QToolButton, f"qt_calendar_{name}month")
+        if button is not None:
+            button.setIcon(theme.current().icon(icon))
+    return calendar
+
+
+def _state(on: bool) -> Qt.CheckState:
+    return Qt.CheckState.Checked if on else Qt.CheckState.Unchecked
+
+
+def _set_out(text: str) -> str:
+    """JSON over several lines."""
+    try:
+        return json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -264,11 +264,12 @@ class RowHeader(QHeaderView):
     """Row numbers, drawn in one go. Pressing and dragging selects whole rows."""
 
     rows_requested = Signal(object, bool)  # row in the view, whether to extend
+    menu_requested = Signal(object, QPoint)
 
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
         self._grid_model = model
-        self.marked: frozenset[int] = frozenset()  # rows that stand where they no longer belong
+        self.marked: Container[int] = ()  # rows that stand where they no longer belong
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHighlightSections(False)
         self.setAccessibleName("Row numbers")
@@ -308,7 +309,13 @@ class RowHeader(QHeaderView):
         painter.drawLine(width - 1, area.top(), width - 1, area.bottom())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._ask(event, bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+        if event.button() is not Qt.MouseButton.RightButton:
+            self._ask(event, bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        section = self.logicalIndexAt(event.pos())
+        if section >= 0:
+            self.menu_requested.emit(self._grid_model.start + section, event.globalPos())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -97,7 +98,7 @@ class PaintedGrid(Protocol):
     selection: Selection
     pinning: Pinning
     marks: dict[tuple[int, int], Mark]
-    row_marks: dict[int, str]
+    row_marks: Mapping[int, str]
     row_height: int
 
     def horizontalHeader(self) -> QHeaderView: ...
@@ -105,6 +106,8 @@ class PaintedGrid(Protocol):
     def hasFocus(self) -> bool: ...
 
     def rows_between(self, top: int, bottom: int) -> range: ...
+
+    def visible_rows(self) -> range: ...
 
     def columns_between(self, left: int, right: int) -> list[int]: ...
 
@@ -379,8 +382,8 @@ class CellPainter:
 
     def _paint_marked_rows(self, painter: QPainter, area: QRect, rows: range, strips: list[Strip]) -> None:
         right = strips[-1].x + strips[-1].width
-        for row in self._grid.row_marks:
-            if row in rows:
+        for row in rows if self._grid.row_marks else ():
+            if row in self._grid.row_marks:
                 top, height = self._grid.row_top(row), self._grid.row_height
                 painter.fillRect(area.left(), top, right - area.left(), height, self.inks.out_of_place)
 
@@ -422,7 +425,10 @@ class CellPainter:
         return place < self._grid.pinning.places
 
     def _paint_marks(self, painter: QPainter, pinned: bool) -> None:
+        visible = self._grid.visible_rows() if self._grid.marks else range(0)
         for (row, column), mark in self._grid.marks.items():
+            if row not in visible:
+                continue
             place = self._grid.place(column)
             rect = self._grid.cell_rect((row, place))
             if rect is None or self._is_pinned(place) is not pinned:

@@ -162,6 +162,7 @@ class GridView(WindowScrolling):
 
     edit_requested = Signal(object)
     menu_requested = Signal(QPoint)
+    row_menu_requested = Signal(QPoint)
     open_requested = Signal(int, bool)
     """The group of a row that is to be opened, or closed."""
     drag_requested = Signal()
@@ -173,7 +174,7 @@ class GridView(WindowScrolling):
         self.grid_model = model or GridModel(tasks, self)
         self.selection = Selection(self)
         self.marks: dict[tuple[int, int], Mark] = {}
-        self.row_marks: dict[int, str] = {}
+        self.row_marks: Mapping[int, str] = {}
         self.has_groups = False
         self._last_top = 0
         self._fit_next = self._changing = self._is_stale = False
@@ -210,6 +211,7 @@ class GridView(WindowScrolling):
         self.selection.changed.connect(self._follow_selection)
         self.grid_model.pages.arrived.connect(self._arrived)
         self.row_header.rows_requested.connect(self.select_rows)
+        self.row_header.menu_requested.connect(self._open_row_menu)
         self.column_header.column_requested.connect(self._select_columns)
         self.scrolled.connect(self.cards.follow)
         self.scrolled.connect(self.filter_row.follow)
@@ -251,8 +253,8 @@ class GridView(WindowScrolling):
 
     def mark_rows(self, reasons: Mapping[int, str]) -> None:
         """Mark rows as standing where they no longer belong; the tooltip says why."""
-        self.row_marks = dict(reasons)
-        self.row_header.marked = frozenset(reasons)
+        self.row_marks = reasons
+        self.row_header.marked = reasons
         self.row_header.viewport().update()
         self.viewport().update()
 
@@ -317,6 +319,12 @@ class GridView(WindowScrolling):
         block = CellRange.between((top, 0), (row, last))
         self.selection.select_block(block, (row, self.first_place()))
         self.setFocus(Qt.FocusReason.MouseFocusReason)
+
+    def _open_row_menu(self, row: int, point: QPoint) -> None:
+        """For the selected rows, or for this one where it is not among them."""
+        if not any(block.top <= row <= block.bottom for block in self.selection.blocks):
+            self.select_rows(row, extend=False)
+        self.row_menu_requested.emit(point)
 
     def select_all(self) -> None:
         if self.grid_model.num_rows and self.grid_model.columnCount():

@@ -231,6 +231,17 @@ QLineEdit[variant="cell"] { border: 2px solid $accent; border-radius: 0; padding
 QLineEdit[variant="cell-invalid"] {
     border: 2px solid $danger; border-radius: 0; padding: 0 4px; min-height: 0;
 }
+QPlainTextEdit[variant="cell-area"] { border: 2px solid $accent; border-radius: 0; padding: 2px; }
+QPlainTextEdit[variant="cell-area-invalid"] { border: 2px solid $danger; border-radius: 0; padding: 2px; }
+QCheckBox[variant="cell"] { border: 2px solid $accent; background: $surface; padding: 0 4px; }
+QCalendarWidget QWidget#qt_calendar_navigationbar { background: $raised; }
+QCalendarWidget QToolButton { background: transparent; color: $text; font-weight: 600; }
+QCalendarWidget QToolButton::menu-indicator { image: none; }
+QCalendarWidget QAbstractItemView { background: $raised; color: $text; alternate-background-color: $raised; }
+QCalendarWidget QAbstractItemView:disabled { color: $faint; }
+QLabel[variant="reason"] {
+    background: $danger_soft; color: $danger; border: 1px solid $danger; border-radius: 4px; padding: 2px 6px;
+}
 QComboBox { padding-right: 24px; }
 QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }

@@ -186,14 +186,22 @@ def handlers(window: Window) -> dict[str, Handler]:
         "next_tab": lambda: window.tabs.step(1),
         "previous_tab": lambda: window.tabs.step(-1),
         "quit": window.close,
-        "undo": on(lambda tab: window.commits.undo(tab.table, tab.name) if tab.table else None),
+        "undo": on(partial(_undo, window)),
         "redo": on(lambda tab: window.commits.redo(tab.table, tab.name) if tab.table else None),
         "edit_cell": on(lambda tab: tab.editing.begin()),
-        "set_null": on(lambda tab: tab.editing.set_null()),
+        "set_null": on(lambda tab: tab.blocks.clear()),
+        "fill_cells": on(lambda tab: tab.blocks.fill_with_current()),
+        "fill_down": on(lambda tab: tab.blocks.fill_down()),
+        "insert_rows": on(lambda tab: tab.blocks.insert_rows()),
+        "duplicate_rows": on(lambda tab: tab.blocks.duplicate_rows()),
+        "delete_rows": on(lambda tab: tab.blocks.delete_rows()),
         "set_values": window.set_values,
         "copy": on(lambda tab: tab.copying.copy()),
         "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.copying.ask_format()),
+        "review_edits": on(lambda tab: tab.review.toggle()),
+        "replace": on(lambda tab: tab.blocks.replace()),
+        "paste": on(lambda tab: tab.blocks.paste()),
         "select_all": on(lambda tab: tab.grid.select_all()),
         "select_column": on(_select_column),
         "select_row": on(_select_row),
@@ -225,7 +233,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "copy_sql": on(lambda tab: tab.line_actions.copy("sql")),
         "copy_python": on(lambda tab: tab.line_actions.copy("python")),
         "paste_steps": on(lambda tab: tab.line_actions.paste()),
-        "save_view": on(lambda tab: tab.line_actions.ask_name()),
+        "save_view": on(lambda tab: tab.review.save() if tab.review.count else tab.line_actions.ask_name()),
         "inspector": on(lambda tab: tab.toggle_inspector()),
         "filter_values": on(lambda tab: tab.column_filters.choose_values(current_column(tab))),
         "filter_row": on(lambda tab: tab.column_filters.toggle_row()),
@@ -285,6 +293,12 @@ def _on_tab(window: Window, work: TabWork) -> Handler:
             work(tab)
 
     return handler
+
+
+def _undo(window: Window, tab: DatasetTab) -> None:
+    """An edit that is not saved yet, or else the last commit."""
+    if not tab.review.undo() and tab.table is not None:
+        window.commits.undo(tab.table, tab.name)
 
 
 def _select_column(tab: DatasetTab) -> None:

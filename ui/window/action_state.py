@@ -50,7 +50,8 @@ def situation(
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
         pinned=_is_pinned(tab),
         pinned_columns=tab.grid.pinning.count > 0,
-        undo=shown.undo if shown else "",
+        undo="the last unsaved edit" if tab.review.count else shown.undo if shown else "",
+        staged=tab.review.count > 0,
         redo=shown.redo if shown else "",
         closed_tabs=around.closed_tabs,
         tab=True,
@@ -89,6 +90,10 @@ class ActionSet(QObject):
 
     def all(self) -> list[QAction]:
         return list(self._actions.values())
+
+    def attach(self, grid: QWidget) -> None:
+        """Let the keys of a grid's actions work while it has the keyboard."""
+        grid.addActions([self._actions[entry.id] for entry in ACTIONS if entry.in_grid])
 
     def update(self, situation: Situation) -> None:
         for entry in ACTIONS:
@@ -132,7 +137,8 @@ class ActionSet(QObject):
         action = QAction(entry.text, window)
         action.setObjectName(entry.id)
         action.setShortcuts(sequences(entry))
-        action.setShortcutContext(Qt.ShortcutContext.WindowShortcut)
+        widget, window_wide = Qt.ShortcutContext.WidgetShortcut, Qt.ShortcutContext.WindowShortcut
+        action.setShortcutContext(widget if entry.in_grid else window_wide)
         action.setCheckable(entry.checkable)
         action.setIconText(GAP + (entry.toolbar or entry.text))
         action.setToolTip(_tip(entry.tip or entry.text.rstrip("…"), entry))

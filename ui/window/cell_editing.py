@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, QPoint, QRect, QSize, Qt, Signal
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID
+from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
+from lamella.core.query.builder import query_of
+from lamella.core.query.source import SnapshotSource
+from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.editing.cell_editor import CellEditor
+from lamella.ui.editing.cell_editor import DAYS, CellArea, CellCheck, CellEditor, Reason, needs_area
+from lamella.ui.editing.pasted_block import typed_array
+from lamella.ui.filters.value_picker import ValueRequest, read_counts
 from lamella.ui.grid import view as keys
-from lamella.ui.grid.model import Rows
 from lamella.ui.grid.painter import Mark
-from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import CUT, is_whole, whole_texts
-from lamella.ui.window.commits import row_ids
+from lamella.ui.tasks import Handle
+from lamella.ui.window.block_editing import COMPUTED, ID_STAYS
 from lamella.ui.window.loader import Tab, TableCell
 
 
@@ -48,6 +53,7 @@ class Edits(QObject):
         self._edits: list[Edit] = []
         tab.loader.loaded.connect(self._drop_stored)
         tab.cells.moved.connect(self._show)
+        tab.review.changed.connect(self._show)
 
     def at(self, row: int, name: str) -> Edit | None:
         """The newest one of this cell that is not stored and shown yet."""
@@ -60,12 +66,20 @@ class Edits(QObject):
         assert table is not None
         self.forget_failed(edit.cell)
         edit.error = ""
+
+        def cells() -> pa.Table:
+            ids = from_values([edit.cell.row_id], pa.int64())
+            values = typed_array([edit.value], edit.type)
+            return pa.Table.from_arrays([ids, values], names=[ID, edit.cell.name])
+
+        if self._tab.review.on:
+            self._tab.review.stage(lambda job: ([cells()], None, None))
+            return
         self._edits.append(edit)
         self._show()
 
         def change(table: Table, job: Job) -> Commit:
-            changed = pa.table({ID: [edit.cell.row_id], edit.cell.name: pa.array([edit.value], edit.type)})
-            return table.update(changed, message=f"set {edit.cell.name}", job=job)
+            return table.update(cells(), message=f"set {edit.cell.name}", job=job)
 
         self._tab.commits.run(
             table,
@@ -88,7 +102,8 @@ class Edits(QObject):
     def _note_stored(self, edit: Edit, commit: Commit) -> None:
         edit.stored = True
         if self._tab.shown is not None and edit.cell.row is not None:
-            self._tab.loader.keep(self._tab.shown, commit.version, [(edit.cell.row, edit.cell.name)])
+            row = edit.cell.row
+            self._tab.loader.keep(self._tab.shown, commit, [(range(row, row + 1), (edit.cell.name,))])
 
     def _failed(self, edit: Edit, error: Exception) -> None:
         edit.error = message(error)
@@ -116,22 +131,41 @@ class Edits(QObject):
             if edit.cell.row is not None and edit.cell.name in grid.grid_model.names:
                 place = (edit.cell.row, grid.grid_model.names.index(edit.cell.name))
                 grid.marks[place] = Mark(edit.text, edit.error)
+        for (row, name), mark in self._tab.review.marks.items():
+            if name in grid.grid_model.names:
+                grid.marks.setdefault((row, grid.grid_model.names.index(name)), mark)
         grid.viewport().update()
 
 
 NARROWEST = 96
-MOST_ROWS = 100_000  # set to null at once; more is an update with a filter
+AREA_LINES, AREA_LETTERS = 7, 40
+FEW_VALUES = 50
+"""So many different texts of a column are offered while typing."""
+Editor = CellEditor | CellArea | CellCheck
+
+
+def few_values(view: View, name: str, job: Job) -> list[str]:
+    """The texts of a column; none where there are many. Blocks."""
+    rows = query_of(SnapshotSource(view.snapshot))
+    counts = read_counts(ValueRequest(rows, name, {name: view.schema.field(name).type}), "", job)
+    texts = [count.value for count in counts.values]
+    return sorted(text for text in texts if text) if len(texts) <= FEW_VALUES else []
 
 
 class CellEditing(QObject):
-    """`import_requested` when the dataset cannot be edited in place: row, column name and what was typed."""
+    """`import_requested` when the dataset cannot be edited in place: row, column name and what was typed.
+    `fill_requested` has what was typed for all selected cells, None for null."""
 
     import_requested = Signal(object, str, object)
+    fill_requested = Signal(object)
 
     def __init__(self, tab: Tab) -> None:
         super().__init__(tab)
         self._tab, self._edits = tab, Edits(tab)
-        self._editor: CellEditor | None = None
+        self._editor: Editor | None = None
+        self._reason: Reason | None = None
+        self._offers: dict[str, list[str]] = {}
+        self._offering: Handle | None = None
         self._cell: TableCell | None = None
         self._edits.again.connect(self._again)
         tab.cells.moved.connect(self._follow_row)
@@ -140,13 +174,17 @@ class CellEditing(QObject):
         tab.grid.column_header.sectionResized.connect(self.follow)
 
     @property
-    def editor(self) -> CellEditor | None:
+    def editor(self) -> Editor | None:
         return self._editor
 
     def begin(self, typed: str | None = None) -> None:
-        """Edit the current cell: what is there, or beginning with `typed`."""
+        """Edit the current cell: what is there, or beginning with `typed`. Text that is in edit already is
+        edited in an area."""
         grid, current = self._tab.grid, self._tab.grid.selection.current
-        if current is None or self._tab.view is None or self._editor is not None:
+        if self._editor is not None:
+            self._enlarge("")
+            return
+        if current is None or self._tab.view is None:
             return
         row, column = current[0], grid.column_at(current[1])
         name = grid.grid_model.names[column]
@@ -155,9 +193,11 @@ class CellEditing(QObject):
         elif self._tab.table is None:
             self.import_requested.emit(row, name, typed)
         elif self._tab.editable is None:
-            self._tab.messages.say("These rows are computed: remove the steps that make them to edit")
+            self._tab.messages.say(COMPUTED)
         elif name == ID:
-            self._tab.messages.say(f"{ID} is given by the store and never changes")
+            self._tab.messages.say(ID_STAYS)
+        elif typed == " " and kind_of(grid.field(column).type) is Kind.BOOLEAN:
+            self._switch(row, column)
         elif typed is not None:
             self._open(self._tab.cells.cell(row, name), self._screen_text(row, column), typed)
         else:
@@ -169,34 +209,15 @@ class CellEditing(QObject):
         if cell is not None:
             self._edits.forget_failed(cell)
 
-    def set_null(self) -> None:
-        """Set every selected cell to NULL, in one commit."""
-        table, view, grid = self._tab.editable, self._tab.view, self._tab.grid
-        if table is None or view is None:
-            return
-        blocks = [(block, [name for name in grid.names_in(block) if name != ID])
-                  for block in grid.selection.blocks]  # fmt: skip
-        rows = sum(block.num_rows for block, _ in blocks)
-        if rows > MOST_ROWS:
-            self._tab.messages.say(f"{rows:,} rows are many cells to pick: use Set values with a filter")
-            return
-
-        def change(table: Table, job: Job) -> Commit:
-            return table.update(_nulls(view, blocks), message="set to NULL", job=job)
-
-        def stored(commit: Commit) -> None:
-            if self._tab.shown is not None and self._tab.view is view:
-                cells = [(row, name) for block, names in blocks
-                         for row in range(block.top, block.bottom + 1) for name in names]  # fmt: skip
-                self._tab.loader.keep(self._tab.shown, commit.version, cells)
-
-        self._tab.commits.run(table, change, f"Changing {self._tab.name}", stored)
-
     def _open_with_value(self, row: int, column: int) -> None:
         """With the text on screen when it is whole, otherwise with the one that is read now."""
         view, name = self._tab.view, self._tab.grid.grid_model.names[column]
         assert view is not None
         cell, edit = self._tab.cells.cell(row, name), self._edits.at(row, name)
+        mark = self._tab.review.marks.get((row, name))
+        if edit is None and mark is not None:
+            self._open(cell, mark.text, None)
+            return
         if edit is not None:
             self._open(cell, None if edit.error else edit.text, edit.text if edit.error else None)
             return
@@ -216,7 +237,18 @@ class CellEditing(QObject):
         except KeyError:
             return CUT
 
-    def _open(self, cell: TableCell, text: str | None, typed: str | None) -> None:
+    def _switch(self, row: int, column: int) -> None:
+        """True to false, and false or null to true."""
+        cell = self._tab.cells.cell(row, self._tab.grid.grid_model.names[column])
+        edit = self._edits.at(row, cell.name)
+        mark = self._tab.review.marks.get((row, cell.name))
+        known = edit or mark
+        text = self._screen_text(row, column) if known is None else known.text
+        if text != CUT:
+            on = text != "true"
+            self._edits.commit(Edit(cell, "true" if on else "false", on, self._tab.grid.field(column).type))
+
+    def _open(self, cell: TableCell, text: str | None, typed: str | None, in_area: bool = False) -> None:
         grid = self._tab.grid
         if self._editor is not None or cell.row is None or cell.name not in grid.grid_model.names:
             return
@@ -224,24 +256,99 @@ class CellEditing(QObject):
         grid.show_cell(cell.row, grid.place(column))
         field = grid.field(column)
         self._cell = cell
-        self._editor = CellEditor(field.type, text, typed, grid.viewport())
-        self._editor.setFont(theme.current().tabular_font())
-        right = grid.grid_model.right[column]
-        self._editor.setAlignment(Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft)
-        self._editor.setAccessibleName(f"{field.name}, row {cell.row + 1:,}")
-        self._editor.done.connect(self._entered)
-        self._editor.left.connect(self._leave)
+        self._editor = editor = self._make(field, text, typed, in_area)
+        self._reason = Reason(grid.viewport())
+        editor.setFont(theme.current().tabular_font())
+        if isinstance(editor, CellEditor):
+            right = grid.grid_model.right[column]
+            editor.setAlignment(Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft)
+            editor.enlarged.connect(self._enlarge)
+            self._offer(field)
+        editor.setAccessibleName(f"{field.name}, row {cell.row + 1:,}")
+        editor.done.connect(self._entered)
+        editor.left.connect(self._leave)
+        editor.filled.connect(self._fill)
+        editor.reason_changed.connect(self._say)
         self.follow()
-        self._editor.show()
-        self._editor.setFocus(Qt.FocusReason.OtherFocusReason)
+        editor.show()
+        editor.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _make(self, field: pa.Field, text: str | None, typed: str | None, in_area: bool) -> Editor:
+        """The field for a value of this type. What is typed begins in a line, unless it is JSON."""
+        grid, kind = self._tab.grid, kind_of(field.type)
+        if kind is Kind.BOOLEAN and typed is None:
+            return CellCheck(field.type, text, grid.viewport())
+        if in_area or needs_area(field.type, text if typed is None else None):
+            return CellArea(field.type, text, typed, grid.viewport())
+        return CellEditor(field.type, text, typed, grid.viewport())
+
+    def _enlarge(self, more: str) -> None:
+        """Go on in an area, with `more` where the cursor is."""
+        editor = self._editor
+        if not isinstance(editor, CellEditor) or kind_of(editor.type) is not Kind.TEXT:
+            return
+        place, before, text = editor.cursorPosition(), editor.before, editor.text()
+        if editor.hasSelectedText() and more:
+            place = len(text)
+        cell = self._close()
+        if cell is not None:
+            typed = text[:place] + more + text[place:]
+            self._open(cell, before, None if typed == (before or "") else typed, in_area=True)
+
+    def _say(self, reason: str) -> None:
+        if self._reason is not None and self._editor is not None:
+            self._reason.say(reason, self._editor.geometry())
+
+    def _offer(self, field: pa.Field) -> None:
+        """Offer the values that a text column holds, where they are few, or the two of a boolean one."""
+        view, name, editor = self._tab.view, field.name, self._editor
+        assert isinstance(editor, CellEditor)
+        if kind_of(field.type) is Kind.BOOLEAN:
+            editor.offer(["true", "false"])
+        elif name in self._offers:
+            editor.offer(self._offers[name])
+        elif kind_of(field.type) is Kind.TEXT and view is not None:
+
+            def offer(texts: list[str]) -> None:
+                self._offers[name] = texts
+                if self._editor is editor:
+                    editor.offer(texts)
+
+            self._offering = self._tab.tasks.read(
+                lambda job: few_values(view, name, job),
+                offer,
+                owner=self,
+                quiet=True,
+                text="Reading the values",
+            )
 
     def follow(self) -> None:
         """Keep the field over its cell while the grid scrolls."""
         place = self._place()
         rect = self._editor and self._tab.grid.cell_rect(place)
         if rect:
-            rect.setWidth(max(rect.width(), NARROWEST))
+            rect.setWidth(max(rect.width(), NARROWEST, self._wanted_width()))
+            if isinstance(self._editor, CellArea):
+                rect = self._area(rect)
             self._editor.setGeometry(rect.adjusted(-1, -1, 0, 0))
+            if self._reason is not None:
+                self._reason.place(self._editor.geometry())
+
+    def _wanted_width(self) -> int:
+        """Of a day and the button of its calendar."""
+        editor = self._editor
+        if not isinstance(editor, CellEditor) or kind_of(editor.type) not in DAYS:
+            return 0
+        return editor.fontMetrics().horizontalAdvance(editor.text() or "2013-01-31") + 3 * editor.height()
+
+    def _area(self, cell: QRect) -> QRect:
+        """Larger than its cell, and inside the grid."""
+        look, around = theme.current(), self._tab.grid.viewport().rect()
+        width = max(cell.width(), AREA_LETTERS * look.line_height() // 2)
+        size = QSize(min(width, around.width()), min(AREA_LINES * look.line_height(), around.height()))
+        left = max(0, min(cell.left(), around.right() - size.width()))
+        top = max(0, min(cell.top(), around.bottom() - size.height()))
+        return QRect(QPoint(left, top), size)
 
     def _place(self) -> tuple[int, int] | None:
         """Row and place of the cell in edit; None when it is not among those shown."""
@@ -256,7 +363,7 @@ class CellEditing(QObject):
             return
         place = self._place()
         if place is None:
-            self._lose_row(self._editor.text())
+            self._lose_row(self._editor.written())
         elif place != self._tab.grid.selection.current:
             self._tab.grid.go_to(*place)
         self.follow()
@@ -271,8 +378,12 @@ class CellEditing(QObject):
     def _entered(self, value: Any, step: tuple[int, int]) -> None:
         editor, cell = self._editor, self._close()
         if editor is not None and cell is not None:
-            self._edits.commit(Edit(cell, None if value is None else editor.text(), value, editor.type))
+            self._edits.commit(Edit(cell, None if value is None else editor.written(), value, editor.type))
         self._move(step)
+
+    def _fill(self, text: str | None) -> None:
+        self._close()
+        self.fill_requested.emit(text)
 
     def _leave(self, step: tuple[int, int]) -> None:
         self.dismiss()
@@ -281,9 +392,16 @@ class CellEditing(QObject):
     def _close(self) -> TableCell | None:
         """The cell that was in edit."""
         (editor, self._editor), (cell, self._cell) = (self._editor, None), (self._cell, None)
+        if self._offering is not None:
+            self._offering.cancel()
+            self._offering = None
         if editor is not None:
             editor.hide()
             editor.deleteLater()
+            if self._reason is not None:
+                self._reason.hide()
+                self._reason.deleteLater()
+                self._reason = None
             self._tab.grid.setFocus(Qt.FocusReason.OtherFocusReason)
         return cell
 
@@ -297,12 +415,3 @@ class CellEditing(QObject):
         if edit.cell.row is not None and edit.cell.name in grid.grid_model.names:
             grid.go_to(edit.cell.row, grid.place(grid.grid_model.names.index(edit.cell.name)))
             self.begin()
-
-
-def _nulls(rows: Rows, blocks: Sequence[tuple[CellRange, list[str]]]) -> list[dict[str, Any]]:
-    """One dict for each row, though several blocks may lie in it."""
-    found: dict[int, dict[str, Any]] = {}
-    for block, names in blocks:
-        for row_id in row_ids(rows, block):
-            found.setdefault(row_id, {ID: row_id}).update(dict.fromkeys(names))
-    return list(found.values())

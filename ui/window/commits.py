@@ -69,11 +69,19 @@ class Commits(QObject):
         self.run(table, lambda t, job: t.history.redo(), f"Redoing in {name}")
 
 
+NOTHING_CHANGED = "Nothing changed: the cells held this already"
 BACK_AND_FORTH = {"undo": "Undone", "redo": "Redone"}
+
+
+def is_version(commit: Commit) -> bool:
+    """A change of nothing makes none, and has no time."""
+    return commit.time is not None
 
 
 def commit_text(commit: Commit) -> str:
     """What a commit did, for the message bar."""
+    if not is_version(commit):
+        return NOTHING_CHANGED
     if commit.kind in BACK_AND_FORTH:
         return f"{BACK_AND_FORTH[commit.kind]}: {_about(commit)}"
     counts = ((commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted"))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu
 
 from lamella.core.jobs import Job
+from lamella.ui.editing.pasted_block import CELLS_FORMAT, clipboard_lines
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
@@ -71,8 +72,8 @@ class Copying(QObject):
             shown.has_subtotals(block.top, block.num_rows) for block, _ in parts
         )
 
-        def put_on_clipboard(text: str) -> None:
-            QGuiApplication.clipboard().setText(text)
+        def put_on_clipboard(texts: tuple[str, str]) -> None:
+            QGuiApplication.clipboard().setMimeData(mime_data(*texts))
             if rows > 1 or format_.id not in ("tsv", "tsv_names"):
                 as_what = "" if format_.id == "tsv" else f" as {format_.label}"
                 count = f"{rows:,} {'row' if rows == 1 else 'rows'}"
@@ -80,12 +81,34 @@ class Copying(QObject):
                 self._tab.messages.say(f"Copied {count}{as_what}{among}")
 
         self._tab.tasks.read(
-            lambda job: as_text(shown, parts, format_, name, job),
+            lambda job: (as_text(shown, parts, format_, name, job), cells_text(shown, parts, format_, job)),
             put_on_clipboard,
             self._tab.failures.show,
             owner=self._tab,
             text="Copying",
         )
+
+
+def mime_data(text: str, cells: str) -> QMimeData:
+    data = QMimeData()
+    data.setText(text)
+    if cells:
+        data.setData(CELLS_FORMAT, QByteArray(cells.encode()))
+    return data
+
+
+def cells_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, job: Job) -> str:
+    """The cells for pasting here, with null told from empty text; empty where text is not of cells, or for
+    so many that they would take twice the memory."""
+    count = sum(block.num_rows * len(names) for block, names in parts)
+    if format_.id not in ("tsv", "tsv_names") or count > ASK_ABOVE:
+        return ""
+    lines: list[str] = []
+    for block, names in parts:
+        for page in cell_pages(rows, block, names, job):
+            texts = zip(*(whole_texts(column) for column in page.columns), strict=True)
+            lines.extend(clipboard_lines(texts))
+    return "\n".join(lines) + "\n"
 
 
 def as_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, name: str, job: Job) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -33,6 +34,7 @@ from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
+from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.commits import Commits
@@ -42,6 +44,7 @@ from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_fil
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
+from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
 
@@ -196,7 +199,9 @@ class DatasetTab(QWidget):
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
         self.line_actions = LineActions(self, saved_views)
-        self.editing, self.copying, self.dragging = CellEditing(self), Copying(self), DragSource(self)
+        self.review = Review(self)
+        self.editing, self.blocks, self.copying = CellEditing(self), BlockEditing(self), Copying(self)
+        self.dragging = DragSource(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters = ColumnFilters(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
@@ -429,10 +434,10 @@ class DatasetTab(QWidget):
         self._count_conditions(loaded)
         self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN)
         self.groups.follow(loaded)
-        self.grid.mark_rows(loaded.out_of_place)
+        self._mark_rows()
         self.grid.column_header.set_sort(loaded.sort)
         query = loaded.view.query
-        if query.where is not None and query.limit is None and not query.offset and not loaded.is_kept:
+        if query.where is not None and query.limit is None and not query.offset and loaded.kept is None:
             know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
         self.grid.cards.set_rows(loaded.view.snapshot, query.where)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
@@ -463,6 +468,13 @@ class DatasetTab(QWidget):
         if remarks and remarks != self._remarks:
             self.messages.say(". ".join(remarks) + ".", stays=True)
         self._remarks = remarks
+
+    def _mark_rows(self) -> None:
+        """Those that stand where they no longer belong, and those that go with unsaved edits."""
+        if self.shown is None:
+            return
+        go, out_of_place = self.review.deleted_rows, self.shown.out_of_place
+        self.grid.mark_rows(ChainMap(go, out_of_place) if go else out_of_place or {})
 
     def reads(self, path: Path) -> bool:
         """Whether what is shown lies in the file."""
@@ -584,6 +596,7 @@ class DatasetTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.steps)
+        layout.addWidget(self.review.strip)
         beside = QHBoxLayout()
         beside.setSpacing(0)
         beside.addWidget(self.pane, 1)
@@ -608,6 +621,9 @@ class DatasetTab(QWidget):
         self.steps.editing.connect(self._take_editor)
         self.grid.cards.filter_requested.connect(self.filter_by_card)
         self.counts.failed.connect(self.failures.show)
+        self.review.changed.connect(self._mark_rows)
+        self.review.changed.connect(self.changed)
+        self.editing.fill_requested.connect(self.blocks.fill)
 
     def _place(self) -> tuple[int, int, Sequence[str]]:
         rows, columns = self.grid.visible_rows(), self.grid.visible_columns()

@@ -2,70 +2,165 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+import numpy as np
+
+from lamella.core.arrow.arrays import to_numpy
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, SortKey
+from lamella.core.store.commit import Commit
 
 ID = "_id"
 NO_LONGER_MATCHES = "No longer matches the filter. It stays here until you refresh (F5)."
 OUT_OF_ORDER = "Its place in the sort may be another one. It stays here until you refresh (F5)."
+FEW_ROWS = 1_000
+"""So many are looked for by their `_id`; more, by all that the filter finds."""
+NO_ROWS = np.empty(0, np.int64)
+EditedCells = tuple[range, tuple[str, ...]]
+"""Rows of a view, and the columns that were edited in them."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowReasons(Mapping[int, str]):
+    """Why edited rows would not stand where they do after a refresh, by their numbers (ascending)."""
+
+    unmatched: np.ndarray = field(default_factory=lambda: NO_ROWS)
+    unordered: np.ndarray = field(default_factory=lambda: NO_ROWS)
+
+    def __getitem__(self, row: int) -> str:
+        for rows, reason in ((self.unmatched, NO_LONGER_MATCHES), (self.unordered, OUT_OF_ORDER)):
+            place = int(np.searchsorted(rows, row))
+            if place < len(rows) and rows[place] == row:
+                return reason
+        raise KeyError(row)
+
+    def __contains__(self, row: object) -> bool:
+        """The painter asks for every null on screen."""
+        place = int(self._rows.searchsorted(row))
+        return place < len(self._rows) and bool(self._rows[place] == row)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows.tolist())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        return np.union1d(self.unmatched, self.unordered)
 
 
 @dataclass(frozen=True)
 class KeptRows:
-    """The view in which rows were edited, the versions that these edits made, and the columns that were
-    edited in each row (numbers in the view)."""
+    """The view in which rows were edited, the versions that these edits made, the columns that were edited
+    in which of its rows, the rows that were deleted and how many are new."""
 
     view: View
     where: Filter | None
     sort: tuple[SortKey, ...]
     versions: frozenset[int] = frozenset()
-    edited: tuple[tuple[int, str], ...] = ()
+    edited: tuple[EditedCells, ...] = ()
+    deleted: tuple[range, ...] = ()
+    inserted: int = 0
 
-    def with_edit(self, version: int, cells: Iterable[tuple[int, str]]) -> KeptRows:
-        edited = tuple(dict.fromkeys((*self.edited, *cells)))
-        return replace(self, versions=self.versions | {version}, edited=edited)
+    def with_commit(
+        self, commit: Commit, edited: Iterable[EditedCells] = (), deleted: Iterable[range] = ()
+    ) -> KeptRows:
+        """`edited` and `deleted` are rows of the view; new ones come behind it."""
+        if not (commit.updated or commit.inserted or commit.deleted):
+            return self  # no version was made
+        return replace(
+            self,
+            versions=self.versions | {commit.version},
+            edited=tuple(dict.fromkeys((*self.edited, *edited))),
+            deleted=(*self.deleted, *deleted),
+            inserted=self.inserted + commit.inserted,
+        )
+
+    def in_view(self, view: View) -> KeptRows:
+        """The same of the view that these edits made of this one, by its own numbers of rows."""
+        gone = _merged(self.deleted)
+        edited = [(_without(rows, gone), names) for rows, names in self.edited]
+        new = range(view.num_rows - self.inserted, view.num_rows)
+        every = tuple(view.schema.names)
+        edited += [(new, every)] if new else []
+        return replace(
+            self, view=view, edited=tuple(each for each in edited if each[0]), deleted=(), inserted=0
+        )
 
     def view_of(
         self, snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job
-    ) -> tuple[View, dict[int, str]] | None:
-        """The rows as they stand, and why some of them would stand elsewhere after a refresh. None where the
-        query is another one, or somebody else changed the table as well. Blocks."""
+    ) -> tuple[KeptRows, RowReasons] | None:
+        """The rows as they stand, by their numbers then, and why some of them would stand elsewhere after a
+        refresh. None where the query is another one, or somebody else changed the table as well. Blocks."""
         if (where, sort) != (self.where, self.sort):
             return None
         before, after = _version(self.view.snapshot), _version(snapshot)
         if not self.versions.issuperset(range(before + 1, after + 1)):
             return None
-        view = self.view.with_snapshot(snapshot)
-        return None if view is None else (view, self._reasons(view, job))
+        kept = self.in_view(self.view.followed(snapshot, self.inserted))
+        return kept, kept._reasons(job)
 
-    def _reasons(self, view: View, job: Job) -> dict[int, str]:
+    def _reasons(self, job: Job) -> RowReasons:
         keys = {key.column for key in self.sort}
-        reasons = {row: OUT_OF_ORDER for row, name in self.edited if name in keys}
-        if self.where is None:
-            return reasons
-        ids = _ids_at(view, sorted({row for row, _ in self.edited}))
-        edited = ScanQuery(where=self.where & col(ID).is_in(ids.values()))
-        found = View(view.snapshot, edited, job)
-        matching = set(found.page(0, found.num_rows, [ID]).column(0).to_pylist())
-        return reasons | {row: NO_LONGER_MATCHES for row, id_ in ids.items() if id_ not in matching}
+        unordered = _numbers(rows for rows, names in self.edited if not keys.isdisjoint(names))
+        rows = _numbers(rows for rows, _ in self.edited)
+        if self.where is None or not len(rows):
+            return RowReasons(unordered=unordered)
+        positions = _positions(self.view, rows)
+        few = col(ID).is_in(_ids(self.view, rows)) if len(rows) <= FEW_ROWS else None
+        still = View(
+            self.view.snapshot, ScanQuery(where=self.where if few is None else self.where & few), job
+        )
+        matching = np.isin(positions, still.positions(0, still.num_rows))
+        return RowReasons(rows[~matching], unordered)
 
 
-def _ids_at(view: View, rows: list[int]) -> dict[int, int]:
-    """Of ascending rows, each run of neighbours at once."""
-    ids: dict[int, int] = {}
-    for _, run in groupby(enumerate(rows), lambda place_row: place_row[1] - place_row[0]):
-        neighbours = [row for _, row in run]
-        page = view.page(neighbours[0], len(neighbours), [ID])
-        ids.update(zip(neighbours, page.column(0).to_pylist(), strict=True))
-    return ids
+def _merged(spans: Iterable[range]) -> list[range]:
+    """The same numbers in ascending ranges that neither meet nor touch."""
+    merged: list[range] = []
+    for rows in sorted(spans, key=lambda rows: rows.start):
+        if merged and rows.start <= merged[-1].stop:
+            merged[-1] = range(merged[-1].start, max(merged[-1].stop, rows.stop))
+        elif rows:
+            merged.append(rows)
+    return merged
+
+
+def _numbers(spans: Iterable[range]) -> np.ndarray:
+    """Ascending, each once."""
+    return np.concatenate([NO_ROWS, *(np.arange(rows.start, rows.stop) for rows in _merged(spans))])
+
+
+def _without(rows: range, gone: Sequence[range]) -> range:
+    """The numbers of these rows once those that are gone no longer count."""
+    first, last = (
+        sum(min(end, each.stop) - each.start for each in gone if each.start < end)
+        for end in (rows.start, rows.stop)
+    )
+    return range(rows.start - first, rows.stop - last)
+
+
+def _runs(rows: np.ndarray) -> Iterator[tuple[int, int]]:
+    """First number and length of each run of neighbours among ascending numbers."""
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
+        yield int(run[0]), len(run)
+
+
+def _positions(view: View, rows: np.ndarray) -> np.ndarray:
+    return np.concatenate([view.positions(first, count) for first, count in _runs(rows)])
+
+
+def _ids(view: View, rows: np.ndarray) -> Sequence[int]:
+    pages = (view.page(first, count, [ID]).column(0) for first, count in _runs(rows))
+    return [row_id for page in pages for row_id in to_numpy(page).tolist()]
 
 
 def _version(snapshot: Snapshot) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from PySide6.QtCore import QObject, Signal
@@ -18,14 +18,16 @@ from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
+from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
+from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.tree import OpenGroups, TreeRows, none_open, open_again
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.window.commits import Commits, id_at, row_of
-from lamella.ui.window.kept_rows import NO_LONGER_MATCHES, KeptRows
+from lamella.ui.window.kept_rows import EditedCells, KeptRows, RowReasons
 
 VisibleRange = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
 
@@ -39,10 +41,11 @@ class Loaded:
     line: Line
     undo: str = ""
     redo: str = ""
-    out_of_place: dict[int, str] = field(default_factory=dict)
+    out_of_place: RowReasons = field(default_factory=RowReasons)
     """Edited rows that a refresh would take away or move, and why; they stay meanwhile."""
 
-    is_kept: bool = False
+    kept: KeptRows | None = None
+    """What stays where it is in this view."""
     tree: TreeRows | None = None
     """The groups of the view, where they are shown as a tree."""
 
@@ -53,8 +56,7 @@ class Loaded:
 
     @property
     def num_matching(self) -> int:
-        gone = sum(reason == NO_LONGER_MATCHES for reason in self.out_of_place.values())
-        return self.view.num_rows - gone
+        return self.view.num_rows - len(self.out_of_place.unmatched)
 
     @property
     def view(self) -> View:
@@ -124,16 +126,22 @@ class Loader(QObject):
             handle, self._handle = self._handle, None
             handle.cancel()
 
-    def keep(self, shown: Loaded, version: int, cells: Iterable[tuple[int, str]]) -> None:
-        """Let the rows shown stay where they are though these cells were edited, which made `version`."""
+    def keep(
+        self,
+        shown: Loaded,
+        commit: Commit,
+        edited: Iterable[EditedCells] = (),
+        deleted: Iterable[range] = (),
+    ) -> None:
+        """Let the rows shown stay where they are after a commit that edited and deleted some, and added new
+        ones, which come last."""
         if self.kept is None or self.kept.view is not shown.view:
             self.kept = KeptRows(shown.view, shown.where, shown.sort)
-        self.kept = self.kept.with_edit(version, cells)
+        self.kept = self.kept.with_commit(commit, edited, deleted)
 
     def _finish(self, loaded: Loaded) -> None:
         self._handle = None
-        if self.kept is not None:
-            self.kept = replace(self.kept, view=loaded.view) if loaded.is_kept else None
+        self.kept = loaded.kept
         self.loaded.emit(loaded)
 
     def _fail(self, error: Exception) -> None:
@@ -159,12 +167,12 @@ def load(
     """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen. `opened` are the
     groups that were open in what was shown before."""
     same_rows = _kept_view(dataset, line, kept, job) if kept else None
-    lines, reasons = same_rows or (answers.view(line, dataset, job), {})
+    lines, stay, reasons = same_rows or (answers.view(line, dataset, job), None, RowReasons())
     job.check()
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, job)
     ready = _first_pages(lines.view if tree is None else tree, place, job)
-    return Loaded(lines, ready, line, undo, redo, reasons, same_rows is not None, tree)
+    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree)
 
 
 def _tree_of(lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, job: Job) -> TreeRows | None:
@@ -180,7 +188,7 @@ def _tree_of(lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, job
 
 def _kept_view(
     dataset: Dataset, line: Line, kept: KeptRows, job: Job
-) -> tuple[LineView, dict[int, str]] | None:
+) -> tuple[LineView, KeptRows, RowReasons] | None:
     """The same rows of a table's own, and why some would stand elsewhere after a refresh."""
     made, scan = split_steps(line.active)
     before = kept.view.query
@@ -190,9 +198,9 @@ def _kept_view(
     found = kept.view_of(snapshot, scan.where, scan.sort, job)
     if found is None:
         return None
-    view, reasons = found
+    stay, reasons = found
     checked = check_line(line, dataset, snapshot.schema, job)
-    return LineView(view, checked, False, snapshot, time.perf_counter() - started), reasons
+    return LineView(stay.view, checked, False, snapshot, time.perf_counter() - started), stay, reasons
 
 
 def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
@@ -235,6 +243,22 @@ class FailureMessages(Protocol):
     def show(self, error: Exception) -> None: ...
 
 
+class Staging(Protocol):
+    """Collects edits while it is on."""
+
+    @property
+    def on(self) -> bool: ...
+
+    @property
+    def marks(self) -> Mapping[tuple[int, str], Mark]: ...
+
+    changed: Any
+
+    def stage(self, make: Callable[[Job], Any]) -> None: ...
+
+    def value(self, row: int, name: str) -> Any: ...
+
+
 class Tab(Protocol):
     """A tab of rows, as far as its parts know it."""
 
@@ -254,8 +278,11 @@ class Tab(Protocol):
     commits: Commits
     loader: Loader
     cells: TableCells
+    review: Staging
 
     def open_group(self, row: int) -> None: ...
+
+    def when_shown(self, then: Callable[[], object]) -> None: ...
 
 
 class TableCells(QObject):

@@ -13,7 +13,7 @@ from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.types import ID, REST
 from lamella.core.errors import BadData, UnknownColumn, UnknownName, shown
 from lamella.core.scan.snapshot import Column
-from lamella.core.store.operators import arithmetic
+from lamella.core.store.operators import arithmetic, texts
 from lamella.core.store.operators import arithmetic as bounds
 from lamella.core.store.operators import arithmetic as moments
 from lamella.core.store.operators import lists as list_edits
@@ -68,6 +68,7 @@ _INTEGER = ("whole numbers", pa.types.is_integer)
 _ORDERED = ("numbers, text, dates and times", bounds.is_ordered)
 _LIST = ("lists of any length", list_edits.is_editable)
 _MOMENT = ("timestamps and dates", moments.is_moment)
+_TEXT = ("text", texts.is_text)
 _ANY = ("values of any type", _anything)
 
 _TABLE = (
@@ -79,6 +80,7 @@ _TABLE = (
     Operator("$max", "raise", *_ORDERED, bounds.read_bound, bounds.raised),
     Operator("$bit", "change bits of", *_INTEGER, arithmetic.read_bits, arithmetic.bits_changed),
     Operator("$currentDate", "date", *_MOMENT, moments.read_moment, moments.now, creates=True),
+    Operator("$replace", "replace in", *_TEXT, texts.read_replacement, texts.replaced),
     Operator("$push", "add to", *_LIST, list_edits.read_push, list_edits.pushed, creates=True),
     Operator("$addToSet", "add to", *_LIST, list_edits.read_added, list_edits.added_to_set, creates=True),
     Operator("$pull", "take out of", *_LIST, list_edits.read_condition, list_edits.pulled),

@@ -123,3 +123,37 @@ def test_a_view_takes_its_condition_as_text_too(table: Table) -> None:
     assert View(table.snapshot(), asked).num_rows == count_rows(
         table.snapshot(), col(column).is_null(), method=Method.DUCKDB
     )
+
+
+@pytest.mark.parametrize(
+    ("deleted", "inserted"),
+    [(range(0, 50, 7), 3), (range(11_000), 2_000)],
+    ids=["few", "so many that files are rewritten"],
+)
+@pytest.mark.parametrize(
+    "query",
+    [
+        ScanQuery(),
+        ScanQuery(where=col("x") > 300),
+        ScanQuery(sort=(SortKey("x"),)),
+        ScanQuery(limit=12_500),
+    ],
+    ids=["own order", "filtered", "sorted", "limited"],
+)
+def test_a_view_follows_its_rows_into_a_later_snapshot(tmp_path, query, inserted, deleted) -> None:
+    x = np.random.default_rng(3).integers(0, 1_000, 13_000)
+    with Store.open(tmp_path / "store") as store:
+        own = store.create_table("t", pa.table({"n": np.arange(13_000), "x": x}))
+        own.delete(ids=[5, 12_999])
+        before = View(own.snapshot(), query)
+        ids = before.page(0, before.num_rows, ["_id"]).column(0).to_pylist()
+        gone = np.array(sorted(set(deleted) - {5}))
+        cells = pa.table({"_id": [12_000, 12_400], "n": [1, 1]})
+        new = pa.table({"n": np.full(inserted, 1)})
+        commit = own.edit([cells], new, gone)
+        after = before.followed(own.snapshot(), commit.inserted)
+        left = [i for i in ids if i not in set(deleted)]
+        new_ids = commit.inserted_ids.tolist()
+        assert after.page(0, after.num_rows, ["_id"]).column(0).to_pylist() == left + new_ids
+        if 12_400 in left:
+            assert after.page(left.index(12_400), 1, ["n"]).column(0).to_pylist() == [1]

@@ -306,9 +306,9 @@ def test_a_minus_zero_is_not_a_zero(store: Store) -> None:
 EMPTY: dict[str, Any] = {
     "$set": 5, "$unset": "", "$inc": 5, "$mul": 5, "$min": 5, "$max": 5, "$bit": {"and": 7, "or": 8},
     "$currentDate": True, "$push": 5, "$addToSet": 5, "$pull": 5, "$pullAll": [5], "$pop": 1, "$rename": "z",
-    "$setOnInsert": 5,
+    "$setOnInsert": 5, "$replace": {"find": "a", "with": "b"},
 }  # fmt: skip
-STILL_NULL = {"$unset", "$pull", "$pullAll", "$pop", "$rename", "$setOnInsert"}
+STILL_NULL = {"$unset", "$pull", "$pullAll", "$pop", "$rename", "$setOnInsert", "$replace"}
 
 
 @pytest.mark.parametrize("place", ["x", "s.x", "l.0"])
@@ -416,6 +416,50 @@ def test_rows_and_columns_to_choose_by_have_to_be_there(store: Store) -> None:
     with pytest.raises(UnknownColumn, match="Did you mean 'name'"):
         table.update_where(col("nmae") == "Ada", {"$set": {"name": "x"}})
     assert table.version == 1
+
+
+@pytest.mark.parametrize(
+    ("operand", "after"),
+    [
+        ({"find": "a.b", "with": "x"}, ["x", "A.B x", "aXb", None, ""]),
+        ({"find": "a.b", "with": r"\1", "case": False}, [r"\1", r"\1 \1", "aXb", None, ""]),
+        ({"find": "A.B", "with": "x", "case": False, "whole": True}, ["x", "A.B a.b", "aXb", None, ""]),
+        ({"find": "a.b", "with": "x", "whole": True}, ["x", "A.B a.b", "aXb", None, ""]),
+        ({"find": "a.b", "with": "x", "regex": True}, ["x", "A.B x", "x", None, ""]),
+        (
+            {"find": "(a)(.)b", "with": r"\2-\1", "regex": True, "case": False},
+            [".-a", ".-A .-a", "X-a", None, ""],
+        ),
+        ({"find": "", "with": "x", "regex": True}, None),
+        ({"find": "(", "with": "x", "regex": True}, None),
+        ({"find": "a", "with": r"\1", "regex": True}, None),
+        ({"find": "a", "with": 1}, None),
+        ({"find": "a", "with": "b", "case": 1}, None),
+        ({"find": "a", "with": "b", "flags": "i"}, None),
+        ("a", None),
+    ],
+)
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_replace_finds_texts_and_patterns(store: Store, operand: Any, after: Any, kind: pa.DataType) -> None:
+    before = ["a.b", "A.B a.b", "aXb", None, ""]
+    table = one_column(store, before, kind)
+    if after is None:
+        with pytest.raises(BadData, match=r"\$replace of column 'x'"):
+            table.update_where(None, {"$replace": {"x": operand}})
+        assert table.version == 1
+        return
+    commit = table.update_where(None, {"$replace": {"x": operand}})
+    assert column(table) == after
+    assert commit.updated == sum(a != b for a, b in zip(before, after, strict=True))
+    assert commit.message == "replace in x"
+
+
+def test_replace_is_for_text_and_reaches_inside(store: Store) -> None:
+    table = store.create_table("t", [{"n": 1, "s": {"x": "a b"}, "l": ["a"]}])
+    with pytest.raises(BadData, match="it is for text, and this is int64"):
+        table.update_where(None, {"$replace": {"n": {"find": "a", "with": "b"}}})
+    table.update_where(None, {"$replace": {"s.x": {"find": "a", "with": "c"}}})
+    assert table.get(0)["s"] == {"x": "c b"}
 
 
 def test_the_manual_names_every_operator_and_no_other() -> None:

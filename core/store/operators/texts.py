@@ -1,0 +1,83 @@
+"""$replace over whole columns of text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.errors import shown
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.store.operators.values import Refusal
+
+_FLAGS = {"regex": False, "whole": False, "case": True}
+_KEYS = ("find", "with", *_FLAGS)
+_EXAMPLE = "Write {'find': 'Mr.', 'with': 'Mr', 'case': False}"
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return kind_of(kind) is Kind.TEXT
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """`plain`: `pattern` and `template` are texts; otherwise as RE2 has them, with groups as \\1."""
+
+    pattern: str
+    template: str
+    plain: bool
+
+    def applied(self, values: pa.Array) -> pa.Array:
+        """Texts of any type, and of the same type afterwards."""
+        kind = value_type(values.type)
+        texts = values if values.type in (pa.string(), pa.large_string()) else values.cast(pa.large_string())
+        replace = pc.replace_substring if self.plain else pc.replace_substring_regex
+        made = replace(texts, pattern=self.pattern, replacement=self.template)
+        return made if made.type == kind else made.cast(kind)
+
+
+def read_replacement(operand: Any) -> Replacement:
+    """Raises `Refusal` for what is none, and for a pattern or groups that RE2 does not take."""
+    if not isinstance(operand, Mapping) or not {"find", "with"} <= operand.keys() <= set(_KEYS):
+        raise Refusal(f"it takes a dict with 'find' and 'with', not {shown(operand)}", _EXAMPLE)
+    find, template = operand["find"], operand["with"]
+    if not isinstance(find, str) or not isinstance(template, str):
+        raise Refusal("'find' and 'with' have to be texts", _EXAMPLE)
+    flags = {name: operand.get(name, usual) for name, usual in _FLAGS.items()}
+    wrong = [name for name, value in flags.items() if not isinstance(value, bool)]
+    if wrong:
+        raise Refusal(f"'{wrong[0]}' has to be True or False", _EXAMPLE)
+    if not find:
+        raise Refusal("it says nothing to find", "Use $set to give all rows a text")
+    made = _replacement(find, template, flags["regex"], flags["whole"], flags["case"])
+    _refuse_pattern(made)
+    return made
+
+
+def replaced(values: pa.Array, replacement: Replacement) -> pa.Array:
+    """Null stays null."""
+    return values if pa.types.is_null(values.type) else replacement.applied(values)
+
+
+def _replacement(find: str, template: str, regex: bool, whole: bool, case: bool) -> Replacement:
+    if not regex and not whole and case:
+        return Replacement(find, template, plain=True)
+    pattern = find if regex else re.escape(find)
+    pattern = rf"\A(?:{pattern})\z" if whole else pattern
+    return Replacement(
+        pattern if case else f"(?i){pattern}",
+        template if regex else template.replace("\\", "\\\\"),
+        plain=False,
+    )
+
+
+def _refuse_pattern(replacement: Replacement) -> None:
+    try:
+        replacement.applied(pa.nulls(1, pa.string()).fill_null(""))
+    except pa.ArrowInvalid as error:
+        reason = str(error).removeprefix("Invalid regular expression: ")
+        raise Refusal(f"the pattern or its replacement is wrong: {reason}", r"Groups are \1 to \9") from error

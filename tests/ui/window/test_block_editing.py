@@ -1,0 +1,424 @@
+"""Pasting, filling, clearing, and rows that come and go: by keys, in the window, on a real store."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from PySide6.QtCore import QMimeData, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialogButtonBox, QMessageBox, QTableWidget
+
+from lamella import col
+from lamella.core.scan.snapshot import SortKey
+
+CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+NO_KEYS = Qt.KeyboardModifier.NoModifier
+
+
+@pytest.fixture
+def press(window, qtbot):
+    """A key in the grid of a tab, which has the keyboard."""
+
+    def press(tab, key: Qt.Key, keys: Qt.KeyboardModifier = NO_KEYS) -> None:
+        window.activateWindow()
+        tab.grid.setFocus()
+        qtbot.waitUntil(tab.grid.hasFocus)
+        QTest.keyClick(tab.grid, key, keys)
+
+    return press
+
+
+@pytest.fixture
+def paste(press, settled):
+    """Text from elsewhere, by Ctrl+V."""
+
+    def paste(tab, text: str) -> None:
+        data = QMimeData()
+        data.setText(text)
+        QGuiApplication.clipboard().setMimeData(data)
+        press(tab, Qt.Key.Key_V, CONTROL)
+        settled()
+
+    return paste
+
+
+@pytest.fixture
+def select(go_to):
+    """Rows and columns by name, from the first to the last."""
+
+    def select(tab, first: int, last: int, *names: str) -> None:
+        go_to(tab, first, names[0])
+        tab.grid.selection.extend(last, tab.grid.place(tab.grid.grid_model.names.index(names[-1])))
+
+    return select
+
+
+def values(table, ids, *names: str) -> list[tuple]:
+    return [tuple(table.get(i)[name] for name in names) for i in ids]
+
+
+def history(table) -> list[str]:
+    """The newest first."""
+    return [commit.message for commit in table.history.commits()][::-1]
+
+
+# ------------------------------------------------------------------------ paste
+
+
+def test_paste_puts_a_block_at_the_cursor_in_one_commit(
+    window, table_tab, table, go_to, paste, settled, shown
+) -> None:
+    go_to(table_tab, 3, "delay")
+    paste(table_tab, '1\tXX\t"two\nlines"\r\n2\t\t""\r\n')
+    tab = settled()
+    assert values(table, (3, 4), "delay", "carrier", "note") == [(1, "XX", "two\nlines"), (2, None, "")]
+    assert table.version == 2 and shown(tab, 4, "delay") == "2"
+    block = tab.grid.selection.blocks[-1]
+    assert (block.num_rows, block.num_cells) == (2, 6)
+    assert "paste into delay, carrier, note" in window.commands["undo"].toolTip()
+    window.commands["undo"].trigger()
+    assert shown(settled(), 3, "note") == "row 3"
+
+
+def test_paste_fills_a_selection_with_one_value_and_repeats_a_block(table_tab, table, select, paste) -> None:
+    select(table_tab, 0, 3, "carrier", "note")
+    paste(table_tab, "x")
+    assert values(table, range(4), "carrier", "note") == [("x", "x")] * 4
+    select(table_tab, 0, 3, "note")
+    paste(table_tab, "a\nb\n")
+    assert values(table, range(5), "note") == [("a",), ("b",), ("a",), ("b",), ("row 4",)]
+    assert table.version == 3
+
+
+def test_paste_skips_hidden_columns(table_tab, table, go_to, paste) -> None:
+    table_tab.grid.setColumnHidden(table_tab.grid.grid_model.names.index("carrier"), True)
+    go_to(table_tab, 0, "delay")
+    paste(table_tab, "5\tnew")
+    assert values(table, [0], "delay", "carrier", "note") == [(5, "AA", "new")]
+
+
+@pytest.fixture
+def dialog(qtbot):
+    """The one that a paste opened."""
+
+    def find(tab):
+        qtbot.waitUntil(lambda: tab.blocks.dialog is not None)
+        return tab.blocks.dialog
+
+    return find
+
+
+def test_paste_lists_what_cannot_be_read_and_changes_nothing_until_it_is_left_out(
+    table_tab, table, go_to, paste, dialog, settled
+) -> None:
+    go_to(table_tab, 10, "delay")
+    paste(table_tab, "1\na\n3\n99999999999")
+    made = dialog(table_tab)
+    listed = made.findChild(QTableWidget)
+    rows = [[listed.item(r, c).text() for c in range(3)] for r in range(listed.rowCount())]
+    assert rows == [["12", "delay", "a"], ["14", "delay", "99999999999"]]
+    assert "is not a number" in listed.item(0, 3).text()
+    assert not made.paste.isEnabled() and table.version == 1
+    QTest.keyClick(made.required[0], Qt.Key.Key_Space)
+    QTest.keyClick(made, Qt.Key.Key_Return)
+    settled()
+    before = [(i * 37) % 500 - 50 for i in range(1000)]
+    assert [v for (v,) in values(table, range(10, 14), "delay")] == [1, before[11], 3, before[13]]
+
+
+def test_esc_in_the_dialog_pastes_nothing(table_tab, table, go_to, paste, dialog, qtbot) -> None:
+    go_to(table_tab, 10, "delay")
+    paste(table_tab, "a")
+    QTest.keyClick(dialog(table_tab), Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: table_tab.blocks.dialog is None)
+    assert table.version == 1
+
+
+def test_rows_behind_the_end_become_new_rows_in_the_same_commit(
+    table_tab, table, go_to, paste, dialog, settled, shown
+) -> None:
+    go_to(table_tab, 998, "note")
+    paste(table_tab, "a\nb\nc\nd")
+    made = dialog(table_tab)
+    assert made.rows.text() == "Add 2 new rows at the end" and made.rows.isChecked()
+    QTest.keyClick(made, Qt.Key.Key_Return)
+    tab = settled()
+    assert [shown(tab, row, "note") for row in range(998, 1002)] == list("abcd")
+    assert (table.version, table.count()) == (2, 1002)
+    assert values(table, [1000], "delay", "carrier") == [(None, None)]
+
+
+def test_new_rows_can_be_left_out(table_tab, table, go_to, paste, dialog, settled) -> None:
+    go_to(table_tab, 999, "note")
+    paste(table_tab, "a\nb")
+    made = dialog(table_tab)
+    made.rows.click()
+    made.paste.click()
+    settled()
+    assert table.count() == 1000 and table.get(999)["note"] == "a"
+
+
+def test_columns_that_have_no_place_are_left_out_expressly(
+    table_tab, table, go_to, paste, dialog, settled
+) -> None:
+    go_to(table_tab, 0, "note")
+    paste(table_tab, "a\tb\tc")
+    made = dialog(table_tab)
+    assert made.required[0].text().startswith("Leave out 2 columns")
+    made.required[0].click()
+    made.findChild(QDialogButtonBox).accepted.emit()
+    settled()
+    assert table.get(0)["note"] == "a"
+
+
+def test_cells_copied_here_are_pasted_as_they_were(
+    window, table_tab, table, select, go_to, press, settled, qtbot
+) -> None:
+    """Null apart from empty text, and without the names that were copied with them."""
+    table.update([{"_id": 1, "note": "two\nlines"}])
+    window.commands["refresh"].trigger()
+    settled()
+    select(table_tab, 1, 3, "carrier", "note")
+    press(table_tab, Qt.Key.Key_C, CONTROL | SHIFT)
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().startswith("carrier"))
+    go_to(table_tab, 100, "carrier")
+    press(table_tab, Qt.Key.Key_V, CONTROL)
+    settled()
+    assert values(table, (100, 101, 102), "carrier", "note") == values(table, (1, 2, 3), "carrier", "note")
+    assert [carrier for (carrier,) in values(table, (100, 101, 102), "carrier")] == ["UA", None, ""]
+
+
+def test_a_paste_of_the_same_values_is_no_change(table_tab, table, go_to, paste, qtbot) -> None:
+    go_to(table_tab, 0, "note")
+    paste(table_tab, "row 0\nrow 1")
+    qtbot.waitUntil(lambda: "Nothing changed" in table_tab.messages.label.text())
+    assert table.version == 1 and not table_tab.messages.buttons
+
+
+def test_pasted_rows_stay_where_they_are_until_refresh(
+    window, table_tab, table, go_to, paste, settled
+) -> None:
+    table_tab.set_filter(col("delay") > 400)
+    tab = settled()
+    tab.set_sort([SortKey("delay")])
+    tab = settled()
+    ids = tab.view.page(0, 4, ["_id"]).column(0).to_pylist()
+    count = tab.view.num_rows
+    go_to(tab, 0, "delay")
+    paste(tab, "449\n-1\n448")
+    tab = settled()
+    assert tab.view.page(0, 4, ["_id"]).column(0).to_pylist() == ids
+    assert dict(tab.grid.row_marks).keys() == {0, 1, 2}
+    assert "No longer matches" in tab.grid.row_marks[1] and tab.status.startswith(f"{count - 1:,} of")
+    window.commands["refresh"].trigger()
+    assert settled().view.num_rows == count - 1
+
+
+def test_a_block_is_not_pasted_into_several_blocks(table_tab, table, go_to, paste) -> None:
+    go_to(table_tab, 0, "note")
+    table_tab.grid.selection.add(5, table_tab.grid.selection.current[1])
+    paste(table_tab, "a\nb")
+    assert "select one block" in table_tab.messages.label.text()
+    paste(table_tab, "a")
+    assert values(table, (0, 1, 5), "note") == [("a",), ("row 1",), ("a",)]
+
+
+def test_paste_into_a_file_offers_the_import_and_goes_on_there(
+    window, file_tab, go_to, press, settled, qtbot
+) -> None:
+    go_to(file_tab, 2, "note")
+    QGuiApplication.clipboard().setText("a\nb")
+    press(file_tab, Qt.Key.Key_V, CONTROL)
+    assert "read-only" in file_tab.messages.label.text()
+    file_tab.messages.buttons[0].click()
+    qtbot.waitUntil(
+        lambda: window.tabs.dataset_tab is not file_tab and window.tabs.dataset_tab.table.version == 2,
+        timeout=10_000,
+    )
+    new = settled()
+    assert values(new.table, (2, 3), "note") == [("a",), ("b",)]
+
+
+def test_computed_rows_say_why_nothing_can_be_pasted(table_tab, go_to, press, settled) -> None:
+    from lamella.core.query import agg
+    from lamella.core.query.line import Line
+    from lamella.core.query.steps import Group
+
+    table_tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
+    tab = settled()
+    go_to(tab, 0, "n")
+    tab.blocks.paste()
+    assert "computed" in tab.messages.label.text()
+
+
+# --------------------------------------------------------------- fill and clear
+
+
+def test_ctrl_enter_gives_what_is_typed_to_all_selected_cells(
+    window, table_tab, table, select, press, settled
+) -> None:
+    select(table_tab, 2, 4, "carrier", "note")
+    press(table_tab, Qt.Key.Key_X)
+    editor = table_tab.editing.editor
+    QTest.keyClick(editor, Qt.Key.Key_Return, CONTROL)
+    settled()
+    assert values(table, range(2, 5), "carrier", "note") == [("x", "x")] * 3
+    assert history(table)[0] == "set carrier, note" and table.version == 2
+
+
+def test_ctrl_enter_without_typing_fills_with_the_current_value(
+    table_tab, table, select, press, settled
+) -> None:
+    select(table_tab, 2, 4, "note")
+    press(table_tab, Qt.Key.Key_Return, CONTROL)
+    settled()
+    assert values(table, range(2, 5), "note") == [("row 4",)] * 3
+
+
+def test_ctrl_d_fills_down(table_tab, table, select, go_to, press, settled) -> None:
+    select(table_tab, 1, 3, "delay", "note")
+    press(table_tab, Qt.Key.Key_D, CONTROL)
+    settled()
+    assert values(table, range(1, 5), "delay", "note")[:3] == [(-13, "row 1")] * 3
+    go_to(table_tab, 6, "note")
+    press(table_tab, Qt.Key.Key_D, CONTROL)
+    settled()
+    assert values(table, [6], "note") == [("row 5",)]
+    assert history(table)[:2] == ["fill down note", "fill down delay, carrier, note"]
+
+
+def test_delete_clears_to_null_and_leaves_empty_text_apart(
+    window, table_tab, table, select, go_to, press, settled, shown
+) -> None:
+    select(table_tab, 0, 3, "delay", "carrier")
+    press(table_tab, Qt.Key.Key_Delete)
+    tab = settled()
+    assert values(table, range(4), "delay", "carrier") == [(None, None)] * 4
+    assert history(table)[0] == "set delay, carrier to NULL"
+    assert shown(tab, 7, "carrier") == "" and shown(tab, 0, "carrier") is None
+
+
+def test_delete_while_typing_is_a_key_of_the_editor(table_tab, table, go_to, press) -> None:
+    go_to(table_tab, 0, "note")
+    press(table_tab, Qt.Key.Key_F2)
+    editor = table_tab.editing.editor
+    QTest.keyClick(editor, Qt.Key.Key_Delete)
+    assert editor.text() == "" and table.version == 1
+    QTest.keyClick(editor, Qt.Key.Key_Escape)
+
+
+def test_a_million_cells_are_cleared_in_columns(window, store, settled, go_to, press, monkeypatch) -> None:
+    many = store.create_table("many", {"n": pa.array(range(500_000)), "m": pa.array(range(500_000))})
+    window.opening.open_key((str(store.path), many.name))
+    tab = settled()
+    go_to(tab, 0, "n")
+    tab.grid.select_all()
+    press(tab, Qt.Key.Key_Delete)
+    settled()
+    assert many.count(col("n").is_null() & col("m").is_null()) == 500_000 and many.version == 2
+    window.commands["undo"].trigger()
+    settled()
+    assert many.count(col("n").is_null()) == 0
+
+
+# ------------------------------------------------------------------------- rows
+
+
+def test_ctrl_delete_deletes_the_selected_rows_and_undo_brings_them_back(
+    window, table_tab, table, go_to, press, settled, shown, qtbot
+) -> None:
+    go_to(table_tab, 2, "note")
+    table_tab.grid.selection.extend(4, table_tab.grid.selection.current[1])
+    press(table_tab, Qt.Key.Key_Delete, CONTROL)
+    tab = settled()
+    assert shown(tab, 2, "note") == "row 5" and table.count() == 997
+    qtbot.waitUntil(lambda: tab.messages.label.text() == "Delete: 3 rows deleted")
+    tab.messages.buttons[0].click()
+    assert shown(settled(), 2, "note") == "row 2"
+
+
+def test_many_rows_are_deleted_after_a_question(window, store, settled, go_to, press, qtbot) -> None:
+    many = store.create_table("many", {"n": pa.array(range(5_000))})
+    window.opening.open_key((str(store.path), many.name))
+    tab = settled()
+    go_to(tab, 0, "n")
+    tab.grid.select_all()
+    press(tab, Qt.Key.Key_Delete, CONTROL)
+    box = window.findChild(QMessageBox)
+    assert box.text() == "Delete 5,000 rows?" and many.count() == 5_000
+    QTest.keyClick(box, Qt.Key.Key_Escape)
+    assert many.version == 1
+    press(tab, Qt.Key.Key_Delete, CONTROL)
+    qtbot.waitUntil(lambda: window.findChild(QMessageBox) not in (None, box))
+    QTest.keyClick(window.findChild(QMessageBox), Qt.Key.Key_Return)
+    settled()
+    assert many.count() == 0
+
+
+def test_rows_are_inserted_at_the_end_and_selected(table_tab, table, select, press, settled, shown) -> None:
+    select(table_tab, 2, 3, "note")
+    press(table_tab, Qt.Key.Key_Insert, CONTROL | SHIFT)
+    tab = settled()
+    assert table.count() == 1002 and values(table, (1000, 1001), "delay", "note") == [(None, None)] * 2
+    assert tab.grid.selection.blocks[-1].top == 1000 and tab.grid.current_name == "note"
+    press(tab, Qt.Key.Key_N)
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
+    settled()
+    assert table.get(1000)["note"] == "n"
+
+
+def test_rows_are_inserted_into_an_empty_table(window, store, settled, press) -> None:
+    empty = store.create_table("empty", pa.table({"n": pa.array([], pa.int64())}))
+    window.opening.open_key((str(store.path), empty.name))
+    press(settled(), Qt.Key.Key_Insert, CONTROL | SHIFT)
+    settled()
+    assert empty.read().to_pylist() == [{"_id": 0, "n": None}]
+
+
+def test_rows_are_duplicated_with_columns_that_are_not_shown(
+    window, table_tab, table, select, press, settled, shown
+) -> None:
+    table_tab.set_filter(col("delay") > 400)
+    tab = settled()
+    first = tab.view.page(0, 2, ["delay", "carrier", "note"]).to_pylist()
+    last = tab.view.num_rows
+    select(tab, 0, 1, "note")
+    press(tab, Qt.Key.Key_D, CONTROL | SHIFT)
+    tab = settled()
+    assert tab.view.page(last, 2, ["delay", "carrier", "note"]).to_pylist() == first
+    assert tab.grid.selection.blocks[-1].top == last and history(table)[0] == "duplicate"
+
+
+def test_deletions_and_new_rows_leave_the_others_where_they_are(
+    window, table_tab, table, select, go_to, paste, press, settled
+) -> None:
+    table_tab.set_sort([SortKey("delay", descending=True)])
+    tab = settled()
+    go_to(tab, 5, "delay")
+    paste(tab, "0")
+    before = tab.view.page(0, 10, ["_id"]).column(0).to_pylist()
+    select(tab, 2, 3, "note")
+    press(tab, Qt.Key.Key_Delete, CONTROL)
+    tab = settled()
+    assert tab.view.page(0, 8, ["_id"]).column(0).to_pylist() == before[:2] + before[4:]
+    assert list(tab.grid.row_marks) == [3]  # the row that was pasted into
+    press(tab, Qt.Key.Key_Insert, CONTROL | SHIFT)
+    tab = settled()
+    assert tab.view.page(0, 8, ["_id"]).column(0).to_pylist() == before[:2] + before[4:]
+    assert tab.view.num_rows == 1000 and list(tab.grid.row_marks) == [3, 998, 999]
+
+
+def test_the_menu_of_row_numbers_has_the_rows_that_are_selected(window, table_tab, go_to) -> None:
+    menus = window._menu_of("row")
+    assert [a.objectName() for a in menus.actions()] == ["insert_rows", "duplicate_rows", "delete_rows"]
+    menus.deleteLater()
+    table_tab.grid.select_rows(2, extend=False)
+    table_tab.grid.select_rows(4, extend=True)
+    opened = []
+    table_tab.grid.row_menu_requested.disconnect()
+    table_tab.grid.row_menu_requested.connect(opened.append)
+    table_tab.grid.row_header.menu_requested.emit(3, table_tab.mapToGlobal(table_tab.rect().center()))
+    assert table_tab.grid.selection.blocks[-1].num_rows == 3
+    table_tab.grid.row_header.menu_requested.emit(7, table_tab.mapToGlobal(table_tab.rect().center()))
+    assert table_tab.grid.selection.blocks[-1].top == 7 and len(opened) == 2

@@ -1,0 +1,154 @@
+"""Find and replace: counted and shown before, one commit, and the rows stay where they are."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QTableWidget
+
+from lamella import col
+from lamella.ui.editing.replace_dialog import ReplaceDialog
+
+
+@pytest.fixture
+def replace(window, qtbot):
+    """The dialog, opened by its key."""
+
+    def replace(tab) -> ReplaceDialog:
+        window.commands["replace"].trigger()
+        return window.findChildren(ReplaceDialog)[-1]
+
+    return replace
+
+
+@pytest.fixture
+def ready(qtbot):
+    """Once it is known what would change."""
+
+    def ready(dialog) -> ReplaceDialog:
+        qtbot.waitUntil(lambda: "Counting" not in dialog.news.text(), timeout=10_000)
+        return dialog
+
+    return ready
+
+
+def preview(dialog) -> list[list[str]]:
+    table = dialog.findChild(QTableWidget)
+    return [[table.item(r, c).text() for c in range(4)] for r in range(table.rowCount())]
+
+
+def test_replace_shows_what_changes_and_makes_one_commit(
+    window, table_tab, table, go_to, replace, ready, settled
+) -> None:
+    go_to(table_tab, 0, "note")
+    dialog = replace(table_tab)
+    assert dialog.columns.currentText() == "note" and not dialog.replace.isEnabled()
+    QTest.keyClicks(dialog.find, "row 99")
+    QTest.keyClicks(dialog.with_, "line ")
+    ready(dialog)
+    assert preview(dialog)[:2] == [["100", "note", "row 99", "line "], ["991", "note", "row 990", "line 0"]]
+    assert dialog.news.text() == "11 cells in 11 rows will change."
+    assert dialog.replace.text() == "Change 11 cells"
+    QTest.keyClick(dialog, Qt.Key.Key_Return)
+    settled()
+    assert table.get(99)["note"] == "line " and table.get(995)["note"] == "line 5"
+    assert table.version == 2 and "replace in note" in window.commands["undo"].toolTip()
+    window.commands["undo"].trigger()
+    settled()
+    assert table.count(col("note").starts_with("line")) == 0
+
+
+def test_a_regular_expression_has_groups_and_its_faults_are_told(
+    table_tab, table, go_to, replace, ready, settled
+) -> None:
+    go_to(table_tab, 0, "note")
+    dialog = replace(table_tab)
+    dialog.regex.click()
+    QTest.keyClicks(dialog.find, r"ROW (\d)(\d*")
+    assert "missing )" in dialog.news.text() and dialog.find.property("variant") == "invalid"
+    QTest.keyClicks(dialog.find, ")")
+    QTest.keyClicks(dialog.with_, r"\2-\1")
+    assert "not found" in ready(dialog).news.text() and not dialog.replace.isEnabled()
+    dialog.case.click()
+    assert ready(dialog).replace.text() == "Change 1,000 cells"
+    dialog.replace.click()
+    settled()
+    assert [table.get(i)["note"] for i in (7, 42, 123)] == ["-7", "2-4", "23-1"]
+
+
+def test_the_selection_the_filter_or_all_rows_are_looked_through(
+    table_tab, table, go_to, replace, ready, settled
+) -> None:
+    table_tab.set_filter(col("delay") > 300)
+    tab = settled()
+    shown, ids = tab.view.num_rows, tab.view.page(0, 3, ["_id"]).column(0).to_pylist()
+    go_to(tab, 0, "note")
+    tab.grid.selection.extend(2, tab.grid.selection.current[1])
+    dialog = replace(tab)
+    texts = [button.text() for button in dialog.rows.buttons()]
+    assert texts == ["The 3 selected rows", f"The {shown:,} rows that are shown", "All 1,000 rows"]
+    dialog.find.setText("row")
+    for place, count in ((2, "1,000"), (1, f"{shown:,}"), (0, "3")):
+        dialog.rows.button(place).click()
+        assert ready(dialog).replace.text() == f"Change {count} cells"
+    dialog.replace.click()
+    settled()
+    assert table.count(~col("note").starts_with("row")) == 3
+    assert all(table.get(i)["note"] == f" {i}" for i in ids)
+
+
+def test_whole_cells_of_all_text_columns(table_tab, table, go_to, replace, ready, settled) -> None:
+    table.update([{"_id": 3, "note": "UA"}, {"_id": 4, "note": "UA 7"}])
+    table_tab.reopening.refresh()
+    tab = settled()
+    go_to(tab, 0, "delay")
+    dialog = replace(tab)
+    assert dialog.columns.currentText() == "All 2 text columns"
+    dialog.whole.click()
+    dialog.find.setText("UA")
+    dialog.with_.setText("United")
+    assert ready(dialog).replace.text() == "Change 251 cells"
+    dialog.replace.click()
+    settled()
+    assert table.count(col("carrier") == "United") == 250
+    assert [table.get(i)["note"] for i in (3, 4)] == ["United", "UA 7"]
+
+
+def test_rows_stay_where_they_are_after_a_replacement(
+    window, table_tab, table, go_to, replace, ready, settled
+) -> None:
+    table_tab.set_filter(col("note").starts_with("row 12"))
+    tab = settled()
+    count = tab.view.num_rows
+    go_to(tab, 0, "note")
+    dialog = replace(tab)
+    dialog.find.setText("row 120")
+    dialog.with_.setText("x")
+    ready(dialog).replace.click()
+    tab = settled()
+    assert tab.view.num_rows == count and len(tab.grid.row_marks) == 1
+    window.commands["refresh"].trigger()
+    assert settled().view.num_rows == count - 1
+
+
+def test_somebody_elses_commit_refuses_what_was_counted_before(
+    table_tab, table, go_to, replace, ready, settled, qtbot
+) -> None:
+    go_to(table_tab, 0, "note")
+    dialog = replace(table_tab)
+    dialog.find.setText("row 1")
+    ready(dialog)
+    table.update([{"_id": 1, "note": "mine"}])
+    dialog.replace.click()
+    qtbot.waitUntil(lambda: "Somebody changed it" in dialog.news.text())
+    assert table.version == 2 and table.get(10)["note"] == "row 10"
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+
+
+def test_a_file_offers_the_import_and_opens_the_dialog_there(window, file_tab, settled, qtbot) -> None:
+    window.commands["replace"].trigger()
+    assert "read-only" in file_tab.messages.label.text()
+    file_tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: bool(window.findChildren(ReplaceDialog)), timeout=10_000)
+    window.findChildren(ReplaceDialog)[-1].reject()

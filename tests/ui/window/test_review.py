@@ -1,0 +1,194 @@
+"""Review edits: marked, counted, listed before and after, saved as one commit or discarded."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QMessageBox
+
+from lamella.core.scan.snapshot import SortKey
+
+
+@pytest.fixture
+def review_tab(window, table_tab, settled):
+    window.commands["review_edits"].trigger()
+    assert table_tab.review.on and table_tab.review.strip.isVisible()
+    yield table_tab
+    for tab in window.tabs.dataset_tabs:
+        tab.review.discard()  # closing asks otherwise
+
+
+@pytest.fixture
+def counted(qtbot):
+    """Once so many edits are collected and shown."""
+
+    def wait(tab, count: int) -> None:
+        qtbot.waitUntil(lambda: tab.review.count == count, timeout=10_000)
+
+    return wait
+
+
+def enter(tab, text: str) -> None:
+    QTest.keyClicks(tab.grid, text[0])
+    QTest.keyClicks(tab.editing.editor, text[1:])
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
+
+
+def mark(tab, row: int, name: str) -> str | None:
+    return tab.grid.marks[row, tab.grid.grid_model.names.index(name)].text
+
+
+def test_edits_are_marked_and_counted_and_saved_as_one_commit(
+    window, review_tab, table, go_to, settled, counted, shown
+) -> None:
+    tab = review_tab
+    go_to(tab, 3, "delay")
+    enter(tab, "777")
+    enter(tab, "778")
+    counted(tab, 2)
+    go_to(tab, 6, "note")
+    tab.grid.selection.extend(8, tab.grid.selection.current[1])
+    window.commands["set_null"].trigger()
+    counted(tab, 5)
+    tab.grid.select_rows(10, extend=False)
+    window.commands["delete_rows"].trigger()
+    counted(tab, 6)
+    assert list(tab.grid.row_marks) == [10] and "deleted" in tab.grid.row_marks[10]
+    assert table.version == 1 and mark(tab, 4, "delay") == "778" and mark(tab, 7, "note") is None
+    assert tab.review.strip.label.text() == "Review edits: 5 cells changed, 1 row deleted, not saved yet"
+    assert tab.review.strip.save.text() == "Save 6"
+    tab.review.strip.save.click()
+    counted(tab, 0)
+    settled()
+    assert table.version == 2 and table.count() == 999
+    assert [table.get(i)["delay"] for i in (3, 4)] == [777, 778] and table.get(7)["note"] is None
+    assert not tab.grid.marks and shown(tab, 3, "delay") == "777"
+
+
+def test_a_value_typed_back_is_clean_and_undo_takes_edits_back(
+    window, review_tab, table, go_to, settled, counted
+) -> None:
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "x")
+    counted(review_tab, 1)
+    go_to(review_tab, 3, "note")
+    QTest.keyClick(review_tab.grid, Qt.Key.Key_F2)
+    assert review_tab.editing.editor.text() == "x"
+    QTest.keyClicks(review_tab.editing.editor, "row 3")
+    QTest.keyClick(review_tab.editing.editor, Qt.Key.Key_Return)
+    counted(review_tab, 0)
+    window.tasks.running or review_tab.review.undo()
+    counted(review_tab, 1)
+    assert "unsaved" in window.commands["undo"].text()
+    window.commands["undo"].trigger()
+    counted(review_tab, 0)
+    assert table.version == 1 and not review_tab.review.undo()
+
+
+def test_marks_follow_their_rows_and_discard_takes_them_away(
+    review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    go_to(review_tab, 0, "note")
+    enter(review_tab, "x")
+    counted(review_tab, 1)
+    review_tab.set_sort([SortKey("delay", descending=True)])
+    tab = settled()
+    row = tab.view.page(0, 1000, ["_id"]).column(0).to_pylist().index(0)
+    qtbot.waitUntil(lambda: [place[0] for place in tab.grid.marks] == [row])
+    tab.review.strip.discard.click()
+    counted(tab, 0)
+    assert not tab.grid.marks and table.version == 1
+
+
+def test_the_difference_lists_before_and_after(review_tab, table, go_to, settled, counted, qtbot) -> None:
+    go_to(review_tab, 5, "note")
+    enter(review_tab, "new")
+    counted(review_tab, 1)
+    review_tab.review.strip.show_all.click()
+    dialog = review_tab.review.dialog
+    assert [dialog.table.item(0, c).text() for c in range(4)] == ["5", "note", "row 5", "new"]
+    QTest.keyClick(dialog, Qt.Key.Key_Return)
+    counted(review_tab, 0)
+    settled()
+    assert table.get(5)["note"] == "new"
+
+
+def test_a_conflict_shows_mine_and_theirs_row_by_row(
+    window, review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    for row, text in ((1, "mine 1"), (2, "mine 2"), (3, "mine 3")):
+        go_to(review_tab, row, "note")
+        enter(review_tab, text)
+    counted(review_tab, 3)
+    table.update([{"_id": 1, "note": "theirs 1"}, {"_id": 2, "note": "theirs 2"}, {"_id": 3, "delay": 5}])
+    window.commands["save_view"].trigger()
+    qtbot.waitUntil(lambda: review_tab.review.dialog is not None)
+    dialog = review_tab.review.dialog
+    rows = [[dialog.table.item(r, c).text() for c in range(5)] for r in range(dialog.table.rowCount())]
+    assert rows == [
+        ["1", "note", "row 1", "theirs 1", "mine 1"],
+        ["2", "note", "row 2", "theirs 2", "mine 2"],
+    ]
+    assert table.version == 2
+    dialog.take_mine(1)
+    dialog.accept()
+    counted(review_tab, 0)
+    settled()
+    assert [table.get(i)["note"] for i in (1, 2, 3)] == ["theirs 1", "mine 2", "mine 3"]
+    assert table.get(3)["delay"] == 5 and table.version == 3
+
+
+def test_closing_asks_before_edits_are_dropped(window, review_tab, table, go_to, counted) -> None:
+    go_to(review_tab, 0, "note")
+    enter(review_tab, "x")
+    counted(review_tab, 1)
+    asked: list[str] = []
+
+    def answer(button: QMessageBox.StandardButton) -> None:
+        box = next(w for w in QApplication.topLevelWidgets() if isinstance(w, QMessageBox) and w.isVisible())
+        asked.append(box.text())
+        box.button(button).click()
+
+    QTimer.singleShot(0, lambda: answer(QMessageBox.StandardButton.Cancel))
+    assert not window.close() and window.isVisible()
+    QTimer.singleShot(0, lambda: answer(QMessageBox.StandardButton.Discard))
+    window.commands["close_tab"].trigger()
+    assert not window.tabs.dataset_tabs and table.version == 1
+    assert all("1 cell changed, not saved yet" in text for text in asked) and len(asked) == 2
+
+
+def test_replacing_and_new_rows_are_collected_too(
+    window, review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    go_to(review_tab, 0, "note")
+    dialog = review_tab.blocks.replace()
+    dialog.find.setText("row 99")
+    qtbot.waitUntil(dialog.replace.isEnabled, timeout=10_000)
+    dialog.replace.click()
+    counted(review_tab, 11)
+    window.commands["insert_rows"].trigger()
+    counted(review_tab, 12)
+    assert table.version == 1
+    review_tab.review.save()
+    counted(review_tab, 0)
+    settled()
+    assert table.version == 2 and table.count() == 1001 and table.get(990)["note"] == "0"
+
+
+def test_filling_takes_what_is_edited_and_not_saved(
+    window, review_tab, table, go_to, settled, counted
+) -> None:
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "x")
+    counted(review_tab, 1)
+    go_to(review_tab, 3, "note")
+    review_tab.grid.selection.extend(5, review_tab.grid.selection.current[1])
+    window.commands["fill_down"].trigger()
+    counted(review_tab, 3)
+    assert [mark(review_tab, row, "note") for row in (3, 4, 5)] == ["x"] * 3
+    go_to(review_tab, 7, "note")
+    review_tab.grid.selection.extend(5, review_tab.grid.selection.current[1])
+    window.commands["fill_cells"].trigger()
+    counted(review_tab, 5)
+    assert [mark(review_tab, row, "note") for row in (6, 7)] == ["x"] * 2 and table.version == 1

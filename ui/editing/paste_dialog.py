@@ -1,0 +1,131 @@
+"""What of a paste needs a decision: cells that cannot be read, rows behind the last one, spare columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCheckBox,
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QLabel,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.editing.pasted_block import Paste
+
+MOST_LISTED = 1_000
+LONGEST_TEXT = 200
+LINES, LEAST_LINES = 30, 8
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 row`, `2,000 rows`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """`unread` counts cells of the area; `new_rows` and `spare_columns` what does not lie in the view."""
+
+    unread: int
+    new_rows: int
+    spare_columns: int
+
+    def __bool__(self) -> bool:
+        return bool(self.unread or self.new_rows or self.spare_columns)
+
+
+class PasteDialog(QDialog):
+    """Nothing is pasted until it is accepted; `chosen` says whether new rows are to be added. What cannot be
+    read, and what has no column, has to be left out expressly."""
+
+    chosen = Signal(bool)
+
+    def __init__(self, paste: Paste, questions: Questions, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(f"Paste into {visible(name)}")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
+        layout.setSpacing(theme.M)
+        self._required: list[QCheckBox] = []
+        self.rows: QCheckBox | None = None
+        if questions.unread:
+            layout.addWidget(self._problems_text(paste, questions))
+            layout.addWidget(problem_table(paste), 1)
+            self._require(f"Leave these as they are: {counted(questions.unread, 'cell')}")
+        if questions.spare_columns:
+            self._require(
+                f"Leave out {counted(questions.spare_columns, 'column')} of the clipboard: "
+                f"there are only {len(paste.area.names):,} from here to the right end"
+            )
+        for box in self._required:
+            layout.addWidget(box)
+        if questions.new_rows:
+            self.rows = QCheckBox(f"Add {counted(questions.new_rows, 'new row')} at the end")
+            self.rows.setChecked(True)
+            layout.addWidget(self.rows)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        self.paste = buttons.addButton("Paste", QDialogButtonBox.ButtonRole.AcceptRole)
+        theme.variant(self.paste, "primary")
+        self.paste.setDefault(True)
+        self.paste.setEnabled(not self._required)
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        layout.addWidget(buttons)
+        self.accepted.connect(lambda: self.chosen.emit(self.rows is not None and self.rows.isChecked()))
+        if questions.unread:
+            self.resize(LINES * theme.current().line_height(), LINES * theme.current().line_height() * 2 // 3)
+        first = [*self._required, self.rows, self.paste][0]
+        if first is not None:
+            first.setFocus()
+
+    def _problems_text(self, paste: Paste, questions: Questions) -> QLabel:
+        others = paste.area.num_cells - questions.unread
+        what = f"{counted(questions.unread, 'cell')} cannot be read as values of their columns"
+        label = QLabel(f"{what}; {others:,} can. Nothing has been changed.")
+        label.setWordWrap(True)
+        return label
+
+    def _require(self, text: str) -> None:
+        box = QCheckBox(text)
+        box.toggled.connect(self._follow)
+        self._required.append(box)
+
+    def _follow(self) -> None:
+        self.paste.setEnabled(all(box.isChecked() for box in self._required))
+
+    @property
+    def required(self) -> list[QCheckBox]:
+        """What has to be agreed to before anything is pasted."""
+        return list(self._required)
+
+
+def problem_table(paste: Paste) -> QTableWidget:
+    """Place, text and reason of each cell that cannot be read; of very many the first."""
+    problems = paste.problems[:MOST_LISTED]
+    table = QTableWidget(len(problems), 4)
+    table.setAccessibleName("Cells that cannot be read")
+    table.setHorizontalHeaderLabels(["Row", "Column", "Text", "Reason"])
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+    table.setTabKeyNavigation(False)
+    table.verticalHeader().hide()
+    for place, problem in enumerate(problems):
+        text = visible(problem.text[:LONGEST_TEXT])
+        for column, said in enumerate((f"{problem.row + 1:,}", problem.name, text, problem.reason)):
+            table.setItem(place, column, QTableWidgetItem(said))
+    left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+    table.horizontalHeader().setDefaultAlignment(left)
+    table.setMinimumHeight(LEAST_LINES * theme.current().line_height())
+    table.resizeColumnsToContents()
+    table.horizontalHeader().setSectionResizeMode(3, QHeaderView.ResizeMode.Stretch)
+    return table

@@ -1,0 +1,206 @@
+"""A block of cells from the clipboard: its texts, where they go, and the values that they are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy, quick_array, take
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadData
+from lamella.core.filters.cells import cell_reader
+from lamella.core.jobs import Job
+from lamella.ui.grid.selection import CellRange
+
+CELLS_FORMAT = "application/x-lamella-cells"
+"""Beside the plain text on the clipboard: cells as `read_block` reads them, null told from empty text."""
+CELL = re.compile(r'"((?:[^"]++|"")*+)"(?=[\t\r\n]|\Z)|[^\t\r\n]*')
+"""In quotes where it holds tabs, line breaks or quotes at its start, as spreadsheets write it."""
+CHECK_EVERY = 10_000
+
+
+@dataclass(frozen=True)
+class Block:
+    """Texts by row, None for null. Rows may be shorter than others: what they lack is left as it is."""
+
+    rows: list[list[str | None]]
+
+    @property
+    def height(self) -> int:
+        return len(self.rows)
+
+    @property
+    def width(self) -> int:
+        return max(map(len, self.rows), default=0)
+
+
+def read_block(text: str, job: Job | None = None) -> Block:
+    """Tab-separated text as spreadsheets put it on the clipboard. Nothing between two tabs is null, a pair of
+    quotes empty text."""
+    rows: list[list[str | None]] = [[]]
+    place, own = 0, job or Job()
+    while True:
+        match = CELL.match(text, place)
+        assert match is not None
+        quoted, place = match[1], match.end()
+        rows[-1].append(quoted.replace('""', '"') if quoted is not None else match[0] or None)
+        if place == len(text):
+            break
+        if text[place] == "\t":
+            place += 1
+            continue
+        place += 2 if text.startswith("\r\n", place) else 1
+        if place == len(text):  # the last line ends, too
+            break
+        rows.append([])
+        if len(rows) % CHECK_EVERY == 0:
+            own.report(place, len(text), "Reading the clipboard")
+    return Block(rows)
+
+
+@dataclass(frozen=True)
+class Area:
+    """Where a block goes: rows of a view from `top` on, and columns from left to right."""
+
+    top: int
+    height: int
+    names: tuple[str, ...]
+
+    @property
+    def num_cells(self) -> int:
+        return self.height * len(self.names)
+
+
+def area_of(block: Block, selected: CellRange, names: Sequence[str]) -> Area:
+    """Over the selected cells as often as the block fits into them whole, or once from their first one on.
+    `names` are those of the columns from there to the right end."""
+    height = _repeated(block.height, selected.num_rows)
+    width = _repeated(block.width, selected.right - selected.left + 1)
+    return Area(selected.top, height, tuple(names[:width]))
+
+
+def _repeated(length: int, room: int) -> int:
+    return room if room % length == 0 else length
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A cell that cannot be read as a value of its column. `row` is that of the view."""
+
+    row: int
+    name: str
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Values:
+    """Of a block, for columns of an area: one for each row of the block, and which rows give none."""
+
+    values: pa.Array
+    left_out: np.ndarray
+
+
+@dataclass(frozen=True)
+class Paste:
+    """What goes into an area. `problems` are the cells of the block that cannot be read, each once however
+    often the block is repeated."""
+
+    area: Area
+    height: int
+    columns: Mapping[str, Values]
+    problems: Sequence[Problem] = field(default_factory=tuple)
+
+    def cells(self, row_ids: np.ndarray) -> list[pa.Table]:
+        """For `Table.edit`, of the rows of the area that are there: columns with the same rows together."""
+        places = np.arange(len(row_ids)) % self.height
+        together: dict[bytes, list[str]] = {}
+        for name, column in self.columns.items():
+            together.setdefault(column.left_out.tobytes(), []).append(name)
+        tables = []
+        for names in together.values():
+            rows = np.flatnonzero(~self.columns[names[0]].left_out[places])
+            ids, chosen = from_numpy(np.ascontiguousarray(row_ids[rows])), places[rows]
+            values = {name: take(self.columns[name].values, chosen) for name in names}
+            tables.append(pa.Table.from_arrays([ids, *values.values()], names=[ID, *values]))
+        return tables
+
+    def new_rows(self, existing: int) -> pa.Table | None:
+        """Those of the area behind the `existing` ones; None where there are none."""
+        if existing >= self.area.height:
+            return None
+        places = np.arange(existing, self.area.height) % self.height
+        values = [take(column.values, places) for column in self.columns.values()]
+        return pa.Table.from_arrays(values, names=list(self.columns))
+
+
+def read_paste(block: Block, area: Area, schema: pa.Schema, job: Job) -> Paste:
+    """The values of a block where it goes. Blocks."""
+    columns: dict[str, Values] = {}
+    problems: list[Problem] = []
+    width = block.width
+    for place, name in enumerate(area.names):
+        job.report(place, len(area.names), "Reading the clipboard")
+        texts = [row[place % width] if place % width < len(row) else "" for row in block.rows]
+        lacks = np.array([place % width >= len(row) for row in block.rows], bool)
+        values, unread = _values(texts, lacks, schema.field(name).type, job)
+        problems += [
+            Problem(area.top + row, name, texts[row] or "", reason) for row, reason in unread.items()
+        ]
+        lacks[list(unread)] = True
+        columns[name] = Values(values, lacks)
+    problems.sort(key=lambda problem: problem.row)
+    return Paste(area, block.height, columns, problems)
+
+
+def _values(
+    texts: list[str | None], lacks: np.ndarray, type_: pa.DataType, job: Job
+) -> tuple[pa.Array, dict[int, str]]:
+    """Of a column, null where there is none; and the reasons, by row, for what cannot be read."""
+    read = cell_reader(type_)
+    known: dict[str, Any] = {}
+    unread: dict[int, str] = {}
+    reasons: dict[str, str] = {}
+    made: list[Any] = []
+    for row, text in enumerate(texts):
+        if row % CHECK_EVERY == 0:
+            job.check()
+        if text is None or lacks[row]:
+            made.append(None)
+            continue
+        if text not in known and text not in reasons:
+            try:
+                known[text] = read(text)
+            except BadData as error:
+                reasons[text] = error.why or error.what
+        if text in reasons:
+            unread[row] = reasons[text]
+        made.append(known.get(text))
+    return typed_array(made, type_), unread
+
+
+def typed_array(values: list[Any], type_: pa.DataType) -> pa.Array:
+    """Values that `parse_cell` gave, without `pa.array`, which imports pandas, for common types. It does not
+    take moments finer than Python's beside Python's own."""
+    quick = quick_array(values, type_)
+    if quick is not None:
+        return quick
+    if any(isinstance(value, np.datetime64 | np.timedelta64) for value in values):
+        return pa.concat_arrays([pa.array([value], type_) for value in values])
+    return pa.array(values, type_)
+
+
+def clipboard_lines(rows: Iterable[Sequence[str | None]]) -> Iterator[str]:
+    """Lines of text that `read_block` reads as the same cells."""
+    for row in rows:
+        yield "\t".join("" if text is None else _quoted(text) for text in row)
+
+
+def _quoted(text: str) -> str:
+    plain = text and not text.startswith('"') and not any(c in text for c in "\t\r\n")
+    return text if plain else '"' + text.replace('"', '""') + '"'

@@ -1,0 +1,297 @@
+"""Find and replace: what is found is counted and shown first, and changed in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QButtonGroup,
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QRadioButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job, Progress
+from lamella.core.query.view import View
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.editing.paste_dialog import counted
+from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_replacements, problem_of
+from lamella.ui.tasks import Handle, Tasks
+
+PAUSE_MS = 250
+LONGEST_SHOWN = 120
+NOTHING = "Nothing changes: it is not found, or is replaced by the same."
+MOST_NAMED = 3
+HINT = "Type what to find to see what changes."
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Rows to look in, by their numbers in a view."""
+
+    text: str
+    view: View
+    rows: Sequence[range]
+
+
+class ReplaceDialog(QDialog):
+    """Offers `scopes` of rows and groups of text columns, the first of each chosen. `committed` carries the
+    commit and what changed; the dialog closes with it. Cancelling while it runs changes nothing."""
+
+    committed = Signal(Commit, object, object)
+
+    def __init__(
+        self,
+        table: Table,
+        name: str,
+        scopes: Sequence[Scope],
+        columns: Sequence[tuple[str, Sequence[str]]],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        stage: Callable[[Sequence[pa.Table]], object] | None = None,
+    ) -> None:
+        """With `stage`, what changes is handed to it in place of a commit."""
+        super().__init__(parent)
+        self._stage = stage
+        self._table, self._name, self._tasks = table, name, tasks
+        self._scopes, self._columns = scopes, columns
+        self._reading: Handle | None = None
+        self._writing: Handle | None = None
+        self._found: tuple[ReplacePlan, Replacements] | None = None
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self._read)
+        self.setWindowTitle(f"Replace in {visible(name)}")
+        self._make()
+        self._lay_out()
+        self._plan_again()
+
+    def reject(self) -> None:
+        """Stops the change while it runs, and closes otherwise."""
+        if self._writing is not None:
+            self.cancel.setEnabled(False)
+            self._writing.cancel()
+            return
+        self._stop_reading()
+        super().reject()
+
+    def _make(self) -> None:
+        self.find, self.with_ = QLineEdit(), QLineEdit()
+        self.find.setAccessibleName("Find")
+        self.with_.setAccessibleName("Replace with")
+        self.with_.setPlaceholderText("nothing: what is found is taken out")
+        self.regex = QCheckBox("Regular expression")
+        self.regex.setToolTip(r"As RE2 has it; \1 in the new text is the first group")
+        self.whole, self.case = QCheckBox("Whole cell"), QCheckBox("Match case")
+        self.case.setChecked(True)
+        self.columns = QComboBox()
+        self.columns.setAccessibleName("Columns")
+        self.columns.addItems([text for text, _ in self._columns])
+        self.rows = QButtonGroup(self)
+        for place, scope in enumerate(self._scopes):
+            button = QRadioButton(scope.text.replace("&", "&&"))
+            button.setChecked(place == 0)
+            self.rows.addButton(button, place)
+        self._preview = QTableWidget(0, 4)
+        self._preview.setAccessibleName("The first cells before and after")
+        self._preview.setHorizontalHeaderLabels(["Row", "Column", "Before", "After"])
+        self._preview.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self._preview.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self._preview.setTabKeyNavigation(False)
+        self._preview.verticalHeader().hide()
+        left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+        self._preview.horizontalHeader().setDefaultAlignment(left)
+        for column in (2, 3):
+            stretch = QHeaderView.ResizeMode.Stretch
+            self._preview.horizontalHeader().setSectionResizeMode(column, stretch)
+        self.news = QLabel()
+        self.news.setWordWrap(True)
+        self._progress = QProgressBar(textVisible=False)
+        self._progress.hide()
+        self.cancel, self.replace = QPushButton("Cancel"), QPushButton("Replace")
+        theme.variant(self.replace, "primary")
+        self.replace.setDefault(True)
+        self.cancel.clicked.connect(self.reject)
+        self.replace.clicked.connect(self._write)
+        for field in (self.find, self.with_):
+            field.textChanged.connect(self._plan_again)
+        for box in (self.regex, self.whole, self.case):
+            box.toggled.connect(self._plan_again)
+        self.columns.currentIndexChanged.connect(self._plan_again)
+        self.rows.idToggled.connect(lambda _place, on: self._plan_again() if on else None)
+
+    def _lay_out(self) -> None:
+        options, rows = QHBoxLayout(), QVBoxLayout()
+        for box in (self.regex, self.case, self.whole):
+            options.addWidget(box)
+        options.addStretch(1)
+        options.setSpacing(theme.L)
+        rows.setSpacing(theme.XS)
+        for button in self.rows.buttons():
+            rows.addWidget(button)
+        form = QFormLayout()
+        form.setHorizontalSpacing(theme.L)
+        form.setVerticalSpacing(theme.M)
+        form.addRow("Find", self.find)
+        form.addRow("Replace with", self.with_)
+        form.addRow("", options)
+        form.addRow("Columns", self.columns)
+        form.addRow("Rows", rows)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self._progress, 1)
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.replace)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
+        layout.setSpacing(theme.M)
+        layout.addLayout(form)
+        layout.addWidget(self._preview, 1)
+        layout.addWidget(self.news)
+        layout.addLayout(buttons)
+        line = theme.current().line_height()
+        self.resize(40 * line, 34 * line)
+        self.find.setFocus()
+
+    def _operand(self) -> dict[str, Any]:
+        flags = {"regex": self.regex, "whole": self.whole, "case": self.case}
+        texts = {"find": self.find.text(), "with": self.with_.text()}
+        return texts | {name: box.isChecked() for name, box in flags.items()}
+
+    def _plan(self) -> ReplacePlan:
+        scope = self._scopes[self.rows.checkedId()]
+        names = self._columns[self.columns.currentIndex()][1]
+        return ReplacePlan(scope.view, scope.rows, names, self._operand())
+
+    def _plan_again(self) -> None:
+        self._stop_reading()
+        self._found = None
+        self.replace.setEnabled(False)
+        self.replace.setText("Replace")
+        problem = problem_of(self._operand()) if self.find.text() else ""
+        theme.variant(self.find, "invalid" if problem else "")
+        if problem or not self.find.text():
+            self._preview.setRowCount(0)
+            said = f"{problem[:1].upper()}{problem[1:]}" or HINT
+            self._say(said, "danger" if problem else "muted")
+            return
+        self._say("Counting…")
+        self._pause.start()
+
+    def _read(self) -> None:
+        plan = self._plan()
+        self._reading = self._tasks.read(
+            partial(find_replacements, plan),
+            partial(self._show, plan),
+            self._fail,
+            progress=lambda progress: self._say(f"Counting… {progress.text}"),
+            owner=self,
+            quiet=True,
+        )
+
+    def _stop_reading(self) -> None:
+        self._pause.stop()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _show(self, plan: ReplacePlan, found: Replacements) -> None:
+        self._reading = None
+        self._found = (plan, found) if found.num_cells else None
+        self._preview.setRowCount(len(found.first))
+        for place, cell in enumerate(found.first):
+            texts = (f"{cell.row + 1:,}", cell.name, cell.before, cell.after)
+            for column, text in enumerate(texts):
+                item = QTableWidgetItem(visible(text[:LONGEST_SHOWN]))
+                if column == 3:
+                    item.setForeground(theme.current().color("accent"))
+                self._preview.setItem(place, column, item)
+        rows = len(found.rows)
+        cells = counted(found.num_cells, "cell")
+        self.replace.setEnabled(bool(found.num_cells))
+        self.replace.setText(f"Change {cells}" if found.num_cells else "Replace")
+        cut = found.num_cells > len(found.first)
+        first = f" The first {len(found.first)} are shown above." if cut else ""
+        self._say(f"{cells} in {counted(rows, 'row')} will change.{first}" if rows else NOTHING)
+
+    def _write(self) -> None:
+        if self._found is None:
+            return
+        plan, found = self._found
+        if self._stage is not None:
+            self._stage(found.cells)
+            self.accept()
+            return
+        few = len(found.columns) <= MOST_NAMED
+        said = f"replace in {', '.join(found.columns) if few else counted(len(found.columns), 'column')}"
+        version = int(plan.view.snapshot.token[1])  # type: ignore[call-overload]
+
+        def work(job: Job) -> Commit:
+            return self._table.edit(found.cells, message=said, job=job, expected_version=version)
+
+        self._lock(True)
+        self._writing = self._tasks.write(
+            work,
+            lambda commit: self._finish(commit, plan, found),
+            self._fail,
+            progress=self._show_progress,
+            stopped=self._stopped,
+            owner=self,
+            text=f"Replacing in {self._name}",
+        )
+        self._writing.shown_by = self
+
+    def _finish(self, commit: Commit, plan: ReplacePlan, found: Replacements) -> None:
+        self._writing = None
+        self.committed.emit(commit, plan, found)
+        self.accept()
+
+    def _fail(self, error: Exception) -> None:
+        self._reading = self._writing = None
+        self._lock(False)
+        self._say(message(error), "danger")
+
+    def _stopped(self) -> None:
+        self._writing = None
+        self._lock(False)
+        self._say("Stopped; nothing was changed.")
+
+    def _show_progress(self, progress: Progress) -> None:
+        fraction = progress.fraction
+        self._progress.setRange(0, 0 if fraction is None else 1000)
+        self._progress.setValue(int((fraction or 0) * 1000))
+
+    def _lock(self, locked: bool) -> None:
+        fields = (self.find, self.with_, self.regex, self.whole, self.case, self.columns)
+        for widget in (*fields, *self.rows.buttons()):
+            widget.setEnabled(not locked)
+        self.replace.setEnabled(self._found is not None and not locked)
+        self.cancel.setEnabled(True)
+        self.cancel.setText("Stop" if locked else "Cancel")
+        self._progress.setRange(0, 0)
+        self._progress.setVisible(locked)
+
+    def _say(self, text: str, look: str = "muted") -> None:
+        theme.variant(self.news, look)
+        self.news.setText(text)

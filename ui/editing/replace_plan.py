@@ -1,0 +1,107 @@
+"""What finding and replacing would change: counted exactly, with the first cells before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.equality import differs
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadData
+from lamella.core.jobs import Job
+from lamella.core.query.view import View
+from lamella.core.store.operators.texts import read_replacement
+from lamella.core.store.operators.values import Refusal
+
+PREVIEW_CELLS = 50
+CHUNK_CELLS = 200_000
+
+
+@dataclass(frozen=True)
+class ReplacePlan:
+    """In these columns of these rows of `view`. `operand` is what `$replace` takes."""
+
+    view: View
+    rows: Sequence[range]
+    columns: Sequence[str]
+    operand: Mapping[str, Any]
+
+    @property
+    def num_rows(self) -> int:
+        return sum(map(len, self.rows))
+
+
+@dataclass(frozen=True)
+class ChangedCell:
+    """`row` is that of the view."""
+
+    row: int
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Replacements:
+    """All of it: `cells` are what `Table.edit` takes, `rows` the numbers of rows in the view, ascending."""
+
+    num_cells: int
+    rows: np.ndarray
+    first: Sequence[ChangedCell]
+    cells: Sequence[pa.Table] = field(default_factory=tuple, repr=False)
+    columns: Sequence[str] = ()
+
+
+def problem_of(operand: Mapping[str, Any]) -> str:
+    """What is wrong with what is to be found or with what takes its place; empty for nothing."""
+    try:
+        read_replacement(operand)
+    except Refusal as refusal:
+        return refusal.reason
+    return ""
+
+
+def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
+    """Blocks, with progress."""
+    try:
+        replacement = read_replacement(plan.operand)
+    except Refusal as refusal:
+        raise BadData(refusal.reason, fix=refusal.fix) from refusal
+    cells: list[pa.Table] = []
+    rows: list[np.ndarray] = []
+    first: list[ChangedCell] = []
+    changed_columns: dict[str, None] = {}
+    done = 0
+    for start, page in _pages(plan):
+        job.report(done, plan.num_rows, "rows")
+        done += page.num_rows
+        ids = to_numpy(page.column(0))
+        hits = np.zeros(page.num_rows, bool)
+        for name in plan.columns:
+            before = in_one(page.column(name))
+            after = replacement.applied(before)
+            places = np.flatnonzero(differs(before, after))
+            if not len(places):
+                continue
+            hits[places] = True
+            changed_columns[name] = None
+            new = take(after, places)
+            cells.append(pa.Table.from_arrays([from_numpy(ids[places]), new], names=[ID, name]))
+            for place in places[: max(0, PREVIEW_CELLS - len(first))].tolist():
+                first.append(ChangedCell(start + place, name, before[place].as_py(), after[place].as_py()))
+        rows.append(start + np.flatnonzero(hits))
+    numbers = np.unique(np.concatenate(rows)) if rows else np.empty(0, np.int64)
+    first.sort(key=lambda cell: cell.row)
+    return Replacements(sum(map(len, cells)), numbers, first, cells, list(changed_columns))
+
+
+def _pages(plan: ReplacePlan) -> Iterator[tuple[int, pa.Table]]:
+    step = max(1, CHUNK_CELLS // max(1, len(plan.columns)))
+    for span in plan.rows:
+        for start in range(span.start, span.stop, step):
+            yield start, plan.view.page(start, min(step, span.stop - start), [ID, *plan.columns])

@@ -1,0 +1,141 @@
+"""Edits that are not saved yet, before and after; and those that somebody else's commit met."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QLabel,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.editing.paste_dialog import counted
+from lamella.ui.editing.staged_edits import DELETED, CellTexts, Difference, cell_texts
+
+MOST_LISTED = 2_000
+LONGEST_TEXT = 200
+NULL = "NULL"
+LINES = 34
+MINE = "Take mine"
+
+
+def summary(changes: Difference) -> str:
+    """`3 cells changed, 1 row deleted, 2 new rows`."""
+    parts = [
+        f"{counted(changes.num_cells, 'cell')} changed" if changes.num_cells else "",
+        f"{counted(len(changes.deleted), 'row')} deleted" if len(changes.deleted) else "",
+        counted(changes.num_new, "new row") if changes.num_new else "",
+    ]
+    return ", ".join(part for part in parts if part) or "no edits"
+
+
+def _table(headers: Sequence[str], rows: Sequence[Sequence[str | None]], name: str) -> QTableWidget:
+    table = QTableWidget(len(rows), len(headers))
+    table.setAccessibleName(name)
+    table.setHorizontalHeaderLabels(list(headers))
+    left = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+    table.horizontalHeader().setDefaultAlignment(left)
+    table.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+    table.setTabKeyNavigation(False)
+    table.verticalHeader().hide()
+    for row, texts in enumerate(rows):
+        for column, text in enumerate(texts):
+            item = QTableWidgetItem(NULL if text is None else visible(text[:LONGEST_TEXT]))
+            if text is None:
+                item.setForeground(theme.current().color("muted"))
+            table.setItem(row, column, item)
+    table.resizeColumnsToContents()
+    for column in range(2, len(headers)):
+        table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+    return table
+
+
+class ReviewDialog(QDialog):
+    """`save_requested` and `discard_requested` close it."""
+
+    save_requested = Signal()
+    discard_requested = Signal()
+
+    def __init__(self, changes: Difference, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(f"Unsaved edits of {visible(name)}")
+        rows: list[tuple[str | None, ...]] = [
+            (str(cell.row_id), cell.name, cell.before, cell.after)
+            for cell in cell_texts(changes, MOST_LISTED)
+        ]
+        rows += [(str(i), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
+        self.table = _table((ID, "Column", "Before", "After"), rows, "Edits before and after")
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        save = buttons.addButton("Save as one commit", QDialogButtonBox.ButtonRole.AcceptRole)
+        discard = buttons.addButton("Discard all", QDialogButtonBox.ButtonRole.DestructiveRole)
+        theme.variant(save, "primary")
+        theme.variant(discard, "danger")
+        save.setDefault(True)
+        save.clicked.connect(lambda: (self.accept(), self.save_requested.emit()))
+        discard.clicked.connect(lambda: (self.accept(), self.discard_requested.emit()))
+        buttons.rejected.connect(self.reject)
+        _lay_out(self, f"{summary(changes).capitalize()}.", self.table, buttons)
+
+
+class ConflictDialog(QDialog):
+    """Row by row: what it was, what somebody made of it, and mine. `chosen` has those that stay theirs."""
+
+    chosen = Signal(object)
+
+    def __init__(self, conflicts: Sequence[CellTexts], name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(f"Somebody else changed {visible(name)}")
+        self._conflicts = conflicts
+        rows = [(str(c.row_id), c.name, c.before, c.theirs, c.after, "") for c in conflicts]
+        headers = (ID, "Column", "Before", "Theirs", "Mine", MINE)
+        self.table = _table(headers, rows, "Cells that both changed")
+        for row, conflict in enumerate(conflicts):
+            item = self.table.item(row, len(headers) - 1)
+            can = conflict.theirs != DELETED
+            checkable = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable
+            item.setFlags(checkable if can else Qt.ItemFlag.NoItemFlags)
+            if can:
+                item.setCheckState(Qt.CheckState.Unchecked)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
+        save = buttons.addButton("Save with these choices", QDialogButtonBox.ButtonRole.AcceptRole)
+        theme.variant(save, "primary")
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        self.accepted.connect(lambda: self.chosen.emit(self._theirs()))
+        both = f"{counted(len(conflicts), 'cell')} changed in a commit that came in between. "
+        _lay_out(
+            self, both + "Nothing has been saved; theirs stays unless you tick mine.", self.table, buttons
+        )
+
+    def take_mine(self, row: int) -> None:
+        self.table.item(row, self.table.columnCount() - 1).setCheckState(Qt.CheckState.Checked)
+
+    def _theirs(self) -> list[tuple[int, str]]:
+        last = self.table.columnCount() - 1
+        states = [self.table.item(row, last).checkState() for row in range(len(self._conflicts))]
+        pairs = zip(self._conflicts, states, strict=True)
+        return [(c.row_id, c.name) for c, state in pairs if state is not Qt.CheckState.Checked]
+
+
+def _lay_out(dialog: QDialog, text: str, table: QTableWidget, buttons: QDialogButtonBox) -> None:
+    label = QLabel(text)
+    label.setWordWrap(True)
+    layout = QVBoxLayout(dialog)
+    layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
+    layout.setSpacing(theme.M)
+    layout.addWidget(label)
+    layout.addWidget(table, 1)
+    layout.addWidget(buttons)
+    line = theme.current().line_height()
+    dialog.resize(LINES * line, LINES * line * 2 // 3)

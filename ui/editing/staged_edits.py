@@ -1,0 +1,174 @@
+"""Edits that are not committed yet: what they come to, and where somebody else's commits met them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.equality import differs
+from lamella.core.arrow.types import ID
+from lamella.core.jobs import Job
+from lamella.core.query.expressions import col
+from lamella.core.store.changes import cells_by_row, each_once
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui.grid.texts import whole_texts
+
+NO_IDS = np.empty(0, np.int64)
+DELETED = "(deleted)"
+
+
+@dataclass(frozen=True, eq=False)
+class StagedEdit:
+    """One edit: cells as `Table.edit` takes them and as they were, deleted rows, and new ones."""
+
+    cells: Sequence[pa.Table] = ()
+    before: Sequence[pa.Table] = ()
+    deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
+    rows: pa.Table | None = None
+
+    @property
+    def num_cells(self) -> int:
+        return sum(table.num_rows * (table.num_columns - 1) for table in self.cells)
+
+
+def staged(table: Table, version: int, cells: Sequence[pa.Table], deleted: np.ndarray | None,
+           rows: pa.Table | None) -> StagedEdit:  # fmt: skip
+    """With the values of the version that was seen. Blocks."""
+    before = []
+    for part in cells:
+        ids = to_numpy(part.column(ID)).tolist()
+        names = [ID, *(name for name in part.column_names if name != ID)]
+        before.append(table.read(names, ids=ids, as_of=version))
+    return StagedEdit(cells, before, NO_IDS if deleted is None else deleted, rows)
+
+
+@dataclass(frozen=True)
+class ChangedColumn:
+    """Ascending ids, and what their cells were and become."""
+
+    ids: np.ndarray
+    before: pa.Array
+    after: pa.Array
+
+    def at(self, places: np.ndarray) -> ChangedColumn:
+        return ChangedColumn(self.ids[places], take(self.before, places), take(self.after, places))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What some edits come to, one after the other: a cell that is as it was is none of them."""
+
+    columns: Mapping[str, ChangedColumn]
+    deleted: np.ndarray
+    rows: Sequence[pa.Table]
+
+    @property
+    def num_cells(self) -> int:
+        return sum(len(column.ids) for column in self.columns.values())
+
+    @property
+    def num_new(self) -> int:
+        return sum(rows.num_rows for rows in self.rows)
+
+    @property
+    def count(self) -> int:
+        return self.num_cells + len(self.deleted) + self.num_new
+
+    def commit(self, table: Table, version: int, job: Job) -> Commit:
+        """Blocks. Raises `VersionConflict` where somebody committed since `version`."""
+        cells = [
+            pa.Table.from_arrays([from_numpy(column.ids), column.after], names=[ID, name])
+            for name, column in self.columns.items()
+        ]
+        rows = pa.concat_tables(self.rows, promote_options="default") if self.rows else None
+        said = f"edit {', '.join(list(self.columns)[:3])}" if self.columns else "edit"
+        return table.edit(cells, rows, self.deleted, said, job, version)
+
+
+def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
+    """Blocks."""
+    after_tables = [part for edit in edits for part in edit.cells]
+    before_tables = [part for edit in edits for part in edit.before]
+    gone = each_once(np.concatenate([NO_IDS, *(edit.deleted for edit in edits)]))
+    ids, after = cells_by_row(name, after_tables)
+    _, before = cells_by_row(name, before_tables[::-1])
+    columns = {}
+    for place, column in enumerate(after.table.column_names):
+        new, old = in_one(after.table.column(place)), in_one(before.table.column(column))
+        lacks = after.left_out.get(column, np.zeros(len(ids), bool))
+        changed = differs(old, new) & ~lacks & ~np.isin(ids, gone)
+        if changed.any():
+            columns[column] = ChangedColumn(ids, old, new).at(np.flatnonzero(changed))
+    return Difference(columns, gone, [edit.rows for edit in edits if edit.rows is not None])
+
+
+@dataclass(frozen=True)
+class CellTexts:
+    """A cell that differs, or that somebody else changed into `theirs`. None for null."""
+
+    row_id: int
+    name: str
+    before: str | None
+    after: str | None
+    theirs: str | None = None
+
+
+def cell_texts(changes: Difference, most: int) -> list[CellTexts]:
+    """The first of them, by row."""
+    found: list[CellTexts] = []
+    for name, column in changes.columns.items():
+        some = column.at(np.arange(min(most, len(column.ids))))
+        texts = zip(some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), strict=True)
+        found += [CellTexts(row_id, name, before, after) for row_id, before, after in texts]
+    return sorted(found, key=lambda cell: cell.row_id)[:most]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A version of the table, and the cells of a difference that are others there than they were."""
+
+    version: int
+    conflicts: Sequence[CellTexts]
+    gone: np.ndarray
+    """Rows of the difference that somebody deleted."""
+
+
+def check(table: Table, changes: Difference, job: Job) -> Check:
+    """Blocks."""
+    job.check()
+    now = table.as_of(table.version)
+    ids = each_once(np.concatenate([NO_IDS, changes.deleted, *(c.ids for c in changes.columns.values())]))
+    there = to_numpy(now.read([ID], where=col(ID).is_in(ids.tolist())).column(0)) if len(ids) else NO_IDS
+    gone = ids[~np.isin(ids, there)]
+    conflicts: list[CellTexts] = []
+    for name, column in changes.columns.items():
+        lost = column.at(np.flatnonzero(np.isin(column.ids, gone)))
+        mine = zip(lost.ids.tolist(), whole_texts(lost.before), whole_texts(lost.after), strict=True)
+        conflicts += [CellTexts(row_id, name, before, after, DELETED) for row_id, before, after in mine]
+        known = column.at(np.flatnonzero(~np.isin(column.ids, gone)))
+        if not len(known.ids):
+            continue
+        theirs = in_one(now.read([name], ids=known.ids.tolist()).column(0))
+        met = np.flatnonzero(differs(known.before, theirs) & differs(theirs, known.after))
+        some, others = known.at(met), whole_texts(take(theirs, met))
+        texts = zip(some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), others, strict=True)
+        conflicts += [CellTexts(*each) for each in ((i, name, b, a, t) for i, b, a, t in texts)]
+    return Check(now.version, sorted(conflicts, key=lambda cell: cell.row_id), gone)
+
+
+def without(changes: Difference, cells: Sequence[tuple[int, str]], gone: np.ndarray) -> Difference:
+    """Without these cells, and without rows that are gone."""
+    dropped: dict[str, list[int]] = {}
+    for row_id, name in cells:
+        dropped.setdefault(name, []).append(row_id)
+    columns = {}
+    for name, column in changes.columns.items():
+        left = ~np.isin(column.ids, [*dropped.get(name, []), *gone.tolist()])
+        if left.any():
+            columns[name] = column.at(np.flatnonzero(left))
+    return Difference(columns, changes.deleted[~np.isin(changes.deleted, gone)], changes.rows)

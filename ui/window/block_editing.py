@@ -1,0 +1,476 @@
+"""Editing the selected cells and rows of a tab: pasting, filling, clearing, and rows that come and go.
+
+Each is one commit, made off the GUI thread of columns, however many cells there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from PySide6.QtCore import QMimeData, QObject, QTimer, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMessageBox
+
+from lamella.core.arrow.arrays import in_one, to_numpy
+from lamella.core.arrow.types import ID
+from lamella.core.errors import visible
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Job
+from lamella.core.query.view import View
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui.editing.paste_dialog import PasteDialog, Questions, counted
+from lamella.ui.editing.pasted_block import (
+    CELLS_FORMAT,
+    Area,
+    Block,
+    Paste,
+    Values,
+    area_of,
+    read_block,
+    read_paste,
+)
+from lamella.ui.editing.replace_dialog import ReplaceDialog, Scope
+from lamella.ui.editing.replace_plan import Replacements, ReplacePlan
+from lamella.ui.grid.selection import CellRange
+from lamella.ui.grid.texts import whole_texts
+from lamella.ui.grid.view import last_place
+from lamella.ui.window.kept_rows import EditedCells
+from lamella.ui.window.loader import Tab
+from lamella.ui.window.selection_figures import disjoint_parts
+
+COMPUTED = "These rows are computed: remove the steps that make them to edit"
+ID_STAYS = f"{ID} is given by the store and never changes"
+ASK_ABOVE = 1_000
+MOST_NAMED = 3
+ONE_VALUE = np.zeros(1, bool)
+Part = tuple[int, int, tuple[str, ...]]
+"""First and last row, and columns."""
+
+
+@dataclass(frozen=True)
+class BlockEdit:
+    """Rows of `view` that are changed, deleted, and copied into new ones, beside `rows` that are new."""
+
+    view: View
+    pastes: Sequence[Paste] = ()
+    deleted: Sequence[range] = ()
+    copied: Sequence[range] = ()
+    rows: pa.Table | None = None
+    add_rows: bool = True
+    """Whether what lies behind the last row is added."""
+
+    def commit(self, table: Table, job: Job, message: str) -> Commit:
+        """Blocks."""
+        return table.edit(*self.parts(table, job), message, job)
+
+    def parts(self, table: Table, job: Job) -> tuple[list[pa.Table], pa.Table | None, np.ndarray | None]:
+        """Cells, new rows and deleted ids, as `Table.edit` takes them. Blocks."""
+        cells, new = [], [] if self.rows is None else [self.rows]
+        for paste in self.pastes:
+            there = max(0, min(paste.area.height, self.view.num_rows - paste.area.top))
+            cells += paste.cells(row_ids(self.view, range(paste.area.top, paste.area.top + there)))
+            more = paste.new_rows(there) if self.add_rows else None
+            new += [] if more is None else [more]
+        names = [name for name in table.schema.names if name != ID]
+        for span in self.copied:
+            job.check()
+            new.append(self.view.page(span.start, len(span), names))
+        gone = [row_ids(self.view, span) for span in self.deleted]
+        rows = pa.concat_tables(new) if new else None
+        delete = np.concatenate(gone) if gone else None
+        job.check()
+        return cells, rows, delete
+
+    @property
+    def changed(self) -> list[EditedCells]:
+        """Rows that are there, and the columns that change in them."""
+        areas = (paste.area for paste in self.pastes)
+        last = self.view.num_rows
+        return [(range(a.top, min(a.top + a.height, last)), a.names) for a in areas if a.top < last]
+
+
+def row_ids(view: View, rows: range) -> np.ndarray:
+    """Blocks."""
+    return to_numpy(view.page(rows.start, len(rows), [ID]).column(0))
+
+
+def clipboard_block(data: QMimeData) -> str:
+    """The text that `read_block` reads, of Lamella's own cells where there are any."""
+    if data.hasFormat(CELLS_FORMAT):
+        return data.data(CELLS_FORMAT).data().decode()
+    return data.text()
+
+
+class BlockEditing(QObject):
+    """`import_requested` when the dataset cannot be edited in place: row, column name, and what is to be done
+    with the tab of the copy."""
+
+    import_requested = Signal(object, str, object)
+
+    def __init__(self, tab: Tab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self.dialog: PasteDialog | None = None
+
+    # ------------------------------------------------------------------ cells
+
+    def paste(self) -> None:
+        """The clipboard's cells, from the current cell on or over the selection."""
+        blocks, grid = self._tab.grid.selection.blocks, self._tab.grid
+        table = self._editable("paste")
+        data = QGuiApplication.clipboard().mimeData()
+        if table is None or not blocks or data is None:
+            return
+        text = clipboard_block(data)
+        if not text:
+            self._tab.messages.say("The clipboard holds no cells")
+            return
+        ends = [
+            (block, grid.names_in(CellRange(block.top, block.left, block.top, last_place(grid))))
+            for block in blocks
+        ]
+        view, types = self._tab.view, table.schema
+        assert view is not None
+
+        def read(job: Job) -> tuple[Block, list[Paste]]:
+            block = read_block(text, job)
+            if len(ends) > 1 and (block.height, block.width) != (1, 1):
+                return block, []
+            areas = [area_of(block, selected, names) for selected, names in ends]
+            if any(ID in area.names for area in areas):
+                return block, []
+            return block, [read_paste(block, area, types, job) for area in areas]
+
+        self._tab.tasks.read(
+            read, lambda found: self._take(view, *found), self._tab.failures.show, owner=self, text="Pasting"
+        )
+
+    def fill(self, text: str | None) -> None:
+        """What was typed, None for null, into every selected cell."""
+        if self._editable("fill") is None or (view := self._tab.view) is None:
+            return
+        block, schema = Block([[text]]), view.schema
+        areas = [Area(top, bottom - top + 1, names) for top, bottom, names in self._parts()]
+
+        def read(job: Job) -> list[Paste]:
+            return [read_paste(block, area, schema, job) for area in areas]
+
+        self._tab.tasks.read(
+            read,
+            lambda pastes: self._take(view, block, pastes, "set"),
+            self._tab.failures.show,
+            owner=self,
+            text="Filling",
+        )
+
+    def fill_with_current(self) -> None:
+        """The value of the current cell into every selected cell."""
+        grid, view = self._tab.grid, self._tab.view
+        if self._editable("fill_with_current") is None or view is None or grid.selection.current is None:
+            return
+        row, name = grid.selection.current[0], grid.current_name
+        assert name is not None
+        mark = self._tab.review.marks.get((row, name))
+        if mark is not None:
+            self.fill(mark.text)
+            return
+
+        def read(job: Job) -> str | None:
+            return whole_texts(view.page(row, 1, [name]).column(0))[0]
+
+        self._tab.tasks.read(read, self.fill, self._tab.failures.show, owner=self, text="Filling")
+
+    def fill_down(self) -> None:
+        """The first selected row of each column into the others; of one row, the row above it."""
+        table, view = self._editable("fill_down"), self._tab.view
+        if table is None or view is None:
+            return
+        parts = [
+            (top - (top == bottom), bottom, names) for top, bottom, names in self._parts() if top or bottom
+        ]
+        if not parts:
+            self._tab.messages.say("There is no row above to fill from")
+            return
+
+        value = self._tab.review.value
+        edited = {(top, name): value(top, name) for top, _, names in parts for name in names}
+
+        def read(job: Job) -> list[Paste]:
+            made = []
+            for top, bottom, names in parts:
+                first = view.page(top, 1, list(names))
+                columns = {}
+                for name in names:
+                    own = edited[top, name]
+                    values = in_one(first.column(name)) if own is None else own
+                    columns[name] = Values(values, ONE_VALUE)
+                made.append(Paste(Area(top + 1, bottom - top, names), 1, columns))
+            return made
+
+        said = f"fill down {_named(parts)}"
+        self._tab.tasks.read(
+            read,
+            lambda pastes: self._commit(BlockEdit(view, pastes), said),
+            self._tab.failures.show,
+            owner=self,
+            text="Filling",
+        )
+
+    def clear(self) -> None:
+        """Every selected cell to null."""
+        table, view = self._editable("clear"), self._tab.view
+        if table is None or view is None:
+            return
+        parts, types = self._parts(), view.schema
+        pastes = [
+            Paste(
+                Area(top, bottom - top + 1, names),
+                1,
+                {name: Values(pa.nulls(1, types.field(name).type), ONE_VALUE) for name in names},
+            )
+            for top, bottom, names in parts
+        ]
+        if pastes:
+            self._commit(BlockEdit(view, pastes), f"set {_named(parts)} to NULL")
+
+    def _take(self, view: View, block: Block, pastes: list[Paste], verb: str = "paste into") -> None:
+        """Paste what was read, or ask before."""
+        if not pastes:
+            several = len(self._tab.grid.selection.blocks) > 1 and (block.height, block.width) != (1, 1)
+            size = f"{counted(block.height, 'row')} and {counted(block.width, 'column')}"
+            why = f"The clipboard has {size}: select one block to paste into" if several else ID_STAYS
+            self._tab.messages.say(why)
+            return
+        first = pastes[0]
+        parts = [(p.area.top, p.area.top + p.area.height - 1, p.area.names) for p in pastes]
+        said = f"{verb} {_named(parts)}"
+        questions = self._questions(view, block, pastes)
+        if not questions:
+            self._commit(BlockEdit(view, pastes), said, select=first.area if verb != "set" else None)
+            return
+        problems = tuple(problem for paste in pastes for problem in paste.problems)
+        whole = Paste(first.area, first.height, first.columns, problems)
+        self.dialog = dialog = PasteDialog(whole, questions, self._tab.name, self._tab.grid.window())
+        dialog.chosen.connect(
+            lambda add: self._commit(BlockEdit(view, pastes, add_rows=add), said, select=first.area)
+        )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.finished.connect(lambda _: setattr(self, "dialog", None))
+        dialog.open()
+
+    def _questions(self, view: View, block: Block, pastes: Sequence[Paste]) -> Questions:
+        unread = 0
+        for paste in pastes:
+            times = np.bincount(np.arange(paste.area.height) % paste.height, minlength=paste.height)
+            unread += sum(int(times[problem.row - paste.area.top]) for problem in paste.problems)
+        last = max(paste.area.top + paste.area.height for paste in pastes)
+        widest = max(len(paste.area.names) for paste in pastes)
+        return Questions(unread, max(0, last - view.num_rows), max(0, block.width - widest))
+
+    def replace(self) -> ReplaceDialog | None:
+        """Ask what is to be found and what takes its place; None where nothing can be."""
+        table, view, grid = self._editable("replace", needs_cell=False), self._tab.view, self._tab.grid
+        if table is None or view is None:
+            return None
+        texts = [f.name for f in view.schema if f.name != ID and kind_of(f.type) is Kind.TEXT]
+        if not texts:
+            self._tab.messages.say("No column holds text: there is nothing to find and replace")
+            return None
+        columns = _column_groups(texts, [name for _, _, names in self._parts() for name in names])
+        review = self._tab.review
+
+        def stage(cells: Sequence[pa.Table]) -> None:
+            review.stage(lambda job: (cells, None, None))
+
+        dialog = ReplaceDialog(
+            table,
+            self._tab.name,
+            self._scopes(view),
+            columns,
+            self._tab.tasks,
+            grid.window(),
+            stage if review.on else None,
+        )
+        dialog.committed.connect(partial(self._replaced, table))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _scopes(self, view: View) -> list[Scope]:
+        spans = self._spans()
+        count = sum(map(len, spans))
+        scopes = [Scope(f"The {count:,} selected rows", view, spans)] if count > 1 else []
+        if view.query.where is not None or view.query.limit is not None:
+            scopes.append(Scope(f"The {view.num_rows:,} rows that are shown", view, [range(view.num_rows)]))
+            every = View(view.snapshot)
+            return [*scopes, Scope(f"All {every.num_rows:,} rows", every, [range(every.num_rows)])]
+        return [*scopes, Scope(f"All {view.num_rows:,} rows", view, [range(view.num_rows)])]
+
+    def _replaced(self, table: Table, commit: Commit, plan: ReplacePlan, found: Replacements) -> None:
+        """Rows stay where they are; of those beyond the filter nothing is known."""
+        shown = self._tab.shown
+        if shown is not None and shown.view.snapshot is plan.view.snapshot:
+            same = shown.view is plan.view
+            rows = runs_of(found.rows) if same else [range(shown.view.num_rows)]
+            self._tab.loader.keep(shown, commit, [(span, tuple(found.columns)) for span in rows])
+        self._tab.commits.committed.emit(table, commit)
+
+    # ------------------------------------------------------------------- rows
+
+    def delete_rows(self) -> None:
+        """The rows of the selection, after a question when they are many."""
+        table, view, spans = self._editable("delete_rows"), self._tab.view, self._spans()
+        if table is None or view is None or not spans:
+            return
+        count = sum(map(len, spans))
+        go_on = partial(self._commit, BlockEdit(view, deleted=spans), "delete")
+        if count <= ASK_ABOVE:
+            go_on()
+        else:
+            self._ask(f"Delete {counted(count, 'row')}?", f"Delete {counted(count, 'row')}", go_on)
+
+    def insert_rows(self) -> None:
+        """As many empty rows as are selected, at the end."""
+        table, view = self._editable("insert_rows", needs_cell=False), self._tab.view
+        if table is None or view is None:
+            return
+        count = max(1, sum(map(len, self._spans())))
+        nulls = {f.name: pa.nulls(count, f.type) for f in table.schema if f.name != ID}
+        if not nulls:
+            self._tab.messages.say("The table has no columns: add one first")
+            return
+        add = partial(
+            self._commit,
+            BlockEdit(view, rows=pa.Table.from_arrays(list(nulls.values()), names=list(nulls))),
+            "insert",
+            select_new=count,
+        )
+        if count <= ASK_ABOVE:
+            add()
+        else:
+            self._ask(f"As many rows as are selected: {count:,}", f"Insert {counted(count, 'row')}", add)
+
+    def duplicate_rows(self) -> None:
+        """Copies of the selected rows, at the end."""
+        table, view, spans = self._editable("duplicate_rows"), self._tab.view, self._spans()
+        if table is not None and view is not None and spans:
+            count = sum(map(len, spans))
+            self._commit(BlockEdit(view, copied=spans), "duplicate", select_new=count)
+
+    def _ask(self, text: str, button: str, go_on: Callable[[], object]) -> None:
+        box = QMessageBox(QMessageBox.Icon.Question, self._tab.name, text, parent=self._tab.grid.window())
+        box.setInformativeText("Undo brings everything back.")
+        yes = box.addButton(button, QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(yes)
+        box.finished.connect(lambda _: go_on() if box.clickedButton() is yes else None)
+        box.finished.connect(box.deleteLater)
+        box.open()
+
+    # ----------------------------------------------------------------- shared
+
+    def _editable(self, again: str, needs_cell: bool = True) -> Table | None:
+        """The table when its rows can be edited; otherwise the tab says why they cannot. `again` is what to
+        call in the tab of a copy."""
+        tab, current = self._tab, self._tab.grid.selection.current
+        if tab.view is None or (needs_cell and current is None):
+            return None
+        if tab.table is None:
+            row, name = (0, "") if current is None else (current[0], tab.grid.current_name or "")
+            block = tab.grid.selection.blocks[-1] if tab.grid.selection.blocks else None
+            names = [] if block is None else tab.grid.names_in(block)
+            self.import_requested.emit(row, name, partial(_go_on, again, block, names))
+            return None
+        if tab.editable is None:
+            tab.messages.say(COMPUTED)
+        return tab.editable
+
+    def _parts(self) -> list[Part]:
+        """The selected cells, each once, without those that never change."""
+        grid = self._tab.grid
+        blocks = [(b, [name for name in grid.names_in(b) if name != ID]) for b in grid.selection.blocks]
+        return disjoint_parts([(block, names) for block, names in blocks if names])
+
+    def _spans(self) -> list[range]:
+        """The selected rows, each once, from the top."""
+        rows = [(block, ["row"]) for block in self._tab.grid.selection.blocks]
+        return [range(top, bottom + 1) for top, bottom, _ in disjoint_parts(rows)] if rows else []
+
+    def _commit(self, edit: BlockEdit, said: str, select: Area | None = None, select_new: int = 0) -> None:
+        table = self._tab.editable
+        if table is None:
+            return
+
+        if self._tab.review.on:
+            self._tab.review.stage(partial(edit.parts, table))
+            return
+
+        def stored(commit: Commit) -> None:
+            shown = self._tab.shown
+            if shown is not None and shown.view is edit.view:
+                self._tab.loader.keep(shown, commit, edit.changed, edit.deleted)
+                select_rows = partial(self._select, select, select_new)
+                QTimer.singleShot(0, self, partial(self._tab.when_shown, select_rows))
+
+        self._tab.commits.run(
+            table, lambda table, job: edit.commit(table, job, said), f"Changing {self._tab.name}", stored
+        )
+
+    def _select(self, area: Area | None, new: int) -> None:
+        """What was pasted, or the new rows, now that they are shown."""
+        grid = self._tab.grid
+        model = grid.grid_model
+        if new and model.num_rows >= new and grid.selection.current is not None:
+            first = model.num_rows - new
+            grid.go_to(first)
+            place = grid.selection.current[1]
+            grid.selection.select_block(CellRange(first, place, model.num_rows - 1, place))
+        elif area is not None and area.num_cells > 1:
+            places = [grid.place(model.names.index(n)) for n in area.names if n in model.names]
+            bottom = min(area.top + area.height, model.num_rows) - 1
+            if places and bottom >= area.top:
+                block = CellRange(area.top, min(places), bottom, max(places))
+                grid.selection.select_block(block)
+
+
+def runs_of(rows: np.ndarray) -> list[range]:
+    """Runs of neighbours among ascending numbers."""
+    if not len(rows):
+        return []
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+    return [range(int(run[0]), int(run[-1]) + 1) for run in runs]
+
+
+def _column_groups(texts: Sequence[str], selected: Sequence[str]) -> list[tuple[str, Sequence[str]]]:
+    """Where to look, by what it is called: the selected text columns first, then all, then each."""
+    chosen = [name for name in texts if name in selected]
+    groups: list[tuple[str, Sequence[str]]] = []
+    if len(chosen) > 1:
+        groups.append((f"The {len(chosen):,} selected text columns", chosen))
+    groups += [(visible(name), [name]) for name in chosen]
+    if len(texts) > 1:
+        groups.append((f"All {len(texts):,} text columns", texts))
+    return [*groups, *((visible(name), [name]) for name in texts if name not in chosen)]
+
+
+def _go_on(again: str, block: CellRange | None, names: Sequence[str], tab: Any) -> None:
+    """In the tab of a copy, with the same cells selected."""
+    known = tab.grid.grid_model.names
+    places = [tab.grid.place(known.index(name)) for name in names if name in known]
+    if block is not None and places:
+        tab.grid.selection.select_block(CellRange(block.top, min(places), block.bottom, max(places)))
+    getattr(tab.blocks, again)()
+
+
+def _named(parts: Sequence[Part]) -> str:
+    """The columns, for the history."""
+    names = list(dict.fromkeys(name for _, _, part in parts for name in part))
+    if len(names) > MOST_NAMED:
+        return f"{len(names):,} columns"
+    return ", ".join(names)

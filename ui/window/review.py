@@ -1,0 +1,278 @@
+"""Review edits: what is edited in a tab is collected, marked and counted, and saved as one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
+
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.arrow.types import ID
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.view import View
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.editing.review_dialog import ConflictDialog, ReviewDialog, summary
+from lamella.ui.editing.staged_edits import Check, Difference, StagedEdit, check, difference, staged, without
+from lamella.ui.grid.painter import Mark
+from lamella.ui.grid.texts import whole_texts
+from lamella.ui.window.loader import Loaded, Tab
+
+MOST_CELLS = 100_000
+"""More are an edit of their own, which is committed at once."""
+Parts = Callable[[Job], tuple[Sequence[pa.Table], pa.Table | None, np.ndarray | None]]
+GOES = "This row is deleted when the edits are saved."
+NOTHING = Difference({}, np.empty(0, np.int64), ())
+
+
+class Conflict(LamellaError):
+    """Somebody else changed cells in between."""
+
+    def __init__(self, met: Check) -> None:
+        super().__init__("Somebody else changed cells that are edited here")
+        self.met = met
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A difference, and where its cells are in a view: marks by row and column, and the rows by `_id`."""
+
+    changes: Difference = NOTHING
+    marks: dict[tuple[int, str], Mark] = field(default_factory=dict)
+    rows: dict[int, int] = field(default_factory=dict)
+
+
+class ReviewStrip(QFrame):
+    """How many edits there are, and what can be done with them."""
+
+    def __init__(self, review: Review) -> None:
+        super().__init__()
+        self.setObjectName("review")
+        theme.variant(self, "message")
+        self.label = QLabel()
+        self.show_all, self.discard = QPushButton("Show…"), QPushButton("Discard")
+        self.save = QPushButton("Save")
+        self.save.setToolTip("Save as one commit (Ctrl+S)")
+        theme.variant(self.save, "primary")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
+        layout.addWidget(self.label, 1)
+        acts = {self.show_all: review.show, self.discard: review.discard, self.save: review.save}
+        for button, act in acts.items():
+            layout.addWidget(button)
+            button.clicked.connect(act)
+        self.hide()
+
+
+class Review(QObject):
+    """`changed` when edits came or went. While `on`, nothing that is edited in the tab is committed."""
+
+    changed = Signal()
+
+    def __init__(self, tab: Tab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._edits: list[StagedEdit] = []
+        self._placed = Placed()
+        self._on = False
+        self.strip = ReviewStrip(self)
+        self.dialog: ReviewDialog | ConflictDialog | None = None
+        tab.loader.loaded.connect(self._loaded)
+
+    @property
+    def on(self) -> bool:
+        return self._on
+
+    @property
+    def count(self) -> int:
+        return self._placed.changes.count
+
+    @property
+    def marks(self) -> dict[tuple[int, str], Mark]:
+        """Of cells that are edited, by row and the name of the column."""
+        return self._placed.marks
+
+    def value(self, row: int, name: str) -> pa.Array | None:
+        """What a cell becomes; None for one that is not edited."""
+        column = self._placed.changes.columns.get(name)
+        if column is None or (row, name) not in self.marks:
+            return None
+        row_id = next(i for i, where in self._placed.rows.items() if where == row)
+        return column.at(np.flatnonzero(column.ids == row_id)).after
+
+    @property
+    def deleted_rows(self) -> dict[int, str]:
+        """Rows of the view that saving deletes, with the words for it."""
+        rows = self._placed.rows
+        return {rows[i]: GOES for i in self._placed.changes.deleted.tolist() if i in rows}
+
+    def toggle(self) -> None:
+        """Begin to collect edits, or end it once they are saved or discarded."""
+        if self._on and self._edits:
+            self._tab.messages.say("Save the edits, or discard them, to end the review")
+        elif self._tab.editable is None and not self._on:
+            self._tab.messages.say("Only a table's own rows can be edited")
+        else:
+            self._on = not self._on
+        self._tell()
+
+    @property
+    def summary(self) -> str:
+        """`3 cells changed, 1 row deleted`."""
+        return summary(self._placed.changes)
+
+    def stage(self, make: Parts) -> None:
+        """Collect an edit; `make` gives cells, new rows and deleted ids as `Table.edit` takes them."""
+        table, view = self._tab.table, self._tab.view
+        assert table is not None and view is not None
+        version = int(view.snapshot.token[1])  # type: ignore[call-overload]
+
+        def work(job: Job) -> StagedEdit:
+            cells, rows, deleted = make(job)
+            edit = staged(table, version, cells, deleted, rows)
+            if edit.num_cells > MOST_CELLS:
+                raise LamellaError(
+                    f"{edit.num_cells:,} cells are too many to review",
+                    fix=f"Edit at most {MOST_CELLS:,} at a time, or end the review",
+                )
+            return edit
+
+        def take(edit: StagedEdit) -> None:
+            self._edits.append(edit)
+            self._place()
+
+        self._tab.tasks.write(work, take, self._tab.failures.show, owner=self, quiet=True, text="Collecting")
+
+    def undo(self) -> bool:
+        """Take the last edit back; False where there is none."""
+        if not self._edits:
+            return False
+        self._edits.pop()
+        self._place()
+        return True
+
+    def discard(self) -> None:
+        self._edits = []
+        self._show(Placed())
+
+    def show(self) -> None:
+        """The difference, before and after."""
+        dialog = ReviewDialog(self._placed.changes, self._tab.name, self._tab.grid.window())
+        dialog.save_requested.connect(self.save)
+        dialog.discard_requested.connect(self.discard)
+        self._open(dialog)
+
+    def save(self) -> None:
+        """As one commit; where somebody else changed the same cells, each is shown first."""
+        if self.count:
+            self._save(self._placed.changes, None)
+
+    def _save(self, changes: Difference, seen: int | None) -> None:
+        """`seen` is the version whose conflicts were decided."""
+        table = self._tab.table
+        assert table is not None
+
+        def change(table: Table, job: Job) -> Commit:
+            met = check(table, changes, job)
+            if (met.conflicts or len(met.gone)) and met.version != seen:
+                raise Conflict(met)
+            return changes.commit(table, met.version, job)
+
+        self._tab.commits.run(
+            table,
+            change,
+            f"Saving {self._tab.name}",
+            self._saved,
+            lambda error: self._failed(error, changes),
+            lambda: self._tab.messages.say("Stopped; the edits are not saved"),
+            asker=self,
+        )
+
+    def _saved(self, commit: Commit) -> None:
+        shown, placed = self._tab.shown, self._placed
+        if shown is not None:
+            edited = [(range(row, row + 1), (name,)) for row, name in placed.marks]
+            gone = [placed.rows[i] for i in placed.changes.deleted.tolist() if i in placed.rows]
+            self._tab.loader.keep(shown, commit, edited, [range(row, row + 1) for row in gone])
+        self.discard()
+
+    def _failed(self, error: Exception, changes: Difference) -> None:
+        if not isinstance(error, Conflict):
+            self._tab.messages.say(message(error), kind="message-danger")
+            return
+        met = error.met
+        dialog = ConflictDialog(met.conflicts, self._tab.name, self._tab.grid.window())
+        dialog.chosen.connect(lambda theirs: self._save(without(changes, theirs, met.gone), met.version))
+        self._open(dialog)
+
+    def _open(self, dialog: ReviewDialog | ConflictDialog) -> None:
+        self.dialog = dialog
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.finished.connect(lambda _: setattr(self, "dialog", None) if self.dialog is dialog else None)
+        dialog.open()
+
+    def _loaded(self, loaded: Loaded) -> None:
+        if self._edits:
+            self._place(loaded.view)
+
+    def _place(self, view: View | None = None) -> None:
+        """Find where the edits are in a view, or in the one that is shown."""
+        edits, view, name = list(self._edits), view or self._tab.view, self._tab.name
+        if view is not None:
+            work = partial(place, name, edits, view)
+            show = partial(self._show_of, edits, view)
+            self._tab.tasks.read(work, show, self._tab.failures.show, owner=self, quiet=True)
+
+    def _show_of(self, edits: list[StagedEdit], view: View, placed: Placed) -> None:
+        if edits == self._edits and view is self._tab.view:
+            self._show(placed)
+
+    def _show(self, placed: Placed) -> None:
+        self._placed = placed
+        self._tell()
+
+    def _tell(self) -> None:
+        count = self.count
+        self.strip.setVisible(self._on)
+        said = f"Review edits: {summary(self._placed.changes)}"
+        self.strip.label.setText(said + (", not saved yet" if count else ""))
+        self.strip.save.setText(f"Save {count:,}" if count else "Save")
+        for button in (self.strip.save, self.strip.discard, self.strip.show_all):
+            button.setEnabled(count > 0)
+        self.changed.emit()
+
+
+def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Placed:
+    """Blocks."""
+    changes = difference(name, edits)
+    if not changes.count:
+        return Placed(changes)
+    ids = to_numpy(view.page(0, view.num_rows, [ID]).column(0))
+    order = np.argsort(ids, kind="stable")
+    marks: dict[tuple[int, str], Mark] = {}
+    rows: dict[int, int] = {}
+
+    def found(wanted: np.ndarray) -> list[int | None]:
+        places = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
+        numbers = order[places] if len(ids) else np.empty(0, np.int64)
+        pairs = zip(numbers.tolist(), wanted.tolist(), strict=True)
+        return [row if int(ids[row]) == row_id else None for row, row_id in pairs]
+
+    for column_name, column in changes.columns.items():
+        job.check()
+        texts = whole_texts(column.after)
+        for row_id, row, text in zip(column.ids.tolist(), found(column.ids), texts, strict=True):
+            if row is not None:
+                marks[row, column_name], rows[row_id] = Mark(text), row
+    for row_id, row in zip(changes.deleted.tolist(), found(changes.deleted), strict=True):
+        if row is not None:
+            rows[row_id] = row
+    return Placed(changes, marks, rows)
