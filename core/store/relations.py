@@ -135,6 +135,7 @@ class StoreRelations(Sequence[Relation]):
 
         Raises `UnknownTable`.
         """
+        table = text_of(table, f"store {self._place}: the table name")
         return self._catalog.noted(("links of", table), partial(self._links_of, table))
 
     def between(
