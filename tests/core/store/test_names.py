@@ -12,7 +12,7 @@ from lamella import Store
 from lamella.core.query.builder import Query
 from lamella.core.store import Table
 
-MOST_NAMES = 43
+MOST_NAMES = 45
 TABLE = {
     "columns": "Columns",
     "history": "History",
