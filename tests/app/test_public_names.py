@@ -27,6 +27,8 @@ EXCEPTIONS = {
     "ui/bench/test_saved_runs.py": {"_series"},
     "ui/grid/test_alignment.py": {"_grid", "_painter"},
     "ui/grid/test_pinning.py": {"_painter"},
+    "ui/window/test_block_editing.py": {"_menu_of"},
+    "ui/window/test_cell_editors.py": {"_offers"},
     "ui/window/test_column_cards.py": {"_ask", "_soon"},
     "ui/window/test_monkey.py": {"_call_back"},
     # What is in memory, or no longer.

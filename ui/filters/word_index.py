@@ -138,7 +138,7 @@ class WordIndexOffer(QFrame):
         self.says = QLabel()
         self.says.setWordWrap(True)
         theme.variant(self.says, "caption")
-        self.act, self.cancel = QPushButton(), QPushButton("Cancel")
+        self.act, self.cancel = QPushButton("Build the index"), QPushButton("Cancel")
         theme.variant(self.cancel, "ghost")
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
