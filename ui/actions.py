@@ -171,6 +171,8 @@ ACTIONS: tuple[Action, ...] = (
            when=_on_cell),
     Action("unpin_columns", "Unpin all columns", "View", 3, "", context=("column",),
            when=lambda s: s.pinned_columns),
+    Action("format_column", "Format…", "View", 3, "Ctrl+1", context=("column",), when=_on_cell,
+           tip="How the values of this column are shown: digits, dates, units, colours"),
     Action("fit_columns", "Fit column widths", "View", 3, "Ctrl+Shift+W", context=("column",),
            when=_on_dataset),
     Action("inspector", "Inspector", "View", 4, "F4", "info", context=("cell", "column"), when=_on_dataset,

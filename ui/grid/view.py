@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
+from lamella.ui.formats.formats import Format
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.painter import NULL, PADDING, CellPainter, Mark
@@ -188,6 +189,7 @@ class GridView(WindowScrolling):
         self.row_marks: dict[int, str] = {}
         self._last_top = 0
         self._fit_next = self._changing = False
+        self._widen_next: int | None = None
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._painter: CellPainter | None = None
         self._mouse = Mouse(self)
@@ -307,6 +309,8 @@ class GridView(WindowScrolling):
     def _arrived(self, first: int, last: int) -> None:
         if self._fit_next:
             self._fit_first()
+        if self._widen_next is not None and self.grid_model.pages.settled:
+            self._widen()
         shown = self.visible_rows()
         if shown and first <= shown[-1] and last >= shown[0]:
             self.viewport().update()
@@ -381,6 +385,34 @@ class GridView(WindowScrolling):
             self.show_column(place)
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    # -------------------------------------------------------------- formats
+
+    @property
+    def formats(self) -> dict[str, Format]:
+        """How columns are shown, by name. Those that are not shown at the moment keep theirs."""
+        return self.grid_model.pages.formats
+
+    def set_format(self, name: str, form: Format | None) -> None:
+        """Show a column in another form; None as it is."""
+        if form == self.formats.get(name):
+            return
+        if form is None or form == Format():
+            self.formats.pop(name, None)
+        else:
+            self.formats[name] = form
+        if name in self.grid_model.names:
+            column = self.grid_model.names.index(name)
+            self.grid_model.pages.reformat(column)
+            self._widen_next = column
+            self.want()
+            self.viewport().update()
+
+    def _widen(self) -> None:
+        """A column whose format was changed, where it is too narrow for that."""
+        column, self._widen_next = self._widen_next, None
+        if column is not None and self.column_header.sectionSize(column) < self.sizeHintForColumn(column):
+            self.fit_column(column)
+
     # -------------------------------------------------------------- scrolling
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
@@ -430,7 +462,7 @@ class GridView(WindowScrolling):
         pages, widest = self.grid_model.pages, 0
         for row in self.visible_rows():
             try:
-                text = pages.text(row, column)
+                text = pages.shown_text(row, column)
             except KeyError:
                 continue
             widest = max(widest, self._painter.wanted_width(column, NULL if text is None else text))
@@ -606,15 +638,16 @@ class GridView(WindowScrolling):
             return mark.error
         if row in self.row_marks:
             return self.row_marks[row]
+        pages = self.grid_model.pages
         try:
-            text = self.grid_model.pages.text(row, column) or ""
+            text, shown = pages.text(row, column) or "", pages.shown_text(row, column) or ""
         except KeyError:
             return ""
         if text.startswith(ROUNDED) and self.grid_model.right[column]:
             return f"{text}\n{ROUNDED_TIP}"
         assert self._painter is not None
-        cut = self._painter.metrics.horizontalAdvance(text) > width - 2 * PADDING
-        return text if cut else ""
+        cut = self._painter.metrics.horizontalAdvance(shown) > width - 2 * PADDING
+        return text if cut or shown != text else ""
 
     def _follow_selection(self) -> None:
         """Tell Qt, and so a screen reader, which cell is the current one."""

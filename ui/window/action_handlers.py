@@ -230,6 +230,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "show_columns": on(_show_columns),
         "pin_column": on(_pin_column),
         "unpin_columns": on(_unpin_columns),
+        "format_column": on(lambda tab: tab.column_formats.ask(current_column(tab))),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),
         "go_to_column": on(lambda tab: column_finder(tab, window).open()),

@@ -34,6 +34,7 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
+from lamella.ui.window.column_formats import ColumnFormats
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
@@ -188,10 +189,11 @@ class DatasetTab(QWidget):
         self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
+        self.loader.formats = self.grid.grid_model.pages.formats
         self.line_actions = LineActions(self, saved_views)
         self.editing, self.copying = CellEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
-        self.column_filters = ColumnFilters(self)
+        self.column_filters, self.column_formats = ColumnFilters(self), ColumnFormats(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -18,6 +18,7 @@ from lamella.core.query.line import Line, LineAnswers, LineView, check_line, spl
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
+from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import PageTexts, Request, read_pages
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
@@ -86,6 +87,8 @@ class Loader(QObject):
         self._tasks, self._place = tasks, place
         self._handle: Handle | None = None
         self.kept: KeptRows | None = None
+        self.formats: Mapping[str, Format] = {}
+        """Of columns, by name, as the grid has them."""
 
     @property
     def running(self) -> bool:
@@ -98,10 +101,10 @@ class Loader(QObject):
         if from_top:
             first, last = 0, last - first
 
-        kept = self.kept
+        kept, formats = self.kept, dict(self.formats)
 
         def work(job: Job) -> Loaded:
-            return load(self.dataset, line, (first, last, names), job, self.answers, kept)
+            return load(self.dataset, line, (first, last, names), job, self.answers, kept, formats)
 
         self._handle = self._tasks.read(
             work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
@@ -143,13 +146,14 @@ def load(
     job: Job,
     answers: LineAnswers,
     kept: KeptRows | None = None,
+    formats: Mapping[str, Format] | None = None,
 ) -> Loaded:
     """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen."""
     same_rows = _kept_view(dataset, line, kept, job) if kept else None
     lines, reasons = same_rows or (answers.view(line, dataset, job), {})
     job.check()
     undo, redo = undo_redo_texts(dataset)
-    ready = _first_pages(lines.view, place, job)
+    ready = _first_pages(lines.view, place, job, formats)
     return Loaded(lines, ready, line, undo, redo, reasons, same_rows is not None)
 
 
@@ -178,7 +182,12 @@ def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
     return (undo.message if undo else ""), (redo.message if redo else "")
 
 
-def _first_pages(view: View, place: tuple[int, int, Sequence[str]], job: Job) -> PageTexts:
+def _first_pages(
+    view: View,
+    place: tuple[int, int, Sequence[str]],
+    job: Job,
+    formats: Mapping[str, Format] | None,
+) -> PageTexts:
     first, last, shown = place
     names = view.schema.names
     columns = tuple(i for i, name in enumerate(names) if name in set(shown)) or tuple(
@@ -186,7 +195,7 @@ def _first_pages(view: View, place: tuple[int, int, Sequence[str]], job: Job) ->
     )
     if view.num_rows == 0 or not columns:
         return {}
-    return read_pages(view, Request(first, last, columns), names, job)
+    return read_pages(view, Request(first, last, columns), names, job, formats)
 
 
 class TableCell:
