@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -380,6 +380,17 @@ def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedText
     plain = screen_texts(values)
     texts = plain if form.kind == "plain" else BY_ID[form.kind].write(values, form)
     return FormattedTexts(form, texts, plain, [] if form.shading is None else numbers_of(values))
+
+
+def in_format(text: str, form: Format) -> str:
+    """A text of the screen, as a value of it would be shown; as it is where it does not say enough."""
+    known = BY_ID[form.kind]
+    if known.write is _spans or known.id == "plain":
+        return text
+    try:
+        return known.write(pa.array([text.lstrip(ROUNDED)]), form)[0] or ""
+    except InvalidOperation:
+        return text
 
 
 def numbers_of(values: pa.ChunkedArray | pa.Array) -> list[float | None]:

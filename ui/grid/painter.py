@@ -277,6 +277,8 @@ class CellPainter:
     def lined_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
         """The text, and the width it is drawn in, so that points stand below each other. A number that would
         be cut then ends at the right edge."""
+        if fraction is Fraction.NONE:
+            return text, width
         key = (text, digits, width)
         found = self._lined_up.get(key)
         if found is None:

@@ -10,8 +10,10 @@ from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QHelpEvent, QPainter,
 from PySide6.QtWidgets import QHeaderView, QToolTip, QWidget
 
 from lamella.ui import theme
+from lamella.ui.formats.formats import in_format
 from lamella.ui.grid.model import GridModel
 from lamella.ui.grid.painter import LEFT, NULL, PADDING, RIGHT, CellPainter
+from lamella.ui.grid.pinning import Pinning
 
 LABEL = "Total"
 SUM = "Σ"
@@ -34,6 +36,12 @@ class TotalsGrid(Protocol):
     def verticalHeader(self) -> QHeaderView: ...
 
     def columns_between(self, left: int, right: int) -> list[int]: ...
+
+    def zones(self, area: QRect) -> list[tuple[QRect, bool]]: ...
+
+    def x_of(self, column: int) -> int: ...
+
+    pinning: Pinning
 
 
 class TotalsRow(QWidget):
@@ -94,17 +102,20 @@ class TotalsRow(QWidget):
         return self._grid.verticalHeader().width()
 
     def _cell(self, column: int) -> QRect:
-        header = self._grid.horizontalHeader()
-        left = self._gutter + header.sectionViewportPosition(column)
-        return QRect(left, 0, header.sectionSize(column), self.height())
+        width = self._grid.horizontalHeader().sectionSize(column)
+        return QRect(self._gutter + self._grid.x_of(column), 0, width, self.height())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look, painter = theme.current(), QPainter(self)
         painter.fillRect(self.rect(), look.color("sunken"))
-        inside = self.rect().adjusted(self._gutter, 0, 0, 0)
-        painter.setClipRect(inside)
-        self._paint_cells(painter)
+        for zone, _pinned in self._grid.zones(self.rect().adjusted(0, 0, -self._gutter, 0)):
+            painter.setClipRect(zone.translated(self._gutter, 0))
+            self._paint_cells(painter, self._grid.columns_between(zone.left(), zone.right()))
         painter.setClipping(False)
+        painter.save()
+        painter.translate(self._gutter, 0)
+        self._grid.pinning.paint_edge(painter, 0, self.height())
+        painter.restore()
         painter.setPen(look.color("border_strong"))
         painter.drawLine(0, 0, self.width(), 0)
         painter.drawLine(0, self.height() - 1, self.width(), self.height() - 1)
@@ -112,9 +123,9 @@ class TotalsRow(QWidget):
         painter.setFont(look.font(bold=True))
         painter.drawText(QRect(0, 0, self._gutter - theme.S, self.height()), RIGHT, SUM)
 
-    def _paint_cells(self, painter: QPainter) -> None:
+    def _paint_cells(self, painter: QPainter, columns: list[int]) -> None:
         look, label = theme.current(), self.label_column
-        for column in self._columns():
+        for column in columns:
             cell = self._cell(column)
             painter.setPen(look.color("border"))
             painter.drawLine(cell.right(), 0, cell.right(), cell.height())
@@ -133,7 +144,7 @@ class TotalsRow(QWidget):
 
     def _paint_text(self, painter: QPainter, column: int, inner: QRect, text: str | None) -> None:
         look, model = theme.current(), self._grid.grid_model
-        flags = RIGHT if model.right[column] else LEFT
+        flags, form = self._grid.cell_painter.flags(column), model.pages.form(column)
         if text is None:
             painter.setFont(self._grid.cell_painter.inks.null_font)
             painter.setPen(look.color("muted"))
@@ -141,6 +152,7 @@ class TotalsRow(QWidget):
             return
         painter.setFont(look.tabular_font())
         painter.setPen(look.color("text"))
+        text = text if form is None else in_format(text, form)
         shown, room = self._grid.cell_painter.fitted_in_line(column, text, inner.width())
         painter.drawText(inner.x(), 0, room, self.height(), flags, shown)
 
