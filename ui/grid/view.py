@@ -30,6 +30,7 @@ from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import ROUNDED
 from lamella.ui.grid.totals_row import TotalsRow
+from lamella.ui.grid.value_popup import is_nested
 from lamella.ui.tasks import Tasks
 
 Key = Qt.Key
@@ -51,6 +52,13 @@ def press(grid: GridView, event: QKeyEvent) -> bool:
         grid.go_to(*target, extend=extend)
         return True
     return _edit(grid, event, control)
+
+
+def _opens(event: QKeyEvent) -> bool:
+    """Enter or Alt+Down."""
+    if event.key() in (Key.Key_Return, Key.Key_Enter):
+        return not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return event.key() == Key.Key_Down and event.modifiers() == Qt.KeyboardModifier.AltModifier
 
 
 def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[int, int] | None:
@@ -174,9 +182,11 @@ class Layout:
 
 
 class GridView(WindowScrolling):
-    """`edit_requested` has the text that typing began with, or None to edit what is there."""
+    """`edit_requested` has the text that typing began with, or None to edit what is there; `value_requested`
+    wants the nested value of the current cell."""
 
     edit_requested = Signal(object)
+    value_requested = Signal()
     menu_requested = Signal(QPoint)
     scrolled = Signal()
     painted = Signal()
@@ -588,7 +598,14 @@ class GridView(WindowScrolling):
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
-            self.edit_requested.emit(None)
+            self.value_requested.emit() if self.is_nested else self.edit_requested.emit(None)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the current cell holds a nested value, which can be opened."""
+        current = self.selection.current
+        column = -1 if current is None else self.column_at(current[1])
+        return column >= 0 and is_nested(self.grid_model.schema.field(column).type)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         alt = event.modifiers() == Qt.KeyboardModifier.AltModifier
@@ -597,6 +614,8 @@ class GridView(WindowScrolling):
             self.filter_row.focus_column(place)
         elif alt and event.key() == Key.Key_Up and self.cards.is_shown:
             self.cards.focus_card(place)
+        elif self.is_nested and _opens(event):
+            self.value_requested.emit()
         elif not press(self, event):
             event.ignore()
 

@@ -46,7 +46,7 @@ class ColumnFormats(QObject):
         popover.destroyed.connect(lambda: self._forget(form))
         grid.show_column(grid.place(column))
         popover.fit()
-        popover.open_at(self._beside(column, popover), grid)
+        popover.open_at(beside_column(grid, column, popover), grid)
         rows = grid.visible_rows()
         if rows:
             tab.tasks.read(
@@ -57,15 +57,6 @@ class ColumnFormats(QObject):
             )
         return form
 
-    def _beside(self, column: int, popover: Popover) -> QPoint:
-        """Where the column stays in sight: to its right, or to its left where there is no room."""
-        grid = self._tab.grid
-        header, left = grid.column_header, grid.x_of(column)
-        point = header.mapToGlobal(QPoint(left + header.sectionSize(column), header.own_height + theme.XS))
-        if point.x() + popover.width() > grid.screen().availableGeometry().right():
-            point.setX(header.mapToGlobal(QPoint(left, 0)).x() - popover.width())
-        return point
-
     def _forget(self, form: FormatForm) -> None:
         if form is self.form:
             self.form = None
@@ -73,6 +64,15 @@ class ColumnFormats(QObject):
     def _show(self, form: FormatForm, values: pa.Array) -> None:
         if form is self.form:
             form.show_values(values)
+
+
+def beside_column(grid: GridView, column: int, popover: Popover) -> QPoint:
+    """Where a popover of a column leaves it in sight: to its right, or to its left where there is no room."""
+    header, left = grid.column_header, grid.x_of(column)
+    point = header.mapToGlobal(QPoint(left + header.sectionSize(column), header.own_height + theme.XS))
+    if point.x() + popover.width() > grid.screen().availableGeometry().right():
+        point.setX(header.mapToGlobal(QPoint(left, 0)).x() - popover.width())
+    return point
 
 
 def _extent(card: ColumnCard | None) -> tuple[float, float] | None:

@@ -41,6 +41,7 @@ from lamella.ui.window.file_watch import FileWatch, same_files
 from lamella.ui.window.group_rows import GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
+from lamella.ui.window.nested_values import NestedValues
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
 
@@ -194,6 +195,7 @@ class DatasetTab(QWidget):
         self.editing, self.copying = CellEditing(self), Copying(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters, self.column_formats = ColumnFilters(self), ColumnFormats(self)
+        self.nested_values = NestedValues(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []
