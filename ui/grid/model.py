@@ -105,7 +105,8 @@ def _form_of(texts: Texts) -> Format | None:
 def _weight(texts: Texts | tuple[()]) -> int:
     """In cells, as far as memory goes."""
     pictures = len(texts.pictures) if isinstance(texts, PictureTexts) else 0
-    return len(texts) + CELLS_A_PICTURE * pictures
+    formatted_too = len(texts.values) + len(texts.numbers) if isinstance(texts, FormattedTexts) else 0
+    return len(texts) + formatted_too + CELLS_A_PICTURE * pictures
 
 
 PageTexts = dict[int, dict[int, Texts]]  # page -> column -> texts

@@ -155,7 +155,7 @@ class CellPainter:
                 if len(zones) > 1 or pinned:
                     painter.setClipRect(zone)
                 self._paint_zone(painter, zone, rows, strips, pinned)
-        if rows and zones[-1][1]:
+        if rows and zones and zones[-1][1]:
             painter.setClipping(False)
             top = self._grid.row_top(rows[0])
             self._grid.pinning.paint_edge(painter, top, len(rows) * self._grid.row_height)

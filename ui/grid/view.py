@@ -677,6 +677,12 @@ class GridView(WindowScrolling):
                 self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
         self.viewport().update()
 
+    def visualRect(self, index) -> QRect:
+        """Where a cell is seen, for screen readers: Qt knows nothing of pinned columns."""
+        if not index.isValid():
+            return QRect()
+        return self.cell_rect((self.grid_model.start + index.row(), self.place(index.column()))) or QRect()
+
     def currentChanged(self, current, previous) -> None:
         """Scrolling to the current cell is done by `show_cell`."""
 

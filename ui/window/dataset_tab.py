@@ -34,7 +34,7 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
-from lamella.ui.window.column_formats import ColumnFormats
+from lamella.ui.window.column_formats import ColumnFormats, layout_of, show_layout
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.file_watch import FileWatch, same_files
@@ -385,6 +385,7 @@ class DatasetTab(QWidget):
 
         def go() -> None:
             names = self.grid.grid_model.names
+            show_layout(self.grid, layout_of(other.grid))
             if column in names:
                 self.grid.go_to(row, self.grid.place(names.index(column)))
 

@@ -379,3 +379,12 @@ def test_totals_stand_in_the_format_and_below_pinned_columns(file_tab, settled, 
     assert before != after
     ground = theme.current().color("sunken")
     assert any(after.pixelColor(gutter + x, y) != ground for x in range(4, width - 4) for y in range(4, 20))
+
+
+def test_a_table_that_was_imported_shows_its_columns_as_the_file_did(file_tab, table_tab, qtbot) -> None:
+    file_tab.grid.set_format("size", Format("bytes"))
+    file_tab.grid.pin_column(1)
+    table_tab.follow(file_tab, 3, "size")
+    qtbot.waitUntil(lambda: table_tab.grid.pinning.count == 1)
+    assert table_tab.grid.formats == {"size": Format("bytes")}
+    assert table_tab.grid.current_name == "size" and table_tab.grid.selection.current[0] == 3
