@@ -21,6 +21,9 @@ MOST_DIGITS = 20
 LARGEST_PLAIN = 10**21
 """From here on a number has an exponent, however it is shown."""
 
+MOST_ZEROS = 15
+"""Behind the point before the first digit, of a number without an exponent."""
+
 EXACT = Context(prec=400, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
 SEPARATORS = {
     "none": ("", "."),
@@ -106,7 +109,8 @@ LONGEST_AFFIX = 60
 
 def number_text(value: Decimal, form: Format) -> str:
     """With its separators, rounded as wanted. A value that would look like 0 and is not has a mark."""
-    if abs(value) >= LARGEST_PLAIN:
+    is_tiny = bool(value) and form.digits is None and value.adjusted() < -MOST_ZEROS
+    if is_tiny or abs(value) >= LARGEST_PLAIN:
         return scientific_text(value, form)
     rounded = _rounded(value, form)
     text = _separated(f"{rounded.copy_abs():,f}", form)

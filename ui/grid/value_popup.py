@@ -30,6 +30,7 @@ AT_ONCE = 200
 """Items of a list, or fields of a struct, that are listed; more follow when they are asked for."""
 
 PREVIEWED = 4
+LONG_TEXT = 4000
 LEAST_ROWS = 7
 NARROWEST, WIDEST, TALLEST = 380, 620, 420
 FIELD, VALUE = 0, 1
@@ -73,10 +74,9 @@ class Node:
         if not places:
             return
         if pa.types.is_struct(kind):
-            values = self.value.flatten()
             for n in places:
                 inside = None if self.place is None else self.place.inside(kind.field(n))
-                yield Node(kind.field(n).name, values[n], inside)
+                yield Node(kind.field(n).name, self.value.field(n), inside)
             return
         items = self.value[0].values
         for n in places:
@@ -94,7 +94,7 @@ def short_text(value: pa.Array, deep: bool = True) -> str:
     if node.is_null:
         return NULL
     if not node.is_nested:
-        return screen_texts(value)[0] or ""
+        return screen_texts(_beginning(value))[0] or ""
     count, is_struct = node.num_children, pa.types.is_struct(value.type)
     if not deep:
         return (f"{{{CUT}}}" if is_struct else f"[{CUT}]") if count else ("{}" if is_struct else "[]")
@@ -107,6 +107,21 @@ def short_text(value: pa.Array, deep: bool = True) -> str:
     if is_struct:
         return f"{{{inside}}}"
     return f"{count:,} {'item' if count == 1 else 'items'} · [{inside}]" if count else "[]"
+
+
+def _beginning(value: pa.Array) -> pa.Array:
+    """Of a long text, more than is shown of it."""
+    kind = value.type
+    if (
+        not pa.types.is_string(kind)
+        and not pa.types.is_large_string(kind)
+        and not pa.types.is_string_view(kind)
+    ):
+        return value
+    whole = memoryview(value[0].as_buffer())
+    if len(whole) <= LONG_TEXT:
+        return value
+    return pa.array([bytes(whole[:LONG_TEXT]).decode(errors="replace")])
 
 
 class ValueTree(QTreeWidget):

@@ -47,6 +47,7 @@ class ColumnFormats(QObject):
         grid.show_column(grid.place(column))
         popover.fit()
         popover.open_at(beside_column(grid, column, popover), grid)
+        form.kind.setFocus(Qt.FocusReason.PopupFocusReason)
         rows = grid.visible_rows()
         if rows:
             tab.tasks.read(

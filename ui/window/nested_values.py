@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -28,6 +28,8 @@ class NestedTab(Tab, Protocol):
     def add_filter(self, condition: Filter) -> None: ...
 
     def add_step(self, step: Step) -> None: ...
+
+    def when_shown(self, then: Callable[[], object]) -> None: ...
 
 
 def condition_of(node: Node) -> Predicate:
@@ -147,6 +149,12 @@ class NestedValues(QObject):
             names = column_names(paths, view.schema.names)
             made = zip(names, map(Named, paths), strict=True)
             self._tab.add_step(Compute(tuple(made)))
+            self._tab.when_shown(lambda: self._show_column(names[0]))
+
+    def _show_column(self, name: str) -> None:
+        grid = self._tab.grid
+        if name in grid.grid_model.names:
+            grid.go_to_column(grid.grid_model.names.index(name))
 
     def ask_fields(self, name: str) -> FieldsForm | None:
         """A form, at the header of a struct, with the fields that can be columns."""

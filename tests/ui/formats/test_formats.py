@@ -59,6 +59,7 @@ def shown(value: Any, kind: str, type_: pa.DataType | None = None, **options: An
         (-1234.5, {"prefix": "€", "digits": 0}, "-€1235"),
         (12.0, {"suffix": " km"}, "12 km"),
         (1e25, {"digits": 2}, "1.00e+25"),
+        (1.5e-20, {}, "1.5e-20"),
         (math.nan, {"digits": 2}, "NaN"),
         (-math.inf, {"digits": 2, "prefix": "€"}, "-∞"),
         (None, {"digits": 2}, None),

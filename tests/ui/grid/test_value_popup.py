@@ -71,6 +71,20 @@ def test_the_line_of_a_huge_value_looks_at_its_first_items_alone() -> None:
     assert short_text(huge) == "5,000,000 items · [NULL, NULL, NULL, NULL, …]"
 
 
+def test_the_line_of_a_long_text_is_its_beginning() -> None:
+    for kind in (pa.string(), pa.large_string(), pa.string_view()):
+        text = short_text(pa.array(["é" * 100_000], kind))
+        assert text.startswith("éééé") and len(text) == 200 and text.endswith("…")
+
+
+def test_fields_of_a_row_in_the_middle_are_those_of_that_row() -> None:
+    values = pa.array([{"a": n, "b": [n]} for n in range(9)]).slice(4, 1)
+    assert [short_text(child.value) for child in Node("x", values, None).children(0, 2)] == [
+        "4",
+        "1 item · [4]",
+    ]
+
+
 @pytest.fixture
 def popup(qtbot):
     owner = QWidget()

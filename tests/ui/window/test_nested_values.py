@@ -126,6 +126,7 @@ def test_a_field_becomes_a_column(tab, open_value, settled, shown) -> None:
     QTest.mouseClick(popup.column, Qt.MouseButton.LeftButton)
     assert settled().grid.grid_model.names[-1] == "lat"
     assert shown(tab, 4, "lat") == "2" and shown(tab, 0, "lat") is None
+    assert tab.grid.current_name == "lat"
 
 
 def test_fields_of_a_struct_become_columns_from_its_header(window, tab, settled, shown, qtbot) -> None:
