@@ -208,6 +208,7 @@ class ValuePopup(QFrame):
     copy_requested = Signal(object)
     filter_requested = Signal(object)
     column_requested = Signal(object)
+    edit_requested = Signal()
     closed = Signal()
 
     def __init__(self, root: Node, owner: QWidget) -> None:
@@ -222,8 +223,9 @@ class ValuePopup(QFrame):
         self.copy_path = self._button("Copy path", "Copy where the value is (Ctrl+Shift+C)")
         self.filter = self._button("Filter", "Only rows with this value here")
         self.column = self._button("Add column", "Show this field of every row as a column")
+        self.edit = self._button("Edit", "Edit the whole value as JSON (F2)")
         buttons = FlowLayout(theme.XS)
-        for button in (self.copy, self.copy_path, self.filter, self.column):
+        for button in (self.copy, self.copy_path, self.filter, self.column, self.edit):
             buttons.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.S, theme.S, theme.S, theme.S)
@@ -236,6 +238,7 @@ class ValuePopup(QFrame):
         self.copy_path.clicked.connect(self._copy_path)
         self.filter.clicked.connect(lambda: self._ask(self.filter_requested))
         self.column.clicked.connect(lambda: self._ask(self.column_requested))
+        self.edit.clicked.connect(self._edit)
         self._follow()
 
     def open_at(self, cell: QRect) -> None:
@@ -266,6 +269,8 @@ class ValuePopup(QFrame):
         control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
         if event.key() == Qt.Key.Key_Escape or alt_up:
             self.close()
+        elif event.key() == Qt.Key.Key_F2 and not self.edit.isHidden():
+            self._edit()
         elif event.matches(QKeySequence.StandardKey.Copy):
             self.copy.click()
         elif event.key() == Qt.Key.Key_C and control:
@@ -293,6 +298,10 @@ class ValuePopup(QFrame):
         self.filter.setEnabled(place is not None and is_single)
         is_field = place is not None and bool(place.path) and place.outer_list is None
         self.column.setEnabled(is_field)
+
+    def _edit(self) -> None:
+        self.close()
+        self.edit_requested.emit()
 
     def _copy_path(self) -> None:
         node = self.tree.node

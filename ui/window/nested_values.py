@@ -20,11 +20,14 @@ from lamella.ui import theme
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.value_popup import Node, ValuePopup
 from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_formats import beside_column
 from lamella.ui.window.loader import Tab
 
 
 class NestedTab(Tab, Protocol):
+    editing: CellEditing
+
     def add_filter(self, condition: Filter) -> None: ...
 
     def add_step(self, step: Step) -> None: ...
@@ -107,6 +110,8 @@ class NestedValues(QObject):
         popup.filter_requested.connect(self._filter)
         popup.column_requested.connect(lambda node: self.add_columns([node.place.name]))
         popup.closed.connect(self._closed)
+        popup.edit.setVisible(self._tab.editable is not None)
+        popup.edit_requested.connect(self._tab.editing.begin)
         shown = rect.intersected(grid.viewport().rect())
         popup.open_at(QRect(grid.viewport().mapToGlobal(shown.topLeft()), shown.size()))
 

@@ -185,3 +185,24 @@ def test_a_path_that_is_the_name_of_a_column_too_is_not_filtered_by(
 )
 def test_names_of_new_columns_are_free(paths, taken, names) -> None:
     assert column_names(paths, taken) == names
+
+
+@pytest.mark.parametrize("by", ["click", "key"])
+def test_a_nested_value_of_a_table_is_edited_from_what_is_open(table_tab, go_to, qtbot, by) -> None:
+    go_to(table_tab, 2, "tags")
+    qtbot.keyClick(table_tab.grid, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: table_tab.nested_values.popup is not None)
+    popup = table_tab.nested_values.popup
+    if by == "click":
+        QTest.mouseClick(popup.edit, Qt.MouseButton.LeftButton)
+    else:
+        qtbot.keyClick(popup.tree, Qt.Key.Key_F2)
+    qtbot.waitUntil(lambda: table_tab.editing.editor is not None)
+    assert table_tab.editing.editor.text() == '["a", "t2"]'
+    table_tab.editing.dismiss()
+
+
+def test_a_value_of_a_file_is_not_offered_for_editing(open_value) -> None:
+    popup = open_value(2, "tags")
+    assert popup.edit.isHidden()
+    popup.close()
