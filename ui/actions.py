@@ -35,6 +35,8 @@ class Situation:
     hidden_columns: bool = False
     pinned: bool = False  # the current cell's column
     pinned_columns: bool = False
+    nested: bool = False  # the current cell's column
+    struct: bool = False
     undo: str = ""
     staged: bool = False  # edits are collected that are not saved
     redo: str = ""
@@ -216,8 +218,14 @@ ACTIONS: tuple[Action, ...] = (
            when=_on_cell),
     Action("unpin_columns", "Unpin all columns", "View", 3, "", context=("column",),
            when=lambda s: s.pinned_columns),
+    Action("format_column", "Format…", "View", 3, "Ctrl+1", context=("column",), when=_on_cell,
+           tip="How the values of this column are shown: digits, dates, units, colours"),
+    Action("field_columns", "Fields as columns…", "View", 3, "", context=("column",),
+           tip="Some fields of this struct, each as a column", when=lambda s: s.struct),
     Action("fit_columns", "Fit column widths", "View", 3, "Ctrl+Shift+W", context=("column",),
            when=_on_dataset),
+    Action("open_value", "Open the value", "View", 4, context=("cell",), when=lambda s: s.nested,
+           tip="A struct, list or map as a tree below its cell; Enter does it as well"),
     Action("inspector", "Inspector", "View", 4, "F4", "info", context=("cell", "column"), when=_on_dataset,
            tip="The current row as a form, or the current column with its figures"),
     Action("follow", "Follow to related rows", "View", 4, "Ctrl+Alt+R", "arrow-right",

@@ -25,6 +25,7 @@ from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.validation import text_of
 
 LONGEST_NAME = 200
+LAYOUT = "layout"
 Find = Callable[[str], Source]
 
 
@@ -106,9 +107,16 @@ class StoreViews(Mapping[str, Query]):
                 names += [name] if called == table else []
         return names
 
-    def save(self, name: str, query: Query, replace: bool = False) -> None:
-        """Save a query of tables of this store. Raises `BadData` for one of others, and for a name that is
-        taken unless it may `replace` what is there."""
+    def layout(self, name: str) -> dict[str, Any]:
+        """How the columns of a view are shown, as it was saved with it; empty for nothing. Raises
+        `UnknownView`."""
+        return _layout_of(self.definition(name))
+
+    def save(
+        self, name: str, query: Query, replace: bool = False, layout: Mapping[str, Any] | None = None
+    ) -> None:
+        """Save a query of tables of this store, and the `layout` of its columns as JSON. Raises `BadData` for
+        a query of others, and for a name that is taken unless it may `replace` what is there."""
         _refuse_name(name, self._place)
         for source in query.query().sources.values():
             if getattr(source, "store", self._store) is not self._store or source.name not in self._store:
@@ -117,7 +125,7 @@ class StoreViews(Mapping[str, Query]):
                     "A view of a store asks for its tables alone",
                     "Import it first, or save the view for the file",
                 )
-        definition = json.dumps(query.query().to_json())
+        definition = json.dumps(_with_layout(query.query().to_json(), layout))
         with self._catalog.transaction() as transaction:
             if not replace and name in transaction.views.all():
                 raise self._name_conflict(name)
@@ -166,7 +174,8 @@ def follow_rename(transaction: Transaction, old: str, new: str) -> None:
                    for source in pipeline.sources()}  # fmt: skip
             renamed = to_json(rename_sources(pipeline, own))
             others = {own.get(source, source): entry for source, entry in datasets.items()}
-            transaction.views.save(name, json.dumps({**renamed, DATASETS: others} if others else renamed))
+            whole = {**renamed, DATASETS: others} if others else renamed
+            transaction.views.save(name, json.dumps(_with_layout(whole, _layout_of(definition))))
 
 
 class FileViews:
@@ -185,7 +194,21 @@ class FileViews:
             raise UnknownView(name, _first(files), sorted(known))
         return Query.of(known[name], find)
 
-    def save(self, name: str, query: Query, files: Sequence[Path], replace: bool = False) -> None:
+    def layout(self, name: str, files: Sequence[Path]) -> dict[str, Any]:
+        """Raises `UnknownView`."""
+        known = self._of(files)
+        if name not in known:
+            raise UnknownView(name, _first(files), sorted(known))
+        return _layout_of(known[name])
+
+    def save(
+        self,
+        name: str,
+        query: Query,
+        files: Sequence[Path],
+        replace: bool = False,
+        layout: Mapping[str, Any] | None = None,
+    ) -> None:
         """Raises `BadData` for a query of several datasets, and for a name that is taken unless it may
         `replace` what is there."""
         _refuse_name(name, _first(files))
@@ -198,7 +221,7 @@ class FileViews:
         known = self._of(files)
         if name in known and not replace:
             raise BadData(f"{_first(files)} has a view '{name}' already", fix="Choose another name")
-        self._write(files, {**known, name: query.to_json()})
+        self._write(files, {**known, name: _with_layout(query.to_json(), layout)})
 
     def delete(self, name: str, files: Sequence[Path]) -> None:
         known = self._of(files)
@@ -239,6 +262,15 @@ class FileViews:
         with published(self._path) as draft:
             draft.parent.mkdir(parents=True, exist_ok=True)
             draft.write_text(json.dumps(kept, ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def _with_layout(saved: dict[str, Any], layout: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {**saved, LAYOUT: dict(layout)} if layout else saved
+
+
+def _layout_of(saved: Any) -> dict[str, Any]:
+    found = saved.get(LAYOUT) if isinstance(saved, Mapping) else None
+    return dict(found) if isinstance(found, Mapping) else {}
 
 
 def _key(files: Sequence[Path]) -> str:

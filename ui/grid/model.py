@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import textwrap
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
+from lamella.ui.formats.formats import BY_ID, Format, FormattedTexts, fitting, formatted
 from lamella.ui.grid.pictures import thumbnails
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
@@ -95,30 +96,45 @@ class PictureTexts(list[str | None]):
     def __init__(self, texts: Texts, pictures: dict[int, QImage]) -> None:
         super().__init__(texts)
         self.pictures = pictures
+        self.form = _form_of(texts)
+
+
+def _form_of(texts: Texts) -> Format | None:
+    """The format that texts of a page are in."""
+    return texts.form if isinstance(texts, FormattedTexts | PictureTexts) else None
 
 
 def _weight(texts: Texts | tuple[()]) -> int:
     """In cells, as far as memory goes."""
     pictures = len(texts.pictures) if isinstance(texts, PictureTexts) else 0
-    return len(texts) + CELLS_A_PICTURE * pictures
+    formatted_too = len(texts.values) + len(texts.numbers) if isinstance(texts, FormattedTexts) else 0
+    return len(texts) + formatted_too + CELLS_A_PICTURE * pictures
 
 
 PageTexts = dict[int, dict[int, Texts]]  # page -> column -> texts
 
 
-def read_pages(rows: Rows, request: Request, names: Sequence[str], job: Job) -> PageTexts:
-    """Blocks; call it on a worker."""
+def read_pages(
+    rows: Rows,
+    request: Request,
+    names: Sequence[str],
+    job: Job,
+    formats: Mapping[str, Format] | None = None,
+) -> PageTexts:
+    """Blocks; call it on a worker. `formats` are those of columns, by name."""
     start = request.first * PAGE_ROWS
     count = (request.last + 1) * PAGE_ROWS - start
     table = rows.page(start, count, [names[column] for column in request.columns])
     pages: PageTexts = {page: {} for page in range(request.first, request.last + 1)}
     for column, values in zip(request.columns, table.columns, strict=True):
         job.check()
-        texts = screen_texts(values)
+        form = fitting((formats or {}).get(names[column]), values.type)
+        texts = screen_texts(values) if form is None else formatted(values, form)
         pictures = thumbnails(values)
         for page in pages:
             at = (page - request.first) * PAGE_ROWS
-            shown = texts[at : at + PAGE_ROWS]
+            shown = texts.part(at, PAGE_ROWS) if isinstance(texts, FormattedTexts) else (
+                texts[at : at + PAGE_ROWS])  # fmt: skip
             here = {row - at: image for row, image in pictures.items() if at <= row < at + PAGE_ROWS}
             pages[page][column] = PictureTexts(shown, here) if here else shown
     return pages
@@ -142,6 +158,11 @@ class Pages(QObject):
         self._fractions: dict[int, Fraction] = {}
         self.fraction_digits: dict[int, int] = {}
         """The most digits behind the point that were read of a column so far."""
+        self.formats: dict[str, Format] = {}
+        """Of columns, by name."""
+        self.extents: dict[int, tuple[float, float]] = {}
+        """The least and greatest value that were read so far of a column whose cells have colours."""
+        self._stale: dict[int, set[int]] = {}
         self._under_way: list[tuple[Handle, Request]] = []
         self._wanted: Request | None = None
         self._next: Request | None = None
@@ -156,8 +177,9 @@ class Pages(QObject):
         self._pages.clear()
         kinds = [fraction_of(field.type) for field in rows.schema] if rows is not None else []
         self._fractions = {c: kind for c, kind in enumerate(kinds) if kind is not Fraction.NONE}
+        self._stale.clear()
         if others:
-            self.fraction_digits = {}
+            self.fraction_digits, self.extents = {}, {}
         self._cells = 0
         self._keep(ready or {})
 
@@ -170,6 +192,20 @@ class Pages(QObject):
         for column in self._pages.pop(last, {}).values():
             self._cells -= _weight(column)
 
+    def reformat(self, column: int) -> None:
+        """Read a column again in its new format; what is there is drawn until then."""
+        self._generation += 1
+        self.cancel()
+        self._stale[column] = {page for page, columns in self._pages.items() if column in columns}
+        self._wanted = self._next = None
+
+    def form(self, column: int) -> Format | None:
+        """The format of a column, as far as it says something of its values."""
+        rows = self._rows
+        if not self.formats or rows is None or column >= len(self._names):
+            return None
+        return fitting(self.formats.get(self._names[column]), rows.schema.field(column).type)
+
     def cancel(self) -> None:
         """Nobody waits any more for what is under way."""
         for handle, _ in self._under_way:
@@ -177,13 +213,26 @@ class Pages(QObject):
         self._under_way.clear()
 
     def text(self, row: int, column: int) -> str | None:
-        """The text of a cell, None for null; raises KeyError while it has not been read."""
+        """The text of a cell without its format, None for null; raises KeyError while it is not read."""
+        return self._text(row, column, formatted=False)
+
+    def shown_text(self, row: int, column: int) -> str | None:
+        """As it is drawn."""
+        return self._text(row, column, formatted=True)
+
+    def _text(self, row: int, column: int, formatted: bool) -> str | None:
+        texts = self._pages[row // PAGE_ROWS][column]
+        if not formatted and isinstance(texts, FormattedTexts):
+            texts = texts.values
         try:
-            return self._pages[row // PAGE_ROWS][column][row % PAGE_ROWS]
+            return texts[row % PAGE_ROWS]
         except IndexError:
             raise KeyError(row) from None
 
     def fraction(self, column: int) -> Fraction:
+        form = self.form(column)
+        if form is not None and form.kind != "plain":
+            return Fraction.NONE
         return self._fractions.get(column, Fraction.NONE)
 
     def column(self, page: int, column: int) -> Texts | None:
@@ -211,11 +260,14 @@ class Pages(QObject):
         return self._wanted is None or self._broken
 
     def _missing(self, first: int, last: int, columns: Sequence[int]) -> Request | None:
-        pages = [p for p in range(first, last + 1) if any(c not in self._pages.get(p, ()) for c in columns)]
+        pages = [p for p in range(first, last + 1) if any(not self._has(p, c) for c in columns)]
         if not pages:
             return None
-        needed = tuple(c for c in columns if any(c not in self._pages.get(p, ()) for p in pages))
+        needed = tuple(c for c in columns if any(not self._has(p, c) for p in pages))
         return Request(pages[0], pages[-1], needed)
+
+    def _has(self, page: int, column: int) -> bool:
+        return column in self._pages.get(page, ()) and page not in self._stale.get(column, ())
 
     def _begin(self) -> None:
         asked = [request for _, request in self._under_way]
@@ -225,11 +277,11 @@ class Pages(QObject):
             self._ask(self._next)
 
     def _ask(self, request: Request) -> None:
-        rows, names, generation = self._rows, self._names, self._generation
+        rows, names, generation, formats = self._rows, self._names, self._generation, dict(self.formats)
 
         def work(job: Job) -> PageTexts:
             assert rows is not None
-            return read_pages(rows, request, names, job)
+            return read_pages(rows, request, names, job, formats)
 
         def done(pages: PageTexts) -> None:
             if generation == self._generation:
@@ -254,12 +306,21 @@ class Pages(QObject):
         self.arrived.emit(request.first * PAGE_ROWS, (request.last + 1) * PAGE_ROWS - 1)
 
     def _keep(self, pages: PageTexts) -> None:
-        for page, columns in pages.items():
+        for page, read in pages.items():
+            columns = {c: texts for c, texts in read.items() if _form_of(texts) == self.form(c)}
             held = self._pages.setdefault(page, {})
             self._cells += sum(_weight(texts) - _weight(held.get(c, ())) for c, texts in columns.items())
             held.update(columns)
+            for column, texts in columns.items():
+                if column in self._stale:
+                    self._stale[column].discard(page)
+                if isinstance(texts, FormattedTexts) and texts.extent is not None:
+                    low, high = self.extents.get(column, texts.extent)
+                    self.extents[column] = min(low, texts.extent[0]), max(high, texts.extent[1])
             for column in self._fractions.keys() & columns.keys():
-                most = max(self.fraction_digits.get(column, 0), most_fraction_digits(columns[column]))
+                plain = columns[column]
+                plain = plain.values if isinstance(plain, FormattedTexts) else plain
+                most = max(self.fraction_digits.get(column, 0), most_fraction_digits(plain))
                 self.fraction_digits[column] = most
             self._pages.move_to_end(page)
         while self._cells > MOST_CELLS and len(self._pages) > len(pages) + 2:
@@ -352,7 +413,7 @@ class GridModel(QAbstractTableModel):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole) and index.isValid():
             row, column = self.start + index.row(), index.column()
             try:
-                text = self.pages.text(row, column)
+                text = self.pages.shown_text(row, column)
             except KeyError:
                 return "…"
             if self.tree is not None:
@@ -376,6 +437,9 @@ class GridModel(QAbstractTableModel):
     def _tool_tip(self, section: int) -> str:
         name = self.names[section]
         lines = [name, str(self.schema.field(section).type)]
+        form = self.pages.form(section)
+        if form is not None and form.kind != "plain":
+            lines.append(f"Shown as {BY_ID[form.kind].label.lower()}")
         if name in self.notes:
             lines += ["", *textwrap.wrap(self.notes[name], TIP_CHARACTERS)]
         text = "\n".join(map(visible, lines))

@@ -11,6 +11,8 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QImage, QPainter
 from PySide6.QtWidgets import QHeaderView
 
 from lamella.ui import theme
+from lamella.ui.formats.formats import FormattedTexts
+from lamella.ui.formats.shading import COLORS, Shading
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange, Selection
@@ -20,11 +22,17 @@ from lamella.ui.grid.tree import ARROW, TreeRows, arrow_room
 PADDING = theme.S
 NULL = "NULL"
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
+CENTER = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 MOST_ELIDED = 4096
 ANY_WIDTH = 100_000
 WIDEST_FIT = 360
 """Columns are made no wider to fit what is in them."""
+SIDES = {"left": LEFT, "center": CENTER, "right": RIGHT}
+STRONGEST = 0.4
+"""Of the colour on a cell's ground: text stays readable on it."""
+
+STRENGTHS = 32
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,9 @@ class Strip:
     flags: int
     fraction: Fraction = Fraction.NONE
     digits: int = 0
+    shading: Shading | None = None
+    bold: set[int] = field(default_factory=set)
+    """Rows of which a rule holds."""
 
 
 @dataclass
@@ -65,6 +76,7 @@ class Inks:
     subtotal: QColor
     font: QFont = field(default_factory=QFont)
     null_font: QFont = field(default_factory=QFont)
+    bold_font: QFont = field(default_factory=QFont)
 
     @staticmethod
     def of(look: theme.Theme) -> Inks:
@@ -86,6 +98,7 @@ class Inks:
         )
         inks = Inks(*(look.color(name) for name in names))
         inks.font = look.tabular_font()
+        inks.bold_font = look.tabular_font(bold=True)
         inks.null_font = look.font("caption")
         inks.null_font.setItalic(True)
         return inks
@@ -136,6 +149,8 @@ class CellPainter:
     def restyle(self) -> None:
         self.inks = Inks.of(theme.current())
         self.metrics = QFontMetrics(self.inks.font)
+        self._bold_metrics = QFontMetrics(self.inks.bold_font)
+        self._grounds: dict[tuple[str, int], QColor] = {}
         self._widest = max(self.metrics.maxWidth(), 1)
         self._usual = max(self.metrics.horizontalAdvance("0"), 1)
         self._point = self.metrics.horizontalAdvance(".")
@@ -153,7 +168,7 @@ class CellPainter:
                 if len(zones) > 1 or pinned:
                     painter.setClipRect(zone)
                 self._paint_zone(painter, zone, rows, strips, pinned)
-        if rows and zones[-1][1]:
+        if rows and zones and zones[-1][1]:
             painter.setClipping(False)
             top = self._grid.row_top(rows[0])
             self._grid.pinning.paint_edge(painter, top, len(rows) * self._grid.row_height)
@@ -162,6 +177,9 @@ class CellPainter:
         self, painter: QPainter, zone: QRect, rows: range, strips: list[Strip], pinned: bool
     ) -> None:
         top, height = self._grid.row_top(rows[0]), self._grid.row_height
+        for strip in strips:
+            if strip.shading is not None:
+                self._paint_shades(painter, strip, rows, top)
         self._paint_marked_rows(painter, zone, rows, strips)
         self._paint_subtotal_rows(painter, zone, rows, strips)
         self._paint_selection(painter, rows, pinned)
@@ -196,7 +214,50 @@ class CellPainter:
         for column in self._grid.columns_between(area.left(), area.right()):
             x, width = self._grid.x_of(column), header.sectionSize(column)
             fraction, digits = pages.fraction(column), pages.fraction_digits.get(column, 0)
-            found.append(Strip(column, x, width, RIGHT if right[column] else LEFT, fraction, digits))
+            strip = Strip(column, x, width, RIGHT if right[column] else LEFT, fraction, digits)
+            if (form := pages.form(column)) is not None:
+                strip.flags, strip.shading = SIDES.get(form.align, strip.flags), form.shading
+                if fraction is Fraction.NONE or (fraction is Fraction.AT_POINT and strip.flags != RIGHT):
+                    strip.digits = 0
+            found.append(strip)
+        return found
+
+    def flags(self, column: int) -> int:
+        """The side that the texts of a column stand at."""
+        form = self._grid.grid_model.pages.form(column)
+        usual = RIGHT if self._grid.grid_model.right[column] else LEFT
+        return usual if form is None else SIDES.get(form.align, usual)
+
+    def _paint_shades(self, painter: QPainter, strip: Strip, rows: range, top: int) -> None:
+        """The colours behind the values of a column."""
+        pages, height, shading = self._grid.grid_model.pages, self._grid.row_height, strip.shading
+        seen = pages.extents.get(strip.column)
+        if shading is None or seen is None:
+            return
+        inner = strip.width - 1
+        for place, row in enumerate(rows):
+            texts, at = pages.column(row // PAGE_ROWS, strip.column), row % PAGE_ROWS
+            numbers = texts.numbers if isinstance(texts, FormattedTexts) else []
+            shade = shading.shade(numbers[at], seen) if at < len(numbers) else None
+            if shade is None:
+                continue
+            left, right = round(shade.left * inner), round(shade.right * inner)
+            bar = 3 if shading.kind == "bars" else 0
+            painter.fillRect(
+                QRect(strip.x + left, top + place * height + bar, max(right - left, bar and 1),
+                      height - 1 - 2 * bar), self.ground(shade.color, shade.strength))  # fmt: skip
+            if shade.bold:
+                strip.bold.add(row)
+
+    def ground(self, color: str, strength: float) -> QColor:
+        """A colour of the plots in a strength up to 1, thin enough for text on it."""
+        key = (color, round(strength * STRENGTHS))
+        found = self._grounds.get(key)
+        if found is None:
+            look = theme.current()
+            found = QColor(look.colors.plot[COLORS.index(color)])
+            found.setAlphaF(STRONGEST * key[1] / STRENGTHS)
+            self._grounds[key] = found
         return found
 
     def _paint_strip(
@@ -229,9 +290,15 @@ class CellPainter:
                 room = width
                 if strip.digits:
                     text, room = self.lined_up(text, strip.fraction, strip.digits, width)
-                if len(text) > always_fits:
-                    text = self._fitted(text, room)
-                painter.drawText(x, y, room, height, flags, text)
+                if strip.bold and row in strip.bold:
+                    painter.setFont(self.inks.bold_font)
+                    text = self._bold_metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+                    painter.drawText(x, y, room, height, flags, text)
+                    painter.setFont(self.inks.font)
+                else:
+                    if len(text) > always_fits:
+                        text = self._fitted(text, room)
+                    painter.drawText(x, y, room, height, flags, text)
             y += height
 
     def _paint_of_levels(
@@ -258,7 +325,7 @@ class CellPainter:
                 self._paint_arrow(painter, cell, bool(tree.is_open(row)))
             cell.adjust(indent, 0, 0, 0)
             try:
-                text = pages.text(row, strip.column)
+                text = pages.shown_text(row, strip.column)
             except KeyError:
                 self._paint_waiting(painter, cell, strip.flags, row)
                 continue
@@ -289,6 +356,8 @@ class CellPainter:
     def lined_up(self, text: str, fraction: Fraction, digits: int, width: int) -> tuple[str, int]:
         """The text, and the width it is drawn in, so that points stand below each other. A number that would
         be cut then ends at the right edge."""
+        if fraction is Fraction.NONE:
+            return text, width
         key = (text, digits, width)
         found = self._lined_up.get(key)
         if found is None:
@@ -320,9 +389,11 @@ class CellPainter:
         text, room = (
             self.lined_up(text, pages.fraction(column), digits, ANY_WIDTH) if text else (text, ANY_WIDTH)
         )
-        tree = self._grid.grid_model.tree
+        tree, form = self._grid.grid_model.tree, pages.form(column)
         arrow = arrow_room() if tree is not None and column in tree.key_columns[:-1] else 0
-        return arrow + self.metrics.horizontalAdvance(text) + ANY_WIDTH - room
+        is_bold = form is not None and form.shading is not None and form.shading.kind == "rules"
+        metrics = self._bold_metrics if is_bold else self.metrics
+        return arrow + metrics.horizontalAdvance(text) + ANY_WIDTH - room
 
     def _fitted(self, text: str, width: int) -> str:
         key = (text, width)
@@ -353,7 +424,7 @@ class CellPainter:
         bar.moveCenter(cell.center())
         if flags == LEFT:
             bar.moveLeft(cell.left())
-        else:
+        elif flags == RIGHT:
             bar.moveRight(cell.right())
         painter.fillRect(bar, self.inks.waiting)
 
@@ -439,7 +510,7 @@ class CellPainter:
             painter.fillRect(QRect(rect.left(), rect.top(), 3, rect.height() - 1),
                              self.inks.danger if mark.error else self.inks.accent)  # fmt: skip
             inner = rect.adjusted(PADDING, 0, -PADDING, 0)
-            flags = RIGHT if self._grid.grid_model.right[column] else LEFT
+            flags = self.flags(column)
             painter.setFont(self.inks.null_font if mark.text is None else self.inks.font)
             painter.setPen(self.inks.danger if mark.error else self.inks.text)
             text = NULL if mark.text is None else self._fitted(mark.text, inner.width())

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter
-from PySide6.QtWidgets import QApplication, QHeaderView, QStyle
+from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QHeaderView, QStyle
 
 from lamella.ui import theme
 
 EDGE = 2
+SCROLL_STEP = 24
 LEAST_ROOM = 160
 """Pixels for the columns that are scrolled: where there are no more, some pinned ones are scrolled, too."""
 
@@ -160,10 +161,18 @@ class HeaderMouse:
             width = drag.width + point.x() - drag.begin.x()
             header.resizeSection(drag.column, max(width, header.minimumSectionSize()))
         elif drag.target is not None or (abs(point.x() - drag.begin.x()) >= QApplication.startDragDistance()):
+            self._scroll(point.x())
             place = self._pinning.place_at(min(max(point.x(), 0), header.viewport().width() - 1))
             drag.target = place if place >= 0 else header.count() - 1
             header.setCursor(Qt.CursorShape.ClosedHandCursor)
             header.viewport().update()
+
+    def _scroll(self, x: int) -> None:
+        """What is dragged out of sight takes the other columns along."""
+        table, outside = self._header.parentWidget(), x - min(max(x, 0), self._header.viewport().width() - 1)
+        if outside and isinstance(table, QAbstractScrollArea):
+            bar = table.horizontalScrollBar()
+            bar.setValue(bar.value() + (SCROLL_STEP if outside > 0 else -SCROLL_STEP))
 
     def release(self, event: QMouseEvent) -> int:
         """The column that was clicked, -1 for none."""

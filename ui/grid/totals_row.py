@@ -9,6 +9,7 @@ from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QHelpEvent, QPainter,
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from lamella.ui import theme
+from lamella.ui.formats.formats import in_format
 from lamella.ui.grid.painter import LEFT, NULL, PADDING, RIGHT, WIDEST_FIT, CellPainter
 from lamella.ui.grid.scrolling import CellPlaces
 
@@ -118,14 +119,14 @@ class TotalsRow(QWidget):
     def paintEvent(self, event: QPaintEvent) -> None:
         look, painter = theme.current(), QPainter(self)
         painter.fillRect(self.rect(), look.color("sunken"))
-        for zone, pinned in self._grid.zones(QRect(0, 0, self.width() - self._gutter, self.height())):
+        for zone, _pinned in self._grid.zones(QRect(0, 0, self.width() - self._gutter, self.height())):
             painter.setClipRect(zone.translated(self._gutter, 0))
             self._paint_cells(painter, self._grid.columns_between(zone.left(), zone.right()))
-            if pinned:
-                painter.fillRect(
-                    self._gutter + zone.right() - 1, 0, 2, self.height(), look.color("input_border")
-                )
         painter.setClipping(False)
+        painter.save()
+        painter.translate(self._gutter, 0)
+        self._grid.pinning.paint_edge(painter, 0, self.height())
+        painter.restore()
         painter.setPen(look.color("border_strong"))
         painter.drawLine(0, 0, self.width(), 0)
         painter.drawLine(0, self.height() - 1, self.width(), self.height() - 1)
@@ -154,7 +155,7 @@ class TotalsRow(QWidget):
 
     def _paint_text(self, painter: QPainter, column: int, inner: QRect, text: str | None) -> None:
         look, model = theme.current(), self._grid.grid_model
-        flags = RIGHT if model.right[column] else LEFT
+        flags, form = self._painter.flags(column), model.pages.form(column)
         if text is None:
             painter.setFont(self._painter.inks.null_font)
             painter.setPen(look.color("muted"))
@@ -162,6 +163,7 @@ class TotalsRow(QWidget):
             return
         painter.setFont(look.tabular_font())
         painter.setPen(look.color("text"))
+        text = text if form is None else in_format(text, form)
         shown, room = self._painter.fitted_in_line(column, text, inner.width())
         painter.drawText(inner.x(), 0, room, self.height(), flags, shown)
 

@@ -23,6 +23,7 @@ from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
+from lamella.ui.formats.formats import Format
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.mouse import Mouse
@@ -31,6 +32,7 @@ from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
 from lamella.ui.grid.texts import ROUNDED
 from lamella.ui.grid.totals_row import TotalsRow
+from lamella.ui.grid.value_popup import is_nested
 from lamella.ui.tasks import Tasks
 
 Key = Qt.Key
@@ -54,6 +56,13 @@ def press(grid: GridView, event: QKeyEvent) -> bool:
         grid.go_to(*target, extend=extend)
         return True
     return _edit(grid, event, control)
+
+
+def _opens(event: QKeyEvent) -> bool:
+    """Enter or Alt+Down."""
+    if event.key() in (Key.Key_Return, Key.Key_Enter):
+        return not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return event.key() == Key.Key_Down and event.modifiers() == Qt.KeyboardModifier.AltModifier
 
 
 def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[int, int] | None:
@@ -157,10 +166,12 @@ class Layout:
 
 
 class GridView(WindowScrolling):
-    """`edit_requested` has the text that typing began with, or None to edit what is there. `drag_requested`
-    when what is selected is dragged by its border."""
+    """`edit_requested` has the text that typing began with, or None to edit what is there; `value_requested`
+    wants the nested value of the current cell; `drag_requested` when what is selected is dragged by its
+    border."""
 
     edit_requested = Signal(object)
+    value_requested = Signal()
     menu_requested = Signal(QPoint)
     row_menu_requested = Signal(QPoint)
     open_requested = Signal(int, bool)
@@ -178,6 +189,7 @@ class GridView(WindowScrolling):
         self.has_groups = False
         self._last_top = 0
         self._fit_next = self._changing = self._is_stale = False
+        self._widen_next: int | None = None
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._painter: CellPainter | None = None
         self._mouse = Mouse(self)
@@ -300,6 +312,8 @@ class GridView(WindowScrolling):
     def _arrived(self, first: int, last: int) -> None:
         if self._fit_next:
             self._fit_first()
+        if self._widen_next is not None and self.grid_model.pages.settled:
+            self._widen()
         shown = self.visible_rows()
         if shown and first <= shown[-1] and last >= shown[0]:
             self.viewport().update()
@@ -380,6 +394,34 @@ class GridView(WindowScrolling):
             self.show_column(place)
         self.setFocus(Qt.FocusReason.OtherFocusReason)
 
+    # -------------------------------------------------------------- formats
+
+    @property
+    def formats(self) -> dict[str, Format]:
+        """How columns are shown, by name. Those that are not shown at the moment keep theirs."""
+        return self.grid_model.pages.formats
+
+    def set_format(self, name: str, form: Format | None) -> None:
+        """Show a column in another form; None as it is."""
+        if form == self.formats.get(name):
+            return
+        if form is None or form == Format():
+            self.formats.pop(name, None)
+        else:
+            self.formats[name] = form
+        if name in self.grid_model.names:
+            column = self.grid_model.names.index(name)
+            self.grid_model.pages.reformat(column)
+            self._widen_next = column
+            self.want()
+            self.viewport().update()
+
+    def _widen(self) -> None:
+        """A column whose format was changed, where it is too narrow for that."""
+        column, self._widen_next = self._widen_next, None
+        if column is not None and self.column_header.sectionSize(column) < self.sizeHintForColumn(column):
+            self.fit_column(column)
+
     # -------------------------------------------------------------- scrolling
 
     def scrollContentsBy(self, dx: int, dy: int) -> None:
@@ -429,7 +471,7 @@ class GridView(WindowScrolling):
         pages, widest = self.grid_model.pages, 0
         for row in self.visible_rows():
             try:
-                text = pages.text(row, column)
+                text = pages.shown_text(row, column)
             except KeyError:
                 continue
             widest = max(widest, self._painter.wanted_width(column, NULL if text is None else text))
@@ -530,7 +572,14 @@ class GridView(WindowScrolling):
         if self.is_arrow(event.position().toPoint()):
             self._mouse.press(event)
         elif event.button() is Qt.MouseButton.LeftButton and self.selection.current is not None:
-            self.edit_requested.emit(None)
+            self.value_requested.emit() if self.is_nested else self.edit_requested.emit(None)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the current cell holds a nested value, which can be opened."""
+        current = self.selection.current
+        column = -1 if current is None else self.column_at(current[1])
+        return column >= 0 and is_nested(self.grid_model.schema.field(column).type)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         alt = event.modifiers() == Qt.KeyboardModifier.AltModifier
@@ -539,6 +588,8 @@ class GridView(WindowScrolling):
             self.filter_row.focus_column(place)
         elif alt and event.key() == Key.Key_Up and self.cards.is_shown:
             self.cards.focus_card(place)
+        elif self.is_nested and _opens(event):
+            self.value_requested.emit()
         elif not press(self, event):
             event.ignore()
 
@@ -580,15 +631,16 @@ class GridView(WindowScrolling):
             return mark.error
         if row in self.row_marks:
             return self.row_marks[row]
+        pages = self.grid_model.pages
         try:
-            text = self.grid_model.pages.text(row, column) or ""
+            text, shown = pages.text(row, column) or "", pages.shown_text(row, column) or ""
         except KeyError:
             return ""
         if text.startswith(ROUNDED) and self.grid_model.right[column]:
             return f"{text}\n{ROUNDED_TIP}"
         assert self._painter is not None
-        cut = self._painter.metrics.horizontalAdvance(text) > width - 2 * PADDING
-        return text if cut else ""
+        cut = self._painter.metrics.horizontalAdvance(shown) > width - 2 * PADDING
+        return text if cut or shown != text else ""
 
     def _follow_selection(self) -> None:
         """Tell Qt, and so a screen reader, which cell is the current one."""
@@ -598,6 +650,12 @@ class GridView(WindowScrolling):
             if index.isValid() and index != self.currentIndex():
                 self.selectionModel().setCurrentIndex(index, QItemSelectionModel.SelectionFlag.NoUpdate)
         self.viewport().update()
+
+    def visualRect(self, index) -> QRect:
+        """Where a cell is seen, for screen readers: Qt knows nothing of pinned columns."""
+        if not index.isValid():
+            return QRect()
+        return self.cell_rect((self.grid_model.start + index.row(), self.place(index.column()))) or QRect()
 
     def currentChanged(self, current, previous) -> None:
         """Scrolling to the current cell is done by `show_cell`."""

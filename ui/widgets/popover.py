@@ -33,9 +33,12 @@ class Popover(QFrame):
 
     def open_below(self, owner: QWidget) -> None:
         """Under `owner`, on its screen."""
+        self.open_at(owner.mapToGlobal(QPoint(0, owner.height() + theme.XS)), owner)
+
+    def open_at(self, place: QPoint, owner: QWidget) -> None:
+        """With the upper left corner there, as far as the screen of `owner` has room."""
         screen = (owner.screen() or QGuiApplication.primaryScreen()).availableGeometry()
-        self._fit()
-        place = owner.mapToGlobal(QPoint(0, owner.height() + theme.XS))
+        self.fit()
         left = min(place.x(), screen.right() - self.width() - SCREEN_MARGIN)
         lowest = screen.bottom() - self.height() - SCREEN_MARGIN
         self.move(max(screen.left(), left), max(screen.top(), min(place.y(), lowest)))
@@ -45,7 +48,7 @@ class Popover(QFrame):
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest and self.isVisible():
-            self._fit()
+            self.fit()
         return super().eventFilter(watched, event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -54,7 +57,8 @@ class Popover(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
+        """As large as the form needs, as far as the screen has room."""
         screen = (self.screen() or QGuiApplication.primaryScreen()).availableGeometry()
         bar = self._area.verticalScrollBar().sizeHint().width()
         width = max(LEAST_WIDTH, self.form.minimumSizeHint().width() + bar + 2)

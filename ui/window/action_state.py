@@ -13,6 +13,7 @@ from lamella.core.query.steps import Where
 from lamella.ui import theme
 from lamella.ui.actions import ACTIONS, BY_ID, LABELLED, TOOLBAR, Action, Situation, sequences, shown_keys
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.nested_values import is_struct
 from lamella.ui.window.tab_set import TabSet
 
 
@@ -49,6 +50,8 @@ def situation(
         totals=tab.groups.has_totals,
         hidden_columns=tab.grid.horizontalHeader().hiddenSectionCount() > 0,
         pinned=_is_pinned(tab),
+        nested=tab.grid.is_nested,
+        struct=_is_struct(tab),
         pinned_columns=tab.grid.pinning.count > 0,
         undo="the last unsaved edit" if tab.review.count else shown.undo if shown else "",
         staged=tab.review.count > 0,
@@ -63,6 +66,12 @@ def situation(
 def current_column(tab: DatasetTab) -> str | None:
     """The name of the column of the current cell, which may be empty; None when there is none."""
     return tab.grid.current_name
+
+
+def _is_struct(tab: DatasetTab) -> bool:
+    current = tab.grid.selection.current
+    column = -1 if current is None else tab.grid.column_at(current[1])
+    return column >= 0 and is_struct(tab.grid.field(column).type)
 
 
 def _is_pinned(tab: DatasetTab) -> bool:

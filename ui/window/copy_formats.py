@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from lamella.core.arrow.nested import python_values
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
-from lamella.ui.grid.texts import whole_texts
+from lamella.ui.formats.formats import Format, fitting, formatted
+from lamella.ui.grid.texts import Texts, whole_texts
 
 Lines = Iterator[str]
 TAKEN_APART = "\t\n\r"
@@ -29,10 +30,21 @@ class Cells:
     name: str
     schema: pa.Schema
     pages: Iterable[pa.Table]
+    formats: Mapping[str, Format] = field(default_factory=dict)
+    """How columns are shown, by name."""
 
     def rows_of_texts(self) -> Iterator[tuple[str | None, ...]]:
         for page in self.pages:
             yield from zip(*(whole_texts(column) for column in page.columns), strict=True)
+
+    def rows_as_shown(self) -> Iterator[tuple[str | None, ...]]:
+        for page in self.pages:
+            yield from zip(*(self._as_shown(page, name) for name in page.column_names), strict=True)
+
+    def _as_shown(self, page: pa.Table, name: str) -> Texts:
+        values = page.column(name)
+        form = fitting(self.formats.get(name), values.type)
+        return whole_texts(values) if form is None or form.kind == "plain" else formatted(values, form)
 
     def rows_of_values(self) -> Iterator[tuple[Any, ...]]:
         for page in self.pages:
@@ -47,6 +59,11 @@ def _tsv(cells: Cells) -> Lines:
 def _tsv_with_names(cells: Cells) -> Lines:
     yield "\t".join(map(tsv_cell, cells.schema.names))
     yield from _tsv(cells)
+
+
+def _tsv_as_shown(cells: Cells) -> Lines:
+    for row in cells.rows_as_shown():
+        yield "\t".join(map(tsv_cell, row))
 
 
 def tsv_cell(text: str | None) -> str:
@@ -214,6 +231,7 @@ class CopyFormat:
 FORMATS = (
     CopyFormat("tsv", "Tab-separated text", _tsv),
     CopyFormat("tsv_names", "Tab-separated text with names", _tsv_with_names),
+    CopyFormat("shown", "Tab-separated text as shown", _tsv_as_shown),
     CopyFormat("csv", "CSV", _csv),
     CopyFormat("json", "JSON", _json),
     CopyFormat("markdown", "Markdown table", _markdown),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 from PySide6.QtCore import QByteArray, QMimeData, QObject, QPoint, Qt
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QMenu
 
 from lamella.core.jobs import Job
 from lamella.ui.editing.pasted_block import CELLS_FORMAT, clipboard_lines
+from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
@@ -67,7 +68,7 @@ class Copying(QObject):
             return
         name = self._tab.dataset.name
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
-        rows = sum(block.num_rows for block, _ in parts)
+        rows, formats = sum(block.num_rows for block, _ in parts), dict(grid.formats)
         subtotals = isinstance(shown, TreeRows) and any(
             shown.has_subtotals(block.top, block.num_rows) for block, _ in parts
         )
@@ -81,7 +82,10 @@ class Copying(QObject):
                 self._tab.messages.say(f"Copied {count}{as_what}{among}")
 
         self._tab.tasks.read(
-            lambda job: (as_text(shown, parts, format_, name, job), cells_text(shown, parts, format_, job)),
+            lambda job: (
+                as_text(shown, parts, format_, name, job, formats),
+                cells_text(shown, parts, format_, job),
+            ),
             put_on_clipboard,
             self._tab.failures.show,
             owner=self._tab,
@@ -111,7 +115,14 @@ def cells_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, job: Job)
     return "\n".join(lines) + "\n"
 
 
-def as_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, name: str, job: Job) -> str:
+def as_text(
+    rows: Rows,
+    parts: Sequence[Part],
+    format_: CopyFormat,
+    name: str,
+    job: Job,
+    formats: Mapping[str, Format] | None = None,
+) -> str:
     """Blocks. Each block is written by itself. One cell alone is its text, where text is asked for."""
     if format_.id == "tsv" and len(parts) == 1 and parts[0][0].num_rows == len(parts[0][1]) == 1:
         block, names = parts[0]
@@ -119,7 +130,8 @@ def as_text(rows: Rows, parts: Sequence[Part], format_: CopyFormat, name: str, j
     lines: list[str] = []
     for block, names in parts:
         schema = rows.page(block.top, 0, names).schema
-        lines.extend(format_.write(Cells(name, schema, cell_pages(rows, block, names, job))))
+        pages = cell_pages(rows, block, names, job)
+        lines.extend(format_.write(Cells(name, schema, pages, formats or {})))
     return "\n".join(lines)
 
 

@@ -37,6 +37,7 @@ from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
+from lamella.ui.window.column_formats import ColumnFormats, layout_of, show_layout
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
@@ -44,6 +45,7 @@ from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_fil
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
+from lamella.ui.window.nested_values import NestedValues
 from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
@@ -198,12 +200,14 @@ class DatasetTab(QWidget):
         self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
+        self.loader.formats = self.grid.grid_model.pages.formats
         self.line_actions = LineActions(self, saved_views)
         self.review = Review(self)
         self.editing, self.blocks, self.copying = CellEditing(self), BlockEditing(self), Copying(self)
         self.dragging = DragSource(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
-        self.column_filters = ColumnFilters(self)
+        self.column_filters, self.column_formats = ColumnFilters(self), ColumnFormats(self)
+        self.nested_values = NestedValues(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []
@@ -383,6 +387,7 @@ class DatasetTab(QWidget):
 
         def go() -> None:
             names = self.grid.grid_model.names
+            show_layout(self.grid, layout_of(other.grid))
             if column in names:
                 self.grid.go_to(row, self.grid.place(names.index(column)))
 

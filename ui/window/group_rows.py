@@ -145,12 +145,13 @@ class GroupRows(QObject):
             self._opening.cancel()
         current, names = grid.selection.current, grid.grid_model.names
         columns, rows = tuple(grid.visible_columns()), grid.visible_rows() or range(1)
+        formats = dict(grid.formats)
 
         def work(job: Job) -> tuple[TreeRows, PageTexts, int]:
             made = tree.with_open(opened)
             first, last = rows[0] // PAGE_ROWS, min(rows[-1], made.num_rows - 1) // PAGE_ROWS
             request = Request(min(first, last), last, columns)
-            ready = read_pages(made, request, names, job) if columns and made.num_rows else {}
+            ready = read_pages(made, request, names, job, formats) if columns and made.num_rows else {}
             return made, ready, made.row_of(tree, current[0]) if current is not None else 0
 
         self._opening = tab.tasks.read(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -25,6 +25,7 @@ from lamella.ui import theme
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.column_formats import layout_of, show_layout
 from lamella.ui.window.file_watch import is_file, table_of_file
 from lamella.ui.window.loader import Tab
 
@@ -41,6 +42,8 @@ class LineTab(Tab, Protocol):
     steps: StepLine
 
     def apply(self, line: Line) -> None: ...
+
+    def when_shown(self, then: Callable[[], object]) -> None: ...
 
     def window(self) -> QWidget: ...
 
@@ -126,17 +129,17 @@ class LineActions(QObject):
 
     def save(self, name: str, replace: bool = False) -> None:
         """Under a name, in the table's store or, of files, in the user's folder."""
-        tab, line = self._tab, self._tab.line
+        tab, line, layout = self._tab, self._tab.line, layout_of(self._tab.grid)
         self._popover.close()
 
         def write(job: Job) -> None:
             query = query_of_line(line, tab.dataset, line.active)
             if tab.table is not None:
-                tab.table.store.views.save(name, query, replace)
+                tab.table.store.views.save(name, query, replace, layout)
             else:
                 from lamella.core.store.views import FileViews
 
-                FileViews(self._saved_views).save(name, query, [Path(tab.key[0])], replace)
+                FileViews(self._saved_views).save(name, query, [Path(tab.key[0])], replace, layout)
 
         def done(_: None) -> None:
             tab.messages.say(f"Saved as “{visible(name)}”. It is listed under {visible(tab.name)}.",
@@ -154,18 +157,21 @@ class LineActions(QObject):
         """The steps that were saved under a name."""
         tab = self._tab
 
-        def read(job: Job) -> Query:
+        def read(job: Job) -> tuple[Query, dict[str, Any]]:
             if tab.table is not None:
-                return tab.table.store.views[name]
+                return tab.table.store.views[name], tab.table.store.views.layout(name)
             from lamella.core.store.views import FileViews
 
-            return FileViews(self._saved_views).query(name, [Path(tab.key[0])], lambda _: tab.dataset)
+            views, files = FileViews(self._saved_views), [Path(tab.key[0])]
+            return views.query(name, files, lambda _: tab.dataset), views.layout(name, files)
 
-        def show(query: Query) -> None:
+        def show(found: tuple[Query, dict[str, Any]]) -> None:
+            query, layout = found
             joined = {other: source for other, source in query.sources.items() if other != query.name}
             self._done()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))
+            tab.when_shown(lambda: show_layout(tab.grid, layout))
 
         tab.tasks.read(read, show, lambda error: self._say(f"“{visible(name)}” cannot be shown", error),
                        owner=self, quiet=True)  # fmt: skip

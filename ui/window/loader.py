@@ -20,6 +20,7 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
+from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.tree import OpenGroups, TreeRows, none_open, open_again
@@ -99,6 +100,8 @@ class Loader(QObject):
         self.kept: KeptRows | None = None
         self.opened: tuple[GroupLevels, OpenGroups] | None = None
         """The groups that are open, as long as these are shown."""
+        self.formats: Mapping[str, Format] = {}
+        """Of columns, by name, as the grid has them."""
 
     @property
     def running(self) -> bool:
@@ -111,10 +114,11 @@ class Loader(QObject):
         if from_top:
             first, last = 0, last - first
 
-        kept, opened = self.kept, self.opened
+        kept, opened, formats = self.kept, self.opened, dict(self.formats)
 
         def work(job: Job) -> Loaded:
-            return load(self.dataset, line, (first, last, names), job, self.answers, kept, opened)
+            place = (first, last, names)
+            return load(self.dataset, line, place, job, self.answers, kept, opened, formats)
 
         self._handle = self._tasks.read(
             work, self._finish, self._fail, stopped=self._stop, owner=self, text=f"Reading {self._name}"
@@ -163,6 +167,7 @@ def load(
     answers: LineAnswers,
     kept: KeptRows | None = None,
     opened: tuple[GroupLevels, OpenGroups] | None = None,
+    formats: Mapping[str, Format] | None = None,
 ) -> Loaded:
     """Blocks: runs the line, unless the rows of `kept` stay, and reads what is on screen. `opened` are the
     groups that were open in what was shown before."""
@@ -171,7 +176,7 @@ def load(
     job.check()
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, job)
-    ready = _first_pages(lines.view if tree is None else tree, place, job)
+    ready = _first_pages(lines.view if tree is None else tree, place, job, formats)
     return Loaded(lines, ready, line, undo, redo, reasons, stay, tree)
 
 
@@ -211,7 +216,12 @@ def undo_redo_texts(dataset: Dataset) -> tuple[str, str]:
     return (undo.message if undo else ""), (redo.message if redo else "")
 
 
-def _first_pages(rows: Rows, place: tuple[int, int, Sequence[str]], job: Job) -> PageTexts:
+def _first_pages(
+    rows: Rows,
+    place: tuple[int, int, Sequence[str]],
+    job: Job,
+    formats: Mapping[str, Format] | None,
+) -> PageTexts:
     first, last, shown = place
     names = rows.schema.names
     columns = tuple(i for i, name in enumerate(names) if name in set(shown)) or tuple(
@@ -219,7 +229,7 @@ def _first_pages(rows: Rows, place: tuple[int, int, Sequence[str]], job: Job) ->
     )
     if rows.num_rows == 0 or not columns:
         return {}
-    return read_pages(rows, Request(first, last, columns), names, job)
+    return read_pages(rows, Request(first, last, columns), names, job, formats)
 
 
 class TableCell:

@@ -174,3 +174,30 @@ def test_views_of_files_are_in_a_file_of_the_users(tmp_path: Path) -> None:
     (tmp_path / "views.json").write_text("nothing")
     with pytest.raises(FileProblem, match="cannot be read"):
         views.names(data.paths)
+
+
+LAYOUT = {"pinned": ["carrier"], "formats": {"delay": {"kind": "number", "digits": 1}}}
+
+
+def test_a_view_keeps_how_its_columns_are_shown(store: Store, folder: Path) -> None:
+    query = store["flights"].where("delay > 60")
+    store.views.save("late", query, layout=LAYOUT)
+    store.views.save("plain", query)
+    store.rename_table("flights", "trips")
+    with Store.open(folder) as again:
+        assert again.views.layout("late") == LAYOUT and again.views.layout("plain") == {}
+        assert again.views["late"].count() == 1
+        with pytest.raises(UnknownView):
+            again.views.layout("gone")
+
+
+def test_a_view_of_a_file_keeps_how_its_columns_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "trips.csv"
+    path.write_text("carrier,delay\nUA,12\nAA,65\n")
+    views, rows = FileViews(tmp_path / "views.json"), open_dataset(path)
+    views.save("late", rows.where("delay > 60"), [path], layout=LAYOUT)
+    views.rename("late", "later", [path])
+    assert views.layout("later", [path]) == LAYOUT
+    assert views.query("later", [path], lambda _: rows).count() == 1
+    with pytest.raises(UnknownView):
+        views.layout("late", [path])

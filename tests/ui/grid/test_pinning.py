@@ -284,3 +284,16 @@ def test_painting_a_part_draws_what_painting_all_does(pinned) -> None:
     whole = image(pinned, pinned.viewport().rect())
     for rect in (QRect(50, 20, 100, 80), QRect(180, 0, 60, 100), QRect(300, 50, 40, 40)):
         assert image(pinned, rect) == whole.copy(rect)
+
+
+def test_a_screen_reader_is_told_where_a_pinned_cell_is_seen(pinned) -> None:
+    model = pinned.grid_model
+    assert pinned.visualRect(model.index(2, 5)) == pinned.cell_rect((2, 1)) != QRect()
+    assert pinned.visualRect(model.index(2, 0)).left() == pinned.x_of(0)
+
+
+def test_a_header_dragged_out_of_sight_scrolls_the_others(pinned) -> None:
+    before = pinned.horizontalScrollBar().value()
+    drag(pinned, 40, pinned.viewport().width() + 200)
+    assert pinned.horizontalScrollBar().value() > before
+    assert pinned.pinning.columns == [5]

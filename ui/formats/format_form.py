@@ -1,0 +1,438 @@
+"""The form in which the format of a column is chosen, with values as they would be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.formats.formats import (
+    BY_ID,
+    CHOICES,
+    LONGEST_AFFIX,
+    MOST_DIGITS,
+    Format,
+    FormattedTexts,
+    can_be_shaded,
+    formatted,
+    is_zone,
+    kinds_for,
+)
+from lamella.ui.formats.shading import COLORS, MOST_RULES, RULES, SHADINGS, Rule, Shading
+from lamella.ui.widgets.controls import IconButton
+
+WORDS = {
+    "kind": "Show as",
+    "separators": "Separators",
+    "rounding": "Digits",
+    "prefix": "Before",
+    "suffix": "After",
+    "sizes": "Units",
+    "date": "Day",
+    "time": "Time",
+    "zone": "Zone",
+    "unit": "The number is",
+    "span": "As",
+    "align": "Align",
+    "shading": "Colour",
+    "low": "From",
+    "high": "To",
+    "center": "Around",
+}
+LONGEST_PREVIEW = 28
+MOST_PREVIEWS = 4
+ZONES = ("", "UTC", "Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo")
+
+
+def choice(name: str, values: dict[str, str]) -> QComboBox:
+    box = QComboBox(accessibleName=WORDS.get(name, name))
+    for value, label in values.items():
+        box.addItem(label, value)
+    return box
+
+
+def row_label(name: str) -> QLabel:
+    """As wide as the widest, so that fields stand below each other in several layouts."""
+    label = QLabel(WORDS[name])
+    label.setMinimumWidth(max(map(label.fontMetrics().horizontalAdvance, WORDS.values())))
+    return label
+
+
+class DigitsField(QWidget):
+    """All digits, so many behind the point, or so many significant ones."""
+
+    changed = Signal()
+
+    def __init__(self, with_significant: bool) -> None:
+        super().__init__()
+        self.how = choice("rounding", {"": "All", "digits": "After the point"})
+        if with_significant:
+            self.how.addItem("Significant", "significant")
+        self.count = QLineEdit("2", accessibleName="How many digits")
+        self.count.setFixedWidth(theme.current().px(48))
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.XS)
+        line.addWidget(self.how, 1)
+        line.addWidget(self.count)
+        self.how.currentIndexChanged.connect(self._follow)
+        self.count.textEdited.connect(lambda _: self.changed.emit())
+        self._follow()
+
+    def show_digits(self, digits: int | None, significant: int | None) -> None:
+        how = "digits" if digits is not None else "significant" if significant is not None else ""
+        self.how.setCurrentIndex(max(0, self.how.findData(how)))
+        if how:
+            self.count.setText(str(digits if digits is not None else significant))
+
+    def take(self, form: Format) -> Format:
+        text, how = self.count.text().strip(), self.how.currentData()
+        if not how or not text.isdecimal():
+            return replace(form, digits=None, significant=None)
+        count = min(int(text), MOST_DIGITS)
+        if how == "digits":
+            return replace(form, digits=count, significant=None)
+        return replace(form, digits=None, significant=max(1, count))
+
+    def _follow(self) -> None:
+        self.count.setVisible(bool(self.how.currentData()))
+        self.changed.emit()
+
+
+class RuleRow(QWidget):
+    changed = Signal()
+    remove_requested = Signal()
+
+    def __init__(self, rule: Rule | None = None) -> None:
+        super().__init__()
+        self.operator = choice("Rule", {one: one for one in RULES})
+        self.value = QLineEdit(accessibleName="Value of the rule", placeholderText="value")
+        self.color = choice("Colour of the rule", {one: one.capitalize() for one in COLORS})
+        remove = IconButton("close", "Remove the rule")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.XS)
+        for widget, stretch in ((self.operator, 0), (self.value, 1), (self.color, 0), (remove, 0)):
+            line.addWidget(widget, stretch)
+        shown = rule or Rule("<", 0.0)
+        self.operator.setCurrentText(shown.operator)
+        self.color.setCurrentIndex(self.color.findData(shown.color))
+        self.value.setText(number_word(shown.value))
+        for signal in (
+            self.operator.currentIndexChanged,
+            self.color.currentIndexChanged,
+            self.value.textEdited,
+        ):
+            signal.connect(lambda *_: self.changed.emit())
+        remove.clicked.connect(self.remove_requested)
+
+    @property
+    def rule(self) -> Rule | None:
+        """None while the value is no number."""
+        value = number_typed(self.value.text())
+        return None if value is None else Rule(self.operator.currentText(), value, self.color.currentData())
+
+
+def number_word(value: float | None) -> str:
+    return "" if value is None else f"{value:.15g}"
+
+
+def number_typed(text: str) -> float | None:
+    """None for what is no number, NaN and the infinities among it."""
+    try:
+        value = float(text.strip())
+    except ValueError:
+        return None
+    return value if abs(value) < float("inf") else None
+
+
+class ShadingFields(QWidget):
+    """The colours of a column of numbers."""
+
+    changed = Signal()
+
+    def __init__(self, shading: Shading | None, extent: tuple[float, float] | None) -> None:
+        super().__init__()
+        self._extent = extent
+        self.kind = choice("shading", SHADINGS)
+        self.ends = {name: QLineEdit(accessibleName=WORDS[name]) for name in ("low", "high", "center")}
+        for name, end in zip(("low", "high"), extent or (), strict=False):
+            self.ends[name].setPlaceholderText(number_word(end))
+        self.rules: list[RuleRow] = []
+        self.add = QPushButton("+ Rule")
+        self._rules = QVBoxLayout()
+        self._rules.setSpacing(theme.XS)
+        self._layout = QFormLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setHorizontalSpacing(theme.S)
+        self._layout.addRow(row_label("shading"), self.kind)
+        for name, field in self.ends.items():
+            self._layout.addRow(row_label(name), field)
+            field.textEdited.connect(lambda _: self.changed.emit())
+        self._layout.addRow(self._rules)
+        self._layout.addRow(self.add)
+        if shading is not None:
+            self.kind.setCurrentIndex(self.kind.findData(shading.kind))
+            self.ends["low"].setText(number_word(shading.low))
+            self.ends["high"].setText(number_word(shading.high))
+            for rule in shading.rules:
+                self._add(rule)
+        self.ends["center"].setText(number_word(shading.center if shading is not None else 0.0))
+        self.kind.currentIndexChanged.connect(self._follow)
+        self.add.clicked.connect(lambda: self._add(None))
+        self._follow()
+
+    @property
+    def shading(self) -> Shading | None:
+        kind = self.kind.currentData()
+        if not kind:
+            return None
+        if kind == "rules":
+            rules = [row.rule for row in self.rules]
+            return Shading(kind, rules=tuple(rule for rule in rules if rule is not None))
+        low, high, center = (number_typed(self.ends[name].text()) for name in ("low", "high", "center"))
+        if self._extent is not None:
+            low, high = self._extent[0] if low is None else low, self._extent[1] if high is None else high
+        return Shading(kind, low, high, (center or 0.0) if kind == "center" else 0.0)
+
+    def _add(self, rule: Rule | None) -> None:
+        row = RuleRow(rule)
+        self.rules.append(row)
+        self._rules.addWidget(row)
+        row.changed.connect(self.changed)
+        row.remove_requested.connect(lambda: self._remove(row))
+        self.add.setEnabled(len(self.rules) < MOST_RULES)
+        self.changed.emit()
+
+    def _remove(self, row: RuleRow) -> None:
+        self.rules.remove(row)
+        self._rules.removeWidget(row)
+        row.deleteLater()
+        self.add.setEnabled(True)
+        self.changed.emit()
+
+    def _follow(self) -> None:
+        kind = self.kind.currentData()
+        for name, field in self.ends.items():
+            wanted = kind == "center" if name == "center" else kind in ("scale", "center", "bars")
+            self._layout.setRowVisible(field, wanted)
+        self._layout.setRowVisible(self._rules, kind == "rules")
+        self._layout.setRowVisible(self.add, kind == "rules")
+        if kind == "rules" and not self.rules:
+            self._add(None)
+        self.changed.emit()
+
+
+class FormatForm(QWidget):
+    """`changed` has the format whenever it is another one, `done` when the form is to be closed."""
+
+    changed = Signal(object)
+    done = Signal()
+
+    def __init__(
+        self,
+        name: str,
+        type_: pa.DataType,
+        form: Format | None,
+        extent: tuple[float, float] | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.type = type_
+        self._before = self._form = form or Format()
+        self._values: pa.Array | None = None
+        self.kind = choice("kind", {known.id: known.label for known in kinds_for(type_)})
+        self.fields: dict[str, QWidget] = {}
+        self.align = choice("align", CHOICES["align"])
+        self.shading = ShadingFields(self._form.shading, extent) if can_be_shaded(type_) else None
+        self.preview = Preview()
+        self._soon = QTimer(self, singleShot=True, interval=0)
+        self._soon.timeout.connect(self._take)
+        self._lay_out(name)
+        self.kind.setCurrentIndex(max(0, self.kind.findData(self._form.kind)))
+        self.align.setCurrentIndex(self.align.findData(self._form.align))
+        self.kind.currentIndexChanged.connect(self._show_options)
+        self.align.currentIndexChanged.connect(self._soon.start)
+        if self.shading is not None:
+            self.shading.changed.connect(self._soon.start)
+        self._show_options()
+
+    @property
+    def form(self) -> Format:
+        """As the fields say."""
+        kind = self.kind.currentData()
+        form = Format(kind, align=self.align.currentData())
+        for option, field in self.fields.items():
+            if isinstance(field, DigitsField):
+                form = field.take(form)
+            elif isinstance(field, QComboBox):
+                form = replace(form, **{option: _chosen(field, option)})
+            elif isinstance(field, QLineEdit):
+                form = replace(form, **{option: field.text()})
+        return form if self.shading is None else replace(form, shading=self.shading.shading)
+
+    def show_values(self, values: pa.Array) -> None:
+        """Values on screen, of which some are shown in the format."""
+        self._values = values
+        self.preview.show_texts(formatted(values, self._form))
+
+    def reset(self) -> None:
+        """As the column was before."""
+        self._soon.stop()
+        if self._form != self._before:
+            self._form = self._before
+            self.changed.emit(self._before)
+
+    def _lay_out(self, name: str) -> None:
+        title = QLabel(visible(name)[:LONGEST_PREVIEW])
+        theme.variant(title, "title")
+        self.options = QFormLayout()
+        self.options.setContentsMargins(0, 0, 0, 0)
+        self.options.setHorizontalSpacing(theme.S)
+        self.plain, self.close_button = QPushButton("As it is"), QPushButton("Done")
+        self.plain.setToolTip("Take the format away")
+        theme.variant(self.close_button, "primary")
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.plain)
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(theme.S)
+        layout.addWidget(title)
+        layout.addLayout(self.options)
+        self.options.addRow(row_label("kind"), self.kind)
+        if self.shading is not None:
+            layout.addWidget(self.shading)
+        layout.addWidget(self.preview)
+        layout.addLayout(buttons)
+        self.plain.clicked.connect(self._take_away)
+        self.close_button.clicked.connect(self._finish)
+
+    def _show_options(self) -> None:
+        """Those that the kind has."""
+        while self.options.rowCount() > 1:
+            widget = self.options.itemAt(1, QFormLayout.ItemRole.FieldRole).widget()
+            if widget is self.align:
+                self.options.takeRow(1).labelItem.widget().deleteLater()
+            else:
+                self.options.removeRow(1)
+        self.fields = {}
+        options = BY_ID[self.kind.currentData()].options
+        for option in options:
+            if option == "digits":
+                field: QWidget = DigitsField("significant" in options)
+                assert isinstance(field, DigitsField)
+                field.show_digits(self._form.digits, self._form.significant)
+                field.changed.connect(self._soon.start)
+                self._add("rounding", option, field)
+            elif option != "significant":
+                self._add(option, option, self._field(option))
+        self.options.addRow(row_label("align"), self.align)
+        self._soon.start()
+
+    def _field(self, option: str) -> QWidget:
+        value = getattr(self._form, option)
+        if option == "zone":
+            zones = QComboBox(accessibleName=WORDS["zone"], editable=True)
+            zones.addItems(ZONES)
+            zones.lineEdit().setPlaceholderText("As it is")
+            zones.setCurrentText(value)
+            zones.currentTextChanged.connect(lambda _: self._soon.start())
+            return zones
+        if option in CHOICES:
+            box = choice(option, CHOICES[option])
+            box.setCurrentIndex(box.findData(value))
+            box.currentIndexChanged.connect(self._soon.start)
+            return box
+        field = QLineEdit(value, accessibleName=WORDS[option])
+        field.setMaxLength(LONGEST_AFFIX)
+        field.setPlaceholderText({"prefix": "€", "suffix": " km"}.get(option, ""))
+        field.textEdited.connect(lambda _: self._soon.start())
+        return field
+
+    def _add(self, words: str, option: str, field: QWidget) -> None:
+        self.fields[option] = field
+        self.options.addRow(row_label(words), field)
+
+    def _take(self) -> None:
+        form = self.form
+        if form == self._form:
+            return
+        self._form = form
+        if self._values is not None:
+            self.preview.show_texts(formatted(self._values, form))
+        self.changed.emit(form)
+
+    def _finish(self) -> None:
+        self._soon.stop()
+        self._take()
+        self.done.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        """Enter in a field takes what was chosen."""
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(self.focusWidget(), QLineEdit):
+            self._finish()
+        else:
+            super().keyPressEvent(event)
+
+    def _take_away(self) -> None:
+        self._soon.stop()
+        self._form = Format()
+        self.changed.emit(self._form)
+        self.done.emit()
+
+
+def _chosen(box: QComboBox, option: str) -> str:
+    if option != "zone":
+        return str(box.currentData())
+    typed = box.currentText().strip()
+    return typed if is_zone(typed) else ""
+
+
+class Preview(QWidget):
+    """Values as they are, and beside them as they are shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[QLabel, QLabel]] = []
+        layout = QGridLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setHorizontalSpacing(theme.L)
+        layout.setVerticalSpacing(2)
+        for row in range(MOST_PREVIEWS):
+            before, after = QLabel(), QLabel()
+            theme.variant(before, "caption")
+            for column, label in enumerate((before, after)):
+                label.setTextFormat(Qt.TextFormat.PlainText)
+                label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                layout.addWidget(label, row, column)
+            self.rows.append((before, after))
+        self.setAccessibleName("Preview")
+
+    def show_texts(self, texts: FormattedTexts) -> None:
+        """Of values that differ, as far as there are some."""
+        pairs = dict(zip(texts.values, texts, strict=True))
+        pairs.pop(None, None)
+        shown: Sequence[tuple[str | None, str | None]] = list(pairs.items())[:MOST_PREVIEWS]
+        for place, (before, after) in enumerate(self.rows):
+            plain, text = shown[place] if place < len(shown) else ("", "")
+            before.setText((plain or "")[:LONGEST_PREVIEW])
+            after.setText((text or "")[: 2 * LONGEST_PREVIEW])
+            before.setVisible(place < len(shown))
+            after.setVisible(place < len(shown))

@@ -1,0 +1,403 @@
+"""ONE table of the forms in which the values of a column are shown: what each is for, its options, and how it
+writes a value. What is copied, filtered, edited and exported is the value itself."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+
+from lamella.core.filters.kinds import ALL, NUMBERS, Kind, kind_of, value_type
+from lamella.ui.formats.shading import Shading
+from lamella.ui.grid.texts import ROUNDED, Texts, screen_texts, whole_texts
+
+MOST_DIGITS = 20
+LARGEST_PLAIN = 10**21
+"""From here on a number has an exponent, however it is shown."""
+
+MOST_ZEROS = 15
+"""Behind the point before the first digit, of a number without an exponent."""
+
+EXACT = Context(prec=400, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
+SEPARATORS = {
+    "none": ("", "."),
+    "comma": (",", "."),
+    "space": ("\u202f", "."),
+    "space_comma": ("\u202f", ","),
+    "point": (".", ","),
+    "apostrophe": ("’", "."),
+}
+"""Between thousands, and before the fraction."""
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MOMENT = re.compile(r"(-?\d{4,})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d):(\d\d)(\.\d+)?)?(.*)")
+CLOCK = re.compile(r"(\d\d):(\d\d):(\d\d)(\.\d+)?(.*)")
+SECOND, MINUTE, HOUR, DAY = 1, 60, 3600, 86_400
+UNITS = {"ms": Decimal("0.001"), "s": Decimal(1), "min": Decimal(MINUTE), "h": Decimal(HOUR)}
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+BINARY_SIZES = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+DECIMAL_SIZES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a column is shown. `kind` is one of `FORMATS`; the options that it does not have mean nothing.
+
+    `digits` stand behind the point, `significant` ones are counted from the first that is not 0; None for as
+    many as the value has. `shading` is the colour of its cells.
+    """
+
+    kind: str = "plain"
+    separators: str = "none"
+    digits: int | None = None
+    significant: int | None = None
+    prefix: str = ""
+    suffix: str = ""
+    sizes: str = "binary"
+    date: str = "iso"
+    time: str = "full"
+    zone: str = ""
+    unit: str = "s"
+    span: str = "clock"
+    align: str = ""
+    shading: Shading | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Without what is as usual."""
+        usual = Format()
+        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "shading"}
+        said = {name: value for name, value in said.items() if value != getattr(usual, name)}
+        return {**said, "shading": self.shading.to_json()} if self.shading is not None else said
+
+    @staticmethod
+    def from_json(obj: Any) -> Format:
+        """Raises ValueError for what `to_json` does not write."""
+        if not isinstance(obj, Mapping):
+            raise ValueError(f"a format is an object, and not {obj!r}")
+        said = dict(obj)
+        shading = Shading.from_json(said.pop("shading")) if "shading" in said else None
+        for name, value in said.items():
+            if name not in CHOICES and name not in ("digits", "significant", "prefix", "suffix", "zone"):
+                raise ValueError(f"a format has no '{name}'")
+            _check(name, value)
+        return Format(**said, shading=shading)
+
+
+def _check(name: str, value: Any) -> None:
+    if name in ("digits", "significant"):
+        low = 0 if name == "digits" else 1
+        right = value is None or (type(value) is int and low <= value <= MOST_DIGITS)
+    elif name in CHOICES:
+        right = isinstance(value, str) and value in CHOICES[name]
+    else:
+        right = isinstance(value, str) and len(value) <= LONGEST_AFFIX and (value.isprintable() or not value)
+    if not right:
+        raise ValueError(f"'{name}' of a format cannot be {value!r}")
+
+
+LONGEST_AFFIX = 60
+
+
+# ------------------------------------------------------------------------- numbers
+
+
+def number_text(value: Decimal, form: Format) -> str:
+    """With its separators, rounded as wanted. A value that would look like 0 and is not has a mark."""
+    is_tiny = bool(value) and form.digits is None and value.adjusted() < -MOST_ZEROS
+    if is_tiny or abs(value) >= LARGEST_PLAIN:
+        return scientific_text(value, form)
+    rounded = _rounded(value, form)
+    text = _separated(f"{rounded.copy_abs():,f}", form)
+    if rounded == 0 and value != 0:
+        return f"{ROUNDED}{text}"
+    return f"-{text}" if rounded < 0 else text
+
+
+def _rounded(value: Decimal, form: Format) -> Decimal:
+    if form.digits is not None:
+        return value.quantize(Decimal(1).scaleb(-form.digits), context=EXACT)
+    if form.significant is not None:
+        places = form.significant - 1 - value.adjusted() if value else 0
+        return value if -value.as_tuple().exponent <= places else (  # type: ignore[operator]
+            value.quantize(Decimal(1).scaleb(-places), context=EXACT))  # fmt: skip
+    return value
+
+
+def _separated(text: str, form: Format) -> str:
+    """From the form that Python writes: 1,234.5."""
+    thousands, point = SEPARATORS[form.separators]
+    whole, dot, fraction = text.partition(".")
+    return whole.replace(",", thousands) + (point + fraction if dot else "")
+
+
+def _number(value: Decimal, form: Format) -> str:
+    return with_affixes(number_text(value, form), form)
+
+
+def with_affixes(text: str, form: Format) -> str:
+    """The prefix stands behind the sign: -€5."""
+    mark, rest = (text[0], text[1:]) if text[:1] in ("-", ROUNDED) else ("", text)
+    return f"{mark}{form.prefix}{rest}{form.suffix}"
+
+
+def _percent(value: Decimal, form: Format) -> str:
+    return number_text(value.scaleb(2, context=EXACT), form) + " %"
+
+
+def scientific_text(value: Decimal, form: Format) -> str:
+    """`digits` behind the point of the mantissa, or all there are."""
+    if form.significant is not None and form.digits is None:
+        form = replace(form, digits=form.significant - 1)
+    if not value:
+        return f"{value:.{form.digits or 0}f}e+0"
+    given = value.normalize(EXACT)
+    shown = len(given.as_tuple().digits) - 1 if form.digits is None else form.digits
+    mantissa = given.scaleb(-given.adjusted(), context=EXACT).quantize(
+        Decimal(1).scaleb(-shown), context=EXACT
+    )
+    exponent = given.adjusted()
+    if abs(mantissa) >= 10:  # 9.99 was rounded up
+        mantissa, exponent = mantissa.scaleb(-1, context=EXACT).quantize(
+            Decimal(1).scaleb(-shown), context=EXACT), exponent + 1  # fmt: skip
+    point = SEPARATORS[form.separators][1]
+    return f"{mantissa:f}".replace(".", point) + f"e{exponent:+d}"
+
+
+def bytes_text(value: Decimal, form: Format) -> str:
+    names, step = (BINARY_SIZES, 1024) if form.sizes == "binary" else (DECIMAL_SIZES, 1000)
+    place, scaled = 0, value
+    digits = 1 if form.digits is None else form.digits
+    form = replace(form, digits=digits, significant=None)
+    while place < len(names) - 1 and abs(_rounded(scaled, form)) >= step:
+        place, scaled = place + 1, EXACT.divide(scaled, Decimal(step))
+    if place == 0 and value == value.to_integral_value():
+        form = replace(form, digits=0)
+    return f"{number_text(scaled, form)} {names[place]}"
+
+
+# --------------------------------------------------------------------- spans of time
+
+
+def span_text(seconds: Decimal, form: Format) -> str:
+    """26:03:04, 1 d 02:03:04, or 1 d 2 h 3 min."""
+    exact = seconds if form.digits is None else seconds.quantize(
+        Decimal(1).scaleb(-form.digits), context=EXACT)  # fmt: skip
+    sign, left = ("-" if exact < 0 else ""), exact.copy_abs()
+    whole = int(left)
+    fraction = f"{EXACT.subtract(left, Decimal(whole)):f}".partition(".")[2]
+    fraction = fraction if form.digits is not None else fraction.rstrip("0")
+    behind = f".{fraction}" if fraction else ""
+    minutes, second = divmod(whole, MINUTE)
+    hours, minute = divmod(minutes, 60)
+    if form.span == "clock":
+        return f"{sign}{hours}:{minute:02}:{second:02}{behind}"
+    days, hour = divmod(hours, 24)
+    if form.span == "days":
+        return f"{sign}{days} d {hour:02}:{minute:02}:{second:02}{behind}"
+    parts = [f"{n} {unit}" for n, unit in ((days, "d"), (hour, "h"), (minute, "min")) if n]
+    if second or fraction.strip("0") or not parts:
+        parts.append(f"{second}{behind} s")
+    return sign + " ".join(parts)
+
+
+def _number_span(value: Decimal, form: Format) -> str:
+    return span_text(EXACT.multiply(value, UNITS[form.unit]), form)
+
+
+# ---------------------------------------------------------------------- days and times
+
+
+def moment_text(text: str, form: Format) -> str:
+    """From the ISO form. What is no such text stays as it is."""
+    found = MOMENT.fullmatch(text)
+    if found is None:
+        return text
+    year, month, day, hour, minute, second, fraction, zone = found.groups()
+    shown = _day(year, month, day, form)
+    if hour is None or form.time == "none":
+        return shown
+    clock = _clock(hour, minute, second, fraction, form)
+    return f"{shown} {clock}{zone}"
+
+
+def _day(year: str, month: str, day: str, form: Format) -> str:
+    name = MONTHS[int(month) - 1]
+    return {
+        "iso": f"{year}-{month}-{day}",
+        "day_slash": f"{day}/{month}/{year}",
+        "day_point": f"{day}.{month}.{year}",
+        "day_name": f"{day} {name} {year}",
+        "name_day": f"{name} {day}, {year}",
+        "month": f"{name} {year}",
+    }[form.date]
+
+
+def _clock(hour: str, minute: str, second: str, fraction: str | None, form: Format) -> str:
+    if form.time == "minutes":
+        return f"{hour}:{minute}"
+    return f"{hour}:{minute}:{second}{(fraction or '') if form.time == 'full' else ''}"
+
+
+def clock_text(text: str, form: Format) -> str:
+    found = CLOCK.fullmatch(text)
+    if found is None or form.time == "none":
+        return text
+    hour, minute, second, fraction, rest = found.groups()
+    return _clock(hour, minute, second, fraction, form) + rest
+
+
+# ------------------------------------------------------------------------------ table
+
+
+def _plain(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
+    return screen_texts(values)
+
+
+def _of_numbers(write: Callable[[Decimal, Format], str]) -> Callable[[Any, Format], Texts]:
+    """NaN and the infinities stay as they are."""
+
+    def texts(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
+        found: Texts = []
+        for text in whole_texts(values):
+            finite = text is not None and text[-1].isdigit()
+            found.append(write(Decimal(text), form) if finite and text is not None else text)
+        return found
+
+    return texts
+
+
+def _moments(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
+    type_ = value_type(values.type)
+    if form.zone and pa.types.is_timestamp(type_) and type_.tz is not None and is_zone(form.zone):
+        values = values.cast(pa.timestamp(type_.unit, form.zone))
+    return [None if text is None else moment_text(text, form) for text in whole_texts(values)]
+
+
+def _clocks(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
+    return [None if text is None else clock_text(text, form) for text in whole_texts(values)]
+
+
+def _spans(values: pa.ChunkedArray | pa.Array, form: Format) -> Texts:
+    per = Decimal(PER_SECOND[value_type(values.type).unit])
+    counts = values.cast(pa.int64()).to_pylist()
+    return [None if n is None else span_text(EXACT.divide(Decimal(n), per), form) for n in counts]
+
+
+def is_zone(name: str) -> bool:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class FormatKind:
+    """`options` are the fields of `Format` that it reads, and `write` gives one line for each value, None for
+    null."""
+
+    id: str
+    label: str
+    kinds: frozenset[Kind]
+    options: tuple[str, ...]
+    write: Callable[[Any, Format], Texts]
+
+
+FORMATS = (
+    FormatKind("plain", "As it is", ALL, (), _plain),
+    FormatKind("number", "Number", NUMBERS, ("separators", "digits", "significant", "prefix", "suffix"),
+               _of_numbers(_number)),
+    FormatKind("percent", "Percent", NUMBERS, ("separators", "digits"), _of_numbers(_percent)),
+    FormatKind("bytes", "Bytes", NUMBERS, ("sizes", "digits"), _of_numbers(bytes_text)),
+    FormatKind("scientific", "Scientific", NUMBERS, ("digits",), _of_numbers(scientific_text)),
+    FormatKind("number_span", "Span of time", NUMBERS, ("unit", "span", "digits"), _of_numbers(_number_span)),
+    FormatKind("date", "Date", frozenset({Kind.DATE}), ("date",), _moments),
+    FormatKind("moment", "Date and time", frozenset({Kind.TIMESTAMP}), ("date", "time", "zone"), _moments),
+    FormatKind("clock", "Time of day", frozenset({Kind.TIME}), ("time",), _clocks),
+    FormatKind("span", "Span of time", frozenset({Kind.DURATION}), ("span", "digits"), _spans),
+)  # fmt: skip
+BY_ID = {known.id: known for known in FORMATS}
+CHOICES: dict[str, dict[str, str]] = {
+    "kind": {known.id: known.label for known in FORMATS},
+    "separators": {"none": "1234.5", "comma": "1,234.5", "space": "1 234.5", "space_comma": "1 234,5",
+                   "point": "1.234,5", "apostrophe": "1’234.5"},
+    "sizes": {"binary": "KiB, MiB (1,024)", "decimal": "kB, MB (1,000)"},
+    "date": {"iso": "2013-12-31", "day_slash": "31/12/2013", "day_point": "31.12.2013",
+             "day_name": "31 Dec 2013", "name_day": "Dec 31, 2013", "month": "Dec 2013"},
+    "time": {"full": "14:05:09.25", "seconds": "14:05:09", "minutes": "14:05", "none": "No time"},
+    "unit": {"s": "Seconds", "ms": "Milliseconds", "min": "Minutes", "h": "Hours"},
+    "span": {"clock": "26:03:04", "days": "1 d 02:03:04", "words": "1 d 2 h 3 min"},
+    "align": {"": "Usual", "left": "Left", "center": "Centred", "right": "Right"},
+}  # fmt: skip
+"""The values that an option may have, with their words."""
+
+
+def kinds_for(type_: pa.DataType) -> list[FormatKind]:
+    """Those that fit a type, the plain one first."""
+    kind = kind_of(type_)
+    return [known for known in FORMATS if kind in known.kinds]
+
+
+def can_be_shaded(type_: pa.DataType) -> bool:
+    return kind_of(type_) in NUMBERS
+
+
+def fitting(form: Format | None, type_: pa.DataType) -> Format | None:
+    """A format as far as it says something of values of a type."""
+    if form is None:
+        return None
+    if kind_of(type_) not in BY_ID[form.kind].kinds:
+        form = Format(align=form.align, shading=form.shading)
+    if form.shading is not None and not can_be_shaded(type_):
+        form = replace(form, shading=None)
+    return None if form == Format() else form
+
+
+class FormattedTexts(list[str | None]):
+    """What is shown of a page of a column; `values` are the texts without the format, and `numbers` what
+    colours are made of, where the format has some."""
+
+    def __init__(
+        self, form: Format, texts: Iterable[str | None], values: Texts, numbers: list[float | None]
+    ) -> None:
+        super().__init__(texts)
+        self.form, self.values, self.numbers = form, values, numbers
+
+    def part(self, first: int, count: int) -> FormattedTexts:
+        end = first + count
+        return FormattedTexts(self.form, self[first:end], self.values[first:end], self.numbers[first:end])
+
+    @property
+    def extent(self) -> tuple[float, float] | None:
+        """The least and greatest number, NaN aside; None where there is none."""
+        finite = [n for n in self.numbers if n is not None and math.isfinite(n)]
+        return (min(finite), max(finite)) if finite else None
+
+
+def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedTexts:
+    plain = screen_texts(values)
+    texts = plain if form.kind == "plain" else BY_ID[form.kind].write(values, form)
+    return FormattedTexts(form, texts, plain, [] if form.shading is None else numbers_of(values))
+
+
+def in_format(text: str, form: Format) -> str:
+    """A text of the screen, as a value of it would be shown; as it is where it does not say enough."""
+    known = BY_ID[form.kind]
+    if known.write is _spans or known.id == "plain":
+        return text
+    try:
+        return known.write(pa.array([text.lstrip(ROUNDED)]), form)[0] or ""
+    except InvalidOperation:
+        return text
+
+
+def numbers_of(values: pa.ChunkedArray | pa.Array) -> list[float | None]:
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(value_type(values.type))
+    return [None if value is None else float(value) for value in values.to_pylist()]

@@ -1,0 +1,118 @@
+"""How the columns of a tab are shown: the form for it under a header, and what a saved view keeps of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import QObject, QPoint, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QWidget
+
+from lamella.core.query.cards import ColumnCard
+from lamella.ui import theme
+from lamella.ui.formats.format_form import FormatForm
+from lamella.ui.formats.formats import Format, can_be_shaded
+from lamella.ui.grid.view import GridView
+from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.loader import Tab
+
+log = logging.getLogger(__name__)
+PINNED, FORMATS = "pinned", "formats"
+
+
+class ColumnFormats(QObject):
+    """Those of one tab."""
+
+    def __init__(self, tab: Tab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self.form: FormatForm | None = None
+
+    def ask(self, name: str) -> FormatForm | None:
+        """Open the form of a column under its header. What is chosen is shown at once; Escape undoes it."""
+        tab, view, grid = self._tab, self._tab.view, self._tab.grid
+        if view is None or name not in grid.grid_model.names:
+            return None
+        type_ = view.schema.field(name).type
+        column = grid.grid_model.names.index(name)
+        extent = _extent(grid.cards.card_of(column)) if can_be_shaded(type_) else None
+        form = self.form = FormatForm(name, type_, grid.formats.get(name), extent)
+        popover = FormatPopover(form, grid)
+        form.changed.connect(lambda chosen: grid.set_format(name, chosen))
+        form.done.connect(popover.close)
+        popover.destroyed.connect(lambda: self._forget(form))
+        grid.show_column(grid.place(column))
+        popover.fit()
+        popover.open_at(beside_column(grid, column, popover), grid)
+        form.kind.setFocus(Qt.FocusReason.PopupFocusReason)
+        rows = grid.visible_rows()
+        if rows:
+            tab.tasks.read(
+                lambda job: view.page(rows[0], len(rows), [name]).column(0).combine_chunks(),
+                lambda values: self._show(form, values),
+                owner=self,
+                quiet=True,
+            )
+        return form
+
+    def _forget(self, form: FormatForm) -> None:
+        if form is self.form:
+            self.form = None
+
+    def _show(self, form: FormatForm, values: pa.Array) -> None:
+        if form is self.form:
+            form.show_values(values)
+
+
+def beside_column(grid: GridView, column: int, popover: Popover) -> QPoint:
+    """Where a popover of a column leaves it in sight: to its right, or to its left where there is no room."""
+    header, left = grid.column_header, grid.x_of(column)
+    point = header.mapToGlobal(QPoint(left + header.sectionSize(column), header.own_height + theme.XS))
+    if point.x() + popover.width() > grid.screen().availableGeometry().right():
+        point.setX(header.mapToGlobal(QPoint(left, 0)).x() - popover.width())
+    return point
+
+
+def _extent(card: ColumnCard | None) -> tuple[float, float] | None:
+    """The least and greatest value of the rows that are shown, once they were counted."""
+    if card is None or card.shown.min is None or card.shown.max is None:
+        return None
+    return float(card.shown.min), float(card.shown.max)
+
+
+class FormatPopover(Popover):
+    """Escape leaves the column as it was."""
+
+    def __init__(self, form: FormatForm, owner: QWidget) -> None:
+        super().__init__(form, owner)
+        self._form = form
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self._form.reset()
+        super().keyPressEvent(event)
+
+
+def layout_of(grid: GridView) -> dict[str, Any]:
+    """What a saved view keeps, as JSON: nothing where all is as usual."""
+    names = grid.grid_model.names
+    pinned = [names[column] for column in grid.pinning.columns]
+    formats = {name: form.to_json() for name, form in grid.formats.items() if name in names}
+    return {key: value for key, value in ((PINNED, pinned), (FORMATS, formats)) if value}
+
+
+def show_layout(grid: GridView, layout: Mapping[str, Any]) -> None:
+    """As it was saved. What cannot be read of it is left out: the rows are the same without."""
+    formats, pinned = layout.get(FORMATS, {}), layout.get(PINNED, [])
+    for name, said in formats.items() if isinstance(formats, Mapping) else ():
+        try:
+            grid.set_format(name, Format.from_json(said))
+        except ValueError as error:
+            log.warning("The format of column %r was not taken: %s", name, error)
+    for name in pinned if isinstance(pinned, list) else ():
+        if name in grid.grid_model.names:
+            grid.pin_column(grid.grid_model.names.index(name))

@@ -1,0 +1,234 @@
+"""Nested values of a tab: opened below their cell, filtered by what is inside, their fields as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+import pyarrow as pa
+from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
+
+from lamella.core.arrow.nested import Place, names_within, place_of, python_value
+from lamella.core.errors import BadFilter, LamellaError, visible
+from lamella.core.filters.binding import bind_predicate
+from lamella.core.filters.expr import Filter, Predicate
+from lamella.core.query.expressions import Named
+from lamella.core.query.steps import Compute, Step
+from lamella.ui import theme
+from lamella.ui.grid.texts import whole_texts
+from lamella.ui.grid.value_popup import Node, ValuePopup
+from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.cell_editing import CellEditing
+from lamella.ui.window.column_formats import beside_column
+from lamella.ui.window.loader import Tab
+
+
+class NestedTab(Tab, Protocol):
+    editing: CellEditing
+
+    def add_filter(self, condition: Filter) -> None: ...
+
+    def add_step(self, step: Step) -> None: ...
+
+    def when_shown(self, then: Callable[[], object]) -> None: ...
+
+
+def condition_of(node: Node) -> Predicate:
+    """That a row has the value of a node at its place, or, of an item of a list, anywhere in that list."""
+    place = node.place
+    assert place is not None
+    if node.is_null:
+        return Predicate(place.name, "is_null")
+    value, within = python_value(node.value[0]), place.outer_list
+    if within is not None and within.path == place.path[:-1]:
+        return Predicate(within.name, "has", (value,))
+    return Predicate(place.name, "eq", (value,))
+
+
+def column_names(paths: Sequence[str], taken: Iterable[str]) -> list[str]:
+    """A name for a column of each field: its own, with that of what it lies in where it is taken."""
+    used, made = set(taken), list[str]()
+    for path in paths:
+        parts = path.split(".")
+        offers = ["_".join(parts[-count:]) for count in range(1, len(parts) + 1)]
+        name = next((offer for offer in offers if offer not in used), None)
+        number = 2
+        while name is None:
+            name = None if f"{offers[-1]}_{number}" in used else f"{offers[-1]}_{number}"
+            number += 1
+        used.add(name)
+        made.append(name)
+    return made
+
+
+def leads_to(place: Place, types: Mapping[str, pa.DataType]) -> bool:
+    """Whether its name, as a condition and a computed column give it, means this place."""
+    meant = place_of(place.name, types, items=True)
+    return meant is not None and (meant.column, meant.path) == (place.column, place.path)
+
+
+class NestedValues(QObject):
+    """Those of one tab."""
+
+    def __init__(self, tab: NestedTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self.popup: ValuePopup | None = None
+        tab.grid.value_requested.connect(self.open)
+
+    def open(self) -> None:
+        """The nested value of the current cell, below it. Rows of a group are opened instead."""
+        tab, grid, current = self._tab, self._tab.grid, self._tab.grid.selection.current
+        view = tab.view
+        if current is None or view is None:
+            return
+        name, row = grid.current_name, current[0]
+        if tab.line.grouping is not None:
+            tab.open_group(row)
+            return
+        tab.tasks.read(
+            lambda job: view.page(row, 1, [name]).column(0).combine_chunks(),
+            lambda value: self._show(name, value) if grid.selection.current == current else None,
+            tab.failures.show,
+            owner=self,
+            quiet=True,
+        )
+
+    def _show(self, name: str, value: pa.Array) -> None:
+        grid = self._tab.grid
+        grid.show_cell(*grid.selection.current)
+        rect = grid.cell_rect(grid.selection.current)
+        if rect is None or self.popup is not None:
+            return
+        if value.null_count:
+            self._tab.messages.say(f"Column '{visible(name)}': the value is null, and holds nothing")
+            return
+        popup = self.popup = ValuePopup(Node(name, value, Place.of(name, value.type)), grid)
+        popup.copy_requested.connect(self._copy)
+        popup.filter_requested.connect(self._filter)
+        popup.column_requested.connect(lambda node: self.add_columns([node.place.name]))
+        popup.closed.connect(self._closed)
+        popup.edit.setVisible(self._tab.editable is not None)
+        popup.edit_requested.connect(self._tab.editing.begin)
+        shown = rect.intersected(grid.viewport().rect())
+        popup.open_at(QRect(grid.viewport().mapToGlobal(shown.topLeft()), shown.size()))
+
+    def _closed(self) -> None:
+        self.popup = None
+        self._tab.grid.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def _copy(self, node: Node) -> None:
+        """In full: a large one takes a while to be written."""
+        tab = self._tab
+        tab.tasks.read(
+            lambda job: whole_texts(node.value)[0] or "",
+            QGuiApplication.clipboard().setText,
+            tab.failures.show,
+            owner=self,
+            text="Copying",
+        )
+
+    def _filter(self, node: Node) -> None:
+        tab, view = self._tab, self._tab.view
+        if view is None or node.place is None:
+            return
+        condition, types = condition_of(node), dict(zip(view.schema.names, view.schema.types, strict=True))
+        try:
+            if not leads_to(node.place, types):
+                raise BadFilter(
+                    f"“{node.place.name}” is the name of another column, too",
+                    fix="Filter by a field whose path is no name of a column",
+                )
+            bind_predicate(condition, types, tab.name)
+        except LamellaError as error:
+            tab.messages.say(str(error), kind="message-danger")
+            return
+        tab.add_filter(condition)
+
+    def add_columns(self, paths: Sequence[str]) -> None:
+        """Compute fields of structs, by their paths, as columns of their own."""
+        view = self._tab.view
+        if view is not None and paths:
+            names = column_names(paths, view.schema.names)
+            made = zip(names, map(Named, paths), strict=True)
+            self._tab.add_step(Compute(tuple(made)))
+            self._tab.when_shown(lambda: self._show_column(names[0]))
+
+    def _show_column(self, name: str) -> None:
+        grid = self._tab.grid
+        if name in grid.grid_model.names:
+            grid.go_to_column(grid.grid_model.names.index(name))
+
+    def ask_fields(self, name: str) -> FieldsForm | None:
+        """A form, at the header of a struct, with the fields that can be columns."""
+        view, grid = self._tab.view, self._tab.grid
+        if view is None or name not in view.schema.names or not is_struct(view.schema.field(name).type):
+            return None
+        kind = view.schema.field(name).type
+        form = FieldsForm([path for path in names_within({name: kind}) if path != name], name)
+        popover = Popover(form, grid)
+        popover.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+        def take(paths: list[str]) -> None:
+            popover.close()
+            self.add_columns(paths)
+
+        form.fields_requested.connect(take)
+        popover.fit()
+        place: QPoint = beside_column(grid, grid.grid_model.names.index(name), popover)
+        popover.open_at(place, grid)
+        form.list.setFocus(Qt.FocusReason.PopupFocusReason)
+        return form
+
+
+def is_struct(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(type_))
+
+
+MOST_FIELDS = 1000
+
+
+class FieldsForm(QWidget):
+    """`fields_requested` has the paths that are checked, in the order of the struct."""
+
+    fields_requested = Signal(object)
+
+    def __init__(self, paths: Sequence[str], column: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        title = QLabel(f"Fields of {visible(column)[:40]}")
+        theme.variant(title, "title")
+        self.list = QListWidget()
+        self.list.setAccessibleName("Fields")
+        self.add = QPushButton("Add columns")
+        theme.variant(self.add, "primary")
+        parents = {path.rpartition(".")[0] for path in paths}
+        for path in paths[:MOST_FIELDS]:
+            item = QListWidgetItem(visible(path[len(column) + 1 :]))
+            item.setData(int(Qt.ItemDataRole.UserRole), path)
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+            item.setCheckState(Qt.CheckState.Unchecked if path in parents else Qt.CheckState.Checked)
+            self.list.addItem(item)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(theme.S)
+        for widget in (title, self.list, self.add):
+            layout.addWidget(widget)
+        self.list.itemChanged.connect(self._follow)
+        self.list.setCurrentRow(0)
+        self.add.clicked.connect(lambda: self.fields_requested.emit(self.paths))
+        self._follow()
+
+    @property
+    def paths(self) -> list[str]:
+        items = (self.list.item(row) for row in range(self.list.count()))
+        return [
+            item.data(int(Qt.ItemDataRole.UserRole))
+            for item in items
+            if item.checkState() is Qt.CheckState.Checked
+        ]
+
+    def _follow(self) -> None:
+        count = len(self.paths)
+        self.add.setText(f"Add {count:,} {'column' if count == 1 else 'columns'}")
+        self.add.setEnabled(count > 0)
