@@ -67,7 +67,9 @@ def test_import_says_what_was_left_out(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    "data", [b"n,s\n1,a\n2,b\n", b'{"n": 1}\n{"n": 2}\n', gzip.compress(b"n,s\n1,a\n2,b\n")]
+    "data",
+    [b"n,s\n1,a\n2,b\n", b'{"n": 1}\n{"n": 2}\n', gzip.compress(b"n,s\n1,a\n2,b\n")],
+    ids=["csv", "jsonl", "csv.gz"],
 )
 def test_query_reads_standard_input(
     data: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
