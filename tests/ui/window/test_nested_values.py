@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -198,7 +199,7 @@ def test_a_nested_value_of_a_table_is_edited_from_what_is_open(table_tab, go_to,
     else:
         qtbot.keyClick(popup.tree, Qt.Key.Key_F2)
     qtbot.waitUntil(lambda: table_tab.editing.editor is not None)
-    assert table_tab.editing.editor.text() == '["a", "t2"]'
+    assert json.loads(table_tab.editing.editor.toPlainText()) == ["a", "t2"]
     table_tab.editing.dismiss()
 
 
