@@ -13,7 +13,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -75,6 +75,7 @@ PLAN = (
 )
 TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, CANNOT, NOT_MEASURED)
+FEWEST_WORKLOADS = 4
 FURTHEST = 4
 """Measurements that the verdict over all names, of those that are won and of those that are lost."""
 
@@ -90,6 +91,7 @@ def page_text(run: SavedRun, file: str, pictures: str) -> str:
         f"Further ahead than anywhere else: {_furthest(found, AHEAD)}.",
         f"Further behind: {_furthest(found, BEHIND)}.",
         _how_to_read(),
+        *_each_rival(groups),
         "## Every workload",
         "\n\n".join(_workload(name, group, run, pictures) for name, group in groups.items()),
         "## What the documents claim",
@@ -150,6 +152,45 @@ def _how_to_read() -> str:
         " 5% or the spreads overlap, ✕ failed or answered wrongly. SQLite with `synchronous=OFF` is not"
         " durable; every commit of Lamella is."
     )
+
+
+def _each_rival(groups: Mapping[str, Sequence[Sample]]) -> list[str]:
+    """Those that took part in several workloads, by how often Lamella is ahead of them."""
+    lines = []
+    for rival in sorted({one.system for group in groups.values() for one in group} - {"lamella"}):
+        pairs = [[one for one in group if one.system in ("lamella", rival)] for group in groups.values()]
+        found = [[one for one in standings(pair) if one.subject == "lamella"] for pair in pairs if pair]
+        if sum(map(bool, found)) >= FEWEST_WORKLOADS:
+            lines.append(_rival_line(rival, found))
+    if not lines:
+        return []
+    text = (
+        f"Those that took part in at least {FEWEST_WORKLOADS} workloads. The largest size is that of each"
+        " operation that both were measured at."
+    )
+    head = [
+        "| rival | measurements | ahead | level | behind | at the largest size: ahead | level | behind |",
+        "|:---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    table = "\n".join([*head, *(line for _, line in sorted(lines, reverse=True))])
+    return ["## Beside each rival alone", text, table]
+
+
+def _rival_line(rival: str, found: Sequence[Sequence[Standing]]) -> tuple[float, str]:
+    """The share that it is sorted by, and the line of the table. `found` has one list for each workload."""
+    every = [one for some in found for one in some]
+    largest = [
+        one
+        for some in found
+        for one in {(each.operation, each.call): each for each in sorted(some, key=lambda s: s.rows)}.values()
+    ]
+    counts = [
+        sum(one.verdict == verdict for one in some)
+        for some in (every, largest)
+        for verdict in (AHEAD, LEVEL, BEHIND)
+    ]
+    cells = " | ".join(f"{count:,}" for count in counts)
+    return counts[0] / len(every), f"| {entry_named(rival).title} | {len(every):,} | {cells} |"
 
 
 def _workload(name: str, samples: Sequence[Sample], run: SavedRun, pictures: str) -> str:

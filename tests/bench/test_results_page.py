@@ -34,6 +34,21 @@ def test_the_page_of_results_is_made_of_its_results_file() -> None:
         assert f"### {WORKLOADS[name].title}\n" in page and f"(results/plots/{name}.svg)" in page
 
 
+def test_the_page_counts_where_each_rival_alone_is_beaten() -> None:
+    """Of rivals in few workloads, whose counts say little, there is no line."""
+    records = [
+        replace(record(system, seconds, WORKLOADS[workload].operations[0].id, rows), workload=workload)
+        for system, times in {"lamella": (0.1, 0.4), "sqlite": (0.3, 0.2)}.items()
+        for workload in ("small", "update", "single", "partial")
+        for rows, seconds in zip((10, 1000), times, strict=True)
+    ]
+    few = [replace(one, system="duckdb") for one in records if one.workload == "small"]
+    run = SavedRun(BEGAN, "Four workloads", "lamella bench", 1.0, None, (*records, *few))
+    text = page_text(run, "r.results", "plots")
+    assert "| SQLite (synchronous off) | 8 | 4 | 0 | 4 | 0 | 0 | 4 |" in text
+    assert "| DuckDB |" not in text
+
+
 @pytest.mark.usefixtures("qapp")
 def test_a_results_file_becomes_a_page_with_pictures(tmp_path: Path) -> None:
     """What is lost stands beside what is won; a wrong answer is red, and has no time."""
