@@ -185,15 +185,15 @@ def _bench(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import importing
+    from lamella.app.commands import transfer
 
-    return importing.run(arguments)
+    return transfer.import_file(arguments)
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import exporting
+    from lamella.app.commands import transfer
 
-    return exporting.run(arguments)
+    return transfer.export_rows(arguments)
 
 
 def _query(arguments: argparse.Namespace) -> int:
@@ -215,9 +215,9 @@ def _index(arguments: argparse.Namespace) -> int:
 
 
 def _make_data(arguments: argparse.Namespace) -> int:
-    from lamella.app.commands import importing
+    from lamella.app.commands import transfer
 
-    return importing.make_data(arguments)
+    return transfer.make_data(arguments)
 
 
 def _relations(arguments: argparse.Namespace) -> int:

@@ -7,26 +7,18 @@ import csv
 import json
 import math
 import re
-import shutil
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 import pyarrow as pa
 
-from lamella.app import paths
 from lamella.app.commands import OK, terminal
+from lamella.app.commands.sources import Parameters, Source, open_source, table_of
 from lamella.core.arrow.nested import no_text, python_value
-from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset
-from lamella.core.datasets.formats import tables_of
-from lamella.core.datasets.sql import sql as sql_over
-from lamella.core.datasets.tables import SeveralTables, TableEntry
-from lamella.core.errors import BadQuery, DamagedFile, FileProblem, LamellaError, UnknownTable, visible
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import BadQuery, FileProblem, LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.query import agg
 from lamella.core.query.builder import Query
@@ -34,12 +26,7 @@ from lamella.core.query.expressions import Named
 from lamella.core.query.group_levels import shows_totals
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate
-from lamella.core.store.paths import is_store
-from lamella.core.store.rows import RowsById
-from lamella.core.store.store import Store
 from lamella.core.store.table import Table
-from lamella.core.store.views import FileViews
-from lamella.core.validation import path_of
 
 _AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")
 _PART = re.compile(r"(?P<column>.*),(?P<part>[^,]*)")
@@ -114,155 +101,6 @@ def _profile_lines(profile: ColumnProfile) -> Iterator[tuple[str, Any]]:
         yield f"value {value}", f"{count:,} times"
 
 
-Parameters = list[Any] | dict[str, Any] | None
-
-
-class Source(Protocol):
-    def table(self, name: str | None) -> Dataset:
-        """One without a name where there is only one."""
-
-    def view(self, name: str) -> Query: ...
-
-    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table: ...
-
-
-class SQLOptions(Protocol):
-    """The options of SQL among the arguments."""
-
-    seconds: float | None
-    files: bool
-    write: bool
-    as_of: str | None
-
-
-@contextmanager
-def open_source(
-    where: str, write: bool = False, checksums: Checksums = "verify", job: Job | None = None
-) -> Iterator[Source]:
-    """A folder that is a store, or else files; `-` is standard input."""
-    if where == STANDARD_INPUT:
-        with TemporaryDirectory(prefix="lamella-") as folder:
-            path = Path(folder) / "stdin"
-            with path.open("wb") as file:
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            yield FileSource(
-                open_dataset(path, cache_dir=Path(folder) / "cache", checksums=checksums, job=job)
-            )
-    elif is_store(path_of(where, "the store or file")):
-        with Store.open(where, read_only=not write) as store:
-            yield StoreSource(store)
-    else:
-        try:
-            tables = tables_of(where)
-            if len(tables) > 1:
-                yield TablesSource(where, tables, job)
-            else:
-                yield FileSource(open_dataset(where, checksums=checksums, job=job))
-        except DamagedFile as problem:
-            raise ignoring_checksums(problem) from problem
-
-
-def ignoring_checksums(problem: DamagedFile) -> LamellaError:
-    """The same with the option that looks at the file all the same, where there is one."""
-    if not problem.readable_anyway:
-        return problem
-    return LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore")
-
-
-STANDARD_INPUT = "-"
-
-
-class StoreSource:
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def table(self, name: str | None) -> Table:
-        if name is not None:
-            return self._store[name]
-        if len(self._store.tables) != 1:
-            raise LamellaError(
-                "Nothing says which table to ask", fix=f"Give --table: {', '.join(self._store.tables)}"
-            )
-        return self._store[self._store.tables[0]]
-
-    def view(self, name: str) -> Query:
-        return self._store.views[name]
-
-    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
-        return self._store.sql(
-            text,
-            parameters,
-            as_of=version_of(options.as_of),
-            seconds=options.seconds,
-            files=options.files,
-            write=options.write,
-            job=job,
-        )
-
-
-class FileSource:
-    def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-
-    def table(self, name: str | None) -> Dataset:
-        if name not in (None, self._dataset.name):
-            raise UnknownTable(str(name), "the files", [self._dataset.name])
-        return self._dataset
-
-    def view(self, name: str) -> Query:
-        views = FileViews(paths.saved_views())
-        return views.query(name, self._dataset.paths, self.table)
-
-    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
-        refuse_of_stores(options)
-        named = {self._dataset.name: self._dataset}
-        return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
-
-
-class TablesSource(Mapping[str, Dataset]):
-    """A file of several tables or sheets. A statement in SQL opens those that it names."""
-
-    def __init__(self, path: str, tables: Sequence[TableEntry], job: Job | None = None) -> None:
-        self._path, self._job = path, job
-        self._names = [table.name for table in tables if table.is_offered]
-
-    def __getitem__(self, name: str) -> Dataset:
-        return self.table(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def table(self, name: str | None) -> Dataset:
-        try:
-            return open_dataset(self._path, table=name, job=self._job)
-        except SeveralTables as problem:
-            names = ", ".join(table.name for table in problem.tables if table.is_offered)
-            raise LamellaError(problem.what, problem.why, f"Give --table: {names}") from problem
-
-    def view(self, name: str) -> Query:
-        return FileViews(paths.saved_views()).query(name, [Path(self._path)], self.table)
-
-    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
-        refuse_of_stores(options)
-        return sql_over(text, self, parameters, seconds=options.seconds, files=options.files, job=job)
-
-
-def refuse_of_stores(options: SQLOptions) -> None:
-    if options.write or options.as_of is not None:
-        raise LamellaError(
-            f"{'--write' if options.write else '--as-of'} is of stores",
-            "Files are read in place",
-            "Import them into a store: lamella import",
-        )
-
-
-def version_of(text: str | None) -> int | str | None:
-    return int(text) if text is not None and text.isdecimal() else text
-
-
 def parameters_of(texts: list[str] | None) -> Parameters:
     """Numbers, true, false, null and quoted text as JSON has them; anything else is text."""
     if not texts:
@@ -324,9 +162,13 @@ def _answer(source: Source, arguments: argparse.Namespace, job: Job) -> tuple[pa
     if arguments.sql is not None:
         return source.sql(arguments.sql, parameters_of(arguments.param), arguments, job), None
     if arguments.search is not None:
-        return _searched(_table(source, arguments), arguments, job), None
+        return _searched(table_of(source, arguments.table, arguments.as_of), arguments, job), None
     if arguments.profile is not None:
-        return as_rows(_table(source, arguments).profile(arguments.profile, arguments.where, job)), None
+        return as_rows(
+            table_of(source, arguments.table, arguments.as_of).profile(
+                arguments.profile, arguments.where, job
+            )
+        ), None
     query = _query(source, arguments)
     with_totals = arguments.format == "table" and shows_totals(query.pipeline.steps)
     return query.read(job), query.totals(job) if with_totals else None
@@ -344,16 +186,6 @@ def _searched(rows: Dataset, arguments: argparse.Namespace, job: Job) -> pa.Tabl
     )
 
 
-def _table(source: Source, arguments: argparse.Namespace) -> Dataset:
-    rows = source.table(arguments.table)
-    if arguments.as_of is None:
-        return rows
-    if not isinstance(rows, Table):
-        raise LamellaError("--as-of is of stores", fix="Files in place have no earlier versions")
-    earlier: RowsById = rows.as_of(version_of(arguments.as_of))
-    return earlier
-
-
 def _query(source: Source, arguments: argparse.Namespace) -> Query:
     if arguments.saved is not None:
         return Query.of(_json(_text(arguments.saved), str(arguments.saved)), source.table)
@@ -361,7 +193,7 @@ def _query(source: Source, arguments: argparse.Namespace) -> Query:
         return source.view(arguments.view)
     if arguments.steps is not None:
         return _of_steps(source, arguments)
-    rows = _table(source, arguments).where(arguments.where)
+    rows = table_of(source, arguments.table, arguments.as_of).where(arguments.where)
     if arguments.aggregate is not None:
         return rows.aggregate(_json(arguments.aggregate, "--aggregate"))
     if arguments.group_by is not None or arguments.agg is not None:
@@ -387,7 +219,7 @@ def _of_steps(source: Source, arguments: argparse.Namespace) -> Query:
                 f"{_option(odd[0])} does not go with a whole query", fix="Give its steps alone"
             )
         return Query.of(steps, source.table)
-    rows = _table(source, arguments).query()
+    rows = table_of(source, arguments.table, arguments.as_of).query()
     others = Query.of({"source": rows.name, "steps": steps}, source.table)
     return Query({**others.sources, **rows.sources}, others.pipeline)
 

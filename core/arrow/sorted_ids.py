@@ -22,10 +22,10 @@ def union(*sets: np.ndarray) -> np.ndarray:
 
 
 def distinct(values: np.ndarray) -> np.ndarray:
-    """Each of the values once. `np.unique` imports NumPy's masked arrays, which takes ten milliseconds."""
-    ordered = np.sort(values)
-    unique: np.ndarray = ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
-    return unique
+    """Each of the values once, ascending. `np.unique` imports NumPy's masked arrays, which takes ten
+    milliseconds, and sorts what ascends already, which takes many times as long as to see that it does."""
+    ordered: np.ndarray = values if bool((values[1:] >= values[:-1]).all()) else np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
 def among(values: np.ndarray, ascending: np.ndarray) -> np.ndarray:

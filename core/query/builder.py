@@ -15,7 +15,7 @@ from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import computes_from, expression_of
 from lamella.core.query.scan_query import as_scan
-from lamella.core.query.source import related_keys, sibling, whole_snapshot
+from lamella.core.query.source import merge_sources, related_keys, sibling, whole_snapshot
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -31,11 +31,12 @@ from lamella.core.query.steps import (
     Sample,
     Select,
     Sort,
-    Sql,
     Step,
     Unpivot,
     Unwind,
     Where,
+    rename_in_steps,
+    rename_sources,
 )
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.validation import count_of, names_of, text_of
@@ -470,40 +471,6 @@ def _rows_in(facet: pa.ChunkedArray) -> pa.Table:
     )
 
 
-Sources = Mapping[str, "Source"]
-
-
-def merge_sources(ours: Sources, theirs: Sources) -> tuple[dict[str, Source], dict[str, str]]:
-    """The datasets of both, and what each of `theirs` is called among them."""
-    sources, names = dict(ours), {}
-    for name, dataset in theirs.items():
-        called, number = name, 2
-        while called in sources and sources[called] is not dataset:
-            called, number = f"{name}#{number}", number + 1
-        sources[called] = dataset
-        names[name] = called
-    return sources, names
-
-
-def rename_sources(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
-    """The same query of datasets that are called otherwise."""
-    return Pipeline(names[pipeline.source], rename_in_steps(pipeline.steps, names))
-
-
-def rename_in_steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:
-    return tuple(_rename_in_step(step, names) for step in steps)
-
-
-def _rename_in_step(step: Step, names: Mapping[str, str]) -> Step:
-    if isinstance(step, Join):
-        return replace(step, other=rename_sources(step.other, names))
-    if isinstance(step, Sql):
-        return replace(step, tables=tuple((name, names[source]) for name, source in step.tables))
-    if isinstance(step, Facets):
-        return Facets(tuple((name, rename_in_steps(inside, names)) for name, inside in step.queries))
-    return step
-
-
 Keys = str | Iterable[str] | None
 Names = tuple[str, ...]
 
@@ -518,7 +485,6 @@ def join(left: Query, right: Query, on: tuple[Names, Names], how: How, suffix: s
 
 def other_side(left: Query, other: Fluent | str) -> Query:
     """What is joined: a name is that of a table of the same store."""
-
     if isinstance(other, Fluent):
         return other.query()
     ours = left.sources[left.pipeline.source]
@@ -550,7 +516,6 @@ def join_keys(
 
 
 def _relation_keys(left: Query, right: Query, through: str | None) -> tuple[Names, Names]:
-
     ours, theirs = left.sources[left.pipeline.source], right.sources[right.pipeline.source]
     keys = related_keys(ours, theirs, through)
     if keys is None:

@@ -4,13 +4,11 @@ and which are most frequent."""
 from __future__ import annotations
 
 import datetime as dt
-import math
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from pyarrow import types as is_
@@ -23,6 +21,7 @@ from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp
 from lamella.core.query import card_cache
+from lamella.core.query.axis import CLIPPED, FINE_BINS, Axis, Scale, axis_of
 from lamella.core.query.card_cache import saved_value
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import CountedCache, cursor
@@ -31,18 +30,11 @@ from lamella.core.scan.cache import LruCache
 from lamella.core.scan.read import read_range
 from lamella.core.scan.snapshot import Column, MemorySegment, Snapshot, project
 
-if TYPE_CHECKING:
-    from lamella.core.query.buckets import Axis, Number
-
 LARGE_ROWS = 5_000_000
 """Of more rows, a card is worth showing from a sample first."""
 SMALL_ROWS = 500_000
 """Of more rows, where the bins lie is found in a sample."""
 SAMPLE_BLOCKS, BLOCK_ROWS = 8, 16_384
-FINE_BINS = 240
-"""About so many lie between the 1st and the 99th percentile; those of a card are made of them."""
-CLIPPED = 32_767
-"""Bins further than so many from the first one are counted in the last."""
 TOP_VALUES = 8
 COUNTED_VALUES, LONGEST_COUNTED = 1_000, 100
 """Values of all rows whose counts are kept, and characters of one: these need not be counted again for a
@@ -50,7 +42,6 @@ filter."""
 LONGEST_VALUE = 4_096
 """Bytes. Longer ones are counted, but not shown."""
 LONGEST_EXTREME = 200
-_LARGEST = int(sys.float_info.max)
 MOSTLY_DIFFERENT = 0.1
 """Where more of the values of a sample differ, its most frequent ones are counted, not all of them."""
 KEPT_BYTES = 16 << 20
@@ -59,41 +50,6 @@ MOST_COUNTS = 64
 _BYTES_OF_FIGURES = 16 << 10
 _BYTES_OF_COUNT = 300
 _COUNTS = ("rows", "nulls", "nans", "distinct", "approximate")
-
-
-@dataclass(frozen=True)
-class Scale:
-    """Bins of one width on a column's axis: bin 0 begins at `first` widths. A width is `of` / `per` units."""
-
-    first: int
-    of: int
-    per: int
-    whole: bool
-
-    def number(self, axis: Axis) -> str:
-        """SQL for the number of a value's bin; null where it is further than `CLIPPED` from the first, or
-        none. To multiply is faster than to divide, and half a unit keeps whole numbers from being rounded."""
-        place = axis.value.sql("duckdb")
-        if self.whole:
-            origin = self.first * self.of
-            exact = abs(origin) + CLIPPED * self.of < 2**52
-            moved = f"({place})::DOUBLE - {origin}" if exact else f"(({place})::HUGEINT - {origin})::DOUBLE"
-            inside = f"({moved} + 0.5::DOUBLE) * {1 / self.of!r}::DOUBLE"
-        else:
-            scaled = f"{place} * {float(self.per)!r}::DOUBLE" if self.per != 1 else place
-            inside = f"floor({scaled} / {float(self.of)!r}::DOUBLE) - {float(self.first)!r}::DOUBLE"
-        return f"TRY_CAST(floor({inside}) AS SMALLINT)"
-
-    def edge(self, number: int) -> Number:
-        """Where a bin begins."""
-        place = (self.first + number) * self.of
-        if self.whole:
-            return place
-        return (
-            place / self.per
-            if abs(place) < _LARGEST * self.per
-            else float(_LARGEST if place > 0 else -_LARGEST)
-        )
 
 
 @dataclass(frozen=True)
@@ -287,16 +243,7 @@ def _summed(bins: Mapping[int, int], starts: Sequence[int], together: int) -> tu
 
 _kept: LruCache[tuple[object, ...], ColumnCard] = LruCache(KEPT_BYTES)
 _counts: CountedCache[tuple[object, ...], int] = CountedCache(MOST_COUNTS)
-_samples: LruCache[tuple[object, ...], _Sampled] = LruCache(SAMPLE_BYTES)
-
-
-@dataclass(frozen=True)
-class _Sampled:
-    values: pa.ChunkedArray
-
-    @property
-    def nbytes(self) -> int:
-        return int(self.values.nbytes)
+_samples: LruCache[tuple[object, ...], pa.ChunkedArray] = LruCache(SAMPLE_BYTES)
 
 
 def card(
@@ -399,9 +346,9 @@ def _sampled_values(snapshot: Snapshot, column: Column, job: Job) -> pa.ChunkedA
             job.check()
             blocks.append(read_range(snapshot, first, stop, [column]).column(0))
         chunks = [chunk for block in blocks for chunk in block.chunks]
-        kept = _Sampled(pa.chunked_array(chunks, column.type))
+        kept = pa.chunked_array(chunks, column.type)
         _samples.put([(key, kept)])
-    return kept.values
+    return kept
 
 
 def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
@@ -415,8 +362,6 @@ def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
 
 def _axis_of(kind: pa.DataType) -> Axis | None:
     """Of values that SQL knows as `v`; None for those that do not lie on a line."""
-    from lamella.core.query.buckets import axis_of  # what is loaded with it is not needed before a card is
-
     return None if is_.is_null(kind) else axis_of(kind, exp.column("v"))
 
 
@@ -438,7 +383,8 @@ class _Making:
         """`whole` is the card of all rows, where there is a filter."""
         with cursor(self._job, self._snapshot.name) as own:
             if is_.is_null(self._type):
-                figures, scale = self._nulls(own), None
+                rows = self._num_rows(own)
+                figures, scale = Figures(rows, rows), None
             elif self._axis is None:
                 figures, scale = self._of_values(own), None
             else:
@@ -449,10 +395,6 @@ class _Making:
             among = self._among_all(own, figures, whole.all)
             top = tuple(TopValue(value, n, m) for (value, m), n in zip(figures.top, among, strict=True))
             return ColumnCard(self._name, self._type, whole.all, figures, top, scale, sampled)
-
-    def _nulls(self, own: duckdb.DuckDBPyConnection) -> Figures:
-        rows = self._num_rows(own)
-        return Figures(rows, rows)
 
     def _num_rows(self, own: duckdb.DuckDBPyConnection) -> int:
         """Nulls are what is missing of them: to group by null takes DuckDB 2.0 three times as long."""
@@ -496,10 +438,8 @@ class _Making:
         if low == high:
             low, high = found["a"][0], found["b"][0]
         if axis.whole:
-            low, high = int(low), int(high)
-            wide = _whole_width(-(-(high - low + 1) // FINE_BINS), self._plain)
-            return Scale(low // wide, wide, 1, True)
-        return _float_scale(float(low), float(high))
+            return Scale.between(low, high, self._plain)
+        return Scale.between_floats(float(low), float(high))
 
     def _binned(self, own: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale) -> Figures:
         number, plain = scale.number(axis), self._plain
@@ -656,40 +596,3 @@ class _Making:
 
 def _key(value: Any) -> tuple[type, str]:
     return (type(value), repr(value))
-
-
-_SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200)
-_DAY = 86_400
-
-
-def _whole_width(least: int, kind: pa.DataType) -> int:
-    """At least so wide, and round: of moments and spans in seconds, minutes, hours or days."""
-    if kind_of(kind) not in (Kind.TIMESTAMP, Kind.TIME, Kind.DURATION):
-        return _round_width(least)
-    units = {"s": 1, "ms": 10**3, "ns": 10**9}.get(kind.unit, 10**6) if is_.is_duration(kind) else 10**6
-    if least < units:
-        return _round_width(least)
-    found = next((seconds for seconds in _SECONDS if seconds * units >= least), None)
-    return units * (found or _DAY * _round_width(-(-least // (units * _DAY))))
-
-
-def _round_width(least: int) -> int:
-    """1, 2 or 5, and zeros."""
-    power: int = 10 ** (len(str(max(least, 1))) - 1)
-    many: int = next(many for many in (1, 2, 5, 10) if many * power >= least)
-    return many * power
-
-
-def _float_scale(low: float, high: float) -> Scale:
-    span = high / FINE_BINS - low / FINE_BINS
-    if not span > 0:
-        span = abs(low) / FINE_BINS or 1.0
-    exponent = min(max(math.floor(math.log10(span)), -300), 306)
-    of = next((m for m in (1, 2, 5) if m * 10.0**exponent >= span), 10)
-    of, per = (of * 10**exponent, 1) if exponent >= 0 else (of, 10**-exponent)
-    if of % per == 0:
-        of, per = of // per, 1
-    elif of == 10:
-        of, per = 1, per // 10
-    first = low * per / of
-    return Scale(math.floor(first) if math.isfinite(first) else 0, of, per, False)

@@ -15,7 +15,7 @@ from lamella.core.filters.expr import Filter
 from lamella.core.filters.kinds import COMPARABLE, NUMBERS, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp
-from lamella.core.query.buckets import Number, axis_of
+from lamella.core.query.axis import Number, axis_of
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import cursor
 from lamella.core.query.fields import alias, cast, column, every, func, number

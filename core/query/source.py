@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -116,3 +117,17 @@ def related_keys(source: Source, other: Source, relation: str | None) -> Keys | 
         return None
     link = source.store.relations.between(source.name, other.name, relation)
     return link.columns, link.other_columns
+
+
+def merge_sources(
+    ours: Mapping[str, Source], theirs: Mapping[str, Source]
+) -> tuple[dict[str, Source], dict[str, str]]:
+    """The datasets of both, and what each of `theirs` is called among them."""
+    sources, names = dict(ours), {}
+    for name, dataset in theirs.items():
+        called, number = name, 2
+        while called in sources and sources[called] is not dataset:
+            called, number = f"{name}#{number}", number + 1
+        sources[called] = dataset
+        names[name] = called
+    return sources, names

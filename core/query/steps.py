@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from lamella.core.filters.expr import Filter
@@ -205,3 +205,22 @@ def _joined(steps: Iterable[Step]) -> Iterator[str]:
         if isinstance(step, Facets):
             for _name, inside in step.queries:
                 yield from _joined(inside)
+
+
+def rename_sources(pipeline: Pipeline, names: Mapping[str, str]) -> Pipeline:
+    """The same query of datasets that are called otherwise."""
+    return Pipeline(names[pipeline.source], rename_in_steps(pipeline.steps, names))
+
+
+def rename_in_steps(steps: tuple[Step, ...], names: Mapping[str, str]) -> tuple[Step, ...]:
+    return tuple(_rename_in_step(step, names) for step in steps)
+
+
+def _rename_in_step(step: Step, names: Mapping[str, str]) -> Step:
+    if isinstance(step, Join):
+        return replace(step, other=rename_sources(step.other, names))
+    if isinstance(step, Sql):
+        return replace(step, tables=tuple((name, names[source]) for name, source in step.tables))
+    if isinstance(step, Facets):
+        return Facets(tuple((name, rename_in_steps(inside, names)) for name, inside in step.queries))
+    return step

@@ -7,9 +7,9 @@ import re
 import threading
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +70,20 @@ checksum of the file that the catalog has is one of the footer alone."""
 _WRONG_PAGE = "CRC checksum verification failed"
 
 
+def _by_column(question: Callable[[Footer, str], bool]) -> Callable[[Footer, str], bool]:
+    """Answers are kept in the footer: to look at every row group of a large file takes milliseconds."""
+
+    @wraps(question)
+    def answer(footer: Footer, name: str) -> bool:
+        key = (question.__name__, name)
+        known = footer._answers.get(key)
+        if known is None:
+            known = footer._answers[key] = question(footer, name)
+        return known
+
+    return answer
+
+
 @dataclass(frozen=True, eq=False)
 class Footer:
     """What a Parquet file says of itself. `fingerprint` is (size, mtime in ns) when it was read; `record`
@@ -80,6 +94,7 @@ class Footer:
     metadata: pq.FileMetaData
     record: FileRecord
     is_verified: bool = True
+    _answers: dict[tuple[str, str], bool] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -124,8 +139,7 @@ class Footer:
     @cached_property
     def int96_columns(self) -> list[str]:
         """The columns that are, or hold, such times."""
-        leaves = map(self.metadata.schema.column, range(self.metadata.num_columns))
-        paths = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
+        paths = [leaf.path for leaf in self._leaves() if leaf.physical_type == "INT96"]
         names = self._arrow_schema.names if paths else []
         return [name for name in names if any(_lies_in(path, name) for path in paths)]
 
@@ -164,18 +178,15 @@ class Footer:
         sizes: list[int] = np.diff(self.row_group_starts).tolist()
         return sizes
 
+    @_by_column
     def of_one_text(self, name: str) -> bool:
         """Whether in some row group the values of the column, or of a text or bytes inside it, are nulls and
         one single value as far as statistics tell, and are not written as places in a dictionary."""
-        known = self._of_one_text.get(name)
-        if known is None:
-            leaves = self._texts.get(name, [])
-            groups = range(self.metadata.num_row_groups if leaves else 0)
-            known = any(
-                _is_one_and_null(self.metadata.row_group(i).column(leaf)) for i in groups for leaf in leaves
-            )
-            self._of_one_text[name] = known
-        return known
+        leaves = self._texts.get(name, [])
+        groups = range(self.metadata.num_row_groups if leaves else 0)
+        return any(
+            _is_one_and_null(self.metadata.row_group(i).column(leaf)) for i in groups for leaf in leaves
+        )
 
     def has_statistics(self, name: str) -> bool:
         """Whether extremes are told, in some row group, of the column or of something inside it."""
@@ -190,24 +201,23 @@ class Footer:
         same = range(bisect_left(paths, name), bisect_right(paths, name))
         return sorted(places[i] for i in (*same, *within))
 
+    def _leaves(self) -> list[pq.ColumnSchema]:
+        return [self.metadata.schema.column(place) for place in range(self.metadata.num_columns)]
+
     @cached_property
     def _sorted_leaves(self) -> tuple[list[str], list[int]]:
         """The paths of all leaves in order, and where each is: of very many columns each is found at once."""
-        schema = self.metadata.schema
-        paths = [schema.column(place).path for place in range(self.metadata.num_columns)]
+        paths = [leaf.path for leaf in self._leaves()]
         places = sorted(range(len(paths)), key=paths.__getitem__)
         return [paths[place] for place in places], places
 
+    @_by_column
     def has_doubtful_extremes(self, name: str) -> bool:
         """Whether statistics of the column, or of something inside it, may give extremes in another order
         than that of the values: programs of before 2018 put all bytes in order as if they had signs."""
-        known = self._doubtful.get(name)
-        if known is None:
-            leaves = [] if self._is_by_known_writer else self.leaves_within(name)
-            groups = map(self.metadata.row_group, range(self.metadata.num_row_groups if leaves else 0))
-            known = any(self._is_doubtful(group.column(leaf), leaf) for group in groups for leaf in leaves)
-            self._doubtful[name] = known
-        return known
+        leaves = [] if self._is_by_known_writer else self.leaves_within(name)
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups if leaves else 0))
+        return any(self._is_doubtful(group.column(leaf), leaf) for group in groups for leaf in leaves)
 
     def _is_doubtful(self, chunk: pq.ColumnChunkMetaData, leaf: int) -> bool:
         """Arrow leaves extremes out that it cannot believe, but those of decimals."""
@@ -224,10 +234,6 @@ class Footer:
     def _is_by_known_writer(self) -> bool:
         return _writer(self.metadata).startswith(_ORDERED_BY)
 
-    @cached_property
-    def _doubtful(self) -> dict[str, bool]:
-        return {}
-
     def has_intervals_or_variants(self, name: str) -> bool:
         """Whether the column, or something inside it, is a calendar interval or a variant."""
         return any(name == path or path.startswith(f"{name}.") for path in self._intervals_and_variants)
@@ -235,20 +241,17 @@ class Footer:
     @cached_property
     def _intervals_and_variants(self) -> set[str]:
         """Their paths. A variant's own name is of a group: of its leaves, `metadata` is always there."""
-        leaves = [self.metadata.schema.column(place) for place in range(self.metadata.num_columns)]
+        leaves = self._leaves()
         intervals = {leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"}
         return intervals | {leaf.path for leaf in leaves if leaf.name == "metadata"}
 
+    @_by_column
     def repeats_texts(self, name: str) -> bool:
         """Whether the column is of texts that repeat, so that they come quicker as places in dictionaries, to
         be looked up: a text by itself takes four bytes for its length alone."""
-        known = self._repeats_texts.get(name)
-        if known is None:
-            place = self._flat_texts.get(name)
-            groups = range(self.metadata.num_row_groups)
-            known = place is not None and all(_is_small(self.metadata.row_group(i), place) for i in groups)
-            self._repeats_texts[name] = known
-        return known
+        place = self._flat_texts.get(name)
+        groups = range(self.metadata.num_row_groups)
+        return place is not None and all(_is_small(self.metadata.row_group(i), place) for i in groups)
 
     def is_narrow(self, name: str) -> bool:
         """Whether the column is of numbers, times or truth values, which are decoded in no time."""
@@ -256,28 +259,19 @@ class Footer:
         return place >= 0 and bool(pa.types.is_primitive(self.schema.field(place).type))
 
     @cached_property
-    def _repeats_texts(self) -> dict[str, bool]:
-        return {}
-
-    @cached_property
     def _flat_texts(self) -> dict[str, int]:
         """Where the leaves of columns of text are: those whose names nothing else has as its path."""
-        paths = [self.metadata.schema.column(place).path for place in range(self.metadata.num_columns)]
+        paths = [leaf.path for leaf in self._leaves()]
         places, times = dict(zip(paths, range(len(paths)), strict=True)), Counter(paths)
         texts = (field.name for field in self.schema if pa.types.is_string(field.type))
         return {name: places[name] for name in texts if times[name] == 1}
-
-    @cached_property
-    def _of_one_text(self) -> dict[str, bool]:
-        return {}
 
     @cached_property
     def _texts(self) -> dict[str, list[int]]:
         """Which leaves hold texts or bytes, and may hold null, by every beginning of their path: the names of
         columns may have points too."""
         places: dict[str, list[int]] = {}
-        for place in range(self.metadata.num_columns):
-            leaf = self.metadata.schema.column(place)
+        for place, leaf in enumerate(self._leaves()):
             if _is_text(leaf) and leaf.max_definition_level > 0:
                 steps = leaf.path.split(".")
                 for end in range(len(steps)):

@@ -22,7 +22,7 @@ from lamella.core.arrow.from_python import (
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.sorted_ids import without
 from lamella.core.arrow.types import ID, exact_cast
-from lamella.core.errors import BadData, Cancelled, TypeConflict, UnknownColumn, shown
+from lamella.core.errors import BadData, Cancelled, shown
 from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.filters.values import convert, number_text
@@ -58,7 +58,7 @@ from lamella.core.store.row_lookup import (
     row_ids_of,
 )
 from lamella.core.store.table_version import TableVersion
-from lamella.core.validation import items_of, text_of
+from lamella.core.validation import text_of
 
 TakeIds = Callable[[int], int]
 
@@ -104,7 +104,7 @@ def assign_change(
         return Change(message, state.columns)
     values = whole_values(state, ids, rows.take(np.zeros(len(ids), np.int64))).table
     columns = [c for c in state.columns if c.name in values.column_names]
-    old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
+    old = stored_values(state, ids, columns)
     new = dict(zip(values.column_names, map(in_one, values.columns), strict=True))
     return replace_change(state, ids, old, new, take_ids, message)
 
@@ -121,15 +121,18 @@ def operator_change(
     """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
     name, wanted = state.snapshot.name, set(columns_read(assignments))
     columns = [c for c in state.columns if c.name in wanted]
-    old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
+    old = stored_values(state, ids, columns)
     return replace_change(state, ids, old, applied(assignments, old, len(ids), name), take_ids, message)
 
 
-def _stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> list[pa.Array]:
+def stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> dict[str, pa.Array]:
+    """What the rows of `ids` (ascending) hold in these columns, by name."""
     positions = state.locate(ids)
     if len(ids) == 1:
-        return arrays_at(state.snapshot, int(positions[0]), columns)
-    return [in_one(values) for values in take_rows(state.snapshot, positions, columns).columns]
+        arrays = arrays_at(state.snapshot, int(positions[0]), columns)
+    else:
+        arrays = [in_one(values) for values in take_rows(state.snapshot, positions, columns).columns]
+    return dict(zip([c.name for c in columns], arrays, strict=True))
 
 
 def replace_change(
@@ -141,16 +144,24 @@ def replace_change(
     message: str,
 ) -> Change:
     """`new` values by column for the rows of `ids` (ascending), where they differ from those `old`."""
-    nothing = Change(message, state.columns)
     if not len(ids) or not new:
-        return nothing
+        return Change(message, state.columns)
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
-    arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
-    places = np.flatnonzero(_differ(old, arrays))
+    cells = changed_cells(ids, old, {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)})
+    if cells is None:
+        return Change(message, state.columns)
+    return Change(message, plan.applied(state.columns), cells=cells)
+
+
+def changed_cells(
+    ids: np.ndarray, old: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]
+) -> CellChanges | None:
+    """The `new` values of the rows in which any of them differs from those `old`; None where none does."""
+    places = np.flatnonzero(_differ(old, new))
     if not len(places):
-        return nothing
-    cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in arrays.items()}
-    return Change(message, plan.applied(state.columns), cells=CellChanges(ids[places], cells))
+        return None
+    cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in new.items()}
+    return CellChanges(ids[places], cells)
 
 
 def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> PartialRows:
@@ -163,122 +174,11 @@ def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> Par
     if not parts:
         return rows
     columns = [c for c in state.columns if c.name in parts]
-    old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
-    return merge_parts(rows, old, types, state.snapshot.name)
+    return merge_parts(rows, stored_values(state, ids, columns), types, state.snapshot.name)
 
 
 def delete_change(state: TableVersion, ids: np.ndarray, message: str) -> Change:
     return Change(message, state.columns, deleted=ids)
-
-
-def edit_change(
-    state: TableVersion,
-    cells: Sequence[pa.Table],
-    rows: pa.Table | None,
-    deleted: np.ndarray,
-    message: str,
-) -> Change:
-    """Cells that differ from what they hold, new rows and deleted ids, all at once. No column is made or
-    widened."""
-    deleted = each_once(deleted)
-    refuse_unknown(state, deleted)
-    for part in cells:
-        if ID in part.column_names:
-            row_ids_of(state, part.column(ID))
-    ids, given = cells_by_row(state.snapshot.name, cells)
-    own = {c.name: c for c in state.columns}
-    for table in (given.table, *([] if rows is None else [rows])):
-        _refuse_others(state, table.schema)
-    change = delete_change(state, deleted, message)
-    if len(ids):
-        refuse_unknown(state, ids)
-        gone = ids[np.isin(ids, deleted)]
-        if len(gone):
-            raise BadData(
-                f"{state.snapshot.name}: the row with {ID} {gone[0]} is both changed and deleted",
-                fix="Do one of the two",
-            )
-        columns = [own[name] for name in given.table.column_names]
-        plan = ColumnPlan(tuple(columns), (), ())
-        old = dict(zip([c.name for c in columns], _stored_values(state, ids, columns), strict=True))
-        values = complete_values(state, ids, plan, given.table, given.left_out)
-        new = {name: in_one(values.column(name)) for name in values.column_names}
-        differing = np.flatnonzero(_differ(old, {own[name]: value for name, value in new.items()}))
-        if len(differing):
-            changed = {own[name].key: take(value, differing) for name, value in new.items()}
-            change = replace(change, cells=CellChanges(ids[differing], changed))
-    if rows is not None and rows.num_rows:
-        plan = ColumnPlan(tuple(own[name] for name in rows.column_names), (), ())
-        change = _with_rows(change, plan, rows)
-    return change
-
-
-def cell_tables(cells: Any, rows: Any, name: str) -> list[pa.Table]:
-    """The tables of an edit; raises `BadData` for anything else."""
-    parts = items_of(cells)
-    if parts is None or not all(isinstance(part, pa.Table) for part in parts):
-        raise BadData(
-            f"{name}: edit takes a list of Arrow tables, not {shown(cells)}",
-            fix="Give one for each group of cells: its ids in _id, and their columns",
-        )
-    if rows is not None and not isinstance(rows, pa.Table):
-        raise BadData(f"{name}: edit takes new rows as an Arrow table, not {shown(rows)}")
-    for part in (*parts, *([] if rows is None else [rows])):
-        twice = [
-            column for place, column in enumerate(part.column_names) if column in part.column_names[:place]
-        ]
-        if twice:
-            raise BadData(f"{name}: column '{twice[0]}' is given twice", fix="Name each column once")
-    return parts
-
-
-def cells_by_row(name: str, cells: Sequence[pa.Table]) -> tuple[np.ndarray, PartialRows]:
-    """Ascending ids, and what some tables of `_id` and columns give for them, the last one where several give
-    a cell. Raises `BadData` for a table without `_id`."""
-    parts: dict[str, list[tuple[np.ndarray, pa.Array]]] = {}
-    known: list[np.ndarray] = []
-    for table in cells:
-        if ID not in table.column_names:
-            raise BadData(f"{name}: cells are given without {ID}", fix="Give the rows' ids beside them")
-        if not table.num_rows:
-            continue
-        ids = to_numpy(table.column(ID).cast(pa.int64()))
-        known.append(ids)
-        for column in table.column_names:
-            if column != ID:
-                parts.setdefault(column, []).append((ids, in_one(table.column(column))))
-    rows = each_once(np.concatenate(known)) if parts else np.empty(0, np.int64)
-    columns, left_out = {}, {}
-    for column, pieces in parts.items():
-        places = np.full(len(rows), -1, np.int64)
-        at = np.searchsorted(rows, np.concatenate([ids for ids, _ in pieces]))
-        places[at] = np.arange(len(at))  # the last one counts
-        pool = pa.concat_arrays([values for _, values in pieces])
-        lacks = places < 0
-        columns[column] = take(pool, np.where(lacks, 0, places))
-        if lacks.any():
-            left_out[column] = lacks
-    return rows, PartialRows(pa.Table.from_arrays(list(columns.values()), names=list(columns)), left_out)
-
-
-def each_once(ids: np.ndarray) -> np.ndarray:
-    """Ascending. Many times as fast as `np.unique` for those that ascend already."""
-    ascending = ids if bool((ids[1:] >= ids[:-1]).all()) else np.sort(ids)
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(ids) else ids
-
-
-def _refuse_others(state: TableVersion, schema: pa.Schema) -> None:
-    """Raise `UnknownColumn` for a column that the table lacks, `TypeConflict` for one of another type."""
-    name, own = state.snapshot.name, {c.name: c.type for c in state.columns}
-    for field in schema:
-        if field.name not in own:
-            raise UnknownColumn(field.name, name, list(own))
-        kind = own[field.name]
-        if kind != field.type:
-            raise TypeConflict(
-                f"{name}: column '{field.name}' holds {kind}, and is given {field.type}",
-                fix="Read the table again: its columns may have changed",
-            )
 
 
 def fit_to_columns(state: TableVersion, values: pa.Table, take_ids: TakeIds) -> tuple[ColumnPlan, pa.Table]:
@@ -371,7 +271,8 @@ def _matching_rows(
         if len(row_ids) == 1 and not ignore_missing:
             refuse_unknown(state, row_ids)
             return row_ids, np.zeros(1, np.int64)
-        order = _ascending_order(row_ids)
+        ascending = bool((row_ids[1:] > row_ids[:-1]).all())
+        order = np.arange(len(row_ids)) if ascending else np.argsort(row_ids, kind="stable")
         ids = row_ids[order]
         refuse_duplicates(state.snapshot.name, ids)
         if ignore_missing:
@@ -381,11 +282,6 @@ def _matching_rows(
         return ids, order
     matches = known_matches(state, data.select(list(on)), ignore_missing)
     return matches.ids, matches.keys
-
-
-def _ascending_order(ids: np.ndarray) -> np.ndarray:
-    ascending = bool((ids[1:] > ids[:-1]).all())
-    return np.arange(len(ids)) if ascending else np.argsort(ids, kind="stable")
 
 
 def upsert_change(
@@ -412,7 +308,7 @@ def upsert_change(
     plan, values = fit_to_columns(state, rows.table, take_ids)
     cells = _cells(state, plan, PartialRows(values, rows.left_out), lookup, {*on, *set_on_insert})
     change = Change(message, plan.applied(state.columns), cells=cells)
-    return _with_rows(change, plan, rows_at(values, lookup.unknown)) if len(lookup.unknown) else change
+    return with_rows(change, plan, rows_at(values, lookup.unknown)) if len(lookup.unknown) else change
 
 
 def _whole_rows(
@@ -451,7 +347,7 @@ def insert_instead_change(
     placed = assignments({"$set": inside}, state.columns, name) if inside else []
     row = present | applied([*placed, *edits], cells, 1, name, inserted=True)
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(row.values()), names=list(row)), take_ids)
-    return _with_rows(Change(message, plan.applied(state.columns)), plan, values)
+    return with_rows(Change(message, plan.applied(state.columns)), plan, values)
 
 
 def _equalities(where: Filter | None) -> Iterator[tuple[str, Any]]:
@@ -511,7 +407,7 @@ def _cells(
     return CellChanges(ids, values_of)
 
 
-def _with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
+def with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
     return replace(change, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
 
 

@@ -23,9 +23,7 @@ from lamella.core.scan.row_ids import ids_of
 from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
-    cell_tables,
     duplicate_ids,
-    edit_change,
     insert_instead_change,
     integer_update_change,
     transform_change,
@@ -33,6 +31,7 @@ from lamella.core.store.changes import (
 )
 from lamella.core.store.columns import Columns, Values, noted, of_column, with_metadata
 from lamella.core.store.commit import Change, Commit
+from lamella.core.store.edits import cell_tables, edit_change
 from lamella.core.store.history import History, StepTransaction, state_at
 from lamella.core.store.indexes import Indexes
 from lamella.core.store.maintenance import Maintenance

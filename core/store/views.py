@@ -17,9 +17,10 @@ from lamella.core.errors import (
     UnknownTable,
     UnknownView,
 )
-from lamella.core.query.builder import Query, rename_sources
+from lamella.core.query.builder import Query
 from lamella.core.query.pipeline_json import DATASETS, NAME, from_json, to_json
 from lamella.core.query.source import Source
+from lamella.core.query.steps import rename_sources
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import Transaction
 from lamella.core.validation import text_of

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
+from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
-from lamella.core.store.changes import cells_by_row, each_once
 from lamella.core.store.commit import Commit
+from lamella.core.store.edits import cells_by_row
 from lamella.core.store.table import Table
 from lamella.ui.grid.texts import whole_texts
 
@@ -94,7 +95,7 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
     """Blocks."""
     after_tables = [part for edit in edits for part in edit.cells]
     before_tables = [part for edit in edits for part in edit.before]
-    gone = each_once(np.concatenate([NO_IDS, *(edit.deleted for edit in edits)]))
+    gone = distinct(np.concatenate([NO_IDS, *(edit.deleted for edit in edits)]))
     ids, after = cells_by_row(name, after_tables)
     _, before = cells_by_row(name, before_tables[::-1])
     columns = {}
@@ -142,7 +143,7 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
     """Blocks."""
     job.check()
     now = table.as_of(table.version)
-    ids = each_once(np.concatenate([NO_IDS, changes.deleted, *(c.ids for c in changes.columns.values())]))
+    ids = distinct(np.concatenate([NO_IDS, changes.deleted, *(c.ids for c in changes.columns.values())]))
     there = to_numpy(now.read([ID], where=col(ID).is_in(ids.tolist())).column(0)) if len(ids) else NO_IDS
     gone = ids[~np.isin(ids, there)]
     conflicts: list[CellTexts] = []

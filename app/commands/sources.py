@@ -1,0 +1,186 @@
+"""What commands read: a store, a file or standard input, opened by the same words."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from lamella.app import paths
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Checksums, Dataset
+from lamella.core.datasets.formats import tables_of
+from lamella.core.datasets.sql import sql as sql_over
+from lamella.core.datasets.tables import SeveralTables, TableEntry
+from lamella.core.errors import DamagedFile, LamellaError, UnknownTable
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.core.store.views import FileViews
+from lamella.core.validation import path_of
+
+Parameters = list[Any] | dict[str, Any] | None
+
+
+class Source(Protocol):
+    def table(self, name: str | None) -> Dataset:
+        """One without a name where there is only one."""
+
+    def view(self, name: str) -> Query: ...
+
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table: ...
+
+
+class SQLOptions(Protocol):
+    """The options of SQL among the arguments."""
+
+    seconds: float | None
+    files: bool
+    write: bool
+    as_of: str | None
+
+
+@contextmanager
+def open_source(
+    where: str, write: bool = False, checksums: Checksums = "verify", job: Job | None = None
+) -> Iterator[Source]:
+    """A folder that is a store, or else files; `-` is standard input."""
+    if where == STANDARD_INPUT:
+        with TemporaryDirectory(prefix="lamella-") as folder:
+            path = Path(folder) / "stdin"
+            with path.open("wb") as file:
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            yield FileSource(
+                open_dataset(path, cache_dir=Path(folder) / "cache", checksums=checksums, job=job)
+            )
+    elif is_store(path_of(where, "the store or file")):
+        with Store.open(where, read_only=not write) as store:
+            yield StoreSource(store)
+    else:
+        try:
+            tables = tables_of(where)
+            if len(tables) > 1:
+                yield TablesSource(where, tables, job)
+            else:
+                yield FileSource(open_dataset(where, checksums=checksums, job=job))
+        except DamagedFile as problem:
+            raise ignoring_checksums(problem) from problem
+
+
+def ignoring_checksums(problem: DamagedFile) -> LamellaError:
+    """The same with the option that looks at the file all the same, where there is one."""
+    if not problem.readable_anyway:
+        return problem
+    return LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore")
+
+
+STANDARD_INPUT = "-"
+
+
+class StoreSource:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def table(self, name: str | None) -> Table:
+        if name is not None:
+            return self._store[name]
+        if len(self._store.tables) != 1:
+            raise LamellaError(
+                "Nothing says which table to ask", fix=f"Give --table: {', '.join(self._store.tables)}"
+            )
+        return self._store[self._store.tables[0]]
+
+    def view(self, name: str) -> Query:
+        return self._store.views[name]
+
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
+        return self._store.sql(
+            text,
+            parameters,
+            as_of=version_of(options.as_of),
+            seconds=options.seconds,
+            files=options.files,
+            write=options.write,
+            job=job,
+        )
+
+
+class FileSource:
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+
+    def table(self, name: str | None) -> Dataset:
+        if name not in (None, self._dataset.name):
+            raise UnknownTable(str(name), "the files", [self._dataset.name])
+        return self._dataset
+
+    def view(self, name: str) -> Query:
+        views = FileViews(paths.saved_views())
+        return views.query(name, self._dataset.paths, self.table)
+
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
+        refuse_of_stores(options)
+        named = {self._dataset.name: self._dataset}
+        return sql_over(text, named, parameters, seconds=options.seconds, files=options.files, job=job)
+
+
+class TablesSource(Mapping[str, Dataset]):
+    """A file of several tables or sheets. A statement in SQL opens those that it names."""
+
+    def __init__(self, path: str, tables: Sequence[TableEntry], job: Job | None = None) -> None:
+        self._path, self._job = path, job
+        self._names = [table.name for table in tables if table.is_offered]
+
+    def __getitem__(self, name: str) -> Dataset:
+        return self.table(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def table(self, name: str | None) -> Dataset:
+        try:
+            return open_dataset(self._path, table=name, job=self._job)
+        except SeveralTables as problem:
+            names = ", ".join(table.name for table in problem.tables if table.is_offered)
+            raise LamellaError(problem.what, problem.why, f"Give --table: {names}") from problem
+
+    def view(self, name: str) -> Query:
+        return FileViews(paths.saved_views()).query(name, [Path(self._path)], self.table)
+
+    def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
+        refuse_of_stores(options)
+        return sql_over(text, self, parameters, seconds=options.seconds, files=options.files, job=job)
+
+
+def refuse_of_stores(options: SQLOptions) -> None:
+    if options.write or options.as_of is not None:
+        raise LamellaError(
+            f"{'--write' if options.write else '--as-of'} is of stores",
+            "Files are read in place",
+            "Import them into a store: lamella import",
+        )
+
+
+def table_of(source: Source, name: str | None, as_of: str | None) -> Dataset:
+    """A table, as it was at a version where one is named."""
+    rows = source.table(name)
+    if as_of is None:
+        return rows
+    if not isinstance(rows, Table):
+        raise LamellaError("--as-of is of stores", fix="Files in place have no earlier versions")
+    return rows.as_of(version_of(as_of))
+
+
+def version_of(text: str | None) -> int | str | None:
+    return int(text) if text is not None and text.isdecimal() else text
