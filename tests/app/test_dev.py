@@ -119,6 +119,13 @@ def test_a_failing_check_fails_the_whole_and_the_others_still_run(dev, capfd):
     assert [word for line in said.splitlines() for word in words if line.startswith(word)] == list(words)
 
 
+def test_checks_write_bytecode_whatever_the_shell_says(dev, monkeypatch):
+    """Else each of the processes that tests start compiles every module again."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    writes = [sys.executable, "-c", "import sys; raise SystemExit(sys.dont_write_bytecode)"]
+    assert dev.run_checks({"one": writes}, beside={"two": writes}) == []
+
+
 @pytest.fixture
 def prepared(dev, monkeypatch) -> ModuleType:
     """With everything in place."""
