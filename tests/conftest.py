@@ -6,6 +6,7 @@ import functools
 import gc
 import itertools
 import os
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -35,6 +36,20 @@ gc.disable()  # what is collected stays; looking through it again and again took
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> None:
+    """Refuse bytes as a test's name: those of a compressed file may hold the time, so that two workers would
+    collect different tests."""
+    if isinstance(val, bytes) and not val.isascii():
+        pytest.fail(f"{argname}={val[:20]!r} needs an id: such bytes may differ from run to run", False)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse names with an address, such as `ids=repr` gives to what has no text of its own."""
+    for item in items:
+        if re.search(r" at 0x[0-9a-f]{6}", item.nodeid):
+            pytest.fail(f"{item.nodeid} needs an id: the address in it differs from run to run", False)
 
 
 @pytest.fixture(autouse=True)
