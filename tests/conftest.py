@@ -52,10 +52,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             pytest.fail(f"{item.nodeid} needs an id: the address in it differs from run to run", False)
 
 
+_folders = itertools.count()
+
+
+@pytest.fixture
+def folder_of_test(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What this test has of the disk. pytest's own way to a new name reads the names of all folders that are
+    there, which took 5 ms a test among those of thousands."""
+    folder = tmp_path_factory.getbasetemp() / f"{next(_folders)}"
+    folder.mkdir(0o700)
+    return folder
+
+
+@pytest.fixture
+def tmp_path(folder_of_test: Path, request: pytest.FixtureRequest) -> Path:
+    """A folder called after the test, as pytest's is."""
+    folder = folder_of_test / re.sub(r"\W", "_", request.node.name)[:30]
+    folder.mkdir()
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def lamella_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def lamella_home(folder_of_test: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder that stands for the user's data, settings, cache and logs."""
-    home = tmp_path_factory.mktemp("home")
+    home = folder_of_test / "home"
+    home.mkdir()
     monkeypatch.setenv("LAMELLA_HOME", str(home))
     return home
 
