@@ -207,6 +207,12 @@ def offscreen() -> dict[str, str]:
     return {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
 
 
+def of_tests() -> dict[str, str]:
+    """Whatever the shell says, bytecode is written: else each of the many processes that tests start would
+    compile every module again, and each worker every test."""
+    return {name: value for name, value in offscreen().items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def display_answers() -> bool:
     """Whether Qt can open a window here: DISPLAY may name a screen that nobody serves."""
     if not has_display():
@@ -261,14 +267,14 @@ def run_checks(checks: Mapping[str, list[str]], beside: Mapping[str, list[str]])
     failed = []
     quiet = {
         name: subprocess.Popen(
-            command, cwd=ROOT, env=offscreen(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=ROOT, env=of_tests(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         for name, command in beside.items()
     }
     for name, command in checks.items():
         print(f"\n== {name}", flush=True)
         begun = time.monotonic()
-        if subprocess.call(command, cwd=ROOT, env=offscreen()):
+        if subprocess.call(command, cwd=ROOT, env=of_tests()):
             failed.append(name)
         print(f"{name} took {duration(time.monotonic() - begun)}", flush=True)
     for name, process in quiet.items():
@@ -425,7 +431,7 @@ def run_long_form(name: str) -> str:
     print(f"\n== {name}: {form.about}; about {form.minutes} min", flush=True)
     begun = time.monotonic()
     code = subprocess.call(
-        [str(venv_python()), *form.words], cwd=ROOT, env={**offscreen(), **form.environment}
+        [str(venv_python()), *form.words], cwd=ROOT, env={**of_tests(), **form.environment}
     )
     took = duration(time.monotonic() - begun)
     return f"failed with exit code {code} after {took}" if code else f"passed in {took}"

@@ -177,7 +177,7 @@ CUT = resources.sample("airlines").read_bytes()[:-9]
     [
         ("missing.parquet", None),
         ("empty.csv", b""),
-        ("cut.parquet", CUT),
+        pytest.param("cut.parquet", CUT, id="cut.parquet"),
         ("ragged.csv", RAGGED.encode()),
     ],
 )

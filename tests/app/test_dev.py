@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.metadata
 import importlib.util
 import re
 import sys
 import tomllib
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -117,6 +118,24 @@ def test_a_failing_check_fails_the_whole_and_the_others_still_run(dev, capfd):
     said = capfd.readouterr().out
     words = ("== one", "first", "one took", "== two", "second", "== three", "third", "== four", "fourth")
     assert [word for line in said.splitlines() for word in words if line.startswith(word)] == list(words)
+
+
+def test_checks_write_bytecode_whatever_the_shell_says(dev, monkeypatch):
+    """Else each of the processes that tests start compiles every module again."""
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    writes = [sys.executable, "-c", "import sys; raise SystemExit(sys.dont_write_bytecode)"]
+    assert dev.run_checks({"one": writes}, beside={"two": writes}) == []
+
+
+def test_names_of_tests_that_may_differ_from_run_to_run_are_refused(request):
+    suite = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    for data in (b"n,s", b"", "Öl"):
+        assert suite.pytest_make_parametrize_id(data, "data") is None
+    suite.pytest_collection_modifyitems([request.node])
+    with pytest.raises(pytest.fail.Exception, match=r"data=.* needs an id"):
+        suite.pytest_make_parametrize_id(gzip.compress(b"n,s"), "data")
+    with pytest.raises(pytest.fail.Exception, match="the address in it differs"):
+        suite.pytest_collection_modifyitems([SimpleNamespace(nodeid=f"test_of[{object()!r}]")])
 
 
 @pytest.fixture
