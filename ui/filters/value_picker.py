@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QPainter
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QHideEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -386,6 +386,14 @@ class ValuePicker(QWidget):
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         self.stop()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        """Not when it is only hidden: its window may be on its way out, with those who listen."""
+        super().closeEvent(event)
+        self.finish()
+
+    def finish(self) -> None:
+        """Say what was chosen, once."""
         if not self._over:
             self._over = True
             self.closed.emit(self.values, not self._escaped)
@@ -457,6 +465,10 @@ class PickerPopup(QFrame):
         self.move(max(screen.left(), left), max(screen.top(), top))
         self.show()
         self._picker.find.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        super().closeEvent(event)
+        self._picker.finish()
 
 
 def open_below(picker: ValuePicker, owner: QWidget, widget: QWidget) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from PySide6.QtCore import QEvent, QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
@@ -278,8 +278,8 @@ class ValuePopup(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def hideEvent(self, event) -> None:
-        super().hideEvent(event)
+    def closeEvent(self, event: QCloseEvent) -> None:
+        super().closeEvent(event)
         self.closed.emit()
 
     def _button(self, text: str, tip: str) -> QPushButton:

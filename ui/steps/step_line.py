@@ -19,6 +19,7 @@ from lamella.ui.steps.kinds import KINDS, step_words
 from lamella.ui.steps.where_editor import WhereEditor
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.popover import close_popups
 
 DEBOUNCE_MS = 200
 MOST_SHARE = 0.4
@@ -153,6 +154,8 @@ class StepLine(QWidget):
 
     def close_editor(self) -> int | None:
         """What was begun and not made goes; where it stood is returned."""
+        if self.editor is not None:
+            close_popups(self.editor)
         self.flush()
         place = self.place
         if place is None:
@@ -180,6 +183,8 @@ class StepLine(QWidget):
             self._take()
 
     def _drop_editor(self) -> None:
+        if self.editor is not None:
+            close_popups(self.editor)
         self._wait.stop()
         if self.editor is not None:
             self.editor.removeEventFilter(self)

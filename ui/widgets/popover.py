@@ -15,6 +15,13 @@ OPENS = " ▾"
 SCREEN_MARGIN = 8
 
 
+def close_popups(owner: QWidget) -> None:
+    """Close what stands open over a widget, before the widget itself goes: menus, forms, lists."""
+    for popup in owner.findChildren(QWidget):
+        if popup.isWindow() and popup.isVisible():
+            popup.close()
+
+
 class Popover(QFrame):
     """Holds one form, which scrolls where the screen is low. Escape or a click outside closes it."""
 

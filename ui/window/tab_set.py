@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget, QTabBar, QTab
 from lamella.core.errors import visible
 from lamella.ui import theme
 from lamella.ui.widgets.controls import IconButton, without_mnemonic
+from lamella.ui.widgets.popover import close_popups
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Key = tuple[str, ...]
@@ -151,6 +152,7 @@ class TabSet(QStackedWidget):
         widget = self.tabs.widget(place)
         if widget is None or not self.may_close(widget):
             return
+        close_popups(widget)
         if isinstance(widget, DatasetTab):
             self.closed.append(widget.key)
             widget.stop()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import shiboken6
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtWidgets import QApplication, QLineEdit
 
 from lamella import col
+from lamella.core.datasets.formats import open_dataset
 from lamella.core.query import line
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.steps import Compute
 from lamella.ui.filters.value_picker import ValuePicker
+from lamella.ui.window.commits import Commits
+from lamella.ui.window.dataset_tab import DatasetTab
 
 # What a popup asks of a screen that is not there.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
@@ -284,3 +288,29 @@ def test_of_ten_thousand_columns_those_on_screen_have_fields(qtbot, window, tmp_
     assert len(row.findChildren(QLineEdit)) < 40
     assert row.field_of("c9999") is not None and row.field_of("c20") is None
     settled()
+
+
+def test_a_closed_tab_takes_its_list_of_values_along(qtbot, window, file_tab, go_to, picked) -> None:
+    go_to(file_tab, 0, "carrier")
+    picker = picked(file_tab)
+    picker.model.tick(0)
+    popup = picker.window()
+    with qtbot.captureExceptions() as exceptions:
+        window.tabs.close_at(0)
+        assert not popup.isVisible()
+        qtbot.waitUntil(lambda: not shiboken6.isValid(file_tab) and not shiboken6.isValid(popup))
+    assert not exceptions
+
+
+def test_values_of_a_tab_that_is_destroyed_are_not_taken(qtbot, tasks, file) -> None:
+    tab = DatasetTab(open_dataset(file), (str(file),), tasks, Commits(tasks), file.with_suffix(".json"))
+    tab.show()
+    qtbot.waitUntil(lambda: tab.view is not None)
+    picker = tab.column_filters.choose_values("carrier")
+    qtbot.waitUntil(lambda: not picker.reading)
+    picker.model.tick(0)
+    closed = []
+    picker.closed.connect(lambda *_: closed.append(picker))
+    with qtbot.captureExceptions() as exceptions:
+        shiboken6.delete(tab)
+    assert not closed and not exceptions

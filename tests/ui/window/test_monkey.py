@@ -14,6 +14,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +22,9 @@ import pyarrow.parquet as pq
 import pytest
 import shiboken6
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QDrag, QKeyEvent, QWheelEvent
+from PySide6.QtGui import QDrag, QKeyEvent, QMouseEvent, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMessageBox, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col, resources
@@ -54,6 +55,7 @@ ELSEWHERE = ("open", "open_folder", "import", "export", "quit", "about", "benchm
 
 Key, Modifier = Qt.Key, Qt.KeyboardModifier
 BEHIND = "behind its line"
+CANCEL = QMessageBox.StandardButton.Cancel
 INSTANT = QToolButton.ToolButtonPopupMode.InstantPopup
 KEYS = (
     *(Key.Key_Up, Key.Key_Down, Key.Key_Left, Key.Key_Right, Key.Key_Home, Key.Key_End, Key.Key_PageUp),
@@ -106,13 +108,29 @@ class Monkey:
             self.random.randrange(max(1, widget.width())), self.random.randrange(max(1, widget.height()))
         )
         button = self.random.choice([Qt.MouseButton.LeftButton] * 5 + [Qt.MouseButton.RightButton])
-        click = self.random.choice([QTest.mouseClick] * 5 + [QTest.mouseDClick])
-        said = f"{click.__name__} {button.name} {_name(widget)} {point.toTuple()}"
+        is_double = self.random.random() < 1 / 6
+        said = f"{'double ' if is_double else ''}{button.name} {_name(widget)} {point.toTuple()}"
         if isinstance(widget, QToolButton) and widget.popupMode() is INSTANT and widget.menu() is not None:
             widget.menu().popup(widget.mapToGlobal(point))  # a click would wait until it is closed
         else:
-            click(widget, button, self.random.choice(MODIFIERS), point)
+            self._click(widget, button, point, is_double)
         return said
+
+    def _click(self, widget: QWidget, button: Qt.MouseButton, point: QPoint, is_double: bool) -> None:
+        """As a mouse does it: what the first press took away or switched off gets no more of the rest."""
+        keys, none = self.random.choice(MODIFIERS), Qt.MouseButton.NoButton
+        press, release, double = (
+            QEvent.Type.MouseButtonPress,
+            QEvent.Type.MouseButtonRelease,
+            QEvent.Type.MouseButtonDblClick,
+        )
+        for kind in [press, release, double, release] if is_double else [press, release]:
+            if not shiboken6.isValid(widget) or not widget.isVisible() or not widget.isEnabled():
+                return
+            held = none if kind is release else button
+            place = QPointF(point)
+            event = QMouseEvent(kind, place, QPointF(widget.mapToGlobal(point)), button, held, keys)
+            QApplication.sendEvent(widget, event)
 
     def _point(self, widget: QWidget) -> QPoint:
         width, height = (max(1, side) for side in widget.size().toTuple())
@@ -337,7 +355,8 @@ def unexpected(monkeypatch: pytest.MonkeyPatch) -> list[Exception]:
 
 @pytest.fixture
 def confined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Nothing waits for a dialog of the system or for the end of a drag."""
+    """Nothing waits for a dialog of the system, for an answer or for the end of a drag, and no benchmark
+    begins. Every other question is answered with Cancel."""
 
     def inside(window: MainWindow) -> dict[str, Handler]:
         return {**handlers(window), **{name: lambda: None for name in ELSEWHERE}}
@@ -346,12 +365,19 @@ def confined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         actions.export(tmp_path / "exported.csv", overwrite=True)
 
     monkeypatch.setattr(main_window, "handlers", inside)
+    monkeypatch.setattr(MainWindow, "show_benchmark", lambda _: None)
+    cancels = cycle([True, False])
+    monkeypatch.setattr(
+        QMessageBox, "question", lambda *args: CANCEL if next(cancels) else args[-1] & ~CANCEL
+    )
     monkeypatch.setattr(LineActions, "ask_export", export)
     monkeypatch.setattr(QDrag, "exec", lambda *_: Qt.DropAction.IgnoreAction)
 
 
 @pytest.fixture
-def monkey(confined: None, window: MainWindow, store: Store, tmp_path: Path) -> Iterator[Monkey]:
+def monkey(
+    confined: None, window: MainWindow, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Monkey]:
     for name in TABLES:
         store.create_table(name, pq.read_table(resources.sample(name)))
     file = tmp_path / "places.parquet"
@@ -360,6 +386,7 @@ def monkey(confined: None, window: MainWindow, store: Store, tmp_path: Path) -> 
     made = Monkey(window, store, file, SEED)
     made.open()
     yield made
+    monkeypatch.setattr(QMessageBox, "question", lambda *arguments: arguments[-1] & ~CANCEL)
 
 
 def watch_tabs(window: MainWindow) -> None:
