@@ -17,14 +17,22 @@ from pyarrow import types
 from lamella.core.errors import BadData
 from lamella.core.filters.kinds import NESTED, Kind, kind_of, value_type
 from lamella.core.filters.temporal import UNIT_NS, moment_from_text, zone_named
-from lamella.core.filters.values import Value, convert, float_width, nearest_float, value_range
+from lamella.core.filters.values import (
+    Value,
+    convert,
+    float_width,
+    nearest_float,
+    value_range,
+    value_text,
+)
 
 
 def parse_cell(text: str, type_: pa.DataType) -> Any:
     """The Python value that `text` stands for, held by `type_` without loss; null is not typed as text.
 
-    Text is taken as it is, spaces included; lists and structs are read as JSON. Raises `BadData` with the
-    reason. A moment finer than Python's is a `numpy.datetime64`.
+    Text is taken as it is, spaces included; lists, structs and maps are read as JSON, whose texts stand for
+    what JSON has no word for. Raises `BadData` with the reason. A moment finer than Python's is a
+    `numpy.datetime64`, a time of day an Arrow scalar; so are both inside nested values.
     """
     plain = value_type(type_)
     kind = kind_of(plain)
@@ -71,11 +79,11 @@ def _whole(_text: str, value: Value, type_: pa.DataType) -> int:
     return int(value.exact)
 
 
-def _float(_text: str, value: Value, type_: pa.DataType) -> float:
+def _float(text: str, value: Value, type_: pa.DataType) -> float:
     near = nearest_float(value.exact, float_width(type_))
     if math.isinf(near) and not (isinstance(value.exact, float) and math.isinf(value.exact)):
         raise ValueError("the number is too large")
-    return near
+    return -0.0 if near == 0 and text.lstrip().startswith("-") else near
 
 
 def _decimal(_text: str, value: Value, type_: pa.DataType) -> Decimal:
@@ -111,9 +119,7 @@ def _moment(text: str, value: Value, type_: pa.DataType) -> Any:
 def _clock(_text: str, value: Value, type_: pa.DataType) -> Any:
     if value.exact % 1:
         raise ValueError(f"the column keeps nothing finer than {_UNITS[type_.unit]}")
-    if not isinstance(value.shown, dt.time):
-        raise ValueError("a time can be typed down to microseconds")
-    return value.shown
+    return value.shown if isinstance(value.shown, dt.time) else pa.scalar(value.exact, type_)
 
 
 def _span(_text: str, value: Value, type_: pa.DataType) -> Any:
@@ -128,8 +134,66 @@ def _span(_text: str, value: Value, type_: pa.DataType) -> Any:
 def _nested(text: str, type_: pa.DataType) -> Any:
     if not types.is_nested(type_):
         raise ValueError("such values cannot be typed")
-    value = json.loads(text)
-    return pa.array([value], type=type_)[0].as_py()
+    try:
+        read = json.loads(text, parse_float=Decimal, object_pairs_hook=_each_name_once)
+        value = _inside(read, type_)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    pa.array([value], type=type_)
+    return value
+
+
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            raise ValueError(f"'{name}' is given twice")
+        fields[name] = value
+    return fields
+
+
+def _inside(value: Any, type_: pa.DataType) -> Any:
+    """What JSON says, as a value of a type inside a nested one."""
+    plain = value_type(type_)
+    if value is None:
+        return None
+    if types.is_struct(plain):
+        return _struct(value, plain)
+    if types.is_map(plain):
+        return _map(value, plain)
+    if types.is_nested(plain):
+        if not isinstance(value, list):
+            raise ValueError(f"{value_text(value)} is no list")
+        return [_inside(item, plain.value_type) for item in value]
+    kind = kind_of(plain)
+    if kind in NESTED:
+        return value
+    read = _READERS[kind](str(value), convert(value, plain), plain)
+    return pa.scalar(_count(read), plain) if isinstance(read, np.datetime64 | np.timedelta64) else read
+
+
+def _count(value: np.datetime64 | np.timedelta64) -> int:
+    return int(value.astype(np.int64))
+
+
+def _struct(value: Any, type_: pa.StructType) -> dict[str, Any]:
+    names = [field.name for field in type_]
+    if not isinstance(value, dict):
+        raise ValueError(f"{value_text(value)} is no object with the fields {', '.join(names)}")
+    unknown = next((name for name in value if name not in names), None)
+    if unknown is not None:
+        raise ValueError(f"there is no field '{unknown}': the fields are {', '.join(names)}")
+    if len(set(names)) < len(names):
+        raise ValueError("two fields have one name")
+    return {field.name: _inside(value.get(field.name), field.type) for field in type_}
+
+
+def _map(value: Any, type_: pa.MapType) -> list[tuple[Any, Any]]:
+    """Pairs in a list, or an object, whose names are the keys."""
+    pairs = list(value.items()) if isinstance(value, dict) else value
+    if not isinstance(pairs, list) or not all(isinstance(p, list | tuple) and len(p) == 2 for p in pairs):
+        raise ValueError('write a map as pairs, [["key", 1], ["other", 2]], or as an object, {"key": 1}')
+    return [(_inside(key, type_.key_type), _inside(item, type_.item_type)) for key, item in pairs]
 
 
 _SHORT: dict[Kind, tuple[re.Pattern[str], Callable[[str], Any]]] = {

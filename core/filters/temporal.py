@@ -8,6 +8,7 @@ from decimal import Decimal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import types
 
 UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -15,13 +16,16 @@ DAY_NS = 86_400 * 10**9
 
 _TIME = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?"
 _ISO = re.compile(
-    rf"(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})(?:[T ]\s*{_TIME})?\s*(Z|[+-]\d{{2}}:?\d{{2}})?", re.IGNORECASE
+    rf"(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})(?:[T ]\s*{_TIME})?\s*(Z|[+-]\d{{2}}:?\d{{2}}(?::?\d{{2}})?)?",
+    re.IGNORECASE,
 )
 _CLOCK = re.compile(_TIME)
-_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})")
+_OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})(?::?(\d{2}))?")
 _SECOND_TIME = " fold=1"
 _NANOSECONDS = re.compile(r"\.\d{6}\d*[1-9]")
 _EPOCH = dt.datetime(1970, 1, 1)
+_WHOLE_MINUTES_FROM = 2 * 365 * DAY_NS
+"""1972: no zone's offset has seconds since then."""
 
 
 def unit_ns(type_: pa.DataType) -> int:
@@ -69,6 +73,20 @@ def moment_from_text(text: str) -> tuple[dt.datetime, int]:
 def moment_text(moment: dt.datetime) -> str:
     """As ISO has it, but for what that cannot tell: a time that clocks show twice, meant the second time."""
     return moment.isoformat() + (_SECOND_TIME if moment.fold and moment.tzinfo is None else "")
+
+
+def moment_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Timestamps as Arrow writes them, and local times before 1972 with the seconds of their offset,
+    `+00:53:28`, which Arrow cuts: read back, these were other moments."""
+    texts = values.cast(pa.string())
+    counts = values.cast(pa.int64())
+    least = pc.min(counts).as_py()
+    if values.type.tz is None or least is None or least * unit_ns(values.type) >= _WHOLE_MINUTES_FROM:
+        return texts
+    shifts = pc.subtract(pc.local_timestamp(values).cast(pa.int64()), counts)
+    seconds = [None if n is None else abs(n * unit_ns(values.type)) // 10**9 % 60 for n in shifts.to_pylist()]
+    pairs = zip(texts.to_pylist(), seconds, strict=True)
+    return pa.array([f"{text[:-2]}:{text[-2:]}:{n:02}" if n else text for text, n in pairs], pa.string())
 
 
 def saved_moment(text: str) -> dt.datetime | str:
@@ -128,8 +146,8 @@ def _offset(text: str | None) -> dt.tzinfo | None:
     match = _OFFSET.fullmatch(text)
     if not match:
         return dt.UTC
-    sign, hours, minutes = match.groups()
-    shift = dt.timedelta(hours=int(hours), minutes=int(minutes))
+    sign, hours, minutes, seconds = match.groups()
+    shift = dt.timedelta(hours=int(hours), minutes=int(minutes), seconds=int(seconds or 0))
     return dt.timezone(-shift if sign == "-" else shift)
 
 
@@ -160,12 +178,16 @@ _NAMES = {
 _DURATION_CLOCK = r"(?P<hours>\d+):(?P<minutes>[0-5]?\d)(?::(?P<seconds>[0-5]?\d(?:\.\d{1,9})?))?"
 _PART = r"\d+(?:\.\d+)?\s*[a-zµ]+"
 _SPAN = re.compile(rf"(?P<sign>[+-])?\s*(?P<parts>(?:{_PART}[\s,]*)*)(?:{_DURATION_CLOCK})?", re.IGNORECASE)
+_DAYS_BELOW_ZERO = re.compile(r"-(\d+) days?(?:, | \+)(\d+:\d\d:\d\d(?:\.\d{1,9})?)")
+"""As Python and pandas write a span below zero: `-1 day, 23:00:00` is one hour less than nothing."""
 _ONE_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-zµ]+)", re.IGNORECASE)
 
 
 def span_from_text(text: str) -> int:
     """Raises ValueError for what is no span, or is finer than a nanosecond."""
     match = _SPAN.fullmatch(text.strip())
+    if days := _DAYS_BELOW_ZERO.fullmatch(text.strip()):
+        return span_from_text(days[2]) - int(days[1]) * _UNITS_NS["d"]
     if not match or not (match["parts"] or match["hours"]):
         raise ValueError("write a span of time as 1:30:00 or with units, such as 90 s or 2 d 3 h")
     whole = sum((_part(count, unit) for count, unit in _ONE_PART.findall(match["parts"])), Decimal(0))

@@ -144,9 +144,12 @@ def _scaled(value: int | float | Decimal | Fraction, scale: int, floating: bool)
     return int(exact) if exact.denominator == 1 else exact
 
 
+_INFINITE = {"∞": "inf", "+∞": "inf", "-∞": "-inf"}
+
+
 def _number_from_text(text: str) -> int | float | Decimal:
     try:
-        value = Decimal(text.strip())
+        value = Decimal(_INFINITE.get(text.strip(), text.strip()))
     except InvalidOperation:
         raise ValueError(f"{value_text(text)} is not a number") from None
     if not value.is_finite():

@@ -19,6 +19,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested import no_text, python_values
 from lamella.core.errors import TypeConflict
+from lamella.core.filters.temporal import moment_texts
 from lamella.core.transfer.writer import kind_of
 
 DATE_FORMATS = {
@@ -226,7 +227,7 @@ def _dates(values: pa.Array, style: TextStyle) -> pa.Array:
 
 def _timestamps(values: pa.Array, style: TextStyle) -> pa.Array:
     if style.dates == "iso":
-        return values.cast(pa.string())
+        return moment_texts(values)
     zone = "%z" if values.type.tz else ""
     return pc.strftime(values, format=f"{DATE_FORMATS[style.dates]} %H:%M:%S{zone}")
 

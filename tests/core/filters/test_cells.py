@@ -6,6 +6,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -35,6 +36,12 @@ NEW_YORK = pa.timestamp("us", "America/New_York")
         pytest.param("00ff", pa.binary(), b"\x00\xff", id="bytes"),
         ('["a", null]', pa.list_(pa.string()), ["a", None]),
         ('{"x": 1}', pa.struct([("x", pa.int64())]), {"x": 1}),
+        ('{"x": "0x00ff"}', pa.struct([("x", pa.binary())]), {"x": b"\x00\xff"}),
+        ('{"x": 1.10}', pa.struct([("x", pa.decimal128(3, 2))]), {"x": Decimal("1.10")}),
+        ('{"k": 1}', pa.map_(pa.string(), pa.int64()), [("k", 1)]),
+        ("∞", pa.float64(), math.inf),
+        ("-1 day, 23:00:00", pa.duration("s"), np.timedelta64(-3600, "s")),
+        ("-1 days +23:00:00", pa.duration("s"), np.timedelta64(-3600, "s")),
     ],
 )
 def test_typed_text_becomes_a_value_the_column_holds(text: str, type_: pa.DataType, value: object) -> None:
@@ -78,6 +85,13 @@ def test_nanoseconds_are_kept() -> None:
         ("1 fortnight", pa.duration("s"), "no unit of time"),
         ("300000000 d", pa.duration("ns"), "so long a span"),
         ("6ba7b810", pa.uuid(), "32 hexadecimal digits"),
+        ('{"x": 1, "z": 2}', pa.struct([("x", pa.int64())]), "There is no field 'z': the fields are x"),
+        ('{"x": 1, "x": 2}', pa.struct([("x", pa.int64())]), "'x' is given twice"),
+        ('{"x": 1.5}', pa.struct([("x", pa.int64())]), "whole numbers"),
+        ('{"x": "soon"}', pa.struct([("x", pa.date32())]), "Write a date"),
+        ("[[1]]", pa.map_(pa.string(), pa.int64()), "Write a map as pairs"),
+        ("[" * 100_000, pa.list_(pa.int64()), "nested too deep"),
+        ("[5]", pa.list_(pa.string()), "5 is not text"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(text: str, type_: pa.DataType, reason: str) -> None:

@@ -1,17 +1,30 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
+import math
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from lamella.core.arrow.equality import differs
 from lamella.core.errors import BadData
 from lamella.core.filters.cells import cell_reader, parse_cell
 from lamella.core.jobs import Job
-from lamella.ui.editing.pasted_block import Area, Block, area_of, clipboard_lines, read_block, read_paste
+from lamella.ui.editing.pasted_block import (
+    Area,
+    Block,
+    area_of,
+    clipboard_lines,
+    read_block,
+    read_paste,
+    typed_array,
+)
 from lamella.ui.grid.selection import CellRange
+from lamella.ui.grid.texts import whole_texts
 
 
 @pytest.mark.parametrize(
@@ -116,3 +129,57 @@ def test_cell_reader_reads_as_parse_cell(type_) -> None:
             assert str(caught.value) == str(error)
         else:
             assert repr(read(text)) == repr(expected)
+
+
+def _of_counts(type_: pa.DataType, *counts: int) -> pa.Array:
+    return pa.array(counts, pa.int64()).cast(type_)
+
+
+LAST_NS = 2**63 - 1
+YEAR_1, YEAR_9999 = -62_135_596_800, 253_402_300_799
+VALUES = [
+    pa.array([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1.7976931348623157e308, -1.5e-7]),
+    pa.array([0.1, -0.0, math.inf, 1e-45, 3.4028235e38], pa.float32()),
+    pa.array(np.array([0.1, -0.0, np.inf, 6e-8, 65504], np.float16)),
+    pa.array([2**64 - 1, 0], pa.uint64()),
+    pa.array([Decimal("-999999999999999999.99999999999999999999"), Decimal("1E-20")], pa.decimal128(38, 20)),
+    pa.array([Decimal("12345678901234567890123456789012345678901234567.12345")], pa.decimal256(76, 5)),
+    pa.array(["", "a\tb", '"q"', "x\ny", "\r\n", " a ", "NULL", "\u2028", "a\x00b", "∞", "=A1"]),
+    pa.array(["a", "b", ""]).dictionary_encode(),
+    pa.array([b"", b"\x00\xff", b"abc"]),
+    pa.array([bytes(range(16))], pa.uuid()),
+    pa.array([dt.date(1, 1, 1), dt.date(9999, 12, 31)]),
+    _of_counts(pa.timestamp("s"), YEAR_1, YEAR_9999),
+    _of_counts(pa.timestamp("ns"), 1 - LAST_NS, LAST_NS, 1),
+    _of_counts(pa.timestamp("ns", "Europe/Berlin"), 10**15 - LAST_NS, 1, 10**9, 1_635_642_000 * 10**9),
+    _of_counts(pa.timestamp("s", "Europe/Berlin"), YEAR_1 + 86_400, -3_000_000_000, YEAR_9999 - 86_400),
+    _of_counts(pa.timestamp("s", "Africa/Monrovia"), 0, 62_000_000, 63_072_000),
+    _of_counts(pa.time64("ns"), 0, 1, 1000, 86_399_999_999_999),
+    _of_counts(pa.duration("s"), 0, 1, -1, -7200, 90_000, -90_000, -86_400),
+    _of_counts(pa.duration("ns"), 1, -1, LAST_NS, -LAST_NS),
+    pa.array([[1, None], [], [2**53 + 1]]),
+    pa.array([{"a": 1, "b": "x"}, {"a": None, "b": ""}]),
+    pa.array([[b"\x00\xff", b""]]),
+    pa.array([{"day": dt.date(2020, 1, 1), "at": dt.datetime(2020, 1, 1, 1), "n": Decimal("1.10")}]),
+    pa.array([{"f": math.inf, "g": -0.0, "h": math.nan}]),
+    pa.array([[("k", 1), ("l", None)], []], pa.map_(pa.string(), pa.int64())),
+    pa.array([[(b"k", dt.date(2020, 1, 1))]], pa.map_(pa.binary(), pa.date32())),
+    pa.array([[dt.time(1, 2, 3)]]),
+    pa.array([[dt.timedelta(hours=-2)]]),
+    pa.array([[2**64 - 1]], pa.list_(pa.uint64())),
+    pa.array([[0.1, -0.0]], pa.list_(pa.float32(), 2)),
+    pa.array([[1_577_836_800_000_000_001]], pa.list_(pa.timestamp("ns"))),
+    pa.array([[dt.datetime(2020, 1, 1, tzinfo=dt.UTC)]], pa.list_(pa.timestamp("us", "Europe/Berlin"))),
+]
+
+
+@pytest.mark.parametrize("values", VALUES, ids=lambda values: str(values.type))
+def test_what_is_copied_is_pasted_as_the_same_values(values) -> None:
+    texts = whole_texts(values)
+    assert read_block("\n".join(clipboard_lines([[text] for text in texts])) + "\n").rows == [
+        [text] for text in texts
+    ]
+    for read in (cell_reader(values.type), lambda text: parse_cell(text, values.type)):
+        pasted = typed_array([read(text) for text in texts], values.type)
+        assert pasted.type == values.type
+        assert not differs(values, pasted).any(), (texts, pasted)

@@ -133,7 +133,7 @@ def test_text_that_is_not_utf8_is_shown_with_escapes() -> None:
 def test_times_that_python_has_no_value_for_are_shown_inside_lists() -> None:
     far = pa.array([[9 * 10**18], [0]], pa.list_(pa.timestamp("us")))
     assert whole_texts(far) == ["[9000000000000000000]", '["1970-01-01 00:00:00"]']
-    assert whole_texts(pa.array([2**62], pa.duration("s"))) == [str(2**62)]
+    assert whole_texts(pa.array([2**62], pa.duration("s"))) == ["53375995583650 d 7:45:04"]
 
 
 def test_long_binary_is_cut_on_screen_and_whole_when_copied() -> None:
