@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.filters.expr import columns_read
+from lamella.core.filters.expr import Filter, columns_read
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
 from lamella.core.query.explain import Explain
@@ -18,15 +18,19 @@ from lamella.core.query.steps import Compute, Limit, Select, Sort, Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import Snapshot, snapshot_of_rows
 
+MOST_COMPUTED = 2_000_000
+"""Of more rows, no column is computed of all of them only to describe it."""
+
 
 class ComputedView:
     """As `View`, of rows that some steps compute columns of. Where a table has billions of rows, a computed
     column of all of them takes minutes and gigabytes, and of the rows on screen milliseconds."""
 
     def __init__(self, view: View, steps: Sequence[Compute], schema: pa.Schema) -> None:
-        self._view, self._steps = view, tuple(steps)
+        self._view, self.steps = view, tuple(steps)
         self.schema = schema
         self._own = frozenset(view.snapshot.types)
+        self.computed = frozenset(name for step in steps for name, _ in step.values)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -50,13 +54,30 @@ class ComputedView:
 
     def page(self, offset: int, count: int, columns: list[str] | None = None) -> pa.Table:
         names = list(self.schema.names) if columns is None else columns
-        computed = {name for step in self._steps for name, _ in step.values}
-        if not computed & set(names):
+        if not self.computed & set(names):
             return self._view.page(offset, count, names)
-        needed = dict.fromkeys([*names, *_columns_of(self._steps)])
+        needed = dict.fromkeys([*names, *_columns_of(self.steps)])
         rows = self._view.page(offset, count, [name for name in needed if name in self._own])
         query = query_of(SnapshotSource(snapshot_of_rows(rows, self.snapshot.name)))
-        return query.with_steps((*self._steps, Select(tuple(names)))).read(Job())
+        return query.with_steps((*self.steps, Select(tuple(names)))).read(Job())
+
+    def can_profile(self, name: str) -> bool:
+        """Whether a column's figures may be asked for: those of a computed one need every row."""
+        return name not in self.computed or self.snapshot.num_rows <= MOST_COMPUTED
+
+    def rows_of(self, name: str, job: Job) -> tuple[Snapshot, Filter | None]:
+        """All rows with a column, and the filter on them, as a card or a profile takes them. Of a computed
+        column of more than `MOST_COMPUTED` rows that takes long. Blocks."""
+        where = self.query.where
+        if name not in self.computed:
+            return self.snapshot, where
+        read = {} if where is None else dict.fromkeys(_columns_read(Where(where)))
+        needed = dict.fromkeys([name, *(column for column in read if column in self._own)])
+        steps: tuple[Step, ...] = (*self.steps, Select(tuple(needed)))
+        if where is not None and self.computed & set(read):
+            steps, where = (Where(where), *self.steps, Select((name,))), None
+        rows = query_of(SnapshotSource(self.snapshot)).with_steps(steps).read(job)
+        return snapshot_of_rows(rows, self.snapshot.name), where
 
     def close(self) -> None:
         self._view.close()

@@ -211,8 +211,6 @@ def query_of_line(line: Line, source: Source, steps: Sequence[Step]) -> Query:
 
 
 MOST_ANSWERS = 4
-MOST_COMPUTED = 2_000_000
-"""Of more rows, columns are computed page by page where the steps allow it."""
 MOST_ARRANGED = 2_000_000
 """More groups are not shown as a tree."""
 
@@ -232,7 +230,7 @@ class LineAnswers:
         own = source.snapshot()
         checked = check_line(line, source, own.schema, job)
         made, scan = split_steps(checked.steps)
-        paged = computed_on_pages(checked.steps) if made and own.num_rows > MOST_COMPUTED else None
+        paged = computed_on_pages(checked.steps) if made else None
         if paged is not None:
             plain, computed = paged
             shown = ComputedView(View(own, plain, job), computed, checked.schemas[-1])

@@ -13,6 +13,8 @@ from lamella.core.errors import LamellaError
 from lamella.core.filters import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.cards import LARGE_ROWS, ColumnCard, cached_card, card, saved_card
+from lamella.core.query.computed_view import ComputedView
+from lamella.core.query.steps import Compute
 from lamella.core.scan.snapshot import Snapshot
 from lamella.ui.cards.words import CardTexts, texts_of
 from lamella.ui.tasks import Handle, Tasks
@@ -31,6 +33,10 @@ class Face:
     error: str = ""
 
 
+def _steps_of(computed: ComputedView | None) -> tuple[Compute, ...]:
+    return () if computed is None else computed.steps
+
+
 @dataclass(frozen=True)
 class _Request:
     name: str
@@ -46,6 +52,7 @@ class CardLoader(QObject):
         super().__init__(parent)
         self._tasks = tasks
         self._snapshot: Snapshot | None = None
+        self._computed: ComputedView | None = None
         self.where: Filter | None = None
         self._generation = 0
         self._faces: OrderedDict[str, Face] = OrderedDict()
@@ -69,16 +76,21 @@ class CardLoader(QObject):
         """Whether all cards that are wanted are there, and exact."""
         return not self._running and all(name in self._final for name in self._wanted)
 
-    def set_rows(self, snapshot: Snapshot | None, where: Filter | None) -> None:
-        """Other rows: the cards from before stay until theirs are there, where the columns are the same."""
+    def set_rows(
+        self, snapshot: Snapshot | None, where: Filter | None, computed: ComputedView | None = None
+    ) -> None:
+        """Other rows: the cards from before stay until theirs are there, where the columns are the same.
+        `computed` has the columns that the snapshot lacks."""
         before, self._snapshot = self._snapshot, snapshot
+        steps, self._computed = _steps_of(self._computed), computed
         same = before is not None and snapshot is not None and before.token == snapshot.token
+        same = same and steps == _steps_of(computed)
         if same and where == self.where:  # in another order
             return
         self.stop()
         self.where = where
         alike = before is not None and snapshot is not None and before.schema.equals(snapshot.schema)
-        if not alike:
+        if not alike or steps != _steps_of(computed):
             self._faces.clear()
         self._final.clear()
         self._sampled.clear()
@@ -104,8 +116,8 @@ class CardLoader(QObject):
     def want(self, names: Sequence[str]) -> None:
         """The columns on screen, the most wanted first."""
         self.hold(names)
-        self._wanted = list(names)
-        for name in names:
+        self._wanted = [name for name in names if self._is_countable(name)]
+        for name in self._wanted:
             self._take_cached(name)
         self._begin()
 
@@ -113,6 +125,8 @@ class CardLoader(QObject):
         if self._snapshot is None or name in self._looked_up:
             return
         self._looked_up.add(name)
+        if self._computed is not None and name in self._computed.computed:
+            return
         known = cached_card(self._snapshot, name, self.where)
         if known is not None:
             self._keep(name, Face(known, texts_of(known)), final=True)
@@ -123,6 +137,9 @@ class CardLoader(QObject):
             if request is None:
                 return
             self._ask(request)
+
+    def _is_countable(self, name: str) -> bool:
+        return self._computed is None or self._computed.can_profile(name)
 
     def _next(self) -> _Request | None:
         """A sample of every column first, where there are very many rows, and beside them one exact card."""
@@ -144,11 +161,16 @@ class CardLoader(QObject):
 
     def _ask(self, request: _Request) -> None:
         snapshot, where, generation = self._snapshot, self.where, self._generation
+        computed, name = self._computed, request.name
         assert snapshot is not None
 
         def work(job: Job) -> Face:
-            made = saved_card(snapshot, request.name) if where is None else None
-            made = made or card(snapshot, request.name, where, job, request.sampled)
+            if computed is not None and name in computed.computed:
+                rows, condition = computed.rows_of(name, job)
+                made = card(rows, name, condition, job, request.sampled)
+            else:
+                saved = saved_card(snapshot, name) if where is None else None
+                made = saved or card(snapshot, name, where, job, request.sampled)
             return Face(made, texts_of(made))
 
         def done(face: Face) -> None:

@@ -76,15 +76,15 @@ class ValueList:
 
 
 def read_figures(
-    snapshot: Snapshot, name: str, where: Filter | None, wanted: ValueList, job: Job
+    snapshot: Snapshot, where: Filter | None, name: str, wanted: ValueList, job: Job
 ) -> ColumnFigures:
     """Blocks."""
     whole = profile(snapshot, name, None, job)
     part = None if where is None else profile(snapshot, name, where, job)
-    return ColumnFigures(whole, part, read_values(snapshot, name, where, wanted, job))
+    return ColumnFigures(whole, part, read_values(snapshot, where, name, wanted, job))
 
 
-def read_values(snapshot: Snapshot, name: str, where: Filter | None, wanted: ValueList, job: Job) -> Values:
+def read_values(snapshot: Snapshot, where: Filter | None, name: str, wanted: ValueList, job: Job) -> Values:
     """Blocks. The most frequent values of the rows that meet a filter, or the rows of each unit of time; none
     of nested columns."""
     kind, words = snapshot.column(name).type, wanted.words

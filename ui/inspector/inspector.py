@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
@@ -20,9 +21,12 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError
+from lamella.core.filters import Filter
 from lamella.core.jobs import Job
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.view import View
 from lamella.core.relations import Link
+from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.tree import TreeRows
@@ -181,9 +185,9 @@ class Inspector(QFrame):
             lambda job: read_related(table, link, row_id, job), go_on, fail, owner=self, quiet=True
         )
 
-    def _read_column(self, view: View, name: str) -> None:
-        snapshot, where, kind = view.snapshot, view.query.where, view.schema.field(name).type
-        if name not in snapshot.types:
+    def _read_column(self, view: View | ComputedView, name: str) -> None:
+        kind, rows = view.schema.field(name).type, rows_of(view, name)
+        if rows is None:
             self.column_page.show_unread(name, kind)
             return
         self.column_page.show_column(name, kind, None)
@@ -194,7 +198,7 @@ class Inspector(QFrame):
             self.column_page.show_column(name, kind, figures)
 
         self._handle = self._tasks.read(
-            lambda job: read_figures(snapshot, name, where, wanted, job),
+            lambda job: read_figures(*rows(job), name, wanted, job),
             show,
             self._tasks.failed.emit,
             owner=self,
@@ -205,10 +209,12 @@ class Inspector(QFrame):
         view, name = self._view(), self._grid.current_name
         if view is None or name not in view.schema.names:
             return
+        rows = rows_of(view, name)
+        if rows is None:
+            return
         self.stop()
-        snapshot, where = view.snapshot, view.query.where
         self._handle = self._tasks.read(
-            lambda job: read_values(snapshot, name, where, wanted, job),
+            lambda job: read_values(*rows(job), name, wanted, job),
             lambda values: self.column_page.show_values(values, self._rows),
             self._tasks.failed.emit,
             owner=self,
@@ -266,3 +272,10 @@ class Inspector(QFrame):
         self.row_page.back_requested.connect(self.back_requested)
         self.column_page.filter_requested.connect(self.filter_requested)
         self.column_page.values_requested.connect(self._read_values)
+
+
+def rows_of(view: View | ComputedView, name: str) -> Callable[[Job], tuple[Snapshot, Filter | None]] | None:
+    """Reads all rows with a column, and the filter on them; None where that would take too long."""
+    if not isinstance(view, ComputedView):
+        return lambda job: (view.snapshot, view.query.where)
+    return partial(view.rows_of, name) if view.can_profile(name) else None

@@ -20,6 +20,7 @@ from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.cards import know_count
+from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
 from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
@@ -444,7 +445,8 @@ class DatasetTab(QWidget):
         query = loaded.view.query
         if query.where is not None and query.limit is None and not query.offset and loaded.kept is None:
             know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
-        self.grid.cards.set_rows(loaded.view.snapshot, query.where)
+        computed = loaded.view if isinstance(loaded.view, ComputedView) else None
+        self.grid.cards.set_rows(loaded.view.snapshot, query.where, computed)
         self.grid.column_header.set_filtered(columns_of(loaded.where))
         if from_top:
             self.grid.scroll_to_row(0)

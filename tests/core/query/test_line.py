@@ -182,10 +182,9 @@ DOUBLE = Compute((("double", col("delay") * 2), ("half", col("delay") / 2)))
         (Compute((("delay", col("delay") + 1),)), AA),
     ],
 )
-def test_columns_of_large_tables_are_computed_page_by_page(
+def test_columns_are_computed_page_by_page(
     flights: Table, answers: LineAnswers, monkeypatch: pytest.MonkeyPatch, steps: tuple[object, ...]
 ) -> None:
-    monkeypatch.setattr("lamella.core.query.line.MOST_COMPUTED", 10)
     monkeypatch.setattr(Query, "batches", None)
     found = answers.view(Line.of(steps), flights, Job()).view
     assert isinstance(found, ComputedView)
@@ -208,9 +207,8 @@ def test_columns_of_large_tables_are_computed_page_by_page(
     ],
 )
 def test_rows_that_depend_on_what_is_computed_are_computed_once(
-    flights: Table, answers: LineAnswers, monkeypatch: pytest.MonkeyPatch, steps: tuple[object, ...]
+    flights: Table, answers: LineAnswers, steps: tuple[object, ...]
 ) -> None:
-    monkeypatch.setattr("lamella.core.query.line.MOST_COMPUTED", 10)
     found = answers.view(Line.of(steps), flights, Job()).view
     assert not isinstance(found, ComputedView)
     assert found.num_rows == Query({"flights": flights}, Pipeline("flights", steps)).count()

@@ -16,6 +16,7 @@ from lamella import col
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query import cards as core_cards
+from lamella.core.query.steps import Compute
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.cards import loader as loading
@@ -112,6 +113,26 @@ def test_a_card_has_figures_of_all_rows_and_of_those_filtered(file_tab, counted)
     tab = counted()
     face = tab.grid.cards.loader.face("delay")
     assert (face.card.all.rows, face.card.met.rows, face.texts.captions[0]) == (1000, 100, "400 – 449")
+
+
+def test_columns_that_are_computed_leave_the_others_their_cards_of_all_rows(file_tab, counted) -> None:
+    """The computed ones have cards of all rows, too; one that takes a column's place, of its own values."""
+    file_tab.set_filter(col("delay") >= 400)
+    counted().add_step(Compute((("hours", col("delay") / 100), ("carrier", col("delay") % 10))))
+    tab = counted()
+    cards = {name: tab.grid.cards.loader.face(name).card for name in ("delay", "hours", "carrier")}
+    assert [(card.all.rows, card.met.rows) for card in cards.values()] == [(1000, 100)] * 3
+    assert (cards["hours"].all.min, cards["hours"].met.min, cards["hours"].met.max) == (-0.5, 4.0, 4.49)
+    assert (cards["carrier"].met.min, cards["carrier"].met.max) == (0, 9)
+    tab.add_step(Compute((("hours", col("delay") / 10),)))
+    assert counted().grid.cards.loader.face("hours").card.met.max == 44.9
+
+
+def test_a_computed_column_in_the_place_of_one_that_is_filtered_has_a_card(file_tab, counted) -> None:
+    file_tab.set_filter(col("delay") >= 400)
+    counted().add_step(Compute((("delay", col("delay") * 2),)))
+    card = counted().grid.cards.loader.face("delay").card
+    assert (card.all.rows, card.all.min, card.all.max, card.met) == (100, 800, 898, None)
 
 
 def test_the_accent_is_for_filtered_rows(file_tab, counted) -> None:

@@ -11,8 +11,6 @@ from PySide6.QtWidgets import QApplication, QLineEdit
 
 from lamella import col
 from lamella.core.datasets.formats import open_dataset
-from lamella.core.query import line
-from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.steps import Compute
 from lamella.ui.filters.value_picker import ValuePicker
 from lamella.ui.window.commits import Commits
@@ -96,16 +94,11 @@ def test_conditions_that_are_off_stay(qtbot, file_tab, settled, go_to, picked) -
     assert [one.on for one in tab.steps.editor.builder.tree.children] == [True, False, True]
 
 
-@pytest.mark.parametrize("most", [0, 10**9])
-def test_values_of_computed_columns_are_counted(
-    qtbot, monkeypatch, file_tab, settled, go_to, picked, most
-) -> None:
-    monkeypatch.setattr(line, "MOST_COMPUTED", most)  # computed of the rows of a page, or of all rows
+def test_values_of_computed_columns_are_counted(qtbot, file_tab, settled, go_to, picked) -> None:
     file_tab.set_filter(col("delay") >= 0)
     settled()
     file_tab.add_step(Compute((("late", col("delay") % 2),)))
     tab = settled()
-    assert isinstance(tab.view, ComputedView) is (most == 0)
     go_to(tab, 0, "late")
     picker = picked(tab)
     assert sorted(one.text for one in picker.model.values) == ["0", "1"]

@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QTreeWidget, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
 from lamella import agg, col
-from lamella.core.query.steps import Group
+from lamella.core.query.steps import Compute, Group
 from lamella.ui import theme
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -142,6 +142,18 @@ def test_it_follows_what_is_computed(
     go_to(tab, 0, "n")
     opened(qtbot, window, tab, "column")
     qtbot.waitUntil(lambda: ["Distinct", "1", ""] in lines(tab.inspector.column_page.figures))
+
+
+def test_a_computed_column_has_figures_of_filtered_and_of_all_rows(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
+) -> None:
+    table_tab.set_filter(col("delay") >= 400)
+    settled().add_step(Compute((("hours", col("delay") / 100),)))
+    tab = settled()
+    go_to(tab, 0, "hours")
+    opened(qtbot, window, tab, "column")
+    qtbot.waitUntil(lambda: ["Rows", "100", "1,000"] in lines(tab.inspector.column_page.figures))
+    assert ["Min", "4", "-0.5"] in lines(tab.inspector.column_page.figures)
 
 
 def test_f4_opens_and_closes_it_and_nothing_is_read_while_it_is_closed(
