@@ -28,7 +28,7 @@ from lamella.core.jobs import Progress
 from tests.bench.made_records import record
 
 ROOT = Path(__file__).resolve().parents[2]
-RESULTS = Path(__file__).resolve().parents[2] / "docs" / "results" / "2026-11-22.results"
+(RESULTS,) = (Path(__file__).resolve().parents[2] / "docs" / "results").glob("2*.results")
 FEW = ("--workload", "small", "--rows", "3", "--systems", "sqlite,sqlite-wal", "--repeats", "1")
 ODD = "tests.bench.odd_systems:"
 

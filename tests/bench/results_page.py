@@ -13,7 +13,7 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -75,7 +75,7 @@ PLAN = (
 )
 TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)
 VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, CANNOT, NOT_MEASURED)
-FEWEST_WORKLOADS = 4
+FEWEST_WORKLOADS = 6
 FURTHEST = 4
 """Measurements that the verdict over all names, of those that are won and of those that are lost."""
 
@@ -90,8 +90,8 @@ def page_text(run: SavedRun, file: str, pictures: str) -> str:
         _verdict(run, found),
         f"Further ahead than anywhere else: {_furthest(found, AHEAD)}.",
         f"Further behind: {_furthest(found, BEHIND)}.",
-        _how_to_read(),
         *_each_rival(groups),
+        _how_to_read(),
         "## Every workload",
         "\n\n".join(_workload(name, group, run, pictures) for name, group in groups.items()),
         "## What the documents claim",
@@ -156,41 +156,30 @@ def _how_to_read() -> str:
 
 def _each_rival(groups: Mapping[str, Sequence[Sample]]) -> list[str]:
     """Those that took part in several workloads, by how often Lamella is ahead of them."""
-    lines = []
+    counts = []
     for rival in sorted({one.system for group in groups.values() for one in group} - {"lamella"}):
         pairs = [[one for one in group if one.system in ("lamella", rival)] for group in groups.values()]
         found = [[one for one in standings(pair) if one.subject == "lamella"] for pair in pairs if pair]
         if sum(map(bool, found)) >= FEWEST_WORKLOADS:
-            lines.append(_rival_line(rival, found))
-    if not lines:
+            largest = [one for some in found for one in _largest(some)]
+            ahead = sum(one.verdict == AHEAD for one in largest)
+            level = sum(one.verdict == LEVEL for one in largest)
+            text = f"{entry_named(rival).title} in {ahead} of {len(largest)}" + f" (level in {level})" * (
+                level > 0
+            )
+            counts.append((ahead / len(largest), text))
+    if not counts:
         return []
-    text = (
-        f"Those that took part in at least {FEWEST_WORKLOADS} workloads. The largest size is that of each"
-        " operation that both were measured at."
-    )
-    head = [
-        "| rival | measurements | ahead | level | behind | at the largest size: ahead | level | behind |",
-        "|:---|---:|---:|---:|---:|---:|---:|---:|",
+    listed = "; ".join(text for _, text in sorted(counts, reverse=True))
+    return [
+        "Beside one rival alone, at the largest size that both were measured at, Lamella is ahead of"
+        f" {listed}. These are the rivals that took part in at least {FEWEST_WORKLOADS} workloads."
     ]
-    table = "\n".join([*head, *(line for _, line in sorted(lines, reverse=True))])
-    return ["## Beside each rival alone", text, table]
 
 
-def _rival_line(rival: str, found: Sequence[Sequence[Standing]]) -> tuple[float, str]:
-    """The share that it is sorted by, and the line of the table. `found` has one list for each workload."""
-    every = [one for some in found for one in some]
-    largest = [
-        one
-        for some in found
-        for one in {(each.operation, each.call): each for each in sorted(some, key=lambda s: s.rows)}.values()
-    ]
-    counts = [
-        sum(one.verdict == verdict for one in some)
-        for some in (every, largest)
-        for verdict in (AHEAD, LEVEL, BEHIND)
-    ]
-    cells = " | ".join(f"{count:,}" for count in counts)
-    return counts[0] / len(every), f"| {entry_named(rival).title} | {len(every):,} | {cells} |"
+def _largest(found: Sequence[Standing]) -> Iterable[Standing]:
+    """Of each operation of a workload."""
+    return {(one.operation, one.call): one for one in sorted(found, key=lambda one: one.rows)}.values()
 
 
 def _workload(name: str, samples: Sequence[Sample], run: SavedRun, pictures: str) -> str:
