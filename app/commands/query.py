@@ -27,6 +27,7 @@ from lamella.core.query.group_levels import shows_totals
 from lamella.core.query.profile import ColumnProfile
 from lamella.core.query.steps import Aggregate
 from lamella.core.store.table import Table
+from lamella.core.transfer.text_columns import interval_text
 
 _AGGREGATE = re.compile(r"\s*(?P<name>[^=]+?)\s*=\s*(?P<function>\w+)\s*\((?P<inside>.*)\)\s*")
 _PART = re.compile(r"(?P<column>.*),(?P<part>[^,]*)")
@@ -389,7 +390,7 @@ def _finite(value: Any) -> Any:
     if isinstance(value, Decimal):
         return _number(value)
     if isinstance(value, pa.MonthDayNano):
-        return _span(value)
+        return interval_text(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, dict):
@@ -410,18 +411,10 @@ def _cell_text(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, pa.MonthDayNano):
-        return _span(value)
+        return interval_text(value)
     if isinstance(value, dict | list):
         return json.dumps(_finite(value), default=_cell_text, ensure_ascii=False)
     return value.isoformat(" ") if hasattr(value, "hour") and hasattr(value, "year") else str(value)
-
-
-def _span(value: pa.MonthDayNano) -> str:
-    """In ISO form: P3M, P1DT2.5S."""
-    seconds = Decimal(value.nanoseconds).scaleb(-9).normalize()
-    parts = [f"{value.months}M" if value.months else "", f"{value.days}D" if value.days else ""]
-    time = f"T{seconds:f}S" if seconds or not any(parts) else ""
-    return f"P{''.join(parts)}{time}"
 
 
 def _cell(value: Any) -> str:

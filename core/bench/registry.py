@@ -162,7 +162,7 @@ ENTRIES = {
             "sqlite-parquet-dask",
             "SQLite over Parquet, Dask",
             (*_APSW, ("distributed", "distributed")),
-            {"taxi": "sqlite_parquet_dask:TaxiOnDask"},
+            {"taxi": "sqlite_parquet:TaxiOnDask"},
             absent={
                 "table": "Its workers share out many files, and this table is one; SQLite over Parquet, "
                 "which they run, takes part",

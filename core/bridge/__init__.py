@@ -10,6 +10,6 @@ if find_spec("apsw") is None:
         fix='Run: pip install "lamella[bench]"',
     )
 
-from lamella.core.bridge.connection import connect, left_out, register, row_groups
+from lamella.core.bridge.module import connect, left_out, register, row_groups
 
 __all__ = ["connect", "left_out", "register", "row_groups"]

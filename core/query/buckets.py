@@ -34,7 +34,7 @@ from lamella.core.query.fields import (
     refuse_twice,
 )
 from lamella.core.query.functions.table import condition
-from lamella.core.query.plan import ComputeNode, FilterNode, Needed, Node, ProjectNode
+from lamella.core.query.plan import ComputeNode, FilterNode, Identifiers, Node, ProjectNode
 from lamella.core.query.steps import Aggregate, Buckets
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def bucket_node(compiler: Compiling, step: Buckets, rows: Node) -> Node:
     place = Field("bucket", pa.int64(), compiler.new())
     placed = ComputeNode(seen, seen.fields, {place.identifier: place_of_value(field, ends, seen.fields)})
     refuse_twice([LOW, HIGH, *(name for name, _ in step.aggregates)], rows.fields.place)
-    grouped = compiler.grouped(placed, [place], step.aggregates)
+    grouped = compiler.group_node(placed, [place], step.aggregates)
     return _with_ends(compiler, grouped, place, ends)
 
 
@@ -210,15 +210,15 @@ def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.Dat
         met, used = condition(finite & no_end, rows.fields)
         rows = FilterNode(rows, [met], used)
     ends = tuple((end, Aggregate(end, Named(name))) for end in ("min", "max"))
-    ends_table = answers.read(compiler.grouped(rows, [], ends), compiler.job)
+    ends_table = answers.read(compiler.group_node(rows, [], ends), compiler.job)
     return equal_edges(ends_table.column(0)[0], ends_table.column(1)[0], parts)
 
 
-def place_of_value(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr, Needed]:
+def place_of_value(field: Field, ends: Edges, fields: Fields) -> tuple[exp.Expr, Identifiers]:
     """The number of the range, -1 below all and one more than the last above all, null for null."""
     nothing = exp.Is(this=column(field.identifier), expression=exp.Null())
     place = case(nothing, exp.Null(), _passed(0, len(ends), field, ends, fields))
-    return cast(place, "BIGINT"), Needed([field.identifier])
+    return cast(place, "BIGINT"), Identifiers([field.identifier])
 
 
 def _passed(least: int, most: int, field: Field, ends: Edges, fields: Fields) -> exp.Expr:
@@ -236,7 +236,7 @@ def _with_ends(compiler: Compiling, rows: Node, place: Field, ends: Edges) -> No
     for name in (LOW, HIGH):
         field = Field(name, ends.type, compiler.new())
         fields.append(field)
-        made[field.identifier] = (end_of_range(ends, place.identifier, name), Needed([place.identifier]))
+        made[field.identifier] = (end_of_range(ends, place.identifier, name), Identifiers([place.identifier]))
     named = Fields(f"{rows.fields.place}", (*fields, *rows.fields.all[1:]))
     return ComputeNode(rows, named, made)
 

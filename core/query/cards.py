@@ -98,10 +98,10 @@ class Figures:
 
     def percentile(self, share: float) -> int | None:
         """The bin that holds it."""
-        wanted, passed = share * sum(self.bins.values()), 0
+        threshold, count = share * sum(self.bins.values()), 0
         for number in sorted(self.bins):
-            passed += self.bins[number]
-            if passed >= wanted:
+            count += self.bins[number]
+            if count >= threshold:
                 return number
         return None
 
@@ -170,21 +170,21 @@ class ColumnCard:
         """At most so many, of one width, and at most half as many as there are values. The axis reaches from
         the 1st to the 99th percentile of all rows and of those that meet the filter; what lies outside is in
         the bars at the ends."""
-        ends = self._ends
+        ends = self._axis_range
         if self.scale is None or ends is None:
             return Bars((), (), None)
         first, last = ends
-        held = sum(self.all.bins.values())
-        count = max(1, min(most, held // 2))
+        values = sum(self.all.bins.values())
+        count = max(1, min(most, values // 2))
         together = -(-(last - first + 1) // count)
         starts = list(range(first, last + 1, together))
-        met = None if self.met is None else _summed(self.met.bins, starts, together)
+        met = None if self.met is None else _bar_counts(self.met.bins, starts, together)
         tail = max(self.all.bins) > last
         width = 1.0 if tail else (last + 1 - starts[-1]) / together
-        return Bars(self._values(starts[1:]), _summed(self.all.bins, starts, together), met, width)
+        return Bars(self._values(starts[1:]), _bar_counts(self.all.bins, starts, together), met, width)
 
     @cached_property
-    def _ends(self) -> tuple[int, int] | None:
+    def _axis_range(self) -> tuple[int, int] | None:
         sets = [figures for figures in (self.all, self.met) if figures is not None and figures.bins]
         lows = [low for one in sets if (low := one.percentile(0.01)) is not None]
         highs = [high for one in sets if (high := one.percentile(0.99)) is not None]
@@ -225,23 +225,24 @@ class ColumnCard:
 
     def value_filter(self, values: Sequence[Any]) -> Filter:
         """That a value is one of these; None stands for null."""
-        given = [value for value in values if value is not None]
-        if not given:
+        present = [value for value in values if value is not None]
+        if not present:
             return Predicate(self.column, "is_null")
-        if kind_of(self.type) is Kind.BOOLEAN and len(given) == 1:
-            return Predicate(self.column, "is_true" if given[0] else "is_false")
-        one = Predicate(self.column, *(("eq", (given[0],)) if len(given) == 1 else ("in", tuple(given))))
-        return one if len(given) == len(values) else Predicate(self.column, "is_null") | one
+        if kind_of(self.type) is Kind.BOOLEAN and len(present) == 1:
+            return Predicate(self.column, "is_true" if present[0] else "is_false")
+        operator = "eq" if len(present) == 1 else "in"
+        one = Predicate(self.column, operator, tuple(present))
+        return one if len(present) == len(values) else Predicate(self.column, "is_null") | one
 
 
-def _summed(bins: Mapping[int, int], starts: Sequence[int], together: int) -> tuple[int, ...]:
+def _bar_counts(bins: Mapping[int, int], starts: Sequence[int], together: int) -> tuple[int, ...]:
     counts = [0] * len(starts)
     for number, count in bins.items():
         counts[min(max((number - starts[0]) // together, 0), len(counts) - 1)] += count
     return tuple(counts)
 
 
-_kept: LruCache[tuple[object, ...], ColumnCard] = LruCache(KEPT_BYTES)
+_cards: LruCache[tuple[object, ...], ColumnCard] = LruCache(KEPT_BYTES)
 _counts: CountedCache[tuple[object, ...], int] = CountedCache(MOST_COUNTS)
 _samples: LruCache[tuple[object, ...], pa.ChunkedArray] = LruCache(SAMPLE_BYTES)
 
@@ -256,10 +257,10 @@ def card(
     Raises `UnknownColumn` and `BadFilter`.
     """
     job = job or Job()
-    known = cached_card(snapshot, name, where, sampled)
-    if known is None and where is None and not sampled:
-        known = saved_card(snapshot, name)
-    if known is None:
+    exact = cached_card(snapshot, name, where, sampled)
+    if exact is None and where is None and not sampled:
+        exact = saved_card(snapshot, name)
+    if exact is None:
         rows = snapshot
         if asks_words(where):
             sampled = False  # a sample has no index, and the table's leaves few rows to look at
@@ -267,11 +268,11 @@ def card(
             # decoded, one of thousands of columns is read sooner than a statement on its file is made
             rows = sample_of(snapshot, [name, *_columns_of(where, snapshot)], job)
         whole = None if where is None else card(snapshot, name, None, job, sampled)
-        known = _Making(snapshot, rows, name, where, job).card(whole, sampled)
-        _kept.put([((snapshot.token, name, where, sampled), known)])
+        exact = _CardQuery(snapshot, rows, name, where, job).card(whole, sampled)
+        _cards.put([((snapshot.token, name, where, sampled), exact)])
         if where is None and not sampled:
-            _save(snapshot, known)
-    return known
+            _save(snapshot, exact)
+    return exact
 
 
 def saved_card(snapshot: Snapshot, name: str) -> ColumnCard | None:
@@ -283,31 +284,31 @@ def saved_card(snapshot: Snapshot, name: str) -> ColumnCard | None:
         top = tuple(TopValue(value, count, None) for value, count in figures.top)
         return ColumnCard(name, snapshot.types[name], figures, None, top, scale)
 
-    known = cached_card(snapshot, name)
-    if known is None:
-        known = card_cache.load(snapshot, name, read)
-        if known is not None:
-            _kept.put([((snapshot.token, name, None, False), known)])
-    return known
+    exact = cached_card(snapshot, name)
+    if exact is None:
+        exact = card_cache.load(snapshot, name, read)
+        if exact is not None:
+            _cards.put([((snapshot.token, name, None, False), exact)])
+    return exact
 
 
-def _save(snapshot: Snapshot, made: ColumnCard) -> None:
-    if snapshot.num_rows < card_cache.LEAST_ROWS or made.column not in snapshot.types:
+def _save(snapshot: Snapshot, exact: ColumnCard) -> None:
+    if snapshot.num_rows < card_cache.LEAST_ROWS or exact.column not in snapshot.types:
         return
-    scale = made.scale
+    scale = exact.scale
     try:
-        figures = made.all.to_json()
+        figures = exact.all.to_json()
     except card_cache.NotSaved:
         return
     plain = None if scale is None else [scale.first, scale.of, scale.per, scale.whole]
-    card_cache.save(snapshot, made.column, {"all": figures, "scale": plain})
+    card_cache.save(snapshot, exact.column, {"all": figures, "scale": plain})
 
 
 def cached_card(
     snapshot: Snapshot, name: str, where: Filter | None = None, sampled: bool = False
 ) -> ColumnCard | None:
     """The card, if it was made before; reads nothing."""
-    return _kept.get([(snapshot.token, name, where, sampled)])[0]
+    return _cards.get([(snapshot.token, name, where, sampled)])[0]
 
 
 def know_count(snapshot: Snapshot, where: Filter, rows: int) -> None:
@@ -317,7 +318,7 @@ def know_count(snapshot: Snapshot, where: Filter, rows: int) -> None:
 
 def forget_cards() -> None:
     """What is kept in memory of them."""
-    for cache, most in ((_kept, KEPT_BYTES), (_samples, SAMPLE_BYTES)):
+    for cache, most in ((_cards, KEPT_BYTES), (_samples, SAMPLE_BYTES)):
         cache.resize(0)
         cache.resize(most)
     _counts.clear()
@@ -339,16 +340,16 @@ def sample_of(snapshot: Snapshot, names: Iterable[str], job: Job) -> Snapshot:
 
 def _sampled_values(snapshot: Snapshot, column: Column, job: Job) -> pa.ChunkedArray:
     key = (snapshot.token, column.key)
-    kept = _samples.get([key])[0]
-    if kept is None:
+    values = _samples.get([key])[0]
+    if values is None:
         blocks = []
         for first, stop in _blocks(snapshot):
             job.check()
             blocks.append(read_range(snapshot, first, stop, [column]).column(0))
         chunks = [chunk for block in blocks for chunk in block.chunks]
-        kept = pa.chunked_array(chunks, column.type)
-        _samples.put([(key, kept)])
-    return kept
+        values = pa.chunked_array(chunks, column.type)
+        _samples.put([(key, values)])
+    return values
 
 
 def _blocks(snapshot: Snapshot) -> list[tuple[int, int]]:
@@ -365,7 +366,7 @@ def _axis_of(kind: pa.DataType) -> Axis | None:
     return None if is_.is_null(kind) else axis_of(kind, exp.column("v"))
 
 
-class _Making:
+class _CardQuery:
     """The figures of one column: `rows` are those that are counted, `snapshot` all of them."""
 
     def __init__(self, snapshot: Snapshot, rows: Snapshot, name: str, where: Filter | None, job: Job) -> None:
@@ -381,93 +382,91 @@ class _Making:
 
     def card(self, whole: ColumnCard | None, sampled: bool) -> ColumnCard:
         """`whole` is the card of all rows, where there is a filter."""
-        with cursor(self._job, self._snapshot.name) as own:
+        with cursor(self._job, self._snapshot.name) as connection:
             if is_.is_null(self._type):
-                rows = self._num_rows(own)
+                rows = self._num_rows(connection)
                 figures, scale = Figures(rows, rows), None
             elif self._axis is None:
-                figures, scale = self._of_values(own), None
+                figures, scale = self._of_values(connection), None
             else:
-                figures, scale = self._of_axis(own, self._axis, None if whole is None else whole.scale)
+                figures, scale = self._of_axis(connection, self._axis, None if whole is None else whole.scale)
             if whole is None:
                 top = tuple(TopValue(value, count, None) for value, count in figures.top)
                 return ColumnCard(self._name, self._type, figures, None, top, scale, sampled)
-            among = self._among_all(own, figures, whole.all)
+            among = self._among_all(connection, figures, whole.all)
             top = tuple(TopValue(value, n, m) for (value, m), n in zip(figures.top, among, strict=True))
             return ColumnCard(self._name, self._type, whole.all, figures, top, scale, sampled)
 
-    def _num_rows(self, own: duckdb.DuckDBPyConnection) -> int:
+    def _num_rows(self, connection: duckdb.DuckDBPyConnection) -> int:
         """Nulls are what is missing of them: to group by null takes DuckDB 2.0 three times as long."""
         if self._where is None:
             return self._rows.num_rows
         key = (self._rows.token, self._where)
-        known = _counts.get(key)
-        if known is None:
-            known = self._run(own, "SELECT count(*) AS n FROM {rows}", {"n": pa.int64()})["n"][0]
-            _counts.put(key, known)
-        return known
-
-    # ------------------------------------------------------- numbers and times
+        count = _counts.get(key)
+        if count is None:
+            count = self._run(connection, "SELECT count(*) AS n FROM {rows}", {"n": pa.int64()})["n"][0]
+            _counts.put(key, count)
+        return count
 
     def _of_axis(
-        self, own: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale | None
+        self, connection: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale | None
     ) -> tuple[Figures, Scale]:
         if scale is not None:
-            return self._binned(own, axis, scale), scale
+            return self._count_bins(connection, axis, scale), scale
         small = self._rows is not self._snapshot or self._rows.num_rows <= SMALL_ROWS
         sample = self._rows if small else sample_of(self._snapshot, [self._name], self._job)
-        scale = self._scale(own, axis, sample)
-        figures = self._binned(own, axis, scale)
+        scale = self._scale(connection, axis, sample)
+        figures = self._count_bins(connection, axis, scale)
         outside = sum(n for number, n in figures.bins.items() if abs(number) == CLIPPED)
         if not small and outside > 0.01 * sum(figures.bins.values()):  # the sample was not like the rest
-            scale = self._scale(own, axis, self._rows)
-            figures = self._binned(own, axis, scale)
+            scale = self._scale(connection, axis, self._rows)
+            figures = self._count_bins(connection, axis, scale)
         return figures, scale
 
-    def _scale(self, own: duckdb.DuckDBPyConnection, axis: Axis, rows: Snapshot) -> Scale:
+    def _scale(self, connection: duckdb.DuckDBPyConnection, axis: Axis, rows: Snapshot) -> Scale:
         """From the 1st to the 99th percentile, or between the extremes where those are one value."""
         place = axis.value.sql("duckdb")
         finite = f"WHERE isfinite({place})" if is_.is_floating(self._plain) else ""
-        wanted = f"SELECT min({place}) AS a, max({place}) AS b, quantile_disc({place}, [0.01, 0.99]) AS q"
+        statement = f"SELECT min({place}) AS a, max({place}) AS b, quantile_disc({place}, [0.01, 0.99]) AS q"
         kind = axis.storage_type
         types = {"a": kind, "b": kind, "q": pa.list_(kind)}
-        found = self._run(own, f"{wanted} FROM {{rows}} {finite}", types, rows)
-        if found["a"][0] is None:
+        answer = self._run(connection, f"{statement} FROM {{rows}} {finite}", types, rows)
+        if answer["a"][0] is None:
             return Scale(0, 1, 1, axis.whole)
-        low, high = found["q"][0]
+        low, high = answer["q"][0]
         if low == high:
-            low, high = found["a"][0], found["b"][0]
+            low, high = answer["a"][0], answer["b"][0]
         if axis.whole:
             return Scale.between(low, high, self._plain)
         return Scale.between_floats(float(low), float(high))
 
-    def _binned(self, own: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale) -> Figures:
+    def _count_bins(self, connection: duckdb.DuckDBPyConnection, axis: Axis, scale: Scale) -> Figures:
         number, plain = scale.number(axis), self._plain
-        wanted = (
+        statement = (
             f"SELECT {number} AS b, count(*) AS n, min(v) AS low, max(v) AS high,"
             " approx_count_distinct(v) AS differing FROM {rows} WHERE v IS NOT NULL GROUP BY ALL"
         )
         counts = {"b": pa.int16(), "n": pa.int64()}
         types = {**counts, "low": plain, "high": plain, "differing": pa.int64()}
-        found = self._run(own, wanted, types)
-        bins = {number: n for number, n in zip(found["b"], found["n"], strict=True) if number is not None}
-        rows, held = self._num_rows(own), sum(found["n"])
-        low = found["low"][found["b"].index(min(bins))] if bins else None
-        high = found["high"][found["b"].index(max(bins))] if bins else None
+        answer = self._run(connection, statement, types)
+        bins = {number: n for number, n in zip(answer["b"], answer["n"], strict=True) if number is not None}
+        rows, present = self._num_rows(connection), sum(answer["n"])
+        low = answer["low"][answer["b"].index(min(bins))] if bins else None
+        high = answer["high"][answer["b"].index(max(bins))] if bins else None
         nans = 0
-        outside = next((place for place, number in enumerate(found["b"]) if number is None), None)
+        outside = next((place for place, number in enumerate(answer["b"]) if number is None), None)
         if outside is not None:
-            also = self._outside(own, number, axis, scale)
+            also = self._outside(connection, number, axis, scale)
             nans, below, above = also["nans"], also["below"], also["above"]
             low = also["low"] if below or not bins else low
             high = also["high"] if above or not bins else high
             for end, count in ((-CLIPPED, also["finite_below"]), (CLIPPED, also["finite_above"])):
                 if count:
                     bins[end] = bins.get(end, 0) + count
-        return Figures(rows, rows - held, nans, sum(found["differing"]), True, low, high, bins)
+        return Figures(rows, rows - present, nans, sum(answer["differing"]), True, low, high, bins)
 
     def _outside(
-        self, own: duckdb.DuckDBPyConnection, number: str, axis: Axis, scale: Scale
+        self, connection: duckdb.DuckDBPyConnection, number: str, axis: Axis, scale: Scale
     ) -> dict[str, Any]:
         """Of the values that lie in no bin: NaN, the infinities, and what is too far away."""
         place, floating = axis.value.sql("duckdb"), is_.is_floating(self._plain)
@@ -480,55 +479,54 @@ class _Making:
             "finite_below": f"{finite} AND {below}",
             "finite_above": f"{finite} AND NOT ({below})",
         }
-        counted = "".join(f", count(*) FILTER ({met}) AS {name}" for name, met in counts.items())
-        wanted = (
-            f"SELECT min(v) FILTER ({real}) AS low, max(v) FILTER ({real}) AS high{counted}"
+        counters = "".join(f", count(*) FILTER ({met}) AS {name}" for name, met in counts.items())
+        statement = (
+            f"SELECT min(v) FILTER ({real}) AS low, max(v) FILTER ({real}) AS high{counters}"
             f" FROM {{rows}} WHERE v IS NOT NULL AND {number} IS NULL"
         )
         types = {"low": self._plain, "high": self._plain, **dict.fromkeys(counts, pa.int64())}
-        return {name: values[0] for name, values in self._run(own, wanted, types).items()}
+        return {name: values[0] for name, values in self._run(connection, statement, types).items()}
 
-    # ------------------------------------------------------------ other values
-
-    def _of_values(self, own: duckdb.DuckDBPyConnection) -> Figures:
+    def _of_values(self, connection: duckdb.DuckDBPyConnection) -> Figures:
         """All values are counted, or, where a sample says that they are very many, the sample's top alone."""
         if self._rows is not self._snapshot or self._rows.num_rows <= SMALL_ROWS:
-            return self._grouped(own)
+            return self._count_groups(connection)
         sample = sample_of(self._snapshot, [self._name], self._job)
-        among = _Making(self._snapshot, sample, self._name, None, self._job)._grouped(own)
+        among = _CardQuery(self._snapshot, sample, self._name, None, self._job)._count_groups(connection)
         if among.distinct <= MOSTLY_DIFFERENT * (among.rows - among.nulls):
-            return self._grouped(own)
+            return self._count_groups(connection)
         types = {"n": pa.int64(), "held": pa.int64(), "differing": pa.int64(), **self._extreme_types}
-        wanted = "SELECT count(*) AS n, count(v) AS held, approx_count_distinct(v) AS differing"
-        found = self._run(own, f"{wanted}{self._extremes('v')} FROM {{rows}}", types)
-        rows, held = found["n"][0], found["held"][0]
-        if held <= SMALL_ROWS:
-            return self._grouped(own)
+        statement = "SELECT count(*) AS n, count(v) AS held, approx_count_distinct(v) AS differing"
+        answer = self._run(connection, f"{statement}{self._extremes('v')} FROM {{rows}}", types)
+        rows, present = answer["n"][0], answer["held"][0]
+        if present <= SMALL_ROWS:
+            return self._count_groups(connection)
         if self._where is not None:
             read = [self._name, *_columns_of(self._where, self._snapshot)]
             sample = sample_of(self._snapshot, read, self._job)
-            among = _Making(self._snapshot, sample, self._name, self._where, self._job)._grouped(own)
+            query = _CardQuery(self._snapshot, sample, self._name, self._where, self._job)
+            among = query._count_groups(connection)
         likely = [value for value, count in among.top if count > 1]
-        counts = self._count_of(own, likely, self._where)
-        ranked = sorted(zip(likely, counts, strict=True), key=lambda one: -one[1])
-        low, high = (found[name][0] if name in found else None for name in ("low", "high"))
-        return Figures(rows, rows - held, 0, found["differing"][0], True, low, high, {}, tuple(ranked))
+        counts = self._count_of(connection, likely, self._where)
+        top = sorted(zip(likely, counts, strict=True), key=lambda one: -one[1])
+        low, high = (answer[name][0] if name in answer else None for name in ("low", "high"))
+        return Figures(rows, rows - present, 0, answer["differing"][0], True, low, high, {}, tuple(top))
 
     @property
     def _extreme_types(self) -> dict[str, pa.DataType]:
-        known = self._kind is Kind.TEXT or is_.is_decimal(self._plain)
-        return {"low": self._plain, "high": self._plain} if known else {}
+        ordered = self._kind is Kind.TEXT or is_.is_decimal(self._plain)
+        return {"low": self._plain, "high": self._plain} if ordered else {}
 
     def _extremes(self, value: str) -> str:
         if self._kind is Kind.TEXT:
             value = f"left({value}, {LONGEST_EXTREME})"
         return f", min({value}) AS low, max({value}) AS high" if self._extreme_types else ""
 
-    def _grouped(self, own: duckdb.DuckDBPyConnection) -> Figures:
+    def _count_groups(self, connection: duckdb.DuckDBPyConnection) -> Figures:
         length = {Kind.TEXT: "strlen(v)", Kind.BINARY: "octet_length(v)"}.get(self._kind)
         short = f" AND {length} <= {LONGEST_VALUE}" if length else ""
         most = COUNTED_VALUES if self._where is None else TOP_VALUES
-        wanted = (
+        statement = (
             "WITH g AS MATERIALIZED (SELECT v, count(*) AS m FROM {rows} GROUP BY ALL),"
             f" t AS (SELECT coalesce(sum(m), 0)::BIGINT AS n, count(v) AS differing,"
             f" coalesce(sum(m) FILTER (v IS NOT NULL), 0)::BIGINT AS held{self._extremes('v')} FROM g),"
@@ -538,44 +536,44 @@ class _Making:
         )
         whole = dict.fromkeys(("n", "differing", "held"), pa.int64())
         types = {**whole, "v": self._plain, "m": pa.int64(), **self._extreme_types}
-        found = self._run(own, wanted, types)
-        rows, held = found["n"][0], found["held"][0]
-        top = tuple((v, m) for v, m in zip(found["v"], found["m"], strict=True) if m is not None)
-        low, high = (found[name][0] if name in found else None for name in ("low", "high"))
+        answer = self._run(connection, statement, types)
+        rows, present = answer["n"][0], answer["held"][0]
+        top = tuple((v, m) for v, m in zip(answer["v"], answer["m"], strict=True) if m is not None)
+        low, high = (answer[name][0] if name in answer else None for name in ("low", "high"))
         top, more = top[:TOP_VALUES], top[TOP_VALUES:]
         counts: dict[object, int] = {key: m for v, m in more if len((key := _key(v))[1]) <= LONGEST_COUNTED}
-        return Figures(rows, rows - held, 0, found["differing"][0], False, low, high, {}, top, counts)
+        return Figures(rows, rows - present, 0, answer["differing"][0], False, low, high, {}, top, counts)
 
-    def _among_all(self, own: duckdb.DuckDBPyConnection, figures: Figures, whole: Figures) -> list[int]:
+    def _among_all(
+        self, connection: duckdb.DuckDBPyConnection, figures: Figures, whole: Figures
+    ) -> list[int]:
         """How many of all rows have the frequent values of those that meet the filter."""
-        known: dict[object, int] = {**whole.counts}
-        known.update((_key(value), count) for value, count in whole.top)
+        count_of: dict[object, int] = {**whole.counts}
+        count_of.update((_key(value), count) for value, count in whole.top)
         values = [value for value, _ in figures.top]
-        missing = [value for value in values if _key(value) not in known]
+        missing = [value for value in values if _key(value) not in count_of]
         if missing:
-            counts = self._count_of(own, missing, None)
-            known.update(zip(map(_key, missing), counts, strict=True))
-        return [known[_key(value)] for value in values]
+            counts = self._count_of(connection, missing, None)
+            count_of.update(zip(map(_key, missing), counts, strict=True))
+        return [count_of[_key(value)] for value in values]
 
     def _count_of(
-        self, own: duckdb.DuckDBPyConnection, values: Sequence[Any], where: Filter | None
+        self, connection: duckdb.DuckDBPyConnection, values: Sequence[Any], where: Filter | None
     ) -> list[int]:
         """How many rows have each of the values; 0 for values that no condition can name."""
         if not values or self._kind not in COMPARABLE:
             return [0] * len(values)
-        asked = Predicate(self._name, "in", tuple(values))
-        met = asked if where is None else all_of([where, asked])
-        wanted = "SELECT v, count(*) AS m FROM {rows} GROUP BY ALL"
-        found = self._run(own, wanted, {"v": self._plain, "m": pa.int64()}, where=met)
-        counts = {_key(value): count for value, count in zip(found["v"], found["m"], strict=True)}
+        is_one = Predicate(self._name, "in", tuple(values))
+        predicate = is_one if where is None else all_of([where, is_one])
+        statement = "SELECT v, count(*) AS m FROM {rows} GROUP BY ALL"
+        answer = self._run(connection, statement, {"v": self._plain, "m": pa.int64()}, where=predicate)
+        counts = {_key(value): count for value, count in zip(answer["v"], answer["m"], strict=True)}
         return [counts.get(_key(value), 0) for value in values]
-
-    # ------------------------------------------------------------------ running
 
     def _run(
         self,
-        own: duckdb.DuckDBPyConnection,
-        wanted: str,
+        connection: duckdb.DuckDBPyConnection,
+        statement: str,
         types: Mapping[str, pa.DataType],
         rows: Snapshot | None = None,
         where: Filter | None = None,
@@ -586,11 +584,12 @@ class _Making:
         if where is None and rows is None:
             where = self._where
         scan = ScanNode(rows or self._rows, 0)
-        scan = scan if where is None else scan.narrowed(where)
-        needed = frozenset([self._field.identifier])
-        source = scan.query(needed, QueryContext(own, self._job)).sql("duckdb")
-        found = own.sql(wanted.replace("{rows}", f"(SELECT {self._value} AS v FROM ({source}) AS t)"))
-        table = from_duckdb(found.to_arrow_table(), pa.schema(list(types.items())))
+        scan = scan if where is None else scan.with_filter(where)
+        identifiers = frozenset([self._field.identifier])
+        source = scan.query(identifiers, QueryContext(connection, self._job)).sql("duckdb")
+        values = f"(SELECT {self._value} AS v FROM ({source}) AS t)"
+        answer = connection.sql(statement.replace("{rows}", values))
+        table = from_duckdb(answer.to_arrow_table(), pa.schema(list(types.items())))
         return {name: python_values(table.column(place)) for place, name in enumerate(types)}
 
 

@@ -50,15 +50,16 @@ from lamella.core.query.plan import (
     FacetNode,
     FilterNode,
     GroupNode,
+    Identifiers,
     JoinNode,
     LimitNode,
-    Needed,
     Node,
     ProjectNode,
     Rank,
     ScanNode,
     SharedNode,
     UnnestNode,
+    Values,
     sample_node,
 )
 from lamella.core.query.steps import (
@@ -103,24 +104,24 @@ def join_node(compiler: Compiling, step: Join, left: Node, right: Node) -> Node:
     left, left_keys = compiler.reachable(step.left_on, left)
     right, right_keys = compiler.reachable(step.right_on, right)
     pairs = list(zip(left_keys, right_keys, strict=True))
-    equal = [_compared(one, other, left, right) for one, other in pairs]
+    equal = [_key_pair(one, other, left, right) for one, other in pairs]
     if step.how in ("semi", "anti"):
         return JoinNode(left, right, left.fields, equal, step.how)
     both = {one.name: (one, other) for one, other in pairs if one.name == other.name}
     right_fields = [field for field in right.fields.all if field.name not in both]
-    renamed = [_renamed(field, left.fields, step.suffix) for field in right_fields]
+    renamed = [_with_suffix(field, left.fields, step.suffix) for field in right_fields]
     refuse_twice([*left.fields.names, *(field.name for field in renamed)], left.fields.place)
     fields = Fields(f"{left.fields.place} with {right.fields.place}", (*left.fields.all, *renamed))
     if step.how in ("right", "full"):
-        left = _marked(compiler, left)
+        left = _with_mark(compiler, left)
     rows: Node = JoinNode(left, right, fields, equal, step.how)
     return _with_keys(compiler, rows, list(both.values())) if step.how in ("right", "full") else rows
 
 
-def _marked(compiler: Compiling, left: Node) -> Node:
+def _with_mark(compiler: Compiling, left: Node) -> Node:
     """With a column in its order that is never null, so that rows without a left side come last."""
     mark = compiler.new()
-    marked = ComputeNode(left, left.fields, {mark: (number(1), Needed())})
+    marked = ComputeNode(left, left.fields, {mark: (number(1), Identifiers())})
     return ProjectNode(marked, left.fields, (Rank(mark), *left.order))
 
 
@@ -134,12 +135,12 @@ def _with_keys(compiler: Compiling, rows: Node, keys: list[tuple[Field, Field]])
         assert kind is not None
         field = Field(one.name, one.type if kind.equals(sides[0].type) else kind, compiler.new(), one.note)
         value = func("coalesce", *(cast_exactly(side, kind) for side in sides))
-        made = {field.identifier: (value, Needed([one.identifier, other.identifier]))}
-        rows = ComputeNode(rows, rows.fields.replaced(field), made)
+        values = {field.identifier: (value, Identifiers([one.identifier, other.identifier]))}
+        rows = ComputeNode(rows, rows.fields.replaced(field), values)
     return rows
 
 
-def _compared(one: Field, other: Field, left: Node, right: Node) -> tuple[exp.Expr, exp.Expr]:
+def _key_pair(one: Field, other: Field, left: Node, right: Node) -> tuple[exp.Expr, exp.Expr]:
     sides = [_side(one), _side(other)]
     kind = common_type([side.type for side in sides])
     if kind is None or is_.is_null(kind):
@@ -168,11 +169,11 @@ def _comparable(side: Value, other: Value, kind: pa.DataType) -> exp.Expr:
 
 
 def _unless_changed(side: Value, name: str) -> exp.Expr:
-    made = try_cast(side.sql, name)
-    return case(exp.Not(this=paren(is_changed_by_cast(side, made))), made)
+    value = try_cast(side.sql, name)
+    return case(exp.Not(this=paren(is_changed_by_cast(side, value))), value)
 
 
-def _renamed(field: Field, fields: Fields, suffix: str) -> Field:
+def _with_suffix(field: Field, fields: Fields, suffix: str) -> Field:
     return replace(field, name=f"{field.name}{suffix}") if field.name in fields else field
 
 
@@ -194,14 +195,14 @@ def unpivot_node(compiler: Compiling, step: Unpivot, rows: Node) -> Node:
     refuse_twice([*(field.name for field in fields), step.name, step.value], place)
     name = Field(step.name, pa.string(), compiler.new())
     value = Field(step.value, common[1], compiler.new())
-    used = Needed(field.identifier for field in columns)
+    inputs = Identifiers(field.identifier for field in columns)
     rank = compiler.new()
-    made = {
-        name.identifier: (_array([text(field.name) for field in columns]), Needed()),
-        value.identifier: (_array(common[0]), used),
-        rank: (_array([number(place) for place in range(len(columns))]), Needed()),
+    items = {
+        name.identifier: (_array([text(field.name) for field in columns]), Identifiers()),
+        value.identifier: (_array(common[0]), inputs),
+        rank: (_array([number(place) for place in range(len(columns))]), Identifiers()),
     }
-    return UnnestNode(rows, Fields(place, (*fields, name, value)), made, rank)
+    return UnnestNode(rows, Fields(place, (*fields, name, value)), items, rank)
 
 
 def unwind_node(compiler: Compiling, step: Unwind, rows: Node) -> Node:
@@ -215,13 +216,13 @@ def unwind_node(compiler: Compiling, step: Unwind, rows: Node) -> Node:
         filled = exp.GT(this=func("len", items), expression=number(0))
         items = case(filled, items, _array([exp.Null()]))
     item = Field(field.name, field.type.value_type, compiler.new())
-    rank, used = compiler.new(), Needed([field.identifier])
-    made = {
-        item.identifier: (items, used),
-        rank: (func("range", func("coalesce", func("len", items), number(0))), used),
+    rank, inputs = compiler.new(), Identifiers([field.identifier])
+    values = {
+        item.identifier: (items, inputs),
+        rank: (func("range", func("coalesce", func("len", items), number(0))), inputs),
     }
     fields = rows.fields.replaced(item)
-    return UnnestNode(rows, fields, made, rank)
+    return UnnestNode(rows, fields, values, rank)
 
 
 def _array(items: Sequence[exp.Expr]) -> exp.Expr:
@@ -232,15 +233,15 @@ MOST_COLUMNS = 1000
 ROW_COUNT = (("n", Aggregate("count")),)
 NULL, NULL_BESIDE_TEXT = "null", "(null)"
 
-SqlCondition = tuple[exp.Expr, Needed]
+SqlValue = tuple[exp.Expr, Identifiers]
 
 
 def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
     rows, (*keys, across) = compiler.reachable((*step.keys, step.column), rows)
     aggregates = step.aggregates or ROW_COUNT
     by = [Field(f"key {place}", key.type, key.identifier) for place, key in enumerate([*keys, across])]
-    named = [(f"cell {place}", aggregate) for place, (_name, aggregate) in enumerate(aggregates)]
-    groups: Node = compiler.grouped(rows, by, tuple(named))
+    cells_by_name = [(f"cell {place}", aggregate) for place, (_name, aggregate) in enumerate(aggregates)]
+    groups: Node = compiler.group_node(rows, by, tuple(cells_by_name))
     cells = groups.fields.all[len(by) :]
     if step.values is None:
         values = column_values(compiler, rows, across)
@@ -253,20 +254,20 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
             f"{rows.fields.place}: a pivot on '{step.column}' would have more than {MOST_COLUMNS:,} columns",
             fix="Filter the rows first, or say which values are meant with values=[…]",
         )
-    placed, maps = compiler.new(), [compiler.new() for _ in cells]
-    numbered = ComputeNode(groups, groups.fields, {placed: (place, Needed([across.identifier]))})
-    by_place = {one: _by_place(cell, placed) for one, cell in zip(maps, cells, strict=True)}
+    position, maps = compiler.new(), [compiler.new() for _ in cells]
+    numbered = ComputeNode(groups, groups.fields, {position: (place, Identifiers([across.identifier]))})
+    by_place = {one: _by_place(cell, position) for one, cell in zip(maps, cells, strict=True)}
     turned = GroupNode(
         numbered, Fields(rows.fields.place, tuple(keys)), [key.identifier for key in keys], by_place
     )
-    fields, made = list(keys), dict[str, SqlCondition]()
+    fields, cell_values = list(keys), dict[str, SqlValue]()
     for value, at in zip(names, places, strict=True):
         for (name, aggregate), cell, one in zip(aggregates, cells, maps, strict=True):
-            called = value if len(aggregates) == 1 else f"{value}_{name}"
-            fields.append(Field(called, cell.type, compiler.new()))
-            made[fields[-1].identifier] = (_cell(one, at, aggregate), Needed([one]))
+            name_of_column = value if len(aggregates) == 1 else f"{value}_{name}"
+            fields.append(Field(name_of_column, cell.type, compiler.new()))
+            cell_values[fields[-1].identifier] = (_cell(one, at, aggregate), Identifiers([one]))
     refuse_twice([field.name for field in fields], rows.fields.place)
-    return ComputeNode(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), made)
+    return ComputeNode(turned, Fields(f"{rows.fields.place}, grouped", tuple(fields)), cell_values)
 
 
 def column_values(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
@@ -311,12 +312,12 @@ def _is(across: Field, value: Any, place: str) -> exp.Expr:
     return condition(predicate, Fields(place, (across,)))[0]
 
 
-def _by_place(cell: Field, placed: str) -> SqlCondition:
+def _by_place(cell: Field, position: str) -> SqlValue:
     """What the groups of a row have, by the place of their value."""
-    entries = func("list", func("row", column(placed), column(cell.identifier)))
-    known = exp.Not(this=exp.Is(this=column(placed), expression=exp.Null()))
-    known_entries = exp.Filter(this=entries, expression=exp.Where(this=known))
-    return func("map_from_entries", known_entries), Needed([placed, cell.identifier])
+    entries = func("list", func("row", column(position), column(cell.identifier)))
+    is_known = exp.Not(this=exp.Is(this=column(position), expression=exp.Null()))
+    known_entries = exp.Filter(this=entries, expression=exp.Where(this=is_known))
+    return func("map_from_entries", known_entries), Identifiers([position, cell.identifier])
 
 
 def _cell(by_place: str, place: int, aggregate: Aggregate) -> exp.Expr:
@@ -328,12 +329,12 @@ def _cell(by_place: str, place: int, aggregate: Aggregate) -> exp.Expr:
 
 def given_names(values: Sequence[Any]) -> list[str]:
     """What the columns of values are called that somebody asked for."""
-    return [_called(natural(v) if isinstance(v, pa.Scalar) else v) for v in values]
+    return [_column_name(natural(v) if isinstance(v, pa.Scalar) else v) for v in values]
 
 
 def value_names(values: Sequence[pa.Scalar]) -> list[str]:
     """What the columns of values are called; null otherwise than a text that says so."""
-    titles = [_called(_fine(value) if value.is_valid else None) for value in values]
+    titles = [_column_name(_fine(value) if value.is_valid else None) for value in values]
     if titles.count(NULL) > 1:
         titles = [
             name if value.is_valid else NULL_BESIDE_TEXT for name, value in zip(titles, values, strict=True)
@@ -356,7 +357,7 @@ def _fine(value: pa.Scalar) -> Any:
     return f"{clock}.{moment.microsecond:06d}{rest:03d}{zone}"
 
 
-def _called(value: Any) -> str:
+def _column_name(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: NULL, True: "true", False: "false"}[value]
     return str(value)
@@ -409,35 +410,37 @@ class Compiler:
 
     def _where(self, step: Where, rows: Node) -> Node:
         if isinstance(rows, ScanNode):
-            return rows.narrowed(step.condition)
-        return self._narrowed(rows, step.condition)
+            return rows.with_filter(step.condition)
+        return self._filter(rows, step.condition)
 
-    def _narrowed(self, rows: Node, where: Filter) -> Node:
-        met, used = condition(where, rows.fields)
-        return rows.narrowed(met, used) if isinstance(rows, FilterNode) else FilterNode(rows, [met], used)
+    def _filter(self, rows: Node, where: Filter) -> Node:
+        predicate, inputs = condition(where, rows.fields)
+        if isinstance(rows, FilterNode):
+            return rows.with_filter(predicate, inputs)
+        return FilterNode(rows, [predicate], inputs)
 
     def _compute(self, step: Compute, rows: Node) -> Node:
         """Values that do not use each other are computed side by side."""
-        fields, made = rows.fields, dict[str, tuple[exp.Expr, Needed]]()
+        fields, values = rows.fields, dict[str, SqlValue]()
         for name, value in step.values:
             expression = type_expression(value, fields)
             if pa.types.is_null(expression.value.type):
                 raise BadQuery(
                     f"{fields.place}: '{name}' would be null in every row", fix="Cast it to a type"
                 )
-            if not expression.used.isdisjoint(made):
-                rows, made = ComputeNode(rows, fields, made), {}
+            if not expression.used.isdisjoint(values):
+                rows, values = ComputeNode(rows, fields, values), {}
             field = Field(name, expression.value.type, self.new())
-            made[field.identifier] = (expression.value.sql, expression.used)
+            values[field.identifier] = (expression.value.sql, expression.used)
             fields = fields.replaced(field)
-        return ComputeNode(rows, fields, made)
+        return ComputeNode(rows, fields, values)
 
     def _select(self, step: Select, rows: Node) -> Node:
         refuse_twice(step.columns, rows.fields.place)
         inside = {name: self._reached(name, rows) for name in step.columns if name not in rows.fields}
-        made = {field.identifier: value for field, value in inside.values()}
+        values = {field.identifier: value for field, value in inside.values()}
         fields = tuple(inside[n][0] if n in inside else rows.fields[n] for n in step.columns)
-        below = ComputeNode(rows, rows.fields, made) if made else rows
+        below = ComputeNode(rows, rows.fields, values) if values else rows
         return ProjectNode(below, Fields(rows.fields.place, fields))
 
     def _sort(self, step: Sort, rows: Node) -> Node:
@@ -456,8 +459,8 @@ class Compiler:
 
     def _group(self, step: Group, rows: Node) -> Node:
         rows, keys = self.reachable(step.keys, rows)
-        grouped = self.grouped(rows, keys, step.aggregates)
-        return grouped if step.having is None else self._narrowed(grouped, step.having)
+        groups = self.group_node(rows, keys, step.aggregates)
+        return groups if step.having is None else self._filter(groups, step.having)
 
     def _pivot(self, step: Pivot, rows: Node) -> Node:
         return pivot_node(self, step, rows)
@@ -490,31 +493,31 @@ class Compiler:
         others = {name: self._find(source) for name, source in step.tables}
         return sql_node(step, rows, others, next(self._datasets), self.job)
 
-    def grouped(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
+    def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
         place = rows.fields.place
         refuse_twice([*(key.name for key in keys), *(name for name, _ in aggregates)], place)
-        made: dict[str, tuple[exp.Expr, Needed]] = {}
+        values: Values = {}
         fields = list(keys)
         for name, aggregate in aggregates:
-            kind, sql, used = aggregate_sql(aggregate, rows)
+            kind, sql, inputs = aggregate_sql(aggregate, rows)
             fields.append(Field(name, kind, self.new()))
-            made[fields[-1].identifier] = (sql, used)
-        named = Fields(f"{place}, grouped", tuple(fields))
-        return GroupNode(rows, named, [key.identifier for key in keys], made)
+            values[fields[-1].identifier] = (sql, inputs)
+        group_fields = Fields(f"{place}, grouped", tuple(fields))
+        return GroupNode(rows, group_fields, [key.identifier for key in keys], values)
 
     def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]:
         """The columns of these names; fields inside structs are computed as columns of their own first."""
-        reached, made = [], {}
+        reached, inner_values = [], {}
         for name in names:
             if name in rows.fields:
                 reached.append(rows.fields[name])
                 continue
             field, value = self._reached(name, rows)
-            made[field.identifier] = value
+            inner_values[field.identifier] = value
             reached.append(field)
-        return ComputeNode(rows, rows.fields, made) if made else rows, reached
+        return ComputeNode(rows, rows.fields, inner_values) if inner_values else rows, reached
 
-    def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Needed]]:
+    def _reached(self, path: str, rows: Node) -> tuple[Field, tuple[exp.Expr, Identifiers]]:
         value = type_expression(Named(path), rows.fields)
         note = rows.fields.at_path(path)[0].note
         return Field(path, value.value.type, self.new(), note), (value.value.sql, value.used)

@@ -148,23 +148,23 @@ def cursor(
 
     What is registered on it is gone with it. Everything else as for `interruptible`.
     """
-    own = engine_of(confined).cursor()
+    connection = engine_of(confined).cursor()
     try:
-        with interruptible(own, job or Job(), of, confined):
-            yield own
+        with interruptible(connection, job or Job(), of, confined):
+            yield connection
     finally:
-        own.close()
+        connection.close()
 
 
 @contextmanager
 def interruptible(
-    own: duckdb.DuckDBPyConnection, job: Job, of: str, confined: Confined | None
+    connection: duckdb.DuckDBPyConnection, job: Job, of: str, confined: Confined | None
 ) -> Iterator[None]:
     """Once the job is cancelled, a statement that runs or is begun in the block is interrupted within about
     20 ms, and the block is left as `Cancelled`. What DuckDB refuses is raised as `LamellaError` that names
     the dataset, `of`.
     """
-    stop = Stop(own)
+    stop = Stop(connection)
     try:
         with job.interrupted_by(stop.ask):
             yield
@@ -420,8 +420,8 @@ _WHERE = re.compile(r" when casting from source column \S+| Use TRY\(.*")
 @contextmanager
 def query_cursor(place: str, job: Job) -> Iterator[duckdb.DuckDBPyConnection]:
     """A cursor as `core.query.engine.cursor` gives it; a value that does not fit leaves as `BadQuery`."""
-    with cursor(job, place) as own, not_too_deep(place), refuse_overflow(place):
-        yield own
+    with cursor(job, place) as connection, not_too_deep(place), refuse_overflow(place):
+        yield connection
 
 
 @contextmanager

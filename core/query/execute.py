@@ -56,25 +56,25 @@ class PreparedCursor(Generic[T]):
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         self.cursor = cursor
         self._lent: dict[str, LentRows] = {}
-        self._made: tuple[T, Decodings] | None = None
+        self._prepared: tuple[T, Decodings] | None = None
 
     @property
-    def is_made(self) -> bool:
-        return self._made is not None
+    def has_relation(self) -> bool:
+        return self._prepared is not None
 
     def again(self) -> T | None:
         """What was made before, if all that it reads is in memory.
 
         Raises `FileProblem` for a file that changed.
         """
-        if self._made is not None and not self._made[1].hand_again(self):
-            self._made = None
-        return None if self._made is None else self._made[0]
+        if self._prepared is not None and not self._prepared[1].hand_again(self):
+            self._prepared = None
+        return None if self._prepared is None else self._prepared[0]
 
-    def keep(self, made: T, reads: Decodings) -> T:
-        """Keep `made` for `again`; `reads` is all that it reads."""
-        self._made = (made, reads)
-        return made
+    def keep(self, relation: T, reads: Decodings) -> T:
+        """Keep `relation` for `again`; `reads` is all that it reads."""
+        self._prepared = (relation, reads)
+        return relation
 
     def register(self, name: str, rows: pa.Table) -> None:
         """As a cursor's own."""
@@ -82,7 +82,7 @@ class PreparedCursor(Generic[T]):
         if lent is None or not lent.schema.equals(rows.schema):
             lent = self._lent[name] = LentRows(rows.schema)
             self.cursor.register(name, lent)
-            self._made = None
+            self._prepared = None
         lent.rows = rows
 
     def let_go(self) -> None:
@@ -100,18 +100,18 @@ def prepared_cursor(
     """
     engine = engine_of(confined)
     cache = engine.cache
-    own = cache.pop(key) or PreparedCursor[Any](engine.cursor())
+    connection = cache.pop(key) or PreparedCursor[Any](engine.cursor())
     done = False
     try:
-        with interruptible(own.cursor, job, of, confined):
-            yield own
+        with interruptible(connection.cursor, job, of, confined):
+            yield connection
             done = True
     finally:
-        own.let_go()
-        if done and own.is_made and key is not None and not job.cancelled:
-            cache.put(key, own)
+        connection.let_go()
+        if done and connection.has_relation and key is not None and not job.cancelled:
+            cache.put(key, connection)
         else:
-            own.cursor.close()
+            connection.cursor.close()
 
 
 @dataclass(frozen=True)
@@ -132,62 +132,62 @@ def read(node: Node, job: Job, most: int | None = None) -> pa.Table:
 
 def read_with_statement(node: Node, job: Job, most: int | None = None) -> tuple[Statement, pa.Table]:
     """The same, and what was asked for it."""
-    with query_cursor(node.fields.place, job) as own:
+    with query_cursor(node.fields.place, job) as connection:
         decodings = Decodings()
-        query = select_answer(node, QueryContext(own, job, decodings=decodings))
+        query = select_answer(node, QueryContext(connection, job, decodings=decodings))
         sql = (query if most is None else query.limit(most)).sql("duckdb")
         statement = Statement(sql, node.fields.schema, node.fields.place, decodings)
-        return statement, _read(statement, own, job)
+        return statement, _read(statement, connection, job)
 
 
 def read_statement(statement: Statement, job: Job) -> pa.Table | None:
     """The answer of a statement that reads files and decoded columns alone; None where those are gone."""
     key = statement.text if statement.decodings.used else None
-    with prepared_cursor(key, job, statement.place) as own, refuse_overflow(statement.place):
-        relation = own.again()
+    with prepared_cursor(key, job, statement.place) as connection, refuse_overflow(statement.place):
+        relation = connection.again()
         if relation is None:
-            if not statement.decodings.hand_again(own):
+            if not statement.decodings.hand_again(connection):
                 return None
-            relation = own.keep(own.cursor.sql(statement.text), statement.decodings)
-        return _collected(relation, statement, job)
+            relation = connection.keep(connection.cursor.sql(statement.text), statement.decodings)
+        return _collect(relation, statement, job)
 
 
-def _read(statement: Statement, own: duckdb.DuckDBPyConnection, job: Job) -> pa.Table:
+def _read(statement: Statement, connection: duckdb.DuckDBPyConnection, job: Job) -> pa.Table:
     job.check()
-    return _collected(own.sql(statement.text), statement, job)
+    return _collect(connection.sql(statement.text), statement, job)
 
 
-def _collected(relation: duckdb.DuckDBPyRelation, statement: Statement, job: Job) -> pa.Table:
+def _collect(relation: duckdb.DuckDBPyRelation, statement: Statement, job: Job) -> pa.Table:
     return from_duckdb(collect_table(relation, memory_limit(), job), statement.schema)
 
 
 def count(node: Node, job: Job) -> int:
-    with query_cursor(node.fields.place, job) as own:
-        sql = select_count(node, QueryContext(own, job, decodings=Decodings())).sql("duckdb")
+    with query_cursor(node.fields.place, job) as connection:
+        sql = select_count(node, QueryContext(connection, job, decodings=Decodings())).sql("duckdb")
         job.check()
-        return int(own.sql(sql).fetchall()[0][0])
+        return int(connection.sql(sql).fetchall()[0][0])
 
 
 def explain(node: Node, job: Job) -> Explain:
     """Run the query and say what of the files it read. Columns of several datasets are named with theirs, and
     with a number from the second time on that one is read: `f.n`, `f#2.n`."""
-    started = time.perf_counter()
-    with query_cursor(node.fields.place, job) as own:
-        running = QueryContext(own, job)
-        sql = select_answer(node, running).sql("duckdb")
+    start = time.perf_counter()
+    with query_cursor(node.fields.place, job) as connection:
+        context = QueryContext(connection, job)
+        sql = select_answer(node, context).sql("duckdb")
         job.check()
-        own.execute("SET enable_profiling = 'no_output'")
-        reader = own.sql(sql).to_arrow_reader(ROWS_A_BATCH)
+        connection.execute("SET enable_profiling = 'no_output'")
+        reader = connection.sql(sql).to_arrow_reader(ROWS_A_BATCH)
         rows = sum(batch.num_rows for batch in stream_batches(reader, job))
-        profile = json.loads(own.get_profiling_information(format="json"))
-    read, skipped = _columns(running)
-    row_groups = sum(row_groups_of(s) for s, _columns in running.read)
+        profile = json.loads(connection.get_profiling_information(format="json"))
+    read, skipped = _columns(context)
+    row_groups = sum(row_groups_of(s) for s, _columns in context.read)
     return Explain(
-        time.perf_counter() - started, rows, read, skipped,
+        time.perf_counter() - start, rows, read, skipped,
         min(_scanned(profile), row_groups), row_groups,
-        None, sum(len(files_of(s)) for s, _columns in running.read),
-        ", ".join(dict.fromkeys(s.reason for s in running.strategies if s.method is Method.INDEX)) or None,
-        tuple(dict.fromkeys(running.strategies)),
+        None, sum(len(files_of(s)) for s, _columns in context.read),
+        ", ".join(dict.fromkeys(s.reason for s in context.strategies if s.method is Method.INDEX)) or None,
+        tuple(dict.fromkeys(context.strategies)),
     )  # fmt: skip
 
 
@@ -196,16 +196,16 @@ def _scanned(profile: dict[str, Any]) -> int:
     return int(profile.get("query", {}).get("total_row_groups_scanned", 0))
 
 
-def _columns(running: QueryContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _columns(context: QueryContext) -> tuple[tuple[str, ...], tuple[str, ...]]:
     read: list[str] = []
     skipped: list[str] = []
     times = Counter[str]()
-    for snapshot, columns in running.read:
+    for snapshot, columns in context.read:
         times[snapshot.name] += 1
         again = f"#{times[snapshot.name]}" if times[snapshot.name] > 1 else ""
-        ends = f"{snapshot.name}{again}." if len(running.read) > 1 else ""
+        prefix = f"{snapshot.name}{again}." if len(context.read) > 1 else ""
         for one in snapshot.columns:
-            (read if one in columns else skipped).append(ends + one.name)
+            (read if one in columns else skipped).append(prefix + one.name)
     return tuple(read), tuple(skipped)
 
 
@@ -214,8 +214,8 @@ def batches(node: Node, job: Job) -> pa.RecordBatchReader:
 
 
 def _streamed(node: Node, job: Job) -> Iterator[pa.RecordBatch]:
-    with query_cursor(node.fields.place, job) as own:
-        sql = select_answer(node, QueryContext(own, job)).sql("duckdb")
+    with query_cursor(node.fields.place, job) as connection:
+        sql = select_answer(node, QueryContext(connection, job)).sql("duckdb")
         job.check()
-        for batch in stream_batches(own.sql(sql).to_arrow_reader(ROWS_A_BATCH), job):
+        for batch in stream_batches(connection.sql(sql).to_arrow_reader(ROWS_A_BATCH), job):
             yield from from_duckdb(pa.Table.from_batches([batch]), node.fields.schema).to_batches()

@@ -94,13 +94,13 @@ def parse_expression(text: str, types: ColumnTypes | None = None) -> Expression:
         )
     parser = _Parser(text)
     try:
-        found = parser.whole()
-        _refuse_deep(found)
+        expression = parser.whole()
+        _refuse_deep(expression)
     except RecursionError:
         raise _too_deep() from None
     if types is not None:
-        parser.refuse_unfit(found, types)
-    return found
+        parser.refuse_unfit(expression, types)
+    return expression
 
 
 def expression_text(expression: Expression) -> str:
@@ -146,14 +146,14 @@ class _Parser(TokenCursor):
         self._text_joins: list[tuple[Expression, Token]] = []
 
     def whole(self) -> Expression:
-        found = self._expression(OR, 0)
+        expression = self._expression(OR, 0)
         if self._next.part is not Part.END:
             raise self._unexpected()
-        return self._value(found)
+        return self._value(expression)
 
     def refuse_unfit(self, expression: Expression, types: ColumnTypes) -> None:
-        known = dict(zip(types.names, types.types, strict=True)) if isinstance(types, pa.Schema) else types
-        fields = Fields("the data", tuple(Field(name, kind, name) for name, kind in known.items()))
+        by_name = dict(zip(types.names, types.types, strict=True)) if isinstance(types, pa.Schema) else types
+        fields = Fields("the data", tuple(Field(name, kind, name) for name, kind in by_name.items()))
         for name, token in self._names:
             try:
                 fields.at_path(name)
@@ -195,19 +195,19 @@ class _Parser(TokenCursor):
         if depth > DEEPEST:
             raise _too_deep()
         start = self._at
-        found = self._operand(depth)
+        operand = self._operand(depth)
         while True:
             self._part_sign()
             sign = self._word()
             if sign in ("and", "or"):
                 binds = AND if sign == "and" else OR
                 if binds < least:
-                    return found
-                found = self._connected_conditions(sign, binds, found, start, depth)
+                    return operand
+                operand = self._connected_conditions(sign, binds, operand, start, depth)
             elif sign in _BINARY and _BINARY[sign][0] >= least:
-                found = self._binary(found, start, depth)
+                operand = self._binary(operand, start, depth)
             else:
-                return found
+                return operand
 
     def _part_sign(self) -> None:
         """Behind a value, the sign that is written before a number is one of arithmetic: `a -1`."""
@@ -217,13 +217,13 @@ class _Parser(TokenCursor):
             self._tokens[self._at : self._at + 1] = [Token(Part.SIGN, token.text[0], token.start), plain]
 
     def _connected_conditions(self, word: str, binds: int, first: Parsed, start: int, depth: int) -> Filter:
-        found = [self._condition(first, start)]
+        conditions = [self._condition(first, start)]
         while self._word() == word:
             self._take()
             at = self._at
-            found.append(self._condition(self._expression(binds + 1, depth + 1), at))
+            conditions.append(self._condition(self._expression(binds + 1, depth + 1), at))
             self._part_sign()
-        return And(tuple(found)) if word == "and" else Or(tuple(found))
+        return And(tuple(conditions)) if word == "and" else Or(tuple(conditions))
 
     def _binary(self, left: Parsed, start: int, depth: int) -> Expression:
         sign = self._take()
@@ -232,26 +232,26 @@ class _Parser(TokenCursor):
             raise self._wrong(sign, f"'{sign.text}' does not go on a condition", fix)
         binds, function = _BINARY[sign.word]
         right = self._expression(binds if binds == POWER else binds + 1, depth + 1)
-        made = self._call(function, (self._value(left), self._value(right)), start)
+        call = self._call(function, (self._value(left), self._value(right)), start)
         if sign.word == "||":
-            self._text_joins.append((made, sign))
-        return made
+            self._text_joins.append((call, sign))
+        return call
 
     def _call(self, function: str, values: tuple[Expression, ...], start: int) -> Call:
-        made = Call(function, values)
-        self._calls.append((made, self._tokens[start].start, self._tokens[self._at - 1].stop))
-        return made
+        call = Call(function, values)
+        self._calls.append((call, self._tokens[start].start, self._tokens[self._at - 1].stop))
+        return call
 
-    def _value(self, found: Parsed) -> Expression:
-        return Condition(found) if isinstance(found, Filter) else found
+    def _value(self, operand: Parsed) -> Expression:
+        return Condition(operand) if isinstance(operand, Filter) else operand
 
-    def _condition(self, found: Parsed, start: int) -> Filter:
-        if isinstance(found, Condition):
-            return found.filter
-        if isinstance(found, Filter):
-            return found
+    def _condition(self, operand: Parsed, start: int) -> Filter:
+        if isinstance(operand, Condition):
+            return operand.filter
+        if isinstance(operand, Filter):
+            return operand
         token = self._tokens[start]
-        fix = f"Compare it, or ask: {token.text} is true" if isinstance(found, Named) else _ONLY_COLUMNS
+        fix = f"Compare it, or ask: {token.text} is true" if isinstance(operand, Named) else _ONLY_COLUMNS
         raise self._wrong(token, "A condition is expected here", fix)
 
     def _operand(self, depth: int) -> Parsed:
@@ -262,9 +262,9 @@ class _Parser(TokenCursor):
             return self._cases(depth)
         if word == "(":
             self._take()
-            found = self._expression(OR, depth + 1)
+            expression = self._expression(OR, depth + 1)
             self._close(token)
-            return found
+            return expression
         if word in ("not", "-", "+"):
             return self._unary(depth)
         if token.part is Part.VALUE:
@@ -286,8 +286,8 @@ class _Parser(TokenCursor):
         token = self._next
         if token.text[:1] in ("+", "-") and self._word(1) in ("**", "^"):
             self._part_sign()
-            found = self._unary(depth)
-            return self._value(found)
+            operand = self._unary(depth)
+            return self._value(operand)
         return Constant(self._take().value)
 
     def _is_case(self, word: str) -> bool:
@@ -315,9 +315,9 @@ class _Parser(TokenCursor):
         return Named(str(self._take().value))
 
     def _condition_here(self) -> Filter:
-        found, self._at = self._reader.read_one(self._at)
-        self._filters.append(found)
-        return found
+        predicate, self._at = self._reader.read_one(self._at)
+        self._filters.append(predicate)
+        return predicate
 
     def _cases(self, depth: int) -> Expression:
         """`when … then … when … then … else …`, which may stand between `case` and `end`."""
@@ -330,15 +330,15 @@ class _Parser(TokenCursor):
             condition = self._value(self._expression(OR, depth + len(cases) + 1))
             self._expect("then")
             cases.append((condition, self._value(self._expression(OR, depth + len(cases) + 1))))
-        found: Expression = Constant(None)
+        answer: Expression = Constant(None)
         if self._word() == "else":
             self._take()
-            found = self._value(self._expression(OR, depth + len(cases) + 1))
+            answer = self._value(self._expression(OR, depth + len(cases) + 1))
         if has_end or self._word() == "end":
             self._expect("end")
         for condition, value in reversed(cases):
-            found = self._call("when", (condition, value, found), start)
-        return found
+            answer = self._call("when", (condition, value, answer), start)
+        return answer
 
     def _function(self, depth: int) -> Expression:
         start, name_token = self._at, self._take()
@@ -392,11 +392,11 @@ class _Parser(TokenCursor):
         return self._call(name, tuple(values), start)
 
     def _concat(self, name_token: Token, values: list[Expression], start: int) -> Expression:
-        found = values[0]
+        text = values[0]
         for value in values[1:]:
-            found = self._call("add", (found, value), start)
-            self._text_joins.append((found, name_token))
-        return found
+            text = self._call("add", (text, value), start)
+            self._text_joins.append((text, name_token))
+        return text
 
     def _close(self, opener: Token) -> None:
         if self._word() == ")":

@@ -224,22 +224,22 @@ class RowSearch:
 
     def _has_to_decode(self, columns: Sequence[Column]) -> bool:
         """Whether the columns hold many values that are not in memory, and were not searched before."""
-        wanted = may_meet(self.snapshot, self._bound)
+        row_groups = may_meet(self.snapshot, self._bound)
         cold = [
             piece
             for piece in pieces(self.snapshot, 0, self.snapshot.num_positions)
             if isinstance(piece.segment, FileSegment)
             and not are_decoded(piece.segment, piece.row_groups, columns, cache)
-            and wanted(piece)
+            and row_groups(piece)
         ]
         if sum(piece.stop - piece.first for piece in cold) * len(columns) < MANY_TEXTS:
             return False
         segment = cold[0].segment
         assert isinstance(segment, FileSegment)
-        searched = (segment.path, tuple(column.key for column in columns))
-        if not _searched.again(searched):
+        key = (segment.path, tuple(column.key for column in columns))
+        if not _recent_searches.again(key):
             return True
-        _searched.forget(searched)  # where the cache has no room for the texts, DuckDB is the next again
+        _recent_searches.forget(key)  # where the cache has no room for the texts, DuckDB is the next again
         return False
 
     def _forced(self, method: Method) -> Strategy:
@@ -289,15 +289,15 @@ class RowSearch:
         columns = project(snapshot, columns_read(bound) or counted_by)
         parts, rows, looked_at = [EMPTY], 0, dict[int, Piece]()
         rows_at_once = ROWS_AT_ONCE if enough is None else enough
-        wanted = runs(
+        ranges = runs(
             snapshot, self.start, snapshot.num_positions, max(rows_at_once, FEWEST_ROWS),
             may_meet(snapshot, bound),
         )  # fmt: skip
-        for piece, low, high, chunks in _blocks(snapshot, wanted, columns, self.start, rows_at_once):
+        for piece, low, high, chunks in _blocks(snapshot, ranges, columns, self.start, rows_at_once):
             job.check()
             looked_at[piece.first] = piece
-            met = mask(bound, with_changes(snapshot, low, high, columns, chunks), job.check)
-            live = without(np.flatnonzero(to_numpy(met)) + low, snapshot.deleted)
+            hits = mask(bound, with_changes(snapshot, low, high, columns, chunks), job.check)
+            live = without(np.flatnonzero(to_numpy(hits)) + low, snapshot.deleted)
             parts.append(live)
             rows += len(live)
             if enough is not None and rows >= enough:
@@ -309,16 +309,16 @@ class RowSearch:
 
     def _by_duckdb(self, job: Job, strategy: Strategy) -> SearchResult:
         snapshot, where, sort = self.snapshot, self.where, self.sort
-        with cursor(job, snapshot.name) as own:
-            own.execute("SET enable_profiling = 'no_output'")
+        with cursor(job, snapshot.name) as connection:
+            connection.execute("SET enable_profiling = 'no_output'")
             if is_sorted_here(snapshot, sort, self.first):
-                positions = _sorted_here(snapshot, own, where, sort[0], job)
+                positions = _sorted_here(snapshot, connection, where, sort[0], job)
             else:
-                query = _select(snapshot, own, [exp.column(POSITION, quoted=True)], where, sort, job)
+                query = _select(snapshot, connection, [exp.column(POSITION, quoted=True)], where, sort, job)
                 if sort and self.first is not None:
                     query = query.limit(min(self.first, snapshot.num_rows))
-                positions = _collect(own.sql(query.sql("duckdb")), snapshot.num_rows, job)
-            profile = json.loads(own.get_profiling_information(format="json"))["query"]
+                positions = _collect(connection.sql(query.sql("duckdb")), snapshot.num_rows, job)
+            profile = json.loads(connection.get_profiling_information(format="json"))["query"]
         if not sort and len(positions) > 1 and not bool(np.all(positions[1:] > positions[:-1])):
             positions.sort()
         if self.start:
@@ -327,10 +327,10 @@ class RowSearch:
         return SearchResult(positions, reads, strategy)
 
     def _counted_by_duckdb(self, job: Job) -> int:
-        with cursor(job, self.snapshot.name) as own:
-            query = _select(self.snapshot, own, [exp.Count(this=exp.Star())], self.where, (), job)
+        with cursor(job, self.snapshot.name) as connection:
+            query = _select(self.snapshot, connection, [exp.Count(this=exp.Star())], self.where, (), job)
             job.check()
-            return int(own.sql(query.sql("duckdb")).fetchall()[0][0])
+            return int(connection.sql(query.sql("duckdb")).fetchall()[0][0])
 
 
 def find_rows(
@@ -393,8 +393,8 @@ def _find_with_words(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
         return without(live_positions(snapshot, np.arange(snapshot.num_rows)), parts[0])
     if isinstance(where, Or):
         return union(*parts, *([find_rows(snapshot, Or(others), (), job)] if others else ()))
-    found = sorted(parts, key=len)
-    both = reduce(lambda few, more: few[among(few, more)], found)
+    smallest_first = sorted(parts, key=len)
+    both = reduce(lambda rest, part: rest[among(rest, part)], smallest_first)
     return find_rows(snapshot, And(others), (), job, within=both) if others else both
 
 
@@ -402,8 +402,8 @@ def _find_within(
     snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, within: np.ndarray
 ) -> np.ndarray:
     if where is not None and asks_words(where):
-        found = _find_with_words(snapshot, where, job)
-        within, where = within[among(within, found)], None
+        matches = _find_with_words(snapshot, where, job)
+        within, where = within[among(within, matches)], None
     if where is None and not keys:
         return within
     columns = key_columns(snapshot, keys)
@@ -466,18 +466,18 @@ ROWS_A_BATCH = 1 << 20
 
 
 def _sorted_here(
-    snapshot: Snapshot, own: duckdb.DuckDBPyConnection, where: Filter | None, key: SortKey, job: Job
+    snapshot: Snapshot, connection: duckdb.DuckDBPyConnection, where: Filter | None, key: SortKey, job: Job
 ) -> np.ndarray:
     (column,) = project(snapshot, [key.column])
     values = [exp.column(POSITION, quoted=True), exp.column(identifier(column), quoted=True)]
-    query = _select(snapshot, own, values, where, (), job, also=[key.column])
-    reader = own.sql(query.sql("duckdb")).to_arrow_reader(ROWS_A_BATCH)
+    query = _select(snapshot, connection, values, where, (), job, also=[key.column])
+    reader = connection.sql(query.sql("duckdb")).to_arrow_reader(ROWS_A_BATCH)
     return number_order(stream_batches(reader, job), snapshot.num_rows, key.descending, job)
 
 
 def _select(
     snapshot: Snapshot,
-    own: duckdb.DuckDBPyConnection,
+    connection: duckdb.DuckDBPyConnection,
     values: Sequence[exp.Expr],
     where: Filter | None,
     sort: Sequence[SortKey],
@@ -487,19 +487,19 @@ def _select(
     """`also` names columns of which the `values` are made."""
     bound = bind(where, snapshot.schema, snapshot.name) if where is not None else None
     filtered = columns_read(bound) if bound is not None else []
-    used = dict.fromkeys([*filtered, *(key.column for key in sort), *also])
-    columns = project(snapshot, used)
-    query = exp.select(*values).from_(relation(snapshot, columns, own, job=job))
+    names = dict.fromkeys([*filtered, *(key.column for key in sort), *also])
+    columns = project(snapshot, names)
+    query = exp.select(*values).from_(relation(snapshot, columns, connection, job=job))
     if bound is not None:
         query = query.where(to_sql(bound, {c.name: identifier(c) for c in columns}))
     return query.order_by(*_order(sort, columns)) if sort else query
 
 
 def _order(sort: Sequence[SortKey], columns: Sequence[Column]) -> list[exp.Expr]:
-    named = {c.name: c for c in columns}
+    by_name = {c.name: c for c in columns}
     keys: list[exp.Expr] = [
         exp.Ordered(
-            this=exp.column(identifier(named[key.column]), quoted=True),
+            this=exp.column(identifier(by_name[key.column]), quoted=True),
             desc=key.descending,
             nulls_first=False,
         )
@@ -520,8 +520,8 @@ def _collect(relation: duckdb.DuckDBPyRelation, at_most: int, job: Job) -> np.nd
     return answer[:filled]
 
 
-def _grown(answer: np.ndarray, filled: int, needed: int, at_most: int) -> np.ndarray:
-    size = min(max(needed, 4 * len(answer)), max(at_most, needed))
+def _grown(answer: np.ndarray, filled: int, least: int, at_most: int) -> np.ndarray:
+    size = min(max(least, 4 * len(answer)), max(at_most, least))
     larger = room_for(size)
     larger[:filled] = answer[:filled]
     return larger
@@ -563,7 +563,7 @@ class _RecentKeys:
 
 
 _orders: LruCache[OrderKey, np.ndarray] = LruCache(MOST_BYTES)
-_first_rows, _searched = _RecentKeys(), _RecentKeys()
+_first_rows, _recent_searches = _RecentKeys(), _RecentKeys()
 """Orders of which the first rows were asked for; columns that were searched before they were decoded."""
 
 
@@ -591,4 +591,4 @@ def forget() -> None:
     _orders.resize(0)
     _orders.resize(MOST_BYTES)
     _first_rows.clear()
-    _searched.clear()
+    _recent_searches.clear()

@@ -65,8 +65,8 @@ class Line:
 
     def edit(self, place: int, step: Step | None, draft: Any = None) -> Line:
         """Another step in the place of one, on or off as that was."""
-        made = replace(self.steps[place], step=step, draft=draft)
-        return self._with(*self.steps[:place], made, *self.steps[place + 1 :])
+        edited = replace(self.steps[place], step=step, draft=draft)
+        return self._with(*self.steps[:place], edited, *self.steps[place + 1 :])
 
     def remove(self, place: int) -> Line:
         return self._with(*self.steps[:place], *self.steps[place + 1 :])
@@ -86,8 +86,8 @@ class Line:
     def grouping(self) -> int | None:
         """The place of the grouping whose rows are shown, if they are those of one."""
         on = [place for place, one in enumerate(self.steps) if one.is_active]
-        found = shown_group(self.active)
-        return on[found[0]] if found is not None and found[1].keys else None
+        group = shown_group(self.active)
+        return on[group[0]] if group is not None and group[1].keys else None
 
     def inside_group(self, values: Mapping[str, Any]) -> Line:
         """The rows of one group: a filter in place of the grouping, and of all that comes behind it."""
@@ -108,8 +108,8 @@ class Line:
     def tail(self) -> int:
         """The place from which on the steps that are on only filter, sort, choose columns and limit."""
         on = [place for place, one in enumerate(self.steps) if one.is_active]
-        made, _ = split_steps(self.active)
-        return on[len(made)] if len(made) < len(on) else len(self.steps)
+        computed_steps, _ = split_steps(self.active)
+        return on[len(computed_steps)] if len(computed_steps) < len(on) else len(self.steps)
 
     def last_of(self, kind: type[Step]) -> int | None:
         """The last step of a kind that changes nothing but what is shown of the rows before it."""
@@ -220,65 +220,66 @@ class LineAnswers:
     group again. Any thread."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[object, ...], Snapshot] = {}
+        self._answers: dict[tuple[object, ...], Snapshot] = {}
         self._totals: dict[tuple[object, ...], Snapshot] = {}
         self._levels: dict[Snapshot, GroupLevels] = {}
 
     def view(self, line: Line, source: Source, job: Job) -> LineView:
         """Blocks. Raises like `Query.read`."""
-        started = time.perf_counter()
-        own = source.snapshot()
-        checked = check_line(line, source, own.schema, job)
-        made, scan = split_steps(checked.steps)
-        paged = computed_on_pages(checked.steps) if made else None
+        start = time.perf_counter()
+        snapshot = source.snapshot()
+        runnable = check_line(line, source, snapshot.schema, job)
+        computed_steps, scan = split_steps(runnable.steps)
+        paged = computed_on_pages(runnable.steps) if computed_steps else None
         if paged is not None:
             plain, computed = paged
-            shown = ComputedView(View(own, plain, job), computed, checked.schemas[-1])
-            return LineView(shown, checked, True, own, time.perf_counter() - started)
-        if not made:
-            view = View(own, scan, job)
-            return LineView(view, checked, False, own, time.perf_counter() - started)
-        query = self._frozen(line, source, without_totals(made), job)
-        view = View(self._answer(self._kept, query, job), scan, job)
-        levels = self._levels_of(view, checked, query, job) if tree_problem(view, checked) == "" else None
-        return LineView(view, checked, True, own, time.perf_counter() - started, levels)
+            pages = ComputedView(View(snapshot, plain, job), computed, runnable.schemas[-1])
+            return LineView(pages, runnable, True, snapshot, time.perf_counter() - start)
+        if not computed_steps:
+            view = View(snapshot, scan, job)
+            return LineView(view, runnable, False, snapshot, time.perf_counter() - start)
+        query = self._frozen(line, source, without_totals(computed_steps), job)
+        view = View(self._answer(self._answers, query, job), scan, job)
+        levels = self._levels_of(view, runnable, query, job) if tree_problem(view, runnable) == "" else None
+        return LineView(view, runnable, True, snapshot, time.perf_counter() - start, levels)
 
     def totals(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> pa.Table:
         """One row: the totals of the groups that the steps give. Blocks."""
-        wanted = totals_steps(steps)
-        assert wanted is not None
-        rows = self._answer(self._totals, self._frozen(line, source, wanted, job), job)
+        totals = totals_steps(steps)
+        assert totals is not None
+        rows = self._answer(self._totals, self._frozen(line, source, totals, job), job)
         return View(rows).page(0, 1)
 
     def _frozen(self, line: Line, source: Source, steps: tuple[Step, ...], job: Job) -> Query:
         """Of the datasets as they are now, so that several queries read the same rows."""
         pipeline = Pipeline(source.name, steps)
-        named = {name: source if name == source.name else line.sources[name] for name in pipeline.sources()}
+        sources = {**line.sources, source.name: source}
         return Query(
-            {name: SnapshotSource(whole_snapshot(one, job)) for name, one in named.items()}, pipeline
+            {name: SnapshotSource(whole_snapshot(sources[name], job)) for name in pipeline.sources()},
+            pipeline,
         )
 
     @staticmethod
-    def _answer(kept: dict[tuple[object, ...], Snapshot], query: Query, job: Job) -> Snapshot:
+    def _answer(answers: dict[tuple[object, ...], Snapshot], query: Query, job: Job) -> Snapshot:
         tokens = tuple(one.snapshot().token for one in query.sources.values())
         key = (query.pipeline, repr(query.pipeline), tokens)  # to Python 1, 1.0 and True are equal
-        known = kept.pop(key, None)
-        if known is None:
-            known = snapshot_of_rows(query.read(job), query.name)
-        kept[key] = known
-        for old in list(kept)[:-MOST_ANSWERS]:
-            kept.pop(old, None)
-        return known
+        answer = answers.pop(key, None)
+        if answer is None:
+            answer = snapshot_of_rows(query.read(job), query.name)
+        answers[key] = answer
+        for old in list(answers)[:-MOST_ANSWERS]:
+            answers.pop(old, None)
+        return answer
 
-    def _levels_of(self, view: View, checked: RunnableLine, query: Query, job: Job) -> GroupLevels:
+    def _levels_of(self, view: View, runnable: RunnableLine, query: Query, job: Job) -> GroupLevels:
         answer = view.snapshot
-        known = self._levels.get(answer)
-        if known is None:
-            known = GroupLevels.read(
+        levels = self._levels.get(answer)
+        if levels is None:
+            levels = GroupLevels.read(
                 query.pipeline.steps, lambda steps: query.with_steps(steps).read(job), answer, job
             )
-        self._levels = {answer: known}
-        return known
+        self._levels = {answer: levels}
+        return levels
 
 
 @dataclass(frozen=True)
@@ -304,12 +305,11 @@ class LineView:
         return tree_problem(self.view, self.checked)
 
 
-def tree_problem(view: View | ComputedView, checked: RunnableLine) -> str | None:
+def tree_problem(view: View | ComputedView, runnable: RunnableLine) -> str | None:
     """Why groups cannot be shown as a tree, empty where they can, None where nobody asks for it."""
-    found = shown_group(checked.steps)
-    if found is None or not found[1].subtotals or len(found[1].keys) < 2:
+    _place, group = shown_group(runnable.steps) or (0, None)
+    if group is None or not group.subtotals or len(group.keys) < 2:
         return None
-    _, group = found
     left_out = next((key for key in group.keys if key not in view.schema.names), None)
     if left_out is not None:
         return f"no subtotals: a later step leaves out '{left_out}'"
@@ -321,8 +321,8 @@ def tree_problem(view: View | ComputedView, checked: RunnableLine) -> str | None
 def fitting_line(line: Line, names: set[str]) -> Line:
     """Without conditions and sort keys of columns that are gone. Behind a step that makes columns of its own
     nothing is taken out: a step that cannot run says so."""
-    made, _ = split_steps(line.active)
-    if made:
+    computed_steps, _ = split_steps(line.active)
+    if computed_steps:
         return line
     place = 0
     while place < len(line.steps):
@@ -345,18 +345,18 @@ def fitting_line(line: Line, names: set[str]) -> Line:
 
 def _fitting_conditions(where: Filter | None, names: set[str]) -> Filter | None:
     """The conditions that ask about these columns only."""
-    if where is None or all(_holds(names, asked) for asked in columns_read(where)):
+    if where is None or all(_holds(names, name) for name in columns_read(where)):
         return where
     if isinstance(where, And):
         parts = (_fitting_conditions(child, names) for child in where.children)
-        kept = [part for part in parts if part is not None]
-        return kept[0] if len(kept) == 1 else all_of(kept) if kept else None
+        left = [part for part in parts if part is not None]
+        return left[0] if len(left) == 1 else all_of(left) if left else None
     return None
 
 
-def _holds(names: set[str], asked: str) -> bool:
+def _holds(names: set[str], name: str) -> bool:
     """Whether a column is called so, or one that may hold a field at such a path."""
-    return asked in names or any(asked.startswith(f"{name}.") for name in names)
+    return name in names or any(name.startswith(f"{column}.") for column in names)
 
 
 MOST_VISITS = 200

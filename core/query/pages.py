@@ -24,7 +24,7 @@ from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import query_cursor
 from lamella.core.query.fields import alias, cast, column, every, number, paren, quoted
 from lamella.core.query.find import Method, RowSearch, find_rows, whole_order
-from lamella.core.query.plan import Needed, Node, Order, QueryContext
+from lamella.core.query.plan import Identifiers, Node, Order, QueryContext
 from lamella.core.query.scan_query import sort_keys
 from lamella.core.scan.read import cells_at, live_positions, read_rows, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, IdentifiedRows
@@ -206,10 +206,10 @@ def page_by_id(
     snapshot = rows.snapshot
     name = snapshot.name
     count = count_of(size, f"{name}: a page of", least=1)
-    wanted = None if columns is None else names_of(columns, f"{name}: columns")
+    selection = None if columns is None else names_of(columns, f"{name}: columns")
     page_query = PageQuery(
         snapshot,
-        project(snapshot, wanted, flatten),
+        project(snapshot, selection, flatten),
         condition_of(where, f"{name}: where", snapshot),
         sort_keys(snapshot, sort),
         ID_COLUMN,
@@ -221,15 +221,15 @@ def page_by_id(
 def page(node: Node, options: dict[str, Any], size: int, after: str | None, job: Job) -> Page:
     """`options` is the query as JSON, so that a cursor of another one is refused."""
     fingerprint = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
-    with query_cursor(node.fields.place, job) as own:
-        query = _ranked(node, QueryContext(own, job))
+    with query_cursor(node.fields.place, job) as connection:
+        query = _answer_with_ranks(node, QueryContext(connection, job))
         if after is not None:
             last = _parsed(after, fingerprint, node)
-            own.register(_AFTER, last)
+            connection.register(_AFTER, last)
             query = query.join(_typed(last), join_type="cross").where(_behind(node.order))
         query = query.order_by(*(rank.sql for rank in node.order)).limit(number(size + 1))
         job.check()
-        relation = own.sql(query.sql("duckdb"))
+        relation = connection.sql(query.sql("duckdb"))
         uuids = [kind == "UUID" for kind in relation.types[len(node.fields.all) :]]
         table = relation.to_arrow_table()
     rows, ranks = table.slice(0, size), table.select(range(len(node.fields.all), table.num_columns))
@@ -239,12 +239,12 @@ def page(node: Node, options: dict[str, Any], size: int, after: str | None, job:
     )
 
 
-def _ranked(node: Node, running: QueryContext) -> exp.Select:
+def _answer_with_ranks(node: Node, context: QueryContext) -> exp.Select:
     """The columns of the answer, and those it is ordered by."""
-    shown = [field.identifier for field in node.fields.all]
+    answer = [field.identifier for field in node.fields.all]
     ranks = [alias(column(rank.identifier), f"rank{n}") for n, rank in enumerate(node.order)]
-    rows = node.source(Needed(shown) | node.ranked, running)
-    return exp.select(*map(column, shown), *ranks).from_(rows)
+    rows = node.source(Identifiers(answer) | node.order_columns, context)
+    return exp.select(*map(column, answer), *ranks).from_(rows)
 
 
 def _behind(order: Order) -> exp.Expr:

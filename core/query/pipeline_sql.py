@@ -23,7 +23,7 @@ from lamella.core.query.fields import Field, Fields, Value, case, func, number, 
 from lamella.core.query.functions.aggregates import AGGREGATES, aggregate_sql
 from lamella.core.query.functions.table import condition, type_expression
 from lamella.core.query.functions.types import in_common
-from lamella.core.query.plan import Needed, Node, QueryContext, Rank
+from lamella.core.query.plan import Identifiers, Node, QueryContext, Rank
 from lamella.core.query.source import Pinned, Source, whole_snapshot
 from lamella.core.query.sql_clauses import steps_of
 from lamella.core.query.sql_tidying import identifier, refuse_alike, sql_fields, tidy
@@ -166,7 +166,7 @@ class _Rows(Node):
         self.fields = fields
         self.order = tuple(Rank(key.name, key.descending) for key in order)
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         raise NotImplementedError
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from pyarrow import types as is_
 
@@ -40,7 +40,9 @@ from lamella.core.query.find import READ_WHOLE, Method, RowSearch, Strategy, is_
 from lamella.core.query.steps import Aggregates
 from lamella.core.scan.snapshot import Column, Snapshot, project
 
-Needed = frozenset[str]
+Identifiers = frozenset[str]
+Values: TypeAlias = "dict[str, tuple[exp.Expr, Identifiers]]"
+"""Computed columns by their identifiers: the SQL of each, and the columns that it reads."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class QueryContext:
     cursor: duckdb.DuckDBPyConnection
     job: Job
     read: list[tuple[Snapshot, list[Column]]] = field(default_factory=list)
-    shared: dict[str, Needed] = field(default_factory=dict)
+    shared: dict[str, Identifiers] = field(default_factory=dict)
     strategies: list[Strategy] = field(default_factory=list)
     decodings: Decodings | None = None
     grouping: bool = False
@@ -85,50 +87,56 @@ class Node(ABC):
     depth: int = 1
 
     @abstractmethod
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         """A relation with at least the columns of these identifiers."""
 
     @property
-    def ranked(self) -> Needed:
+    def order_columns(self) -> Identifiers:
         return frozenset(rank.identifier for rank in self.order)
 
-    def source(self, needed: Needed, running: QueryContext, name: str = "t") -> exp.Expr:
+    def source(self, identifiers: Identifiers, context: QueryContext, name: str = "t") -> exp.Expr:
         """The relation in parentheses, under a name."""
-        inside = leaf(paren(self.query(needed, running)))
+        inside = leaf(paren(self.query(identifiers, context)))
         return exp.alias_(exp.Table(this=inside), name, quoted=True, table=True)
 
 
 class FilterNode(Node):
     """The rows that meet all of these conditions."""
 
-    def __init__(self, rows: Node, met: Sequence[exp.Expr], used: Needed) -> None:
-        self._rows, self._met, self._used = rows, met, used
+    def __init__(self, rows: Node, conditions: Sequence[exp.Expr], inputs: Identifiers) -> None:
+        self._rows, self._conditions, self._inputs = rows, conditions, inputs
         self.fields, self.order, self.in_order = rows.fields, rows.order, rows.in_order
         self.depth = rows.depth + 1
 
-    def narrowed(self, met: exp.Expr, used: Needed) -> FilterNode:
-        return FilterNode(self._rows, (*self._met, met), self._used | used)
+    def with_filter(self, condition: exp.Expr, inputs: Identifiers) -> FilterNode:
+        return FilterNode(self._rows, (*self._conditions, condition), self._inputs | inputs)
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        rows = self._rows.source(needed | self._used, running)
-        met = every(map(leaf, self._met))
-        return exp.select("*", copy=False).from_(rows, copy=False).where(met, copy=False)
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        rows = self._rows.source(identifiers | self._inputs, context)
+        condition = every(map(leaf, self._conditions))
+        return exp.select("*", copy=False).from_(rows, copy=False).where(condition, copy=False)
+
+
+def _values_for(identifiers: Collection[str], values: Values) -> tuple[dict[str, exp.Expr], Identifiers]:
+    """Those of the values, and what they read."""
+    chosen = {name: value for name, value in values.items() if name in identifiers}
+    inputs = Identifiers().union(*(inputs for _sql, inputs in chosen.values()))
+    return {name: sql for name, (sql, _inputs) in chosen.items()}, inputs
 
 
 class ComputeNode(Node):
     """Further columns: each with its SQL and what that uses. `fields` are those of the answer."""
 
-    def __init__(self, rows: Node, fields: Fields, made: dict[str, tuple[exp.Expr, Needed]]) -> None:
-        self._rows, self._made, self.fields = rows, made, fields
+    def __init__(self, rows: Node, fields: Fields, values: Values) -> None:
+        self._rows, self._values, self.fields = rows, values, fields
         self.order, self.in_order = rows.order, rows.in_order
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        wanted = {name: made for name, made in self._made.items() if name in needed}
-        used = Needed().union(*(used for _sql, used in wanted.values()))
-        values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
-        rows = self._rows.source((needed - self._made.keys()) | used, running)
-        return exp.select("*", *values, copy=False).from_(rows, copy=False)
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        values, inputs = _values_for(identifiers, self._values)
+        columns = [alias(sql, name) for name, sql in values.items()]
+        rows = self._rows.source((identifiers - self._values.keys()) | inputs, context)
+        return exp.select("*", *columns, copy=False).from_(rows, copy=False)
 
 
 class ProjectNode(Node):
@@ -140,52 +148,43 @@ class ProjectNode(Node):
         self.in_order = rows.in_order and order is None
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        return self._rows.query(needed, running)
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        return self._rows.query(identifiers, context)
 
 
 class GroupNode(Node):
-    """A row for each combination of `keys`, in their order; `made` as in `ComputeNode`, of many rows each."""
+    """A row for each combination of `keys`, in their order; `values` are each of many rows."""
 
-    def __init__(
-        self, rows: Node, fields: Fields, keys: Sequence[str], made: dict[str, tuple[exp.Expr, Needed]]
-    ) -> None:
-        self._rows, self._keys, self._made, self.fields = rows, keys, made, fields
+    def __init__(self, rows: Node, fields: Fields, keys: Sequence[str], values: Values) -> None:
+        self._rows, self._keys, self._values, self.fields = rows, keys, values, fields
         self.order = tuple(Rank(key) for key in keys)
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        wanted = {name: made for name, made in self._made.items() if name in needed}
-        used = Needed().union(self._keys, *(used for _sql, used in wanted.values()))
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        values, inputs = _values_for(identifiers, self._values)
         keys = [column(key) for key in self._keys]
-        values = [alias(sql, name) for name, (sql, _used) in wanted.items()]
-        running = replace(running, grouping=True)
-        if not keys and not values:
-            values = [func("count", exp.Star())]
+        columns = [*keys, *(alias(sql, name) for name, sql in values.items())]
+        rows = self._rows.source(inputs.union(self._keys), replace(context, grouping=True))
         return (
-            exp.select(*keys, *values, copy=False)
-            .from_(self._rows.source(used, running), copy=False)
+            exp.select(*(columns or [func("count", exp.Star())]), copy=False)
+            .from_(rows, copy=False)
             .group_by(*keys, copy=False)
         )
 
 
 class UnnestNode(Node):
-    """Each row once for each item of its lists, which are of one length: `made` as in `ComputeNode`. `rank`
-    is the one that numbers the items."""
+    """Each row once for each item of its lists, `values`, all of one length; `rank` numbers the items."""
 
-    def __init__(
-        self, rows: Node, fields: Fields, made: dict[str, tuple[exp.Expr, Needed]], rank: str
-    ) -> None:
-        self._rows, self._made, self._rank, self.fields = rows, made, rank, fields
+    def __init__(self, rows: Node, fields: Fields, values: Values, rank: str) -> None:
+        self._rows, self._values, self._rank, self.fields = rows, values, rank, fields
         self.order = (*rows.order, Rank(rank))
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        wanted = {name: made for name, made in self._made.items() if name in needed or name == self._rank}
-        used = Needed().union(*(used for _sql, used in wanted.values()))
-        values = [alias(func("unnest", sql), name) for name, (sql, _used) in wanted.items()]
-        rows = self._rows.source((needed - self._made.keys()) | used, running)
-        return exp.select("*", *values, copy=False).from_(rows, copy=False)
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        values, inputs = _values_for(identifiers | {self._rank}, self._values)
+        columns = [alias(func("unnest", sql), name) for name, sql in values.items()]
+        rows = self._rows.source((identifiers - self._values.keys()) | inputs, context)
+        return exp.select("*", *columns, copy=False).from_(rows, copy=False)
 
 
 class JoinNode(Node):
@@ -200,16 +199,16 @@ class JoinNode(Node):
         self.order = left.order if how in ("semi", "anti") else (*left.order, *right.order)
         self.depth = max(left.depth, right.depth) + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        met = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
-        used = Needed(reference.name for reference in met.find_all(exp.Column))
-        running = replace(running, grouping=False)
-        left = self._left.source(needed | used, running, "l")
-        right = self._right.source(needed | used, running, "r")
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        condition = every(exp.EQ(this=left, expression=right) for left, right in self._keys)
+        inputs = Identifiers(reference.name for reference in condition.find_all(exp.Column))
+        context = replace(context, grouping=False)
+        left = self._left.source(identifiers | inputs, context, "l")
+        right = self._right.source(identifiers | inputs, context, "r")
         return (
             exp.select("*", copy=False)
             .from_(left, copy=False)
-            .join(right, on=met, join_type=self._how, copy=False)
+            .join(right, on=condition, join_type=self._how, copy=False)
         )
 
 
@@ -223,11 +222,11 @@ class LimitNode(Node):
         self.fields, self.order = rows.fields, rows.order
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         ordered = self._by or [rank.sql for rank in self.order]
-        running = replace(running, grouping=False)
+        context = replace(context, grouping=False)
         query = exp.select("*", copy=False).from_(
-            self._rows.source(needed | self.ranked, running), copy=False
+            self._rows.source(identifiers | self.order_columns, context), copy=False
         )
         if ordered and (self._by is not None or not self._rows.in_order):
             query = query.order_by(*ordered, copy=False)
@@ -244,19 +243,19 @@ class SharedNode(Node):
         self._rows, self._name = rows, name
         self.fields, self.order, self.depth = rows.fields, rows.order, rows.depth
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        if self._name not in running.shared:
-            return self._rows.query(needed, running)
-        running.shared[self._name] |= needed
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        if self._name not in context.shared:
+            return self._rows.query(identifiers, context)
+        context.shared[self._name] |= identifiers
         return exp.select("*", copy=False).from_(exp.Table(this=quoted(self._name)), copy=False)
 
-    def name(self, running: QueryContext) -> None:
+    def name(self, context: QueryContext) -> None:
         """What is built from here on selects the rows from their name."""
-        running.shared[self._name] = Needed()
+        context.shared[self._name] = Identifiers()
 
-    def read_into(self, query: exp.Select, running: QueryContext) -> exp.Select:
+    def read_into(self, query: exp.Select, context: QueryContext) -> exp.Select:
         """The query with the rows under their name."""
-        rows = self._rows.query(running.shared.pop(self._name), running)
+        rows = self._rows.query(context.shared.pop(self._name), context)
         return query.with_(quoted(self._name), as_=rows, materialized=True)
 
 
@@ -268,29 +267,31 @@ class FacetNode(Node):
         self.order = ()
         self.depth = max((part.depth for part in parts), default=shared.depth) + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        wanted = [
-            pair for pair in zip(self.fields.all, self._parts, strict=True) if pair[0].identifier in needed
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        parts = [
+            pair
+            for pair in zip(self.fields.all, self._parts, strict=True)
+            if pair[0].identifier in identifiers
         ]
-        if not wanted:
+        if not parts:
             return exp.select(alias(number(1), "row"), copy=False)
-        self._shared.name(running)
-        lists = [self._packed_rows(part, field.identifier, running) for field, part in wanted]
+        self._shared.name(context)
+        lists = [self._packed_rows(part, field.identifier, context) for field, part in parts]
         query = exp.select("*", copy=False).from_(lists[0], copy=False)
         for one in lists[1:]:
             query = query.join(one, join_type="cross", copy=False)
-        return self._shared.read_into(query, running)
+        return self._shared.read_into(query, context)
 
-    def _packed_rows(self, part: Node, identifier: str, running: QueryContext) -> exp.Subquery:
+    def _packed_rows(self, part: Node, identifier: str, context: QueryContext) -> exp.Subquery:
         """One row: all rows of a part. As a scalar subquery DuckDB 2.0 fails where a full join is in it."""
-        needed = Needed(field.identifier for field in part.fields.all)
-        packed: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
+        identifiers = Identifiers(field.identifier for field in part.fields.all)
+        rows_value: exp.Expr = func("row", *(column(field.identifier) for field in part.fields.all))
         if part.order:
-            packed = exp.Order(this=packed, expressions=[rank.sql for rank in part.order])
-        every_row = exp.Coalesce(this=func("list", packed), expressions=[exp.Array(expressions=[])])
-        rows = part.source(needed | part.ranked, running)
-        listed = exp.select(alias(every_row, identifier), copy=False).from_(rows, copy=False)
-        return listed.subquery(identifier, copy=False)
+            rows_value = exp.Order(this=rows_value, expressions=[rank.sql for rank in part.order])
+        every_row = exp.Coalesce(this=func("list", rows_value), expressions=[exp.Array(expressions=[])])
+        rows = part.source(identifiers | part.order_columns, context)
+        query = exp.select(alias(every_row, identifier), copy=False).from_(rows, copy=False)
+        return query.subquery(identifier, copy=False)
 
 
 def sample_node(rows: Node, count: int, seed: int) -> Node:
@@ -301,23 +302,24 @@ def sample_node(rows: Node, count: int, seed: int) -> Node:
     )
 
 
-def select_answer(node: Node, running: QueryContext) -> exp.Select:
+def select_answer(node: Node, context: QueryContext) -> exp.Select:
     """The columns of the answer, in its order; null where it has none, for SQL has no such rows."""
-    wanted: list[exp.Expr] = [column(field.identifier) for field in node.fields.all]
-    wanted = wanted or [exp.Null()]
-    needed = Needed(field.identifier for field in node.fields.all)
+    columns: list[exp.Expr] = [column(field.identifier) for field in node.fields.all]
+    columns = columns or [exp.Null()]
+    identifiers = Identifiers(field.identifier for field in node.fields.all)
     if node.in_order or not node.order:
-        return exp.select(*wanted, copy=False).from_(node.source(needed, running), copy=False)
-    rows = node.source(needed | node.ranked, running)
+        return exp.select(*columns, copy=False).from_(node.source(identifiers, context), copy=False)
+    rows = node.source(identifiers | node.order_columns, context)
     return (
-        exp.select(*wanted, copy=False)
+        exp.select(*columns, copy=False)
         .from_(rows, copy=False)
         .order_by(*(rank.sql for rank in node.order), copy=False)
     )
 
 
-def select_count(node: Node, running: QueryContext) -> exp.Select:
-    return exp.select(func("count", exp.Star()), copy=False).from_(node.source(Needed(), running), copy=False)
+def select_count(node: Node, context: QueryContext) -> exp.Select:
+    rows = node.source(Identifiers(), context)
+    return exp.select(func("count", exp.Star()), copy=False).from_(rows, copy=False)
 
 
 class Compiling(Protocol):
@@ -327,7 +329,7 @@ class Compiling(Protocol):
 
     def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]: ...
 
-    def grouped(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> Node: ...
+    def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> Node: ...
 
     def new(self) -> str: ...
 
@@ -340,58 +342,58 @@ class ScanNode(Node):
     ) -> None:
         """`by_id`: rows are told by a table's `_id`, which stays when positions change."""
         self.snapshot, self._number, self.where, self._by_id = snapshot, number, where, by_id
-        own = [Field(c.name, c.type, self._called(c), c.note) for c in snapshot.columns]
-        self.fields = Fields(snapshot.name, tuple(own))
+        fields = [Field(c.name, c.type, self._identifier(c), c.note) for c in snapshot.columns]
+        self.fields = Fields(snapshot.name, tuple(fields))
         self._position = f"s{number}"
         ids = snapshot.ids if by_id else None
-        self.order = (Rank(self._position if ids is None else self._called(ids), position=True),)
+        self.order = (Rank(self._position if ids is None else self._identifier(ids), position=True),)
         self.in_order = snapshot.overlay is None and not len(snapshot.deleted)
 
-    def narrowed(self, where: Filter) -> ScanNode:
+    def with_filter(self, where: Filter) -> ScanNode:
         bind(where, self.fields.schema, self.fields.place)
         return ScanNode(self.snapshot, self._number, (*self.where, where), self._by_id)
 
-    def _columns_read(self, needed: Needed) -> list[Column]:
+    def _columns_read(self, identifiers: Identifiers) -> list[Column]:
         filtered = {c.key for c in self._filtered()}
-        return [c for c in self.snapshot.columns if c.key in filtered or self._called(c) in needed]
+        return [c for c in self.snapshot.columns if c.key in filtered or self._identifier(c) in identifiers]
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
-        columns = self._columns_read(needed)
-        running.read.append((self.snapshot, columns))
-        wanted = [c for c in columns if self._called(c) in needed]
-        positions = self._by_index(wanted, running)
-        rows = positions or self._stored_columns(columns, running)
-        values = [alias(self._value(c), self._called(c)) for c in wanted]
-        made = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        columns = self._columns_read(identifiers)
+        context.read.append((self.snapshot, columns))
+        visible = [c for c in columns if self._identifier(c) in identifiers]
+        positions = self._by_index(visible, context)
+        rows = positions or self._stored_columns(columns, context)
+        values = [alias(self._value(c), self._identifier(c)) for c in visible]
+        query = exp.select(alias(column(POSITION), self._position), *values, copy=False).from_(
             rows, copy=False
         )
         if not self.where or positions is not None:
-            return made
-        return made.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
+            return query
+        return query.where(to_sql(self._bound(), {c.name: identifier(c) for c in columns}), copy=False)
 
-    def _stored_columns(self, columns: Sequence[Column], running: QueryContext) -> exp.Subquery:
+    def _stored_columns(self, columns: Sequence[Column], context: QueryContext) -> exp.Subquery:
         """Of a large file, statistics may tell a filter more than memory does."""
-        from_memory = running.grouping and (not self.where or is_cacheable(self.snapshot))
-        decodings = running.decodings if from_memory else None
-        return relation(self.snapshot, columns, running.cursor, job=running.job, decodings=decodings)
+        from_memory = context.grouping and (not self.where or is_cacheable(self.snapshot))
+        decodings = context.decodings if from_memory else None
+        return relation(self.snapshot, columns, context.cursor, job=context.job, decodings=decodings)
 
-    def _by_index(self, wanted: Sequence[Column], running: QueryContext) -> exp.Subquery | None:
+    def _by_index(self, columns: Sequence[Column], context: QueryContext) -> exp.Subquery | None:
         """The rows that meet `where`, if an index names few."""
         if not self.where:
-            running.strategies.append(READ_WHOLE)
+            context.strategies.append(READ_WHOLE)
             return None
         search = RowSearch(self.snapshot, self._bound(), statement=True)
-        running.strategies.append(search.strategy)
+        context.strategies.append(search.strategy)
         if search.strategy.method is not Method.INDEX:
             return None
-        return relation_at(self.snapshot, search.run(running.job).positions, wanted, running.cursor)
+        return relation_at(self.snapshot, search.run(context.job).positions, columns, context.cursor)
 
     def _value(self, one: Column) -> exp.Expr:
         """Lists of a fixed size as lists: DuckDB 2.0 fails on null among its arrays in a list of rows."""
         value = without_statistics(self.snapshot, one)
         return cast_to(value, one.type) if holds(one.type, is_.is_fixed_size_list) else value
 
-    def _called(self, one: Column) -> str:
+    def _identifier(self, one: Column) -> str:
         return f"s{self._number}c{one.key}"
 
     def _bound(self) -> Filter:

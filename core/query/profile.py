@@ -101,11 +101,11 @@ def profile(
     Raises `UnknownColumn` and `BadFilter`.
     """
     key = (snapshot.token, name, where)
-    known = _profiles.get([key])[0]
-    if known is None:
-        known = _Profiling(snapshot, name, where, job or Job()).profile()
-        _profiles.put([(key, known)])
-    return known
+    profile = _profiles.get([key])[0]
+    if profile is None:
+        profile = _Profiling(snapshot, name, where, job or Job()).profile()
+        _profiles.put([(key, profile)])
+    return profile
 
 
 class _Profiling:
@@ -113,59 +113,61 @@ class _Profiling:
 
     def __init__(self, snapshot: Snapshot, name: str, where: Filter | None, job: Job) -> None:
         scan = ScanNode(snapshot, 0)
-        self._scan = scan if where is None else scan.narrowed(where)
+        self._scan = scan if where is None else scan.with_filter(where)
         field, self._type, self._value = self._scan.fields.at_path(name)
-        self._name, self._place, self._needed = name, snapshot.name, frozenset([field.identifier])
+        self._name, self._place, self._identifiers = name, snapshot.name, frozenset([field.identifier])
         self._job, self._kind, self._plain = job, kind_of(self._type), value_type(self._type)
         self._axis = axis_of(self._type, self._value)
 
     def profile(self) -> ColumnProfile:
-        with cursor(self._job, self._place) as own:
-            one = self._measure(own, self._of_extremes())
+        with cursor(self._job, self._place) as connection:
+            one = self._measure(connection, self._of_extremes())
             edges, count = self._edges(one), one["held"]
-            two = self._measure(own, self._of_spread(edges, count))
+            two = self._measure(connection, self._of_spread(edges, count))
             quantiles, approximate = two.get("quantiles"), count > EXACT_ROWS
-            counted = None
+            histogram = None
             if self._axis is not None and edges:
-                counted = Histogram(tuple(self._axis.back(edges)), tuple(two["counts"]))
+                histogram = Histogram(tuple(self._axis.back(edges)), tuple(two["counts"]))
+            differ = approximate and two["distinct"] > count // 2
             return ColumnProfile(
                 self._name, self._type, one["rows"], one["rows"] - count, one.get("nans") or 0,
                 two["distinct"], one.get("min"), one.get("max"), one.get("mean"),
                 None if quantiles is None else dict(zip(QUANTILES, quantiles, strict=True)),
-                counted,
-                () if approximate and two["distinct"] > count // 2 else self._top_values(own), approximate,
-                _lengths(one),
+                histogram, () if differ else self._top_values(connection), approximate, _lengths(one),
             )  # fmt: skip
 
     # --------------------------------------------------------------- extremes
 
     def _of_extremes(self) -> list[Wanted]:
         value, plain = self._value, self._plain
-        wanted = [("rows", func("count", exp.Star()), pa.int64()), ("held", func("count", value), pa.int64())]
+        measures = [
+            ("rows", func("count", exp.Star()), pa.int64()),
+            ("held", func("count", value), pa.int64()),
+        ]
         if is_.is_floating(plain):
-            wanted.append(("nans", func("count_if", func("isnan", value)), pa.int64()))
+            measures.append(("nans", func("count_if", func("isnan", value)), pa.int64()))
         if self._kind in COMPARABLE:
-            wanted += [(name, self._met(func(name, value)), plain) for name in ("min", "max")]
+            measures += [(name, self._filtered(func(name, value)), plain) for name in ("min", "max")]
         if self._kind in _LENGTHS and not is_.is_fixed_size_binary(plain):
             length = func(_LENGTHS[self._kind], value)
             none = exp.EQ(this=length, expression=number(0))
-            wanted += [
+            measures += [
                 ("shortest", func("min", length), pa.int64()),
                 ("mean_length", func("avg", length), pa.float64()),
                 ("longest", func("max", length), pa.int64()),
                 ("empty", func("count_if", none), pa.int64()),
             ]
         if self._axis is not None:
-            wanted += [
-                ("low", self._met(func("min", self._axis.value), finite=True), self._axis.storage_type),
-                ("high", self._met(func("max", self._axis.value), finite=True), self._axis.storage_type),
+            measures += [
+                ("low", self._filtered(func("min", self._axis.value), finite=True), self._axis.storage_type),
+                ("high", self._filtered(func("max", self._axis.value), finite=True), self._axis.storage_type),
             ]
-            mean = self._met(func("avg", cast(self._axis.value, "DOUBLE")))
+            mean = self._filtered(func("avg", cast(self._axis.value, "DOUBLE")))
             if is_.is_duration(plain):
-                wanted.append(("mean", cast(mean, "BIGINT"), plain))
+                measures.append(("mean", cast(mean, "BIGINT"), plain))
             elif self._kind in NUMBERS:
-                wanted.append(("mean", mean, pa.float64()))
-        return wanted
+                measures.append(("mean", mean, pa.float64()))
+        return measures
 
     # ----------------------------------------------------------------- spread
 
@@ -182,14 +184,14 @@ class _Profiling:
             distinct = func("approx_count_distinct", self._value)
         else:
             distinct = func("count", exp.Distinct(expressions=[self._value]))
-        wanted = [("distinct", distinct, pa.int64())]
+        measures = [("distinct", distinct, pa.int64())]
         if self._axis is None or not edges:
-            return wanted
-        counts = func("map_values", self._met(self._axis.histogram(edges), finite=True))
+            return measures
+        counts = func("map_values", self._filtered(self._axis.histogram(edges), finite=True))
         parts = exp.Array(expressions=[exp.Literal.number(part) for part in QUANTILES])
-        quantiles = self._met(func("quantile_disc", self._value, parts), True, self._in_sample(count))
+        quantiles = self._filtered(func("quantile_disc", self._value, parts), True, self._in_sample(count))
         return [
-            *wanted,
+            *measures,
             ("counts", counts, pa.list_(pa.int64())),
             ("quantiles", quantiles, pa.list_(self._plain)),
         ]
@@ -199,39 +201,45 @@ class _Profiling:
         if count <= EXACT_ROWS:
             return None
         place = func("hash", column(self._scan.order[0].identifier))
-        left = exp.Mod(this=place, expression=number(-(-count // EXACT_ROWS)))
-        return exp.EQ(this=left, expression=number(0))
+        remainder = exp.Mod(this=place, expression=number(-(-count // EXACT_ROWS)))
+        return exp.EQ(this=remainder, expression=number(0))
 
-    def _met(self, aggregate: exp.Expr, finite: bool = False, also: exp.Expr | None = None) -> exp.Expr:
+    def _filtered(self, aggregate: exp.Expr, finite: bool = False, also: exp.Expr | None = None) -> exp.Expr:
         """Of floats, without NaN, or without the infinities too."""
-        met = [] if also is None else [also]
+        conditions = [] if also is None else [also]
         if is_.is_floating(self._plain):
-            met.append(func("isfinite", self._value) if finite else exp.Not(this=func("isnan", self._value)))
-        return exp.Filter(this=aggregate, expression=exp.Where(this=every(met))) if met else aggregate
+            conditions.append(
+                func("isfinite", self._value) if finite else exp.Not(this=func("isnan", self._value))
+            )
+        return (
+            exp.Filter(this=aggregate, expression=exp.Where(this=every(conditions)))
+            if conditions
+            else aggregate
+        )
 
     # ----------------------------------------------------------------- asking
 
-    def _top_values(self, own: duckdb.DuckDBPyConnection) -> tuple[tuple[Any, int], ...]:
+    def _top_values(self, connection: duckdb.DuckDBPyConnection) -> tuple[tuple[Any, int], ...]:
         if self._axis is not None or is_.is_null(self._type):
             return ()
         value, times = alias(self._value, "value"), alias(func("count", exp.Star()), "n")
         order = [exp.Ordered(this=column("n"), desc=True), exp.Ordered(this=column("value"))]
         query = (
-            self._rows(own).select(value, times).where(exp.Not(this=_is_null(self._value)))
+            self._rows(connection).select(value, times).where(exp.Not(this=_is_null(self._value)))
             .group_by(column("value")).order_by(*order).limit(TOP_VALUES)
         )  # fmt: skip
         kinds = pa.schema([pa.field("value", value_type(self._type)), pa.field("n", pa.int64())])
-        table = from_duckdb(own.sql(query.sql("duckdb")).to_arrow_table(), kinds)
+        table = from_duckdb(connection.sql(query.sql("duckdb")).to_arrow_table(), kinds)
         return tuple(zip(*(python_values(values) for values in table.columns), strict=True))
 
-    def _rows(self, own: duckdb.DuckDBPyConnection) -> exp.Select:
+    def _rows(self, connection: duckdb.DuckDBPyConnection) -> exp.Select:
         self._job.check()
-        return exp.select().from_(self._scan.source(self._needed, QueryContext(own, self._job)))
+        return exp.select().from_(self._scan.source(self._identifiers, QueryContext(connection, self._job)))
 
-    def _measure(self, own: duckdb.DuckDBPyConnection, wanted: Sequence[Wanted]) -> dict[str, Any]:
-        query = self._rows(own).select(*(alias(value, name) for name, value, _ in wanted))
-        answer = own.sql(query.sql("duckdb")).to_arrow_table()
-        table = from_duckdb(answer, pa.schema([pa.field(name, kind) for name, _, kind in wanted]))
+    def _measure(self, connection: duckdb.DuckDBPyConnection, measures: Sequence[Wanted]) -> dict[str, Any]:
+        query = self._rows(connection).select(*(alias(value, name) for name, value, _ in measures))
+        answer = connection.sql(query.sql("duckdb")).to_arrow_table()
+        table = from_duckdb(answer, pa.schema([pa.field(name, kind) for name, _, kind in measures]))
         return {name: python_value(v[0]) for name, v in zip(table.schema.names, table.columns, strict=True)}
 
 

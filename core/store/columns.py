@@ -31,10 +31,10 @@ from lamella.core.scan.parquet_file import Footer, unchanged
 from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
-from lamella.core.store.casts import Cast, LostValues, converted, is_carried, refuse_unrelated
 from lamella.core.store.cells import CellChanges
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
+from lamella.core.store.evolution import Cast, LostValues, converted, is_carried, refuse_unrelated
 from lamella.core.store.table_version import Metadata, Reader, TableVersion
 from lamella.core.validation import names_of, text_of
 

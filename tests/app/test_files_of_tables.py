@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,18 +11,12 @@ import pytest
 
 from lamella import Store
 from lamella.app import cli
-from tests.core.datasets.workbooks import workbook
+from tests.core.datasets.workbooks import shop_database, workbook
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    path = tmp_path / "shop.db"
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE customers (id, name)")
-        connection.execute("CREATE TABLE orders (customer, total)")
-        connection.execute("INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bo')")
-        connection.execute("INSERT INTO orders VALUES (1, 5), (1, 7), (2, 1)")
-    return path
+    return shop_database(tmp_path)
 
 
 def test_query_names_tables_of_a_file(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -32,8 +32,8 @@ EXCEPTIONS = {
     "ui/window/test_column_cards.py": {"_ask", "_soon"},
     "ui/window/test_monkey.py": {"_call_back"},
     # What is in memory, or no longer.
-    "core/query/test_card_cache.py": {"_Making", "_sweep"},
-    "core/query/test_cards.py": {"_Making", "_run"},
+    "core/query/test_card_cache.py": {"_CardQuery", "_sweep"},
+    "core/query/test_cards.py": {"_CardQuery", "_run"},
     "bench/test_entities.py": {"_digests"},
     "core/datasets/test_int96.py": {"_footers", "_measured_int96"},
     "core/query/test_decoded.py": {"_keep"},

@@ -11,6 +11,7 @@ from lamella import Store, open_dataset
 from lamella.app import cli
 from lamella.core.store.folder import CATALOG
 from tests.mounts import seen_read_only
+from tests.property.damage import flip_bit
 
 
 @pytest.fixture
@@ -103,9 +104,8 @@ def test_verify_tells_of_a_damaged_log_before_anybody_writes_over_it(
             table.update([{"_id": 0, "n": value}])
         shutil.copytree(tmp_path / "s", tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm"))
     log = tmp_path / "crashed" / f"{CATALOG}-wal"
-    content = bytearray(log.read_bytes())
-    content[5_000] ^= 1
-    log.write_bytes(content)
+    flip_bit(log, 5_000)
+    content = log.read_bytes()
     for _ in range(2):
         assert cli.main(["verify", str(tmp_path / "crashed")]) == cli.DAMAGED
         assert "commits behind it are lost" in capsys.readouterr().out

@@ -1,10 +1,20 @@
-"""Records without a benchmark."""
+"""Records without a benchmark, and a small benchmark of a user's own."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 from lamella.core.bench.results.records import Record
+
+USER_SCRIPT = """
+OPERATIONS = ["size"]
+def data(rows): return list(range(rows))
+class AList:
+    def load(self, table, folder): self.rows = table
+    def size(self): return len(self.rows)
+SYSTEMS = {"a list": AList, "another": AList}
+"""
+"""A benchmark that a user writes: one operation, and two systems that do the same."""
 
 BEGAN = datetime(2026, 5, 1, 9, tzinfo=UTC)
 

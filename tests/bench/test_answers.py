@@ -19,18 +19,10 @@ from lamella.core.bench.results.run import Recording, SavedRun
 from lamella.core.bench.workloads.model import Check
 from lamella.core.bench.workloads.user_script import load_file
 from lamella.core.bench.workloads.user_table import USER_TABLE
-from tests.bench.made_records import BEGAN, record
+from tests.bench.made_records import BEGAN, USER_SCRIPT, record
 
 ODD = "tests.bench.odd_systems:"
 ROWS = 20
-OWN = """
-OPERATIONS = ["size"]
-def data(rows): return list(range(rows))
-class AList:
-    def load(self, table, folder): self.rows = table
-    def size(self): return len(self.rows)
-SYSTEMS = {"a list": AList}
-"""
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -83,7 +75,7 @@ def test_answers_are_known_beforehand_where_a_family_computes_them() -> None:
 
 def test_systems_of_a_script_have_to_agree(tmp_path: Path) -> None:
     path = tmp_path / "own.py"
-    path.write_text(OWN, encoding="utf-8")
+    path.write_text(USER_SCRIPT, encoding="utf-8")
     workload = load_file(path)
     assert workload.check is Check.AGREED and family_of(workload).answers is None
 

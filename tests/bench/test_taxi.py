@@ -209,7 +209,7 @@ def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path:
 
 def test_answers_of_dasks_workers_are_added_up() -> None:
     pytest.importorskip("distributed")
-    from lamella.core.bench.systems.sqlite_parquet_dask import merged
+    from lamella.core.bench.systems.sqlite_parquet import merged
 
     counted = merged("Q1", [[("green", 2), ("yellow", 5)], [("yellow", 4)], []])
     assert sorted(counted) == [("green", 2), ("yellow", 9)]

@@ -19,7 +19,6 @@ from lamella.app.commands.bench import source_of, workload_of_table
 from lamella.core.bench import registry
 from lamella.core.bench.engine import runner
 from lamella.core.bench.engine.choice import Choice, Part, part_of
-from lamella.core.bench.engine.measure import Sample
 from lamella.core.bench.engine.protocol import Failure, Message, Unsupported
 from lamella.core.bench.registry import FAMILIES, family_of, workload_named
 from lamella.core.bench.results.compare import ratios
@@ -29,6 +28,7 @@ from lamella.core.bench.workloads.user_table_source import Source, user_table, w
 from lamella.core.errors import BadFilter, LamellaError, UnknownColumn
 from lamella.core.filters import parse, to_json
 from lamella.core.jobs import Job
+from tests.bench.table_suite import samples_of
 
 ROWS = 600
 WORDS = ["AA", "ua", None, "", "\\N", 'é, "x"\n']
@@ -94,12 +94,6 @@ def system_of(name: str, workload: Workload, folder: Path) -> UserTableSystem:
     return made
 
 
-def samples_of(system: UserTableSystem, workload: Workload, rows: int = ROWS) -> list[Sample]:
-    cycle = family_of(workload).cycle(system, workload, rows)
-    steps = [step for step in workload.steps if step not in system.cannot]
-    return [sample for step in steps for sample in cycle.step(step)] + list(cycle.settle())
-
-
 def right(workload: Workload, rows: int = ROWS) -> dict[str, str]:
     expected = family_of(workload).expected
     assert expected is not None
@@ -160,7 +154,7 @@ def test_every_system_that_can_hold_a_table_answers_rightly(
     workload = prepared(table_in(tmp_path, columns), tmp_path / "benchmark", where)
     wanted = right(workload)
     for name in FAMILIES["mine"].places:
-        samples = samples_of(system_of(name, workload, tmp_path), workload)
+        samples = samples_of(system_of(name, workload, tmp_path), workload, ROWS)
         assert {s.operation: s.checksum for s in samples} == ({} if name in unable else wanted), name
         assert all(sample.cost.seconds > 0 and sample.disk_bytes > 0 for sample in samples)
 
@@ -221,9 +215,9 @@ def test_the_update_changes_the_first_number_outside_the_condition_or_else_a_tex
 def test_a_table_of_dates_alone_has_nothing_to_update(tmp_path: Path) -> None:
     workload = prepared(table_in(tmp_path, {"day": PLAIN["day"]}), tmp_path / "benchmark", None)
     assert workload.steps == ("load", "read") and "nothing is updated" in workload.about
-    assert {sample.operation for sample in samples_of(system_of("sqlite", workload, tmp_path), workload)} == {
-        *("load", "read", "read_again")
-    }
+    assert {
+        sample.operation for sample in samples_of(system_of("sqlite", workload, tmp_path), workload, ROWS)
+    } == {*("load", "read", "read_again")}
 
 
 def test_columns_are_those_chosen_and_those_that_the_filter_asks_for(tmp_path: Path) -> None:

@@ -20,6 +20,13 @@ Answers = dict[str, Any]
 REFUSED = "refused"
 
 
+def flip_bit(path: Path, place: int | None = None) -> None:
+    """The last bit of a byte; of one in the middle unless its place is given."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2 if place is None else place] ^= 1
+    path.write_bytes(content)
+
+
 def damage(path: Path, chance: random.Random, spared: Collection[int] = ()) -> str:
     """Flip bits, write zeros over a block, or cut the file off; answers what was done. Bytes at the places
     `spared` are left as they are."""

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QMainWindow
 
 from lamella.ui.actions import ACTIONS, MENUS, TOOLBAR, Situation, sequences
-from lamella.ui.style.icons import source
+from lamella.ui.theme import icon_svg
 from lamella.ui.window.action_state import ActionSet
 
 
@@ -38,7 +38,7 @@ def test_every_action_is_in_a_menu_once_and_its_icon_exists() -> None:
     assert {a.menu for a in ACTIONS} == set(MENUS)
     for action in ACTIONS:
         if action.icon:
-            assert "currentColor" in source(action.icon)
+            assert "currentColor" in icon_svg(action.icon)
 
 
 def test_the_toolbar_names_actions_that_have_a_short_name() -> None:

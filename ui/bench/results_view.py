@@ -1,29 +1,54 @@
-"""The results of a benchmark: all plots with the verdict first, and other views of the same selection."""
+"""The results of a benchmark: the bar that says what of them is shown, all plots with the verdict first, and
+other views of the same selection."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QActionGroup, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from lamella.core.bench.results.compare import reference_of
 from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.published import PublishedLine, published
+from lamella.core.bench.results.records import STATISTICS
 from lamella.core.bench.results.report import shown_check
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.ui import theme
-from lamella.ui.bench.benchmark_results import BenchmarkResults, bars, lines, normalised, panels, title_of
+from lamella.ui.bench.benchmark_results import (
+    BenchmarkResults,
+    Display,
+    bars,
+    lines,
+    normalised,
+    panels,
+    samples_of,
+    title_of,
+)
 from lamella.ui.bench.caption import Caption
-from lamella.ui.bench.display_bar import OVERVIEW, SENTENCES, DisplayBar
+from lamella.ui.bench.export import FORMATS
 from lamella.ui.bench.legend import LegendLine
 from lamella.ui.bench.overview import Overview
-from lamella.ui.bench.quantities import DISK, TIME, Scale
+from lamella.ui.bench.quantities import DISK, MEMORY, PROCESSOR, TIME, Quantity, Scale
 from lamella.ui.bench.result_tables import FindingsTable, StatisticsTable, findings, statistics_rows
 from lamella.ui.bench.series import DAGGER, PUBLISHED, PublishedSeries, Series
+from lamella.ui.widgets.controls import FlowLayout
 
 if TYPE_CHECKING:
     from lamella.ui.bench.benchmark_plot import BenchmarkPlot
@@ -250,3 +275,280 @@ def _identity(workload: Workload) -> tuple[str, tuple[Operation, ...]]:
 def _published_by(line: PublishedLine) -> str:
     counted = f"{line.statistic} of {line.runs} runs" if line.runs > 1 else "one run each"
     return f"{line.source}; {counted} on {line.machine}"
+
+
+class Shape(StrEnum):
+    LINES = "lines"
+    BARS = "bars"
+
+
+@dataclass(frozen=True)
+class View:
+    """One page of the results; only those of a quantity have lines as well as bars."""
+
+    id: str
+    title: str
+    about: str
+    quantity: Quantity | None = None
+
+
+OVERVIEW, SENTENCES = "overview", "sentences"
+VIEWS = (
+    View(OVERVIEW, "All plots", "Every operation, the verdict, and each rival's ratio"),
+    View("time", "Time", "How long each operation takes", TIME),
+    View(
+        "normalised",
+        "Normalised",
+        "Each system as a multiple of SQLite, set up as in the published benchmarks, averaged over sizes",
+    ),
+    View("size", "Size", "What the data take on disk", DISK),
+    View("memory", "Memory", "The most memory that an operation's process held", MEMORY),
+    View("processor", "Processor", "Processor time, of all cores together", PROCESSOR),
+    View("statistics", "All figures", "Mean, percentiles and operations per second of each system and size"),
+    View(SENTENCES, "Sentences", "Failures, every ratio in words, and what could not be asked"),
+)
+BY_ID = {view.id: view for view in VIEWS}
+SHAPES = {Shape.LINES: "Lines", Shape.BARS: "Bars"}
+LINE_SCALES = {
+    Scale.LOG: "Log–log",
+    Scale.EVEN: "Linear",
+    Scale.INSET: "Linear, inset",
+}
+OVERVIEW_SCALES = {Scale.LOG: "Log–log", Scale.EVEN: "Linear"}
+BAR_SCALES = {Scale.EVEN: "Linear", Scale.LOG: "Logarithmic"}
+MULTIPLE_SCALES = {Scale.LOG: "Logarithmic", Scale.EVEN: "Linear"}
+
+
+def scales(view: View, shape: Shape) -> dict[Scale, str]:
+    """The usual one first; multiples lie on both sides of 1, and far from it."""
+    if view.id == OVERVIEW:
+        return OVERVIEW_SCALES
+    if view.quantity is None:
+        return MULTIPLE_SCALES
+    return LINE_SCALES if shape is Shape.LINES else BAR_SCALES
+
+
+def first_shape(view: View, workload: Workload) -> Shape:
+    """Lines want several sizes; sizes on disk are read off bars."""
+    return Shape.BARS if view.quantity is DISK or len(workload.default_rows) < 3 else Shape.LINES
+
+
+STATISTIC_TITLES = {"mean": "Mean ± deviation", "median": "Median, quartiles", "lowest": "Lowest"}
+LARGEST = 0
+LEAST_WIDTH = 80
+"""Of a choice where the window is narrow."""
+
+
+class DisplayBar(QWidget):
+    changed = Signal()
+    export_requested = Signal(str)
+    workload_requested = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.views = _choice("View", {view.id: view.title for view in VIEWS})
+        self.back = QPushButton("All plots")
+        self.options = QToolButton(popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.about = Caption()
+        self.shown = _choice("Workload shown")
+        self.operation = _choice("Operation")
+        self.shape = _choice("Lines or bars", SHAPES)
+        self.rows = _choice("Rows")
+        self.scale = _choice("Scale", LINE_SCALES)
+        self.statistic = _choice("Statistic", {name: STATISTIC_TITLES[name] for name in _mean_first()})
+        self.samples = _choice("Samples")
+        self.export = QToolButton(text="Export", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._workload: Workload | None = None
+        self._shapes: dict[str, Shape] = {}
+        self._build()
+
+    @property
+    def view(self) -> View:
+        return BY_ID[self.views.currentData()]
+
+    @property
+    def display(self) -> Display:
+        return Display(
+            operation=self.operation.currentData() or "",
+            quantity=self.view.quantity or TIME,
+            statistic=self.statistic.currentData(),
+            samples=self.samples.currentData(),
+            rows=self.rows.currentData() or LARGEST,
+        )
+
+    @property
+    def shows_lines(self) -> bool:
+        return self.view.quantity is not None and self.shape.currentData() == Shape.LINES
+
+    @property
+    def by_operation(self) -> bool:
+        """Whether all operations are shown at once."""
+        return self.view.id != "statistics" and not self.shows_lines
+
+    @property
+    def is_overview(self) -> bool:
+        return self.view.id == OVERVIEW
+
+    @property
+    def scale_in_force(self) -> Scale:
+        return Scale(self.scale.currentData())
+
+    def _line_width(self) -> int:
+        """Of all choices beside each other, in pixels."""
+        widgets = (self._choices.itemAt(place).widget() for place in range(self._choices.count()))
+        widths = [widget.sizeHint().width() for widget in widgets if not widget.isHidden()]
+        return sum(widths) + theme.S * len(widths)
+
+    def show_view(self, view_id: str) -> None:
+        self.views.setCurrentIndex(self.views.findData(view_id))
+
+    def enlarge(self, operation: str, quantity: Quantity) -> None:
+        """One plot of the overview, alone."""
+        self._shapes[_view_of(quantity).id] = Shape.LINES
+        self.operation.setCurrentIndex(self.operation.findData(operation))
+        self.show_view(_view_of(quantity).id)
+
+    def set_workload(self, workload: Workload) -> None:
+        """Begin with what this workload is looked at for."""
+        self._workload, self._shapes = workload, {}
+        _fill(self.operation, {one.id: one.title for one in workload.operations})
+        _fill(self.samples, samples_of(workload))
+        for place, operation in enumerate(workload.operations):
+            self.operation.setItemData(place, operation.about, Qt.ItemDataRole.ToolTipRole)
+        self._take_view()
+
+    def set_shown(self, workloads: Sequence[Workload], current: Workload) -> None:
+        """The workloads that results are there of; with one there is nothing to choose."""
+        _fill(self.shown, {workload.id: workload.title for workload in workloads}, current.id)
+        self.shown.setVisible(len(workloads) > 1)
+
+    def set_results(self, results: BenchmarkResults) -> None:
+        """The sizes that can be chosen for bars; without a choice it is the largest so far."""
+        sizes = {LARGEST: "Largest size"} | {rows: shown_rows(rows) for rows in reversed(results.rows)}
+        if list(sizes) != [self.rows.itemData(place) for place in range(self.rows.count())]:
+            _fill(self.rows, sizes, self.rows.currentData())
+        self._show_choices()
+
+    def set_exportable(self, exportable: bool) -> None:
+        self.export.setEnabled(exportable)
+        self.export.setToolTip(
+            "Report, samples or picture as a file" if exportable else "Nothing is measured yet"
+        )
+
+    # ------------------------------------------------------------------- choosing
+
+    def _take_view(self) -> None:
+        view, workload = self.view, self._workload
+        if view.quantity is not None and workload is not None:
+            shape = self._shapes.get(view.id, first_shape(view, workload))
+            self.shape.blockSignals(True)
+            self.shape.setCurrentIndex(self.shape.findData(shape))
+            self.shape.blockSignals(False)
+        self._take_scales()
+        self.changed.emit()
+
+    def _take_shape(self) -> None:
+        self._shapes[self.view.id] = self.shape.currentData()
+        self._take_scales()
+        self.changed.emit()
+
+    def _take_scales(self) -> None:
+        offered = scales(self.view, Shape(self.shape.currentData()))
+        if [self.scale.itemData(place) for place in range(self.scale.count())] != list(offered):
+            _fill(self.scale, offered)
+        self._show_choices()
+
+    def _show_choices(self) -> None:
+        overview, sentences = self.is_overview, self.view.id == SENTENCES
+        lines, drawn = self.shows_lines, self.view.id != "statistics" and not sentences
+        self.operation.setVisible(not overview and not sentences and (lines or not drawn))
+        self.shape.setVisible(self.view.quantity is not None)
+        self.rows.setVisible(drawn and not lines and self.view.quantity is not None and self.rows.count() > 2)
+        self.scale.setVisible(drawn and not overview)
+        self.statistic.setVisible(drawn and not overview)
+        self.samples.setVisible(not overview)
+        self.options.setVisible(overview)
+        self.back.setVisible(not overview)
+        self.options.setText(
+            f"{self.scale.currentText()} · {self.statistic.currentText().split()[0].rstrip(',')} ▾"
+        )
+        self.setMinimumWidth(self._line_width() if overview else 0)
+        operation = self._workload.operation(self.operation.currentData()) if self._workload else None
+        told = operation.about if operation and not self.operation.isHidden() else f"{self.view.about}."
+        self.about.tell("" if overview else f"{self._workload.title}: {told}" if self._workload else told)
+
+    def _offer_options(self) -> None:
+        """The choices of the overview in one menu."""
+        menu = self.options.menu()
+        menu.clear()
+        for box in (self.scale, self.statistic, self.samples):
+            menu.addSection(box.accessibleName())
+            group = QActionGroup(menu)
+            for place in range(box.count()):
+                action = menu.addAction(box.itemText(place), lambda b=box, p=place: b.setCurrentIndex(p))
+                action.setCheckable(True)
+                action.setChecked(place == box.currentIndex())
+                group.addAction(action)
+
+    # ------------------------------------------------------------------- building
+
+    def _build(self) -> None:
+        for place, view in enumerate(VIEWS):
+            self.views.setItemData(place, view.about, Qt.ItemDataRole.ToolTipRole)
+        self.back.setToolTip("Back to all plots")
+        theme.variant(self.back, "link")
+        self.options.setMenu(QMenu(self.options))
+        self.options.setToolTip("Scale, statistic and samples")
+        self.options.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextOnly)
+        self.options.menu().aboutToShow.connect(self._offer_options)
+        menu = QMenu(self.export)
+        for suffix, title in FORMATS.items():
+            menu.addAction(title.partition(" (")[0] + " …", lambda s=suffix: self.export_requested.emit(s))
+        self.export.setMenu(menu)
+        choices = self._choices = FlowLayout(theme.S)
+        boxes = (self.shown, self.operation, self.shape, self.rows, self.scale, self.statistic, self.samples)
+        for widget in (self.back, *boxes, self.options, self.views, self.export):
+            choices.addWidget(widget)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addLayout(choices)
+        layout.addWidget(self.about)
+        self.views.currentIndexChanged.connect(lambda _: self._take_view())
+        self.back.clicked.connect(lambda: self.show_view(OVERVIEW))
+        self.shape.currentIndexChanged.connect(self._take_shape)
+        self.operation.currentIndexChanged.connect(lambda _: self._show_choices())
+        for box in (self.operation, self.rows, self.scale, self.statistic, self.samples):
+            box.currentIndexChanged.connect(self.changed)
+        self.shown.currentIndexChanged.connect(
+            lambda _: self.workload_requested.emit(self.shown.currentData())
+        )
+        self.shown.hide()
+        theme.current().changed.connect(self._show_choices)
+
+
+def _view_of(quantity: Quantity) -> View:
+    return next(view for view in VIEWS if view.quantity is quantity)
+
+
+def _mean_first() -> list[str]:
+    """As published; the others are a choice away."""
+    return sorted(STATISTICS, key=lambda name: name != "mean")
+
+
+def _choice(name: str, titles: Mapping[Any, str] | None = None) -> QComboBox:
+    box = QComboBox(accessibleName=name, toolTip=name)
+    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
+    box.setMinimumWidth(LEAST_WIDTH)
+    _fill(box, titles or {})
+    return box
+
+
+def _fill(box: QComboBox, titles: Mapping[Any, str], current: Any = None) -> None:
+    """Anew and without a signal; `current` stays chosen where it is still there."""
+    box.blockSignals(True)
+    box.clear()
+    for value, title in titles.items():
+        box.addItem(title, value)
+    box.setCurrentIndex(max(0, box.findData(current)) if titles else -1)
+    box.blockSignals(False)

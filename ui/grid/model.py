@@ -1,4 +1,4 @@
-"""The table model and its pages: a cache of texts, filled by workers; the GUI thread never reads."""
+"""The table model and its pages: texts and thumbnails, filled by workers; the GUI thread never reads."""
 
 from __future__ import annotations
 
@@ -10,8 +10,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
-from PySide6.QtGui import QImage
+from PySide6.QtCore import (
+    QAbstractTableModel,
+    QBuffer,
+    QByteArray,
+    QIODevice,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QSize,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QImage, QImageReader
 
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
@@ -19,7 +30,6 @@ from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
 from lamella.ui.formats.formats import BY_ID, Format, FormattedTexts, fitting, formatted
-from lamella.ui.grid.pictures import thumbnails
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
@@ -460,3 +470,40 @@ class GridModel(QAbstractTableModel):
             self.endRemoveRows()
         self.num_rows = num_rows
         self.start = max(0, min(self.start, num_rows - shown))
+
+
+BEGINNINGS = {b"\x89PNG\r\n\x1a\n": b"png", b"\xff\xd8\xff": b"jpeg"}
+MOST_BYTES = 8 << 20
+MOST_PIXELS = 50_000_000
+SIDE = QSize(144, 48)  # enough for a row at twice the pixels
+LONGEST_BEGINNING = max(map(len, BEGINNINGS))
+
+
+def thumbnails(values: pa.ChunkedArray) -> dict[int, QImage]:
+    """By row; nothing for what is no picture, or one too large to be looked at in passing."""
+    if kind_of(values.type) is not Kind.BINARY:
+        return {}
+    found = {}
+    for row, value in enumerate(values):
+        if value.is_valid and (image := thumbnail(memoryview(value.as_buffer()))) is not None:
+            found[row] = image
+    return found
+
+
+def thumbnail(data: memoryview) -> QImage | None:
+    beginning = bytes(data[:LONGEST_BEGINNING])
+    format_ = next((name for begin, name in BEGINNINGS.items() if beginning.startswith(begin)), None)
+    if format_ is None or len(data) > MOST_BYTES:
+        return None
+    buffer = QBuffer()
+    buffer.setData(QByteArray(bytes(data)))
+    buffer.open(QIODevice.OpenModeFlag.ReadOnly)
+    reader = QImageReader(buffer, format_)
+    size = reader.size()
+    if size.isEmpty() or size.width() * size.height() > MOST_PIXELS:
+        return None
+    small = size.scaled(SIDE, Qt.AspectRatioMode.KeepAspectRatio).expandedTo(QSize(1, 1))
+    if small.height() < size.height():
+        reader.setScaledSize(small)
+    image = reader.read()
+    return None if image.isNull() else image

@@ -74,9 +74,9 @@ class Batch:
 
     def values(self, quantity: str) -> list[float]:
         """As of a record, of all of them."""
-        chosen = self.latencies if quantity == "seconds" and len(self.calls) else getattr(self, quantity)
-        found: list[float] = chosen.astype(FLOAT).tolist()
-        return found
+        samples = self.latencies if quantity == "seconds" and len(self.calls) else getattr(self, quantity)
+        values: list[float] = samples.astype(FLOAT).tolist()
+        return values
 
     def records(self) -> Iterator[Record]:
         numbers = (self.repeats, self.seconds, self.cpu_seconds, self.peak_rss_bytes, self.disk_bytes)
@@ -90,8 +90,8 @@ class Batch:
             )  # fmt: skip
 
     def _latencies(self) -> list[tuple[float, ...]]:
-        ends = np.cumsum(self.calls)
-        return [tuple(part.tolist()) for part in np.split(self.latencies, ends[:-1])] if len(ends) else []
+        stops = np.cumsum(self.calls)
+        return [tuple(part.tolist()) for part in np.split(self.latencies, stops[:-1])] if len(stops) else []
 
 
 class Records(Sequence[Record]):
@@ -125,9 +125,9 @@ class Records(Sequence[Record]):
         """In the order in which they were measured."""
         if not self.batches:
             return ()
-        found = [record for batch in self.batches for record in batch.records()]
+        records = [record for batch in self.batches for record in batch.records()]
         order = np.argsort(np.concatenate([batch.places for batch in self.batches]), kind="stable")
-        return tuple(found[at] for at in order.tolist())
+        return tuple(records[at] for at in order.tolist())
 
 
 def batches_of(records: Sequence[Record]) -> tuple[Batch, ...]:
@@ -181,19 +181,19 @@ def column_bytes(batch: Batch) -> dict[str, bytes]:
     return {name: getattr(batch, name).astype(kind).tobytes() for name, kind in COLUMNS.items()}
 
 
-def columns_of(saved: Sequence[Sequence[bytes]]) -> Iterator[tuple[Array, ...]]:
+def columns_of(runs: Sequence[Sequence[bytes]]) -> Iterator[tuple[Array, ...]]:
     """Of each batch the arrays, in the order of COLUMNS, of their bytes in that order. Raises BadData.
 
     The numbers of all batches are checked at once: of thousands of small arrays that takes the time of one.
     """
-    if not saved:
+    if not runs:
         return
     whole = []
-    for name, parts in zip(COLUMNS, zip(*saved, strict=True), strict=True):
+    for name, parts in zip(COLUMNS, zip(*runs, strict=True), strict=True):
         column = np.frombuffer(b"".join(parts), COLUMNS[name])
         _check(name, column)
-        ends = np.cumsum([len(part) for part in parts]) // COLUMNS[name].itemsize
-        whole.append(_split(column, ends.tolist()))
+        stops = np.cumsum([len(part) for part in parts]) // COLUMNS[name].itemsize
+        whole.append(_split(column, stops.tolist()))
     for arrays in zip(*whole, strict=True):
         calls, latencies = arrays[-2:]
         if len(calls) and (calls.max() > len(latencies) or calls.sum() != len(latencies)):
@@ -201,8 +201,8 @@ def columns_of(saved: Sequence[Sequence[bytes]]) -> Iterator[tuple[Array, ...]]:
         yield arrays
 
 
-def _split(column: Array, ends: Sequence[int]) -> list[Array]:
-    return [column[start:end] for start, end in zip((0, *ends), ends, strict=False)]
+def _split(column: Array, stops: Sequence[int]) -> list[Array]:
+    return [column[start:end] for start, end in zip((0, *stops), stops, strict=False)]
 
 
 def _check(name: str, column: Array) -> None:

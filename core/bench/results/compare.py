@@ -76,11 +76,11 @@ class Ratio:
     @property
     def sentence(self) -> str:
         does = self.operation.sentence.format(rows=shown_rows(self.rows))
-        joined = "as" if self.verdict == "as fast" else "than"
+        conjunction = "as" if self.verdict == "as fast" else "than"
         times = f"{shown_seconds(self.subject_seconds)} against {shown_seconds(self.rival_seconds)}"
-        return f"{self.subject} {does} {self.verdict} {joined} {self.rival}: {times}, {self._counted()}"
+        return f"{self.subject} {does} {self.verdict} {conjunction} {self.rival}: {times}, {self._size()}"
 
-    def _counted(self) -> str:
+    def _size(self) -> str:
         return f"{PLURALS[self.statistic]} of {self.samples}" if self.samples > 1 else "one run"
 
 
@@ -109,16 +109,16 @@ def ratios_between(
             rows=rows,
             subject=entry_named(subject).title,
             rival=entry_named(rival).title,
-            subject_seconds=value(own),
+            subject_seconds=value(ours),
             rival_seconds=value(other),
             statistic=statistic,
-            samples=min(own.count, other.count),
+            samples=min(ours.count, other.count),
         )
         for operation in workload.operations
         for rows in sorted({rows for _, _, rows in points}, reverse=True)
         for rival in names
         if rival != subject
-        and (own := points.get((operation.id, subject, rows)))
+        and (ours := points.get((operation.id, subject, rows)))
         and (other := points.get((operation.id, rival, rows)))
     ]
 
@@ -182,12 +182,12 @@ def shown_standing(one: Standing) -> str:
     return f"{one.place} of {one.systems}, {against} {entry_named(one.rival).title}"
 
 
-def standing_counts(found: Iterable[Standing]) -> str:
-    """ "Of 6, Lamella is ahead in 2, level in 1, behind in 3". `found` is of one subject, and not empty."""
-    each = list(found)
+def standing_counts(standings: Iterable[Standing]) -> str:
+    """Such as "Of 6, Lamella is ahead in 2, level in 1, behind in 3", of at least one, all of one subject."""
+    each = list(standings)
     counts = {verdict: sum(one.verdict == verdict for one in each) for verdict in (AHEAD, LEVEL, BEHIND)}
-    told = [f"{verdict} in {count:,}" for verdict, count in counts.items() if count]
-    return f"Of {len(each):,}, {entry_named(each[0].subject).title} is {', '.join(told)}"
+    parts = [f"{verdict} in {count:,}" for verdict, count in counts.items() if count]
+    return f"Of {len(each):,}, {entry_named(each[0].subject).title} is {', '.join(parts)}"
 
 
 def _of_group(operation: Operation, call: str, subject: str, records: Sequence[Sample]) -> list[Standing]:
@@ -205,15 +205,15 @@ def _standing(
     operation: Operation, call: str, rows: int, subject: str, systems: dict[str, Summary]
 ) -> Standing:
     medians = {name: summary.median for name, summary in systems.items()}
-    own = medians.pop(subject)
+    reference = medians.pop(subject)
     rival = min(medians, key=lambda name: medians[name])
     return Standing(
         operation=operation,
         call=call,
         rows=rows,
         subject=subject,
-        seconds=own,
-        place=1 + sum(seconds < own for seconds in medians.values()),
+        seconds=reference,
+        place=1 + sum(seconds < reference for seconds in medians.values()),
         systems=len(systems),
         rival=rival,
         rival_seconds=medians[rival],
@@ -245,12 +245,12 @@ def multiples(
 ) -> list[Multiple]:
     """Of one operation, for each system that shares a size with the reference."""
     value = STATISTICS[statistic]
-    base = {rows: value(found) for (name, system, rows), found in points.items()
-            if name == operation and system == reference and value(found) > 0}  # fmt: skip
+    base = {rows: value(summary) for (name, system, rows), summary in points.items()
+            if name == operation and system == reference and value(summary) > 0}  # fmt: skip
     by_system: dict[str, dict[int, float]] = {}
-    for (name, system, rows), found in points.items():
+    for (name, system, rows), summary in points.items():
         if name == operation and rows in base:
-            by_system.setdefault(system, {})[rows] = value(found) / base[rows]
+            by_system.setdefault(system, {})[rows] = value(summary) / base[rows]
     return [_multiple(name, by_system[name]) for name in in_order(by_system)]
 
 
@@ -297,12 +297,14 @@ class Comparison:
 def compare(before: Sequence[Sample], after: Sequence[Sample]) -> list[Comparison]:
     """Of every point that both benchmarks measured, by workload, operation, system and size."""
     old, new = by_workload(before), by_workload(after)
-    return [found for name in old if name in new for found in _of_workload(name, old[name], new[name])]
+    return [
+        comparison for name in old if name in new for comparison in _of_workload(name, old[name], new[name])
+    ]
 
 
-def comparison_table(found: Sequence[Comparison]) -> ReportTable:
+def comparison_table(comparisons: Sequence[Comparison]) -> ReportTable:
     """A line for each, the slower ones first."""
-    ordered = sorted(found, key=lambda one: (_ORDER.index(one.verdict), one.factor))
+    ordered = sorted(comparisons, key=lambda one: (_ORDER.index(one.verdict), one.factor))
     header = ("verdict", "workload", "operation", "system", "rows", "before", "after", "factor", "samples")
     return ReportTable("Before and after (medians)", header, tuple(map(_line, ordered)))
 

@@ -45,12 +45,12 @@ class Console:
             case Surroundings():
                 self._note(message)
 
-    def _note(self, found: Surroundings) -> None:
+    def _note(self, surroundings: Surroundings) -> None:
         if not self.surroundings:
-            self.say(sentence(found.environment))
-        if found.system not in self.surroundings:
-            self.say(f"{found.system} {found.version}: {found.description}")
-        self.surroundings[found.system] = describe_surroundings(found)
+            self.say(sentence(surroundings.environment))
+        if surroundings.system not in self.surroundings:
+            self.say(f"{surroundings.system} {surroundings.version}: {surroundings.description}")
+        self.surroundings[surroundings.system] = describe_surroundings(surroundings)
 
 
 def finish(

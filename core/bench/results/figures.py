@@ -75,19 +75,21 @@ def _digits(value: float, significant: int) -> str:
 
 
 def workload_title(name: str) -> str:
-    known = workload_or_none(name)
-    return known.title if known else name
+    workload = workload_or_none(name)
+    return workload.title if workload else name
 
 
 def workload_about(name: str) -> str:
-    known = workload_or_none(name)
-    return known.about if known else ""
+    workload = workload_or_none(name)
+    return workload.about if workload else ""
 
 
 def operation_title(workload: str, operation: str, call: str = "") -> str:
     """`call` is "first" or "again" where a question's calls are told apart."""
-    known = workload_or_none(workload)
-    title = known.operation(operation).title if known and known.has(operation) else operation
+    known_workload = workload_or_none(workload)
+    title = operation
+    if known_workload is not None and known_workload.has(operation):
+        title = known_workload.operation(operation).title
     return f"{title}, {call}" if call else title
 
 

@@ -52,21 +52,21 @@ def markdown_report(run: SavedRun, plots: str = "") -> str:
 
 def _verdicts(run: SavedRun) -> list[str]:
     """What to read first: a sentence and a matrix for each workload, at its largest size."""
-    told = []
+    lines = []
     for name, records in by_workload(run.samples).items():
         tally = Tally(records)
         if (workload := workload_or_none(name)) is None or not tally.rows:
             continue
         failures = [one for one in run.failures if one.workload == name]
         unsupported = [one for one in run.unsupported if one.workload == name]
-        found = matrix_of(
+        matrix = matrix_of(
             workload, tally, tally.rows[-1], "median", usual_samples(workload), failures, unsupported
         )
         check = shown_check(workload, points_of(records))
-        told.append(f"**{workload.title}.** {found.verdict} {check}")
-        if found.rivals:
-            told.append(found.table().as_markdown())
-    return told
+        lines.append(f"**{workload.title}.** {matrix.verdict} {check}")
+        if matrix.rivals:
+            lines.append(matrix.table().as_markdown())
+    return lines
 
 
 def _overview(records: Sequence[Sample]) -> str:
@@ -90,9 +90,9 @@ def machine_and_systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
 def _machine(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
     if not surroundings:
         return ""
-    found = next(iter(surroundings.values()))
-    versions = ", ".join(f"{name} {number}" for name, number in found.get("libraries", {}).items())
-    return f"Machine: {sentence(dict(found))}. Libraries: {versions}."
+    first = next(iter(surroundings.values()))
+    versions = ", ".join(f"{name} {number}" for name, number in first.get("libraries", {}).items())
+    return f"Machine: {sentence(dict(first))}. Libraries: {versions}."
 
 
 def _systems(surroundings: Mapping[str, Mapping[str, Any]]) -> str:
@@ -114,29 +114,29 @@ def _system(name: str, one: Mapping[str, Any], with_python: bool) -> str:
 
 def _differences(run: SavedRun) -> str:
     """Systems that are set up otherwise for one workload than for another."""
-    shown = by_system(run.surroundings)
-    found: dict[tuple[str, str], list[str]] = {}
+    usual = by_system(run.surroundings)
+    titles_of: dict[tuple[str, str], list[str]] = {}
     for one in run.surroundings:
-        if one.description != shown[one.system]["description"]:
-            found.setdefault((one.system, one.description), []).append(workload_title(one.workload))
+        if one.description != usual[one.system]["description"]:
+            titles_of.setdefault((one.system, one.description), []).append(workload_title(one.workload))
     others = [
         f"- {entry_named(system).title}, in {', '.join(dict.fromkeys(titles))}: {description}."
-        for (system, description), titles in found.items()
+        for (system, description), titles in titles_of.items()
     ]
     return "Where a workload asks for another configuration:\n\n" + "\n".join(others) if others else ""
 
 
 def _groups(run: SavedRun) -> dict[str, list[Sample]]:
     """By workload; those that lost everything have no records."""
-    asked: list[Sample | Failure | Unsupported] = [*run.samples, *run.failures, *run.unsupported]
+    outcomes: list[Sample | Failure | Unsupported] = [*run.samples, *run.failures, *run.unsupported]
     groups = by_workload(run.samples)
-    return {one.workload: groups.get(one.workload, []) for one in asked}
+    return {one.workload: groups.get(one.workload, []) for one in outcomes}
 
 
 def _section(name: str, records: Sequence[Sample], run: SavedRun) -> list[str]:
     all_lost: list[Failure | Unsupported] = [*run.unsupported, *run.failures]
-    lost = [one for one in all_lost if one.workload == name]
-    return [_heading(name), *_measured(records), *not_measured_lines(lost)]
+    missing = [one for one in all_lost if one.workload == name]
+    return [_heading(name), *_measured(records), *not_measured_lines(missing)]
 
 
 def _heading(name: str) -> str:
@@ -151,12 +151,12 @@ Reason = tuple[str, str]
 """A system, and what it cannot do or what went wrong."""
 
 
-def not_measured_lines(lost: Sequence[Failure | Unsupported]) -> list[str]:
+def not_measured_lines(missing: Sequence[Failure | Unsupported]) -> list[str]:
     """A paragraph of a page, or none: every reason once, with all that it stands for."""
     places: dict[Reason, list[str]] = {}
-    for one in lost:
+    for one in missing:
         places.setdefault(_reason(one), []).append(_place(one))
-    lines = [f"- {_named(system, where)}: {why}" for (system, why), where in places.items()]
+    lines = [f"- {_at_places(system, where)}: {why}" for (system, why), where in places.items()]
     return ["Not measured:\n\n" + "\n".join(lines)] if lines else []
 
 
@@ -172,11 +172,11 @@ def _place(one: Failure | Unsupported) -> str:
     return f"{one.operation.replace('_', ' ')}, {one.rows:,} rows"
 
 
-def _named(system: str, places: Sequence[str]) -> str:
+def _at_places(system: str, places: Sequence[str]) -> str:
     """What happened in several repeats is counted."""
-    counted = Counter(places).items()
-    told = [f"{place} ({times} times)" if times > 1 else place for place, times in counted]
-    return f"{entry_named(system).title}, {'; '.join(told)}"
+    counts = Counter(places).items()
+    parts = [f"{place} ({times} times)" if times > 1 else place for place, times in counts]
+    return f"{entry_named(system).title}, {'; '.join(parts)}"
 
 
 def _sentence(text: str) -> str:

@@ -55,7 +55,7 @@ class Column:
     def about(self) -> str:
         return f"After: {self.operation.title}" if self.field == DISK else self.operation.about
 
-    def shown(self, value: float) -> str:
+    def text_of(self, value: float) -> str:
         return shown_bytes(value) if self.field == DISK else shown_seconds(value)
 
     def word(self, ahead: bool) -> str:
@@ -105,7 +105,7 @@ class Cell:
         """Of the subject's title, for a tooltip."""
         if not self.own:
             return self.note or "Not measured"
-        figures = f"{self.column.shown(self.own)} against {self.column.shown(self.other)}"
+        figures = f"{self.column.text_of(self.own)} against {self.column.text_of(self.other)}"
         rival = entry_named(self.rival).title
         if self.outcome == UNSURE:
             return f"{self.column.title}: spreads of {subject} and {rival} overlap ({figures})"
@@ -163,21 +163,21 @@ class Matrix:
     def _rest(self, nearest: list[Cell]) -> list[str]:
         level = sum(cell.outcome in (LEVEL, UNSURE) for cell in nearest if cell.column.field != DISK)
         behind = sorted((c for c in nearest if c.outcome == BEHIND and c.column.field != DISK), key=_factor)
-        told = [f"level in {level}"] if level else []
+        parts = [f"level in {level}"] if level else []
         if behind:
-            told.append(f"slower in: {', '.join(map(self._loss, behind[:MOST_LOSSES]))}")
+            parts.append(f"slower in: {', '.join(map(self._loss, behind[:MOST_LOSSES]))}")
             if len(behind) > MOST_LOSSES:
-                told[-1] += f" and {len(behind) - MOST_LOSSES} more"
+                parts[-1] += f" and {len(behind) - MOST_LOSSES} more"
         size = next((cell for cell in nearest if cell.column.field == DISK), None)
         if size is not None and size.outcome in (AHEAD, BEHIND):
             times = f"{shown_factor(size.times)} ×"
             rival = self.short_title(size.rival)
-            told.append(f"{times} {size.column.word(size.outcome == AHEAD)} than {rival} on disk")
-        return told
+            parts.append(f"{times} {size.column.word(size.outcome == AHEAD)} than {rival} on disk")
+        return parts
 
     def _loss(self, cell: Cell) -> str:
-        named = f" ({self.short_title(cell.rival)})" if len(self.rivals) > 1 else ""
-        return f"{cell.column.title} {shown_factor(cell.times)} ×{named}"
+        rival = f" ({self.short_title(cell.rival)})" if len(self.rivals) > 1 else ""
+        return f"{cell.column.title} {shown_factor(cell.times)} ×{rival}"
 
     def nearest(self, column: Column) -> Cell | None:
         """Against the best rival of a column; None where no two have a figure."""
@@ -251,8 +251,8 @@ class Matrices:
         return any(self._tally.summary(point, "seconds", samples) for point in points)
 
     def _summary(self, column: Column, system: str, rows: int, samples: str | None) -> Summary | None:
-        chosen = None if column.field == DISK else samples
-        return self._tally.summary((column.operation.id, system, rows), column.field, chosen)
+        selection = None if column.field == DISK else samples
+        return self._tally.summary((column.operation.id, system, rows), column.field, selection)
 
     def _columns(self) -> tuple[Column, ...]:
         """Of what was measured, and the size after the first operation that changes it."""
@@ -264,9 +264,9 @@ class Matrices:
         known = self._cells.get((rival, column))
         if known is not None and known[0].same_as(pair):
             return known[1]
-        made = pair.cell(column, rival)
-        self._cells[rival, column] = (pair, made)
-        return made
+        cell = pair.cell(column, rival)
+        self._cells[rival, column] = (pair, cell)
+        return cell
 
 
 def matrix_of(
@@ -324,10 +324,10 @@ def _reasons(
     }
 
 
-def _outcome(own: Summary, other: Summary, statistic: str, factor: float) -> str:
+def _outcome(subject: Summary, other: Summary, statistic: str, factor: float) -> str:
     if 1 / EQUAL_WITHIN < factor < EQUAL_WITHIN:
         return LEVEL
-    (low, high), (rival_low, rival_high) = spread(own, statistic), spread(other, statistic)
+    (low, high), (rival_low, rival_high) = spread(subject, statistic), spread(other, statistic)
     if low <= rival_high and rival_low <= high:
         return UNSURE
     return AHEAD if factor > 1 else BEHIND

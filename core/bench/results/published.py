@@ -141,11 +141,11 @@ def claims() -> tuple[Claim, ...]:
 def claims_table(records: Sequence[Sample]) -> ReportTable:
     """What a run says of every claim, and what its own document does: of documents that the run touches."""
     tallies = {name: Tally(group) for name, group in by_workload(records).items()}
-    found = [(claim, *judge_claim(claim, tallies)) for claim in claims()]
-    touched = {claim.document for claim, verdict, _ in found if verdict not in (NOT_MEASURED, CANNOT)}
+    findings = [(claim, *judge_claim(claim, tallies)) for claim in claims()]
+    touched = {claim.document for claim, verdict, _ in findings if verdict not in (NOT_MEASURED, CANNOT)}
     lines = [
         (claim.document, claim.claim, verdict, measured or "–", claim.itself or "–")
-        for claim, verdict, measured in found
+        for claim, verdict, measured in findings
         if claim.document in touched
     ]
     header = ("document", "it claims", "here", "measured here", "what its own figures say")
@@ -156,12 +156,12 @@ def judge_claim(claim: Claim, tallies: Mapping[str, Tally]) -> tuple[str, str]:
     """The verdict, and what it rests on. `tallies` are by workload."""
     if not claim.tests:
         return CANNOT, claim.cannot
-    found = [found for test in claim.tests if (found := _finding(test, tallies)) is not None]
-    if not found:
+    findings = [finding for test in claim.tests if (finding := _finding(test, tallies)) is not None]
+    if not findings:
         return NOT_MEASURED, ""
-    held = {finding.holds for finding in found}
-    verdict = PARTLY if len(held) > 1 else REPRODUCED if held == {True} else NOT_REPRODUCED
-    return verdict, "; ".join(finding.measured for finding in found)
+    outcomes = {finding.holds for finding in findings}
+    verdict = PARTLY if len(outcomes) > 1 else REPRODUCED if outcomes == {True} else NOT_REPRODUCED
+    return verdict, "; ".join(finding.measured for finding in findings)
 
 
 def _finding(test: Mapping[str, Any], tallies: Mapping[str, Tally]) -> Finding | None:
@@ -179,17 +179,17 @@ def _ratio(test: Mapping[str, Any], tally: Tally) -> Finding | None:
     above, below = _value(tally, slow, rows, quantity), _value(tally, fast, rows, quantity)
     assert above is not None and below is not None
     factor = above / below
-    shown = shown_bytes if quantity == "disk_bytes" else shown_seconds
-    told = (
-        f"{_named(test, slow)} {shown(above)}, {_named(test, fast)} {shown(below)}: "
+    as_text = shown_bytes if quantity == "disk_bytes" else shown_seconds
+    parts = (
+        f"{_system_title(test, slow)} {as_text(above)}, {_system_title(test, fast)} {as_text(below)}: "
         f"× {shown_factor(factor)} at {shown_rows(rows)}"
     )
-    return Finding(test["least"] <= factor <= test.get("most", float("inf")), told)
+    return Finding(test["least"] <= factor <= test.get("most", float("inf")), parts)
 
 
 def _order(test: Mapping[str, Any], tally: Tally) -> Finding | None:
     """Fastest first, at every size that all of them have."""
-    told, holds = [], True
+    parts, holds = [], True
     for rows in tally.rows:
         sides = [{"system": name, "operation": test["operation"]} for name in test["systems"]]
         values = [_value(tally, side, rows) for side in sides]
@@ -199,8 +199,8 @@ def _order(test: Mapping[str, Any], tally: Tally) -> Finding | None:
         holds = holds and times == sorted(times)
         names = (entry_named(name).title for name in test["systems"])
         each = ", ".join(f"{name} {shown_seconds(time)}" for name, time in zip(names, times, strict=True))
-        told.append(f"{shown_rows(rows)}: {each}")
-    return Finding(holds, "; ".join(told)) if told else None
+        parts.append(f"{shown_rows(rows)}: {each}")
+    return Finding(holds, "; ".join(parts)) if parts else None
 
 
 def _flat(test: Mapping[str, Any], tally: Tally) -> Finding | None:
@@ -210,8 +210,10 @@ def _flat(test: Mapping[str, Any], tally: Tally) -> Finding | None:
         return None
     times = [seconds for _, seconds in points]
     (first, _), (last, _) = points[0], points[-1]
-    told = f"{shown_seconds(min(times))} to {shown_seconds(max(times))} from {first:,} to {shown_rows(last)}"
-    return Finding(max(times) / min(times) <= test["factor"], f"{_named(test, test)} {told}")
+    range_text = (
+        f"{shown_seconds(min(times))} to {shown_seconds(max(times))} from {first:,} to {shown_rows(last)}"
+    )
+    return Finding(max(times) / min(times) <= test["factor"], f"{_system_title(test, test)} {range_text}")
 
 
 def _linear(test: Mapping[str, Any], tally: Tally) -> Finding | None:
@@ -219,11 +221,11 @@ def _linear(test: Mapping[str, Any], tally: Tally) -> Finding | None:
     steps = list(pairwise(_line(test, tally)))
     if not steps:
         return None
-    (few, before), (many, after) = steps[-1]
-    growth = (after / before) / (many / few)
+    (smaller, before), (larger, after) = steps[-1]
+    growth = (after / before) / (larger / smaller)
     low, high = GROWS_LIKE_ROWS
-    told = f"{shown_seconds(before)} at {few:,}, {shown_seconds(after)} at {shown_rows(many)}"
-    return Finding(low <= growth <= high, f"{_named(test, test)} {told}")
+    steps_text = f"{shown_seconds(before)} at {smaller:,}, {shown_seconds(after)} at {shown_rows(larger)}"
+    return Finding(low <= growth <= high, f"{_system_title(test, test)} {steps_text}")
 
 
 def _below(test: Mapping[str, Any], tally: Tally) -> Finding | None:
@@ -232,8 +234,8 @@ def _below(test: Mapping[str, Any], tally: Tally) -> Finding | None:
     rows = test.get("rows", max(points, default=None))
     if rows not in points:
         return None
-    told = f"{_named(test, test)} {shown_seconds(points[rows])} at {shown_rows(rows)}"
-    return Finding(points[rows] <= test["seconds"], told)
+    point_text = f"{_system_title(test, test)} {shown_seconds(points[rows])} at {shown_rows(rows)}"
+    return Finding(points[rows] <= test["seconds"], point_text)
 
 
 TESTS: dict[str, Callable[[Mapping[str, Any], Tally], Finding | None]] = {
@@ -247,8 +249,8 @@ TESTS: dict[str, Callable[[Mapping[str, Any], Tally], Finding | None]] = {
 
 def _line(side: Mapping[str, Any], tally: Tally, percent: float = 50) -> list[tuple[int, float]]:
     """Rows and seconds, ascending."""
-    found = ((rows, _value(tally, side, rows, percent=percent)) for rows in tally.rows)
-    return [(rows, seconds) for rows, seconds in found if seconds is not None]
+    values = ((rows, _value(tally, side, rows, percent=percent)) for rows in tally.rows)
+    return [(rows, seconds) for rows, seconds in values if seconds is not None]
 
 
 def _value(
@@ -258,6 +260,6 @@ def _value(
     return None if summary is None else summary.percentile(percent)
 
 
-def _named(test: Mapping[str, Any], side: Mapping[str, Any]) -> str:
+def _system_title(test: Mapping[str, Any], side: Mapping[str, Any]) -> str:
     title = workload_named(test["workload"]).operation(side["operation"]).title
     return f"{entry_named(side['system']).title} {title[:1].lower()}{title[1:]}"

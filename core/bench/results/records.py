@@ -146,14 +146,16 @@ def to_saved(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def from_saved(item: Mapping[str, Any]) -> dict[str, Any]:
     """By the names that fields have here."""
-    renamed = {saved: name for name, saved in _SAVED_NAMES.items() if name not in item}
+    renamed = {old: name for name, old in _SAVED_NAMES.items() if name not in item}
     return {renamed.get(name, name): value for name, value in item.items()}
 
 
-def _wrong_fields(needed: set[str], found: set[str]) -> str:
-    told = {"it lacks": needed - found, "unknown are": found - needed}
+def _wrong_fields(known: set[str], fields: set[str]) -> str:
+    sides = {"it lacks": known - fields, "unknown are": fields - known}
     return "; ".join(
-        f"{what} {', '.join(sorted(to_saved(dict.fromkeys(names))))}" for what, names in told.items() if names
+        f"{what} {', '.join(sorted(to_saved(dict.fromkeys(names))))}"
+        for what, names in sides.items()
+        if names
     )
 
 
@@ -185,14 +187,14 @@ def typed(kind: type[_T], row: Mapping[str, Any]) -> _T:
     a field cannot have.
     """
     row = from_saved(row)
-    for name, types, named in _fields(kind):  # type: ignore[arg-type]
+    for name, types, type_name in _fields(kind):  # type: ignore[arg-type]
         value: Any = row.get(name)
         if not isinstance(value, types):
-            raise BadData(f"{kind.__name__}.{name} is {shown(value)}, and should be {named}")
+            raise BadData(f"{kind.__name__}.{name} is {shown(value)}, and should be {type_name}")
         if isinstance(value, str):
             row[name] = _text(kind, name, value)
         elif isinstance(value, int | float):
-            _check_number(kind, name, value, seconds="float" in named)
+            _check_number(kind, name, value, seconds="float" in type_name)
     try:
         return kind(**row)
     except TypeError as error:
@@ -210,22 +212,22 @@ def _check_number(kind: type, name: str, value: float, seconds: bool) -> None:
 def _text(kind: type, name: str, value: str) -> str:
     if len(value) > MOST_TEXT:
         raise BadData(f"{kind.__name__}.{name} has {len(value):,} characters, and {MOST_TEXT:,} are the most")
-    seen = value if value.isprintable() else visible(value)
-    return name_of_any(seen) if name == "system" else seen
+    text = value if value.isprintable() else visible(value)
+    return name_of_any(text) if name == "system" else text
 
 
-def seconds_of(found: Any) -> tuple[float, ...]:
+def seconds_of(value: Any) -> tuple[float, ...]:
     """The latencies of a sample. Raises BadData."""
-    if not isinstance(found, list) or not all(isinstance(one, int | float) and is_time(one) for one in found):
-        raise BadData(f"The latencies of a sample are {shown(found)}, and should be seconds")
-    return tuple(found)
+    if not isinstance(value, list) or not all(isinstance(one, int | float) and is_time(one) for one in value):
+        raise BadData(f"The latencies of a sample are {shown(value)}, and should be seconds")
+    return tuple(value)
 
 
-def object_of(found: Any) -> dict[str, Any]:
+def object_of(value: Any) -> dict[str, Any]:
     """Raises BadData."""
-    if not isinstance(found, dict):
-        raise BadData("A benchmark record must be a JSON object", f"It is {shown(found)}")
-    return found
+    if not isinstance(value, dict):
+        raise BadData("A benchmark record must be a JSON object", f"It is {shown(value)}")
+    return value
 
 
 def is_time(seconds: float) -> bool:
@@ -347,8 +349,8 @@ class SavedSummary(Summary):
         return self._figures.deviation
 
     def percentile(self, percent: float) -> float:
-        known = {95: self._figures.p95, 99: self._figures.p99}.get(int(percent))
-        return self._figures.median if known is None else known
+        percentile = {95: self._figures.p95, 99: self._figures.p99}.get(int(percent))
+        return self._figures.median if percentile is None else percentile
 
     @property
     def middle_half(self) -> tuple[float, float]:
@@ -382,14 +384,14 @@ def summaries(
     `quantity` is a numeric field of Record; of seconds, every latency is a sample.
     """
     samples: dict[Point, list[float]] = {}
-    saved: dict[Point, Summary] = {}
+    of_figures: dict[Point, Summary] = {}
     for record in records:
         if temperature in (None, record.temperature):
             point = (record.operation, record.system, record.rows)
             samples.setdefault(point, []).extend(record.values(quantity))
             if record.figures is not None and quantity == "seconds":
-                saved[point] = SavedSummary(record.figures)
-    return {point: saved.get(point) or Summary(tuple(values)) for point, values in samples.items()}
+                of_figures[point] = SavedSummary(record.figures)
+    return {point: of_figures.get(point) or Summary(tuple(values)) for point, values in samples.items()}
 
 
 FIRST, AGAIN = "first", "again"
@@ -416,9 +418,9 @@ def by_workload(records: Iterable[_S]) -> dict[str, list[_S]]:
 
 def repeats_of(records: Iterable[Sample]) -> int:
     """How many times what they measured was measured."""
-    found = list(records)
-    counted = [record.figures.repeats for record in found if record.figures is not None]
-    return max([len({repeat for record in found for repeat in record.repeat_numbers}), *counted])
+    all_records = list(records)
+    repeats = [record.figures.repeats for record in all_records if record.figures is not None]
+    return max([len({repeat for record in all_records for repeat in record.repeat_numbers}), *repeats])
 
 
 def _call(record: Sample, both: set[str]) -> str:
@@ -429,8 +431,8 @@ def _call(record: Sample, both: set[str]) -> str:
 
 def _repeated_operations(records: Sequence[Sample]) -> set[str]:
     many = {record.operation for record in records if record.many_calls}
-    once = {record.operation for record in records if not record.many_calls}
-    return many & once
+    single_calls = {record.operation for record in records if not record.many_calls}
+    return many & single_calls
 
 
 _Key = tuple[Point, str, str | None]
@@ -459,7 +461,7 @@ class Tally:
         self._doers: dict[str, dict[str, None]] = {}
         self._systems: dict[int, dict[str, None]] = {}
         self._calls: dict[str, set[bool]] = {}
-        self._known: dict[_Key, tuple[int, Summary | None]] = {}
+        self._summaries: dict[_Key, tuple[int, Summary | None]] = {}
         for record in records:
             self.take(record)
 
@@ -517,16 +519,16 @@ class Tally:
     ) -> dict[int, Summary]:
         """By the number of rows, as `summaries`."""
         line = self._lines.get((operation, system), _Line())
-        found = ((point[2], self.summary(point, quantity, samples)) for point in line.points)
-        return {rows: summary for rows, summary in found if summary is not None}
+        pairs = ((point[2], self.summary(point, quantity, samples)) for point in line.points)
+        return {rows: summary for rows, summary in pairs if summary is not None}
 
     def summaries(
         self, quantity: str = "seconds", samples: str | None = None, operation: str | None = None
     ) -> dict[Point, Summary]:
         """As `summaries` of records: of one operation when it is given, `samples` being a key of SAMPLES."""
-        wanted = self._of_points if operation is None else self._of_operations.get(operation, ())
-        found = ((point, self.summary(point, quantity, samples)) for point in wanted)
-        return {point: summary for point, summary in found if summary is not None}
+        points = self._of_points if operation is None else self._of_operations.get(operation, ())
+        pairs = ((point, self.summary(point, quantity, samples)) for point in points)
+        return {point: summary for point, summary in pairs if summary is not None}
 
     def summary(self, point: Point, quantity: str = "seconds", samples: str | None = None) -> Summary | None:
         """None where nothing of the kind was measured; the same object until there are more samples."""
@@ -536,11 +538,14 @@ class Tally:
         if samples in (FIRST, AGAIN) and not self._is_repeated(point[0]):
             samples = None
         key = (point, quantity, samples)
-        known = self._known.get(key)
-        if known is None or known[0] != len(records):
-            chosen = [record for record in records if SAMPLES[samples](record)]
-            known = self._known[key] = (len(records), summaries(chosen, quantity=quantity).get(point))
-        return known[1]
+        summary = self._summaries.get(key)
+        if summary is None or summary[0] != len(records):
+            selection = [record for record in records if SAMPLES[samples](record)]
+            summary = self._summaries[key] = (
+                len(records),
+                summaries(selection, quantity=quantity).get(point),
+            )
+        return summary[1]
 
     def _is_repeated(self, operation: str) -> bool:
         """Whether its first call and the later ones are told apart."""

@@ -91,9 +91,9 @@ class Grid:
         return ReportTable(self.title, ("", *self._columns(self.lines)), tuple(lines))
 
     def _down(self, lines: Sequence[GridLine], further: bool) -> ReportTable:
-        told = ((title, *cells) for title, cells in self._columns(lines).items())
+        rows = ((title, *cells) for title, cells in self._columns(lines).items())
         title = f"{self.title}, continued" if further else self.title
-        return ReportTable(title, ("", *(line.label for line in lines)), tuple(told))
+        return ReportTable(title, ("", *(line.label for line in lines)), tuple(rows))
 
     def _columns(self, lines: Sequence[GridLine]) -> dict[str, list[str]]:
         """The cells by what stands above them, or before them."""
@@ -110,31 +110,33 @@ class Grid:
 
 
 def comparison_cells(
-    found: Mapping[str, Summary], subject: str, shown: Callable[[float], str], spread: bool
+    summaries: Mapping[str, Summary], subject: str, text_of: Callable[[float], str], spread: bool
 ) -> dict[str, str]:
     """A cell for each system: its median, the spread of its samples, and how the subject did against it.
 
     What is within 5 % of the least is bold.
     """
-    least = min((one.median for one in found.values() if one.median > 0), default=0.0)
-    best = {name for name, one in found.items() if 0 < one.median < least * EQUAL_WITHIN}
-    own = found[subject].median if subject in found else 0.0
+    least = min((one.median for one in summaries.values() if one.median > 0), default=0.0)
+    best = {name for name, one in summaries.items() if 0 < one.median < least * EQUAL_WITHIN}
+    reference = summaries[subject].median if subject in summaries else 0.0
     cells = {}
-    for name, one in found.items():
-        value = unbroken(shown(one.median))
-        parts = [f"**{value}**" if name in best and len(found) > 1 else value]
+    for name, one in summaries.items():
+        value = unbroken(text_of(one.median))
+        parts = [f"**{value}**" if name in best and len(summaries) > 1 else value]
         if spread and one.count > 1 and one.median > 0:
             parts.append(f"±{one.deviation / one.median:,.0%}")
-        if name != subject and own > 0 and one.median > 0:
-            parts.append(unbroken(shown_against(own / one.median)))
+        if name != subject and reference > 0 and one.median > 0:
+            parts.append(unbroken(shown_against(reference / one.median)))
         cells[name] = " ".join(parts)
     return cells
 
 
 def agreement_tables(workload: Workload, records: Sequence[Sample], before: str = "") -> list[ReportTable]:
     """One, or none where answers were known. Those that differ are failures, and not among `records`."""
-    told = _agreements(workload, points_of(records)) if workload.check is Check.AGREED else {}
-    lines = tuple((words, "all" if len(told) == 1 else "; ".join(titles)) for words, titles in told.items())
+    agreements = _agreements(workload, points_of(records)) if workload.check is Check.AGREED else {}
+    lines = tuple(
+        (words, "all" if len(agreements) == 1 else "; ".join(titles)) for words, titles in agreements.items()
+    )
     title = f"{before}Answers, of which none was known beforehand"
     return [ReportTable(title, ("answers", "operations"), lines)] if lines else []
 
@@ -148,12 +150,12 @@ def shown_check(workload: Workload, points: Iterable[Point]) -> str:
     points = set(points)
     if points and workload.check is not Check.AGREED:
         return f"Every answer that has a time equals the right one, {workload.check.value}."
-    told = _agreements(workload, points)
-    if not told:
+    agreements = _agreements(workload, points)
+    if not agreements:
         return workload.check.sentence
-    if len(told) == 1:
-        return f"Nobody knew the right answers beforehand; they are {next(iter(told))}."
-    parts = (f"{words}: {', '.join(titles)}" for words, titles in told.items())
+    if len(agreements) == 1:
+        return f"Nobody knew the right answers beforehand; they are {next(iter(agreements))}."
+    parts = (f"{words}: {', '.join(titles)}" for words, titles in agreements.items())
     return f"Nobody knew the right answers beforehand. {_capital('; '.join(parts))}."
 
 
@@ -166,11 +168,11 @@ def _agreements(workload: Workload, points: Iterable[Point]) -> dict[str, list[s
     answered: dict[str, dict[int, set[str]]] = {}
     for operation, system, rows in points:
         answered.setdefault(operation, {}).setdefault(rows, set()).add(system)
-    told: dict[str, list[str]] = {}
+    agreements: dict[str, list[str]] = {}
     for one in workload.operations:
         if one.id in answered:
-            told.setdefault(_words(min(answered[one.id].values(), key=len)), []).append(one.title)
-    return told
+            agreements.setdefault(_words(min(answered[one.id].values(), key=len)), []).append(one.title)
+    return agreements
 
 
 def _words(systems: set[str]) -> str:
@@ -184,27 +186,27 @@ def overview_table(records: Sequence[Sample]) -> ReportTable:
     """Empty where no system was measured beside another."""
     header = ("workload", "rows", "system", "ahead", "level", "behind", "furthest behind", "furthest ahead")
     lines = (
-        _line(name, rows, list(found))
+        _line(name, rows, list(group_standings))
         for name, group in by_workload(records).items()
-        for rows, found in groupby(sorted(standings(group), key=_rows), key=_rows)
+        for rows, group_standings in groupby(sorted(standings(group), key=_rows), key=_rows)
     )
     return ReportTable("Against the best of the others", header, tuple(lines))
 
 
-def _line(name: str, rows: int, found: Sequence[Standing]) -> tuple[str, ...]:
-    counts = (f"{sum(one.verdict == verdict for one in found):,}" for verdict in (AHEAD, LEVEL, BEHIND))
+def _line(name: str, rows: int, standings: Sequence[Standing]) -> tuple[str, ...]:
+    counts = (f"{sum(one.verdict == verdict for one in standings):,}" for verdict in (AHEAD, LEVEL, BEHIND))
     return (
         _link(workload_title(name)),
         f"{rows:,}",
-        entry_named(found[0].subject).title,
+        entry_named(standings[0].subject).title,
         *counts,
-        _furthest(found, BEHIND, min),
-        _furthest(found, AHEAD, max),
+        _furthest(standings, BEHIND, min),
+        _furthest(standings, AHEAD, max),
     )
 
 
-def _furthest(found: Iterable[Standing], verdict: str, most: Callable[..., Standing]) -> str:
-    such = [one for one in found if one.verdict == verdict]
+def _furthest(standings: Iterable[Standing], verdict: str, most: Callable[..., Standing]) -> str:
+    such = [one for one in standings if one.verdict == verdict]
     if not such:
         return "–"
     one = most(such, key=lambda one: one.factor)
@@ -239,12 +241,12 @@ def report_tables(
     `placed` says in each line which place Lamella has, and how it did against the best other.
     """
     groups = by_workload(records)
-    told = (
+    reports = (
         _WorkloadReport(workload, group, len(groups) > 1, placed)
         for name, group in groups.items()
         if (workload := workload_or_none(name)) is not None
     )
-    return [table for one in told for table in one.tables(most)]
+    return [table for one in reports for table in one.tables(most)]
 
 
 def text_report(records: Sequence[Sample]) -> str:
@@ -280,10 +282,10 @@ class _Call:
         return self.by_size("seconds")
 
     def by_size(self, quantity: str) -> dict[int, dict[str, Summary]]:
-        found: dict[int, dict[str, Summary]] = {}
+        summaries_by_size: dict[int, dict[str, Summary]] = {}
         for (_, system, rows), summary in sorted(summaries(self.records, quantity=quantity).items()):
-            found.setdefault(rows, {})[system] = summary
-        return found
+            summaries_by_size.setdefault(rows, {})[system] = summary
+        return summaries_by_size
 
 
 @dataclass(frozen=True)
@@ -308,54 +310,54 @@ class _WorkloadReport:
 
     def tables(self, most: int) -> list[ReportTable]:
         grids = [*self._times(), self._latencies(), self._memory(), self._sizes()]
-        shown = [table for grid in grids for table in grid.tables(most)]
-        return [*shown, *agreement_tables(self.workload, self.records, self._before)]
+        tables = [table for grid in grids for table in grid.tables(most)]
+        return [*tables, *agreement_tables(self.workload, self.records, self._before)]
 
     def _times(self) -> Iterator[Grid]:
-        found = standings(self.records)
+        all_standings = standings(self.records)
         for rows in self._rows:
-            here = {(one.operation.id, one.call): one for one in found if one.rows == rows}
+            here = {(one.operation.id, one.call): one for one in all_standings if one.rows == rows}
             lines = [self._time(one, rows, here) for one in self.calls if rows in one.times]
             repeats = repeats_of(record for record in self.records if record.rows == rows)
-            counted = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
-            told = f". {standing_counts(here.values())}" if here else ""
-            yield self._grid(f"Times at {shown_rows(rows)}, {counted}{told}", lines)
+            repeats_text = f"{repeats:,} repeats" if repeats > 1 else "1 repeat"
+            standing_text = f". {standing_counts(here.values())}" if here else ""
+            yield self._grid(f"Times at {shown_rows(rows)}, {repeats_text}{standing_text}", lines)
 
-    def _time(self, call: _Call, rows: int, found: Mapping[Group, Standing]) -> GridLine:
+    def _time(self, call: _Call, rows: int, standings_of: Mapping[Group, Standing]) -> GridLine:
         cells = comparison_cells(call.times[rows], self._subject, shown_seconds, spread=True)
-        standing = found.get((call.operation.id, call.call))
+        standing = standings_of.get((call.operation.id, call.call))
         return GridLine(call.title, cells, shown_standing(standing) if standing and self.placed else "")
 
     def _latencies(self) -> Grid:
         title = "Calls timed one by one: p50 / p95 / p99, and how many a second at the mean"
-        asked = [call for call in self.calls if any(record.many_calls for record in call.records)]
+        timed_calls = [call for call in self.calls if any(record.many_calls for record in call.records)]
         lines = [
             GridLine(
-                f"{call.title}{self._at(rows)}, {_counted(found)}",
-                {name: _percentiles(summary) for name, summary in found.items()},
+                f"{call.title}{self._at(rows)}, {_call_count(summaries_of)}",
+                {name: _percentiles(summary) for name, summary in summaries_of.items()},
             )
-            for call in asked
-            for rows, found in call.times.items()
+            for call in timed_calls
+            for rows, summaries_of in call.times.items()
         ]
         return self._grid(title, lines, wide=True)
 
     def _memory(self) -> Grid:
-        held = [call for call in self.calls if call.operation.holds]
-        return self._bytes("Peak memory (medians)", "peak_rss_bytes", held)
+        with_memory = [call for call in self.calls if call.operation.holds]
+        return self._bytes("Peak memory (medians)", "peak_rss_bytes", with_memory)
 
     def _sizes(self) -> Grid:
         """The later calls of an operation count, where they are told apart."""
-        left = {call.operation.id: call for call in self.calls if call.operation.resizes}
-        return self._bytes("Size on disk (medians)", "disk_bytes", list(left.values()), "after ")
+        last_calls = {call.operation.id: call for call in self.calls if call.operation.resizes}
+        return self._bytes("Size on disk (medians)", "disk_bytes", list(last_calls.values()), "after ")
 
     def _bytes(self, title: str, quantity: str, calls: Sequence[_Call], before: str = "") -> Grid:
         lines = [
             GridLine(
                 f"{before}{call.title}{self._at(rows)}",
-                comparison_cells(found, self._subject, shown_bytes, spread=False),
+                comparison_cells(summaries_of, self._subject, shown_bytes, spread=False),
             )
             for call in calls
-            for rows, found in call.by_size(quantity).items()
+            for rows, summaries_of in call.by_size(quantity).items()
         ]
         return self._grid(title, lines)
 
@@ -379,9 +381,9 @@ class _WorkloadReport:
         return competitors(self.records)[0]
 
 
-def _counted(found: Mapping[str, Summary]) -> str:
+def _call_count(summaries_of: Mapping[str, Summary]) -> str:
     """How many calls; the fewest and the most, where systems differ."""
-    counts = sorted({summary.count for summary in found.values()})
+    counts = sorted({summary.count for summary in summaries_of.values()})
     return f"{'–'.join(f'{count:,}' for count in dict.fromkeys((counts[0], counts[-1])))} calls"
 
 

@@ -45,9 +45,9 @@ def write_results_file(run: SavedRun, path: Path) -> None:
         create_tables(connection)
         insert_run(connection, run)
         connection.execute("VACUUM")
-        packed = gzip.compress(connection.serialize(), mtime=0)
+        compressed = gzip.compress(connection.serialize(), mtime=0)
     try:
-        path.write_bytes(packed)
+        path.write_bytes(compressed)
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(path, "cannot be written", why, "Choose another place") from error
@@ -67,16 +67,18 @@ def read_results_file(path: Path) -> SavedRun:
         raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
     if not runs:
         raise FileProblem(path, NO_RESULTS, "It holds no run", WRITE_RESULTS)
-    found = combine(runs)
-    return replace(found, choice=_for_this_computer(found.choice))
+    combined = combine(runs)
+    return replace(combined, choice=_for_this_computer(combined.choice))
 
 
 def _for_this_computer(choice: Choice | None) -> Choice | None:
     """What can be run again without the files and programs of another computer; None where nothing can."""
     if choice is None:
         return None
-    own = [name for name in (*choice.systems, *choice.workloads) if ":" in name or name.endswith(".py")]
-    return None if own else replace(choice, folder=None, interpreter=None)
+    user_files = [
+        name for name in (*choice.systems, *choice.workloads) if ":" in name or name.endswith(".py")
+    ]
+    return None if user_files else replace(choice, folder=None, interpreter=None)
 
 
 def _unpacked(path: Path) -> sqlite3.Connection:
@@ -103,9 +105,9 @@ def _refuse_what_acts(connection: sqlite3.Connection, path: Path) -> None:
         WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%'
         UNION ALL SELECT 'computed column', m.name || '.' || c.name
         FROM sqlite_master AS m, pragma_table_xinfo(m.name) AS c WHERE m.type = 'table' AND c.hidden"""
-    if found := connection.execute(acts).fetchone():
-        kind = "virtual table" if found["type"] == "table" else found["type"]
-        raise FileProblem(path, NO_RESULTS, f"It has a {kind} {shown(found['name'])}", WRITE_RESULTS)
+    if row := connection.execute(acts).fetchone():
+        kind = "virtual table" if row["type"] == "table" else row["type"]
+        raise FileProblem(path, NO_RESULTS, f"It has a {kind} {shown(row['name'])}", WRITE_RESULTS)
 
 
 def _refuse_many_rows(connection: sqlite3.Connection, path: Path) -> None:
@@ -124,17 +126,17 @@ def _database(path: Path) -> bytes:
             if not start.startswith((_SQLITE, _GZIP)):
                 raise FileProblem(path, NO_RESULTS, _begins(start), WRITE_RESULTS)
             source = gzip.GzipFile(fileobj=file) if start.startswith(_GZIP) else file
-            found = source.read(MOST_BYTES + 1)
+            content = source.read(MOST_BYTES + 1)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FileProblem(path, "the results file is damaged", str(error), _ASK_ANEW) from error
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(path, "cannot be read", why, "Choose another file") from error
-    if len(found) > MOST_BYTES:
+    if len(content) > MOST_BYTES:
         raise FileProblem(path, NO_RESULTS, f"Unpacked it is larger than {MOST_BYTES:,} bytes", WRITE_RESULTS)
-    if not found.startswith(_SQLITE):
-        raise FileProblem(path, NO_RESULTS, _begins(found), WRITE_RESULTS)
-    return found
+    if not content.startswith(_SQLITE):
+        raise FileProblem(path, NO_RESULTS, _begins(content), WRITE_RESULTS)
+    return content
 
 
 def _begins(start: bytes) -> str:

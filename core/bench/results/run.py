@@ -67,15 +67,15 @@ class RunSummary:
     @classmethod
     def of(cls, run: SavedRun) -> RunSummary:
         """Of one that is in no file of saved runs."""
-        asked: list[Sample | Failure] = [*run.samples, *run.failures]
+        outcomes: list[Sample | Failure] = [*run.samples, *run.failures]
         first = run.surroundings[0].environment if run.surroundings else {}
         return cls(
             id=run.id,
             started=run.started,
             title=run.title,
-            workloads=tuple(dict.fromkeys(one.workload for one in asked)),
-            systems=tuple(dict.fromkeys(one.system for one in asked)),
-            sizes=tuple(sorted({one.rows for one in asked})),
+            workloads=tuple(dict.fromkeys(one.workload for one in outcomes)),
+            systems=tuple(dict.fromkeys(one.system for one in outcomes)),
+            sizes=tuple(sorted({one.rows for one in outcomes})),
             repeats=run.choice.repeats if run.choice else 0,
             note=run.note,
             samples=len(run.records),
@@ -93,12 +93,12 @@ class RunSummary:
     def matches(self, text: str) -> bool:
         """Whether each word of `text` is in what the run is called, what it measured, where and when; a word
         that begins with # is a tag."""
-        wanted = text.casefold().split()
-        tags = {word[1:] for word in wanted if _TAG.fullmatch(word)}
+        words = text.casefold().split()
+        tags = {word[1:] for word in words if _TAG.fullmatch(word)}
         if not tags <= {tag.casefold() for tag in self.tags}:
             return False
-        told = self._words
-        return all(word in told for word in wanted if word[1:] not in tags)
+        known_words = self._words
+        return all(word in known_words for word in words if word[1:] not in tags)
 
     @cached_property
     def _words(self) -> str:
@@ -155,10 +155,9 @@ class Recording:
             ended=tuple(self.ended),
         )
 
-    def _introduce(self, found: Surroundings) -> None:
-        known = {(one.workload, one.system) for one in self.surroundings}
-        if (found.workload, found.system) not in known:
-            self.surroundings.append(found)
+    def _introduce(self, new: Surroundings) -> None:
+        if (new.workload, new.system) not in {(one.workload, one.system) for one in self.surroundings}:
+            self.surroundings.append(new)
 
 
 def combine(runs: Sequence[SavedRun]) -> SavedRun:
@@ -194,17 +193,17 @@ def combine(runs: Sequence[SavedRun]) -> SavedRun:
 def _variant(run: SavedRun) -> str:
     """What ran all of its systems; empty where that is what usually does."""
     measured: list[Sample | Failure] = [*run.samples, *run.failures]
-    found = {entry_named(one.system).variant for one in measured}
-    return found.pop() if len(found) == 1 else ""
+    variants = {entry_named(one.system).variant for one in measured}
+    return variants.pop() if len(variants) == 1 else ""
 
 
 def by_system(surroundings: Sequence[Surroundings], workload: str | None = None) -> dict[str, dict[str, Any]]:
     """What files of results say of each system and its machine: in this workload, or its first."""
-    chosen = [found for found in surroundings if workload in (None, found.workload)]
-    return {found.system: describe_surroundings(found) for found in reversed(chosen)}
+    last_first = [one for one in surroundings if workload in (None, one.workload)]
+    return {one.system: describe_surroundings(one) for one in reversed(last_first)}
 
 
-def describe_surroundings(found: Surroundings) -> dict[str, Any]:
+def describe_surroundings(surroundings: Surroundings) -> dict[str, Any]:
     """What a file of results says of one system and the machine it ran on."""
-    environment: Mapping[str, Any] = found.environment
-    return {"version": found.version, "description": found.description, **environment}
+    environment: Mapping[str, Any] = surroundings.environment
+    return {"version": surroundings.version, "description": surroundings.description, **environment}

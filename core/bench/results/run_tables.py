@@ -112,8 +112,8 @@ def has_tables(connection: sqlite3.Connection, path: Path, writing: bool = False
             "Use that version, or move the file away: the next benchmark begins a new one",
         )
     if missing := _columns_of_version(version) - _columns(connection):
-        named = ", ".join(sorted(missing))
-        raise FileProblem(path, "the saved runs cannot be read", f"The file lacks {named}", WAY_OUT)
+        names = ", ".join(sorted(missing))
+        raise FileProblem(path, "the saved runs cannot be read", f"The file lacks {names}", WAY_OUT)
     if version < VERSION:
         _add_batches(connection, writing)
     return True
@@ -233,9 +233,9 @@ def _systems(run: SavedRun) -> Sequence[str]:
 def run_summary(row: dict[str, Any]) -> RunSummary:
     lists = {name: _list(row[name], str) for name in ("workloads", "systems")}
     lists |= {"systems": tuple(map(name_of_any, lists["systems"])), "sizes": _list(row["sizes"], int)}
-    found = row.pop("environment")
-    known = "" if found is None else machine_of(_environment(found))
-    return typed(RunSummary, row | lists | {"started": _moment(row["started"]), "machine": known})
+    environment = row.pop("environment")
+    machine = "" if environment is None else machine_of(_environment(environment))
+    return typed(RunSummary, row | lists | {"started": _moment(row["started"]), "machine": machine})
 
 
 def _moment(text: Any) -> datetime:
@@ -247,19 +247,19 @@ def _moment(text: Any) -> datetime:
 
 def _json(text: Any, *kinds: type) -> Any:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadData(f"{shown(text)} is no JSON", str(error)) from error
-    if not isinstance(found, kinds):
+    if not isinstance(value, kinds):
         raise BadData(f"{shown(text)} is JSON of another kind than its column has")
-    return found
+    return value
 
 
 def _list(text: Any, kind: type) -> tuple[Any, ...]:
-    found = _json(text, list)
-    if not all(isinstance(one, kind) for one in found):
+    items = _json(text, list)
+    if not all(isinstance(one, kind) for one in items):
         raise BadData(f"{shown(text)} is not a list of {kind.__name__}")
-    return tuple(visible(one) if kind is str else one for one in found)
+    return tuple(visible(one) if kind is str else one for one in items)
 
 
 def _choice(text: Any) -> Choice | None:
@@ -388,14 +388,14 @@ def samples_of_point(
     """Of every run that has some, oldest first."""
     of_point = "WHERE workload = ? AND operation = ? AND backend = ? AND rows = ?"
     point = (workload, operation, system, rows)
-    found: dict[int, list[Sample]] = {}
+    samples: dict[int, list[Sample]] = {}
     for run, batch in (
         *_checked_samples(connection, f"samples {of_point}", point),
         *_checked_batches(connection, f"batches {of_point}", point),
     ):
-        found.setdefault(run, []).append(batch)
+        samples.setdefault(run, []).append(batch)
     runs = connection.execute("SELECT id, started FROM runs ORDER BY started, id")
-    return [(run, _moment(started), found[run]) for run, started in runs if run in found]
+    return [(run, _moment(began), samples[run]) for run, began in runs if run in samples]
 
 
 _NO_CALLS: tuple[tuple[float, ...], Figures | None] = ((), None)
@@ -403,16 +403,16 @@ _NO_CALLS: tuple[tuple[float, ...], Figures | None] = ((), None)
 
 def _calls(text: str) -> tuple[tuple[float, ...], Figures | None]:
     """Of many calls that were timed one by one: each, or figures of them."""
-    found = _json(text, list, dict)
-    return ((), typed(Figures, found)) if isinstance(found, dict) else (seconds_of(found), None)
+    value = _json(text, list, dict)
+    return ((), typed(Figures, value)) if isinstance(value, dict) else (seconds_of(value), None)
 
 
 def ended_of(row: dict[str, Any]) -> Ended:
     return typed(Ended, {name: value for name, value in row.items() if name != "run"})
 
 
-def _surroundings_row(found: Surroundings) -> dict[str, Any]:
-    return vars(found) | {"environment": json.dumps(found.environment)}
+def _surroundings_row(surroundings: Surroundings) -> dict[str, Any]:
+    return vars(surroundings) | {"environment": json.dumps(surroundings.environment)}
 
 
 def _surroundings(row: dict[str, Any]) -> Surroundings:

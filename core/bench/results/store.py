@@ -76,10 +76,10 @@ class SavedRuns:
 
     def delete(self, numbers: Iterable[int]) -> None:
         """Raises UnknownRun, and deletes none, where one is not there."""
-        wanted = [(number,) for number in dict.fromkeys(numbers)]
+        keys = [(number,) for number in dict.fromkeys(numbers)]
         with self._writing() as connection:
-            self._need(connection, [number for (number,) in wanted])
-            connection.executemany("DELETE FROM runs WHERE id = ?", wanted)
+            self._need(connection, [number for (number,) in keys])
+            connection.executemany("DELETE FROM runs WHERE id = ?", keys)
 
     def note(self, number: int, text: str) -> None:
         """Give a run a note instead of the one it has; its words that begin with # are tags.
@@ -121,9 +121,9 @@ class SavedRuns:
 
     # ------------------------------------------------------------------- the file
 
-    def _rows(self, sql: str, made: Callable[[dict[str, Any]], _T]) -> list[_T]:
+    def _rows(self, sql: str, make: Callable[[dict[str, Any]], _T]) -> list[_T]:
         with self._reading() as connection:
-            return [made(dict(row)) for row in connection.execute(sql)] if connection else []
+            return [make(dict(row)) for row in connection.execute(sql)] if connection else []
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
@@ -179,12 +179,12 @@ class SavedRuns:
 
     def _need(self, connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
         there = {row["id"] for row in connection.execute("SELECT id FROM runs")}
-        if gone := [number for number in numbers if number not in there]:
-            raise self._unknown(gone)
+        if missing := [number for number in numbers if number not in there]:
+            raise self._unknown(missing)
 
     def _unknown(self, numbers: Sequence[int]) -> UnknownRun:
-        named = ", ".join(map(str, numbers))
-        return UnknownRun(f"No saved run has the number {named}", fix="`lamella bench --runs` lists them")
+        listing = ", ".join(map(str, numbers))
+        return UnknownRun(f"No saved run has the number {listing}", fix="`lamella bench --runs` lists them")
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class TrendPoint:
 
 
 def trend(
-    kept: SavedRuns,
+    saved_runs: SavedRuns,
     workload: str,
     operation: str,
     system: str,
@@ -214,15 +214,15 @@ def trend(
     `quantity` is a numeric field of a record. `call` is "first" or "again" where a question's calls are told
     apart; left out, the later calls count where there are some. Raises FileProblem.
     """
-    found = kept.samples_of(workload, operation, system, rows)
-    told = [(run, started, _summary_of_call(records, call, quantity)) for run, started, records in found]
-    return [_point(run, started, summary, statistic) for run, started, summary in told if summary]
+    samples = saved_runs.samples_of(workload, operation, system, rows)
+    points = [(run, started, _summary_of_call(records, call, quantity)) for run, started, records in samples]
+    return [_point(run, started, summary, statistic) for run, started, summary in points if summary]
 
 
 def _summary_of_call(records: Sequence[Sample], call: str | None, quantity: str) -> Summary | None:
-    groups = {found: group for (_, found), group in by_call(records).items()}
-    wanted = max(groups, key=lambda found: groups[found][0].many_calls) if call is None else call
-    of_group = summaries(groups[wanted], quantity=quantity) if wanted in groups else {}
+    groups = {call_key: group for (_, call_key), group in by_call(records).items()}
+    key = max(groups, key=lambda call_key: groups[call_key][0].many_calls) if call is None else call
+    of_group = summaries(groups[key], quantity=quantity) if key in groups else {}
     return next(iter(of_group.values()), None)
 
 

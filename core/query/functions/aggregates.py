@@ -13,7 +13,7 @@ from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, cast, cast_to, column, func, number
 from lamella.core.query.functions.table import condition, type_expression
-from lamella.core.query.plan import Needed, Node
+from lamella.core.query.plan import Identifiers, Node
 from lamella.core.query.steps import Aggregate
 
 
@@ -227,7 +227,7 @@ ROWS = number(1)
 """What is counted where rows are, not values."""
 
 
-AggregateSql = tuple[pa.DataType, exp.Expr, Needed]
+AggregateSql = tuple[pa.DataType, exp.Expr, Identifiers]
 
 
 def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
@@ -236,10 +236,10 @@ def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
     Raises `BadQuery` where it does not fit.
     """
     function = _function_named(aggregate, rows.fields.place)
-    met, filtered = None, Needed()
+    predicate, filter_inputs = None, Identifiers()
     if aggregate.where is not None:
-        met, filtered = condition(aggregate.where, rows.fields)
-    value, used = _value(aggregate, function, rows)
+        predicate, filter_inputs = condition(aggregate.where, rows.fields)
+    value, value_inputs = _value(aggregate, function, rows)
     if not function.fits(value.type):
         raise BadQuery(
             f"{rows.fields.place}: '{function.id}' does not fit {value.said} ({value_type(value.type)})",
@@ -247,9 +247,9 @@ def aggregate_sql(aggregate: Aggregate, rows: Node) -> AggregateSql:
         )
     rank = column(rows.order[0].identifier) if len(rows.order) == 1 and rows.order[0].position else None
     order = [one.sql for one in rows.order]
-    operand = Input(value.sql, value.type, order, rank, met, aggregate.parameter)
-    ranked = rows.ranked if function.ordered else Needed()
-    return function.result(value.type), function.sql(operand), used | filtered | ranked
+    operand = Input(value.sql, value.type, order, rank, predicate, aggregate.parameter)
+    order_inputs = rows.order_columns if function.ordered else Identifiers()
+    return function.result(value.type), function.sql(operand), value_inputs | filter_inputs | order_inputs
 
 
 def _function_named(aggregate: Aggregate, place: str) -> AggregateFunction:
@@ -262,10 +262,10 @@ def _function_named(aggregate: Aggregate, place: str) -> AggregateFunction:
     return function
 
 
-def _value(aggregate: Aggregate, function: AggregateFunction, rows: Node) -> tuple[Value, Needed]:
+def _value(aggregate: Aggregate, function: AggregateFunction, rows: Node) -> tuple[Value, Identifiers]:
     if aggregate.value is not None:
         value = type_expression(aggregate.value, rows.fields)
         return value.value, value.used
     if function.needs_value:
         raise BadQuery(f"{rows.fields.place}: '{function.id}' needs a column", f"It takes {function.takes}")
-    return Value(ROWS, pa.int64(), "rows"), Needed()
+    return Value(ROWS, pa.int64(), "rows"), Identifiers()

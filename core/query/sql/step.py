@@ -14,7 +14,7 @@ from lamella.core.libraries import exp
 from lamella.core.query import execute as answers
 from lamella.core.query.engine import Confined, cursor
 from lamella.core.query.fields import refuse_twice
-from lamella.core.query.plan import Needed, Node, QueryContext, ScanNode
+from lamella.core.query.plan import Identifiers, Node, QueryContext, ScanNode
 from lamella.core.query.source import Source, When
 from lamella.core.query.sql.run import SqlRequest, run_sql
 from lamella.core.query.sql.sources import Sources
@@ -120,18 +120,18 @@ class SqlNode(Node):
         self.fields, self.order, self.in_order = shown.fields, shown.order, True
         self.depth = rows.depth + 1
 
-    def query(self, needed: Needed, running: QueryContext) -> exp.Select:
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
         place = self.fields.place
-        datasets = {**self._others, self._step.rows: self._before(running)}
-        answer = _answer(self._step, datasets, place, running.job)
+        datasets = {**self._others, self._step.rows: self._before(context)}
+        answer = _answer(self._step, datasets, place, context.job)
         if not answer.schema.equals(self._schema):
             raise BadQuery(
                 f"{place}: the columns of the statement's answer depend on the rows that it reads",
                 fix="Name its columns, and the values of a PIVOT",
             )
-        return ScanNode(_in_memory(place, answer), self._number).query(needed, running)
+        return ScanNode(_in_memory(place, answer), self._number).query(identifiers, context)
 
-    def _before(self, running: QueryContext) -> Snapshot:
+    def _before(self, context: QueryContext) -> Snapshot:
         if isinstance(self._rows, ScanNode) and not self._rows.where:
             return self._rows.snapshot
-        return _in_memory(self._step.rows, answers.read(self._rows, running.job))
+        return _in_memory(self._step.rows, answers.read(self._rows, context.job))

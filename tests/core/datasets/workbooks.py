@@ -1,11 +1,14 @@
-"""Workbooks written by hand, as small as they can be: what a cell says is what stands in the file."""
+"""Workbooks written by hand, as small as they can be: what a cell says is what stands in the file; and a
+database of two tables."""
 
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
 import struct
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -128,4 +131,15 @@ def encrypted(path: Path) -> Path:
     header += b"\0" * 6 + struct.pack("<iiiiIiiii", 0, 1, 1, 0, 4096, -2, 0, -2, 0)
     header += struct.pack("<109i", 0, *[-1] * 108)
     path.write_bytes(header + fat + entries)
+    return path
+
+
+def shop_database(folder: Path) -> Path:
+    """Customers, and their orders, in SQLite."""
+    path = folder / "shop.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE customers (id, name)")
+        connection.execute("CREATE TABLE orders (customer, total)")
+        connection.execute("INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bo')")
+        connection.execute("INSERT INTO orders VALUES (1, 5), (1, 7), (2, 1)")
     return path

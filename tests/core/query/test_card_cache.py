@@ -69,7 +69,7 @@ def plain(made: ColumnCard) -> str:
 
 def test_a_saved_card_is_taken_instead_of_making_one(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = card(opened(file), "whole")
-    monkeypatch.setattr(cards, "_Making", None)
+    monkeypatch.setattr(cards, "_CardQuery", None)
     assert card(opened(file), "whole") == made
 
 

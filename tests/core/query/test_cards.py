@@ -155,7 +155,7 @@ def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) 
     texts = [*(50 * [f"v{n}" for n in range(20)]), "rare", "rare", "alone"]
     snapshot, where = in_memory(pa.array(texts), n=pa.array(range(len(texts)))), col("n") >= 998
     statements: list[str] = []
-    run = cards._Making._run
+    run = cards._CardQuery._run
 
     def note(self, own, wanted, *others, **options):
         statements.append(wanted)
@@ -163,7 +163,7 @@ def test_a_filter_counts_nothing_that_is_known(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(cards, "BLOCK_ROWS", 20)  # more rows than a sample has
     card(snapshot, "v")
-    monkeypatch.setattr(cards._Making, "_run", note)
+    monkeypatch.setattr(cards._CardQuery, "_run", note)
     made = card(snapshot, "v", where)
     assert [(one.value, one.all) for one in made.top] == [("rare", 2), ("alone", 1), ("v18", 50), ("v19", 50)]
     assert len(statements) == 1

@@ -16,6 +16,7 @@ from lamella.core.errors import Cancelled, FileProblem, StoreBusy, StoreProblem
 from lamella.core.jobs import Job
 from lamella.core.store.table import Table
 from tests.mounts import seen_read_only
+from tests.property.damage import flip_bit
 
 
 @pytest.fixture
@@ -99,16 +100,10 @@ def test_what_is_remembered_of_a_table_is_not_taken_for_the_same_version_of_its_
             assert back["t"].snapshot().token != table.snapshot().token == table.snapshot().token
 
 
-def flipped(path: Path) -> None:
-    held = bytearray(path.read_bytes())
-    held[len(held) // 3] ^= 1
-    path.write_bytes(held)
-
-
 def test_a_file_that_was_damaged_in_the_backup_is_copied_again(store: Store, tmp_path: Path) -> None:
     store.backup(tmp_path / "copy")
     for suffix in ("parquet", "cells"):
-        flipped(next((tmp_path / "copy").rglob(f"*.{suffix}")))
+        flip_bit(next((tmp_path / "copy").rglob(f"*.{suffix}")))
     done = store.backup(tmp_path / "copy")
     assert (done.copied, done.kept, done.damaged) == (2, 0, ())
     with Store.open(tmp_path / "copy") as copy:
@@ -120,7 +115,7 @@ def test_a_file_that_is_damaged_in_the_store_is_told_and_never_takes_a_whole_one
 ) -> None:
     store.backup(tmp_path / "early")
     damaged = next(store.path.rglob("*.parquet"))
-    flipped(damaged)
+    flip_bit(damaged)
     assert store.backup(tmp_path / "early").damaged == ()
     with Store.restore_backup(tmp_path / "early", tmp_path / "back") as back:
         assert back.maintenance.verify().problems == ()

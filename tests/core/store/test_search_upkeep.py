@@ -19,6 +19,7 @@ from lamella.core.index.fulltext import part as writing
 from lamella.core.jobs import Job
 from lamella.core.store import Table
 from tests.core.store.searched_books import BOOKS, Stopped, books, ids, index_folders, placed, store  # noqa: F401
+from tests.property.damage import flip_bit
 
 
 @pytest.mark.parametrize("last", [1, 2, 4, 6])
@@ -63,12 +64,6 @@ def test_who_waits_for_an_index_that_is_made_can_stop_and_others_go_on(tmp_path:
         assert len(ids(table, "fox", on="text")) == 3_000
 
 
-def _one_byte_changed(file: Path) -> None:
-    content = bytearray(file.read_bytes())
-    content[len(content) // 2] ^= 1
-    file.write_bytes(content)
-
-
 @pytest.mark.parametrize("damage", ["a byte", "a file", "the seal", "a byte of the seal", "all"])
 def test_a_damaged_index_is_noticed_and_made_anew(tmp_path: Path, damage: str) -> None:
     with Store.open(tmp_path / "s") as store:
@@ -79,13 +74,13 @@ def test_a_damaged_index_is_noticed_and_made_anew(tmp_path: Path, damage: str) -
         (folder,) = index_folders(store)
     (terms,) = (folder / "0").glob("*.term")
     if damage == "a byte":
-        _one_byte_changed(terms)
+        flip_bit(terms)
     elif damage == "a file":
         terms.unlink()
     elif damage == "the seal":
         (folder / "seal.json").write_text("{}")
     elif damage == "a byte of the seal":
-        _one_byte_changed(folder / "seal.json")
+        flip_bit(folder / "seal.json")
     else:
         folder.rename(tmp_path / "gone")
     with Store.open(tmp_path / "s") as store:

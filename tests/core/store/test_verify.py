@@ -17,6 +17,7 @@ from lamella.app.cli import main
 from lamella.core.arrow.types import type_to_bytes
 from lamella.core.errors import DamagedFile, FileProblem, StoreProblem
 from lamella.core.scan import file_checks
+from tests.property.damage import flip_bit
 
 ROWS = 30_000
 
@@ -83,16 +84,10 @@ def test_a_whole_store_has_no_problems_and_the_report_says_what_was_looked_at(pa
         assert not store.maintenance.verify(quick=True).checksums
 
 
-def flipped(path: Path) -> None:
-    stored = bytearray(path.read_bytes())
-    stored[len(stored) // 3] ^= 1
-    path.write_bytes(stored)
-
-
 @pytest.mark.parametrize("suffix", [".parquet", ".cells"])
 def test_a_flipped_bit_is_found_by_its_checksum(path: Path, suffix: str) -> None:
     damaged = file(path, suffix)
-    flipped(damaged)
+    flip_bit(damaged)
     found = problems(path)
     assert found[0].startswith("table flights: ")
     assert str(damaged) in found[0]
@@ -300,9 +295,7 @@ def test_a_damaged_footer_of_a_large_file_is_refused(
 ) -> None:
     """Statistics lie there, by which rows are passed over without being decoded."""
     monkeypatch.setattr(file_checks, "AT_ONCE_BYTES", -1)
-    content = bytearray(file(path).read_bytes())
-    content[place] ^= 1
-    file(path).write_bytes(content)
+    flip_bit(file(path), place)
     with Store.open(path) as store, pytest.raises(DamagedFile, match="Verify the store"):
         store["flights"].read(where="n = 7")
 

@@ -23,18 +23,11 @@ from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableD
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.action_handlers import benchmark_file, benchmark_table
+from tests.bench.made_records import USER_SCRIPT
 from tests.bench.processes import workers
 from tests.ui.fake_memory import FakeMemory
 
 WAIT = 30_000
-OWN = """
-OPERATIONS = ["size"]
-def data(rows): return list(range(rows))
-class AList:
-    def load(self, table, folder): self.rows = table
-    def size(self): return len(self.rows)
-SYSTEMS = {"a list": AList, "another": AList}
-"""
 
 
 @pytest.fixture
@@ -213,7 +206,7 @@ def test_closing_while_a_benchmark_runs_asks_and_leaves_no_process(
 
 def test_a_file_of_ones_own_is_asked_for_rows_and_systems(qtbot: QtBot, tasks: Tasks, tmp_path: Path) -> None:
     path = tmp_path / "own.py"
-    path.write_text(OWN, encoding="utf-8")
+    path.write_text(USER_SCRIPT, encoding="utf-8")
     dialog = UserScriptDialog(load_file(path), tasks)
     qtbot.addWidget(dialog)
     dialog.rows.setText("10, many")
@@ -230,7 +223,7 @@ def test_the_panel_measures_a_file_that_is_chosen(
     qtbot: QtBot, window: MainWindow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "own.py"
-    path.write_text(OWN, encoding="utf-8")
+    path.write_text(USER_SCRIPT, encoding="utf-8")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     window.show_benchmark()
     panel = window.benchmark

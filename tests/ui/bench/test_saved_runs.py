@@ -28,16 +28,9 @@ from lamella.ui.bench.run_changes import ComparisonView, VerdictSeries
 from lamella.ui.bench.saved_runs import ResultsBrowser
 from lamella.ui.bench.series import Series, live_series
 from lamella.ui.tasks import Tasks
+from tests.bench.made_records import USER_SCRIPT
 
 WAIT = 10_000
-OWN = """
-OPERATIONS = ["size"]
-def data(rows): return list(range(rows))
-class AList:
-    def load(self, table, folder): self.rows = table
-    def size(self): return len(self.rows)
-SYSTEMS = {"a list": AList}
-"""
 BEGAN = datetime(2026, 5, 1, 9, tzinfo=UTC)
 AS_READ_OUT = Qt.ItemDataRole.AccessibleTextRole
 SYSTEMS = ("lamella", "sqlite")
@@ -321,7 +314,7 @@ def test_a_run_of_a_workload_that_is_gone_is_still_there(
     qtbot: QtBot, tasks: Tasks, kept: SavedRuns, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone.py"
-    gone.write_text(OWN, encoding="utf-8")
+    gone.write_text(USER_SCRIPT, encoding="utf-8")
     choice = Choice((part_of(workload_named(str(gone)), SYSTEMS, [100], 1),))
     lost = tuple(replace(record, workload=str(gone)) for record in records({}))
     for hours in (0, 1):

@@ -5,8 +5,8 @@ import pytest
 from PySide6.QtCore import QBuffer, QIODevice
 from PySide6.QtGui import QColor, QImage
 
-from lamella.ui.grid import pictures
-from lamella.ui.grid.pictures import SIDE, thumbnails
+from lamella.ui.grid import model
+from lamella.ui.grid.model import SIDE, thumbnails
 from tests.ui.grid.fake_rows import TableRows
 
 
@@ -38,7 +38,7 @@ def test_what_only_begins_like_a_picture_is_none(qapp, monkeypatch) -> None:
         thumbnails(pa.chunked_array([[whole[:40], b"\xff\xd8\xff" + b"x" * 50, whole.hex().encode()]])) == {}
     )
     assert thumbnails(pa.chunked_array([["\x89PNG"]])) == {}
-    monkeypatch.setattr(pictures, "MOST_PIXELS", 1000)
+    monkeypatch.setattr(model, "MOST_PIXELS", 1000)
     assert thumbnails(pa.chunked_array([[whole]])) == {}
 
 

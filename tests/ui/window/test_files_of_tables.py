@@ -15,18 +15,12 @@ from lamella.core.datasets.tables import TableEntry
 from lamella.core.store.paths import CATALOG
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.dialogs.table_choice import MOST_CHECKED, NAME, TableChoice
-from tests.core.datasets.workbooks import workbook
+from tests.core.datasets.workbooks import shop_database, workbook
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Path:
-    path = tmp_path / "shop.db"
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE customers (id, name)")
-        connection.execute("CREATE TABLE orders (customer, total)")
-        connection.execute("INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bo')")
-        connection.execute("INSERT INTO orders VALUES (1, 5), (1, 7), (2, 1)")
-    return path
+    return shop_database(tmp_path)
 
 
 def choice(qtbot, window) -> TableChoice:
