@@ -46,12 +46,13 @@ LOADED_BY_NAME = (
 ALSO = ("hicolor-icon-theme", "shared-mime-info")
 LEVEL = 6
 """Of xz: higher ones need a gigabyte of memory and save 2 %."""
-SUMMARY = "data explorer for Parquet, CSV and JSON lines"
+SUMMARY = "data explorer for Parquet, CSV, JSON, Excel and databases"
 ABOUT = """\
- Lamella opens Parquet, CSV and JSON lines files of any size in place, filters
- them by conditions that are built or typed, and edits copies of them with a
- preview, a history and undo. Groups, joins, SQL and full-text search answer
- questions; benchmarks compare it with other systems.
+ Lamella opens Parquet, Arrow, CSV, JSON, Excel, SQLite and DuckDB files of any
+ size, filters them by conditions that are built or typed, exports them to
+ other formats, and edits copies of them with a preview, a history and undo.
+ Groups, joins, SQL and full-text search answer questions; benchmarks compare
+ it with other systems.
  .
  Python and the libraries that Lamella runs on are inside the package."""
 

@@ -92,12 +92,15 @@ class Theme(QObject):
         return self._text_scale
 
     def set_mode(self, mode: Mode | str) -> None:
-        self._mode = Mode(mode)
-        self._apply()
+        if self._mode is not Mode(mode):
+            self._mode = Mode(mode)
+            self._apply()
 
     def set_text_scale(self, scale: float) -> None:
-        self._text_scale = min(max(scale, TEXT_SCALES[0]), TEXT_SCALES[-1])
-        self._apply()
+        scale = min(max(scale, TEXT_SCALES[0]), TEXT_SCALES[-1])
+        if self._text_scale != scale:
+            self._text_scale = scale
+            self._apply()
 
     def color(self, name: str) -> QColor:
         """A colour of the palette by its name there."""

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -150,20 +151,16 @@ class Not(Branch):
 
 def all_of(filters: Iterable[Filter]) -> Filter:
     """One flat And; for thousands of terms faster than `&` in a loop."""
-    return And(tuple(_spliced(filters, And)))
+    return And(_spliced(filters, And))
 
 
 def any_of(filters: Iterable[Filter]) -> Filter:
     """One flat Or; for thousands of terms faster than `|` in a loop."""
-    return Or(tuple(_spliced(filters, Or)))
+    return Or(_spliced(filters, Or))
 
 
-def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> Iterator[Filter]:
-    for one in filters:
-        if isinstance(one, kind):
-            yield from one.children
-        else:
-            yield one
+def _spliced(filters: Iterable[Filter], kind: type[And] | type[Or]) -> tuple[Filter, ...]:
+    return tuple(chain.from_iterable(one.children if isinstance(one, kind) else (one,) for one in filters))
 
 
 _AS_GIVEN = frozenset({str, bytes, bool, int})

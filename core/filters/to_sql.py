@@ -529,7 +529,7 @@ def _compiled(bound: Filter, find: Find, trusted: bool, depth: int = 0) -> exp.E
 
 
 def _column(identifier: str) -> exp.Expr:
-    return exp.column(exp.to_identifier(identifier, quoted=True))
+    return exp.Column(this=exp.Identifier(this=identifier, quoted=True))  # `exp.column` would copy it
 
 
 def _of_items(bound: Filter, trusted: bool) -> Callable[[SqlOperand], exp.Expr]:

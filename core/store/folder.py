@@ -278,12 +278,12 @@ def network_type(folder: Path, mounts: Iterable[Mount] | None = None) -> str | N
     if mounts is None and sys.platform == "win32":
         return _remote_drive(folder)
     real = folder.resolve()
-    kind = ""
-    longest = -1
+    distances = {str(around): distance for distance, around in enumerate((real, *real.parents))}
+    nearest, kind = len(distances), ""
     for place, type_ in _mounts() if mounts is None else mounts:
-        depth = len(Path(place).parts)
-        if depth >= longest and real.is_relative_to(place):
-            longest, kind = depth, type_
+        distance = distances.get(place, nearest + 1)
+        if distance <= nearest:
+            nearest, kind = distance, type_
     fuse = kind.startswith("fuse") and kind not in LOCAL_FUSE
     return kind if fuse or kind in NETWORK else None
 

@@ -128,6 +128,8 @@ def test_desktop_entry_offers_the_types_that_the_package_defines():
     defined = {each.attrib["type"] for each in types}
     patterns = {glob.attrib["pattern"] for glob in types.iter(f"{MIME}glob")}
     assert defined <= offered and offered == {media for known in FORMATS for media in known.media}
+    provides = ElementTree.parse(ROOT / "packaging/linux/lamella.metainfo.xml").getroot().iter("mediatype")
+    assert {each.text for each in provides} == offered
     assert {"*.parquet", "*.pq", "*.arrow", "*.feather", "*.jsonl"} <= patterns
     assert entry["Desktop Entry"]["Exec"] == "lamella %F"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
 from PySide6.QtWidgets import QMenu, QToolBar, QToolButton, QWidget
 
 from lamella.core.errors import LamellaError
@@ -90,6 +90,9 @@ class ActionSet(QObject):
         self._actions: dict[str, QAction] = {}
         for entry in ACTIONS:
             self._actions[entry.id] = self._build(window, entry, handlers[entry.id])
+        modes = QActionGroup(self)  # the one in force stays checked when it is chosen again
+        for mode in theme.Mode:
+            modes.addAction(self._actions[f"theme_{mode}"])
         theme.current().changed.connect(self._retint)
         self._retint()
         self.update(Situation())

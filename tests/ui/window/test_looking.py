@@ -247,6 +247,14 @@ def test_the_look_is_switched_and_remembered(window, memory) -> None:
     assert memory.text_scale == 1
 
 
+def test_the_look_in_force_stays_marked_and_nothing_is_styled_again(window, qtbot) -> None:
+    with qtbot.assertNotEmitted(theme.current().changed):
+        window.commands["theme_system"].trigger()
+        window.commands["text_normal"].trigger()
+    checked = [name for name in theme.Mode if window.commands[f"theme_{name}"].isChecked()]
+    assert checked == [theme.Mode.SYSTEM]
+
+
 def test_commands_are_found_by_a_part_of_their_name(window, file_tab, settled) -> None:
     file_tab.grid.go_to(0, 0)
     window.commands["palette"].trigger()
