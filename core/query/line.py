@@ -309,7 +309,7 @@ class LineView:
 def tree_problem(view: View | ComputedView, checked: RunnableLine) -> str | None:
     """Why groups cannot be shown as a tree, empty where they can, None where nobody asks for it."""
     found = shown_group(checked.steps)
-    if found is None or not found[1].subtotals or len(found[1].keys) < 2:
+    if found is None or not found[1].subtotals or not found[1].keys:
         return None
     _, group = found
     left_out = next((key for key in group.keys if key not in view.schema.names), None)

@@ -188,7 +188,7 @@ class GroupEditor(StepEditor):
         self._having = step.having if step else None
         self.keys = ColumnChips(self.names, step.keys if step else (), "Group by")
         self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
-        self.totals, self.subtotals = QCheckBox("Totals row"), QCheckBox("Subtotals, as a tree")
+        self.totals, self.subtotals = QCheckBox("Totals row"), QCheckBox("As a tree")
         self.totals.setToolTip("The figures of all rows, below the groups")
         self.totals.setChecked(step is not None and step.totals)
         self.subtotals.setChecked(step is not None and step.subtotals)
@@ -216,12 +216,10 @@ class GroupEditor(StepEditor):
         self.tell()
 
     def _offer(self) -> None:
-        """Totals of one key and a figure at least, subtotals of two keys."""
-        several = len(self.keys.columns) > 1
+        """Totals of one key and a figure at least, a tree of one key."""
         self.totals.setEnabled(bool(self.keys.columns and self.figures.rows))
-        self.subtotals.setEnabled(several)
-        needed = "The groups of the first column, opened one by one"
-        self.subtotals.setToolTip(needed if several else "Group by two columns or more")
+        self.subtotals.setEnabled(bool(self.keys.columns))
+        self.subtotals.setToolTip("Groups open in place: into subgroups, and these into their rows")
 
     def step(self) -> Group | None:
         keys, figures = tuple(self.keys.columns), self.figures.figures
