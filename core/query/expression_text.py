@@ -506,8 +506,6 @@ def _plain(function: Function, expression: Call) -> str:
 
 
 def _name(column: str) -> str:
-    if not column:
-        raise BadQuery("a column without a name cannot be written in an expression", fix="Rename it")
     return '"' + column + '"' if column.casefold() in _RESERVED else column_text(column)
 
 

@@ -134,21 +134,22 @@ class GroupLevels:
 
     @classmethod
     def read(cls, steps: tuple[Step, ...], read: Read, answer: Snapshot, job: Job) -> GroupLevels:
-        """The steps end in groups by two keys or more, and in what is computed of them, of which `answer` has
+        """The steps end in groups, and in what is computed of them, of which `answer` has
         the rows. Blocks."""
         found, name = shown_group(steps), answer.name
         assert found is not None
         place, group = found
         upper = [snapshot_of_rows(one, name) for one in _upper_levels(steps, len(group.keys), read)]
         lowest = answer
-        if group.having is not None:
+        if group.having is not None and upper:
             lowest = snapshot_of_rows(read((*steps[:place], Group(group.keys, group.aggregates))), name)
         parents = [_parents(*pair, group.keys[:count], job)
                    for count, pair in enumerate(pairwise([*upper, lowest]), start=1)]  # fmt: skip
-        if group.having is not None:
+        if group.having is not None and upper:
             met = View(lowest, ScanQuery(where=group.having), job)
             parents[-1] = parents[-1][met.positions(0, met.num_rows)]
-        _refuse_unlike(answer.num_rows, len(parents[-1]), answer.name)
+        if parents:
+            _refuse_unlike(answer.num_rows, len(parents[-1]), answer.name)
         return cls(group.keys, (*upper, answer), tuple(parents))
 
     def arrange(self, view: View, job: Job) -> Arrangement:
@@ -162,7 +163,7 @@ class GroupLevels:
             _ranks(level, view.query.sort, job)[line]
             for level, line in zip(self.levels[:-1], lines[:-1], strict=True)
         ]
-        order = np.lexsort(ranks[::-1])
+        order = np.lexsort(ranks[::-1]) if ranks else np.arange(len(groups))
         job.check()
         placed = [line[order] for line in lines]
         firsts = [np.flatnonzero(np.diff(line, prepend=-1)) for line in placed]

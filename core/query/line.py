@@ -308,7 +308,7 @@ class LineView:
 def tree_problem(view: View | ComputedView, runnable: RunnableLine) -> str | None:
     """Why groups cannot be shown as a tree, empty where they can, None where nobody asks for it."""
     _place, group = shown_group(runnable.steps) or (0, None)
-    if group is None or not group.subtotals or len(group.keys) < 2:
+    if group is None or not group.subtotals or not group.keys:
         return None
     left_out = next((key for key in group.keys if key not in view.schema.names), None)
     if left_out is not None:

@@ -181,7 +181,13 @@ class CardStrip(QWidget):
 
     def _names(self, columns: Sequence[int]) -> list[str]:
         names = self._grid.grid_model.names
-        return list(dict.fromkeys(names[column] for column in columns if column < len(names)))
+        shown = [column for column in columns if column < len(names) and self._has_card(column)]
+        return list(dict.fromkeys(names[column] for column in shown))
+
+    def _has_card(self, column: int) -> bool:
+        """A column of rows inside groups has none."""
+        tree = self._grid.grid_model.tree
+        return tree is None or tree.first_levels[column] <= tree.last_level
 
     def _arrived(self, name: str) -> None:
         names = self._grid.grid_model.names
@@ -276,9 +282,10 @@ class CardStrip(QWidget):
         painter.setClipRect(rect.intersected(zone))
         painter.save()
         painter.translate(rect.topLeft())
-        self.card_painter.paint(
-            painter, self.face_of(column), rect.width(), self._mark(column), self.note_of(column)
-        )
+        if self._has_card(column):
+            self.card_painter.paint(
+                painter, self.face_of(column), rect.width(), self._mark(column), self.note_of(column)
+            )
         painter.restore()
         painter.setPen(look.color("border"))
         painter.drawLine(rect.topRight(), rect.bottomRight())
@@ -494,7 +501,7 @@ class CardStrip(QWidget):
     def _words(self, column: int, mark: Mark | None) -> str:
         face = self.face_of(column)
         if face is None:
-            return "Counting…" if column >= 0 else ""
+            return "Counting…" if column >= 0 and self._has_card(column) else ""
         if face.card is None or face.texts is None:
             return face.error
         item = self._item_words(column, face, mark)

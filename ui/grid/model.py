@@ -347,7 +347,7 @@ def _total_rows(rows: Rows) -> int:
 def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> str:
     """With what a screen reader says of a group that can be opened."""
     level, first = tree.level(row), tree.first_levels[column]
-    if level < first:
+    if not tree.shows(row, column):
         return ""
     said = "NULL" if text is None else text
     state = tree.is_open(row) if column in tree.key_columns and level == first else None
@@ -382,11 +382,18 @@ class GridModel(QAbstractTableModel):
         return self.num_rows > self.window
 
     def show(self, rows: Rows, ready: PageTexts | None = None) -> bool:
-        """Show other rows; True when the columns are others, too."""
+        """Show other rows; True when the columns are others, too, and not only more or fewer at the end, as
+        those of rows inside groups are."""
         names = list(rows.schema.names)
-        others = names != self.names
+        before, now = len(self.names), len(names)
+        in_tree = self.tree is not None and isinstance(rows, TreeRows)
+        others = names[:before] != self.names[:now] if in_tree else names != self.names
         if others:
             self.beginResetModel()
+        elif now > before:
+            self.beginInsertColumns(NO_PARENT, before, now - 1)
+        elif now < before:
+            self.beginRemoveColumns(NO_PARENT, now, before - 1)
         self.schema, self.names = rows.schema, names
         self.tree = rows if isinstance(rows, TreeRows) else None
         self.notes = {field.name: note for field in rows.schema if (note := note_of(field))}
@@ -396,9 +403,13 @@ class GridModel(QAbstractTableModel):
         if others:
             self.num_rows, self._rows, self.start = rows.num_rows, min(rows.num_rows, self.window), 0
             self.endResetModel()
-        else:
-            self._resize(rows.num_rows)
-        return others
+            return True
+        if now > before:
+            self.endInsertColumns()
+        elif now < before:
+            self.endRemoveColumns()
+        self._resize(rows.num_rows)
+        return False
 
     def grow(self, rows: Rows) -> None:
         """The same rows, more of them."""

@@ -189,7 +189,7 @@ class CellPainter:
         nulls: list[tuple[QRect, int, bool]] = []
         tree = self._grid.grid_model.tree
         for strip in strips:
-            if tree is not None and (strip.column in tree.key_columns or tree.first_levels[strip.column]):
+            if tree is not None and tree.has_gaps(strip.column):
                 self._paint_of_levels(painter, strip, rows, tree, nulls)
             else:
                 self._paint_strip(painter, strip, rows, top, height, nulls)
@@ -313,11 +313,11 @@ class CellPainter:
         level, behind an arrow where it can be opened; those of the levels above are fainter."""
         pages, first = self._grid.grid_model.pages, tree.first_levels[strip.column]
         is_key = strip.column in tree.key_columns
-        indent = arrow_room() if is_key and first < tree.last_level else 0
+        indent = arrow_room() if is_key and (first < tree.last_level or tree.opens_rows) else 0
         place = self._grid.place(strip.column)
         for row in rows:
             level = tree.level(row)
-            if level < first:
+            if not tree.shows(row, strip.column):
                 continue
             top, height = self._grid.row_top(row), self._grid.row_height
             cell = QRect(strip.x + PADDING, top, strip.width - 2 * PADDING, height)
@@ -390,7 +390,7 @@ class CellPainter:
             self.lined_up(text, pages.fraction(column), digits, ANY_WIDTH) if text else (text, ANY_WIDTH)
         )
         tree, form = self._grid.grid_model.tree, pages.form(column)
-        arrow = arrow_room() if tree is not None and column in tree.key_columns[:-1] else 0
+        arrow = arrow_room() if tree is not None and column in tree.opening_columns else 0
         is_bold = form is not None and form.shading is not None and form.shading.kind == "rules"
         metrics = self._bold_metrics if is_bold else self.metrics
         return arrow + metrics.horizontalAdvance(text) + ANY_WIDTH - room

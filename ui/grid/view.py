@@ -93,7 +93,7 @@ def _open_or_close(grid: GridView, key: Qt.Key) -> bool:
         return False
     row, place = grid.selection.current
     is_open = tree.is_open(row)
-    at_key = place <= grid.place(tree.key_columns[tree.level(row)])
+    at_key = is_open is not None and place <= grid.place(tree.key_columns[tree.level(row)])
     opens, closes = key in (Key.Key_Right, Key.Key_Plus), key in (Key.Key_Left, Key.Key_Minus)
     if at_key and ((opens and is_open is False) or (closes and is_open)):
         grid.open_requested.emit(row, opens)
@@ -189,6 +189,7 @@ class GridView(WindowScrolling):
         self.has_groups = False
         self._last_top = 0
         self._fit_next = self._changing = self._is_stale = False
+        self._fit_from = 0
         self._widen_next: int | None = None
         self._layouts: dict[tuple[str, ...], Layout] = {}
         self._painter: CellPainter | None = None
@@ -255,10 +256,13 @@ class GridView(WindowScrolling):
         before = tuple(self.grid_model.names)
         layout = Layout(self.column_header.saveState(), self.pinning.count)
         pinned = [before[column] for column in self.pinning.columns]
+        self._fit_from = 0
         if self.grid_model.show(rows, ready):
             self._keep_layout(before, layout)
             self.marks.clear()
             self._begin_columns(hidden, pinned)
+        elif len(self.grid_model.names) > len(before):
+            self._fit_next, self._fit_from = True, len(before)
         self._changing = False
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
         self._rows_changed()
@@ -485,7 +489,8 @@ class GridView(WindowScrolling):
     def _fit_first(self) -> None:
         self._fit_next = False
         for column in self.visible_columns():
-            if self.grid_model.pages.column(self.top_row() // PAGE_ROWS, column) is not None:
+            is_read = self.grid_model.pages.column(self.top_row() // PAGE_ROWS, column) is not None
+            if is_read and column >= self._fit_from:
                 width = max(self.sizeHintForColumn(column), self.cards.least_width)
                 self.horizontalHeader().resizeSection(column, width)
         self.want()

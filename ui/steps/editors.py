@@ -30,6 +30,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.query.builder import Query
+from lamella.core.query.expressions import Expression
 from lamella.core.query.source import Source
 from lamella.core.query.steps import (
     Compute,
@@ -50,6 +51,7 @@ from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import FlowLayout, IconButton, breakable
 
 MOST = 2**31 - 1
+UNWRITTEN = "…"
 
 
 @dataclass(frozen=True)
@@ -274,6 +276,16 @@ class ColumnList(QWidget):
 # ------------------------------------------------------------------------------ computed columns
 
 
+def expression_words(value: Expression) -> str:
+    """The text of a computed value; "…" for one that has none, which no dataset can compute."""
+    from lamella.core.query.expression_text import expression_text
+
+    try:
+        return expression_text(value)
+    except LamellaError:
+        return UNWRITTEN
+
+
 class ComputeEditor(StepEditor):
     """A name and an expression for each computed column."""
 
@@ -291,11 +303,12 @@ class ComputeEditor(StepEditor):
         hint.setMinimumWidth(1)
         layout.addLayout(line_of(add, hint, stretch=False, fields=(hint,)))
         layout.addWidget(self.reason)
-        from lamella.core.query.expression_text import expression_text, parse_expression
+        from lamella.core.query.expression_text import parse_expression
 
         self._parse = parse_expression
         for name, value in step.values if step else ():
-            self._add(name, expression_text(value))
+            text = expression_words(value)
+            self._add(name, "" if text == UNWRITTEN else text)
         if not self._lines:
             self._add()
 

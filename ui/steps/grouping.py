@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QVBo
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import COUNTED, NUMBERS, Kind, kind_of
-from lamella.core.query.expression_text import expression_text
 from lamella.core.query.expressions import Named
 from lamella.core.query.functions.aggregates import AGGREGATES
 from lamella.core.query.steps import Aggregate, Aggregates, Buckets, Group, Pivot
@@ -22,6 +21,7 @@ from lamella.ui.steps.editors import (
     StepContext,
     StepEditor,
     column,
+    expression_words,
     heading,
     line_of,
     number_field,
@@ -43,7 +43,7 @@ def aggregate_name(aggregate: Aggregate) -> str:
     if aggregate.value is None:
         return "n"
     function = {"avg": "mean", "count_distinct": "distinct"}.get(aggregate.function, aggregate.function)
-    return f"{function}({expression_text(aggregate.value)})"
+    return f"{function}({expression_words(aggregate.value)})"
 
 
 class FigureRow(QWidget):
@@ -67,7 +67,7 @@ class FigureRow(QWidget):
         self.column = ColumnBox(editor.names, value.name if isinstance(value, Named) else "")
         self.column.setPlaceholderText("all rows")
         if value is not None and not isinstance(value, Named):
-            self.column.setText(expression_text(value))
+            self.column.setText(expression_words(value))
             self.column.setReadOnly(True)
         self.name = QLineEdit(accessibleName="Name of the figure")
         self._named = name != aggregate_name(aggregate)
@@ -188,7 +188,7 @@ class GroupEditor(StepEditor):
         self._having = step.having if step else None
         self.keys = ColumnChips(self.names, step.keys if step else (), "Group by")
         self.figures = FigureRows(self, step.aggregates if step else COUNT_ROWS)
-        self.totals, self.subtotals = QCheckBox("Totals row"), QCheckBox("Subtotals, as a tree")
+        self.totals, self.subtotals = QCheckBox("Totals row"), QCheckBox("As a tree")
         self.totals.setToolTip("The figures of all rows, below the groups")
         self.totals.setChecked(step is not None and step.totals)
         self.subtotals.setChecked(step is not None and step.subtotals)
@@ -216,12 +216,10 @@ class GroupEditor(StepEditor):
         self.tell()
 
     def _offer(self) -> None:
-        """Totals of one key and a figure at least, subtotals of two keys."""
-        several = len(self.keys.columns) > 1
+        """Totals of one key and a figure at least, a tree of one key."""
         self.totals.setEnabled(bool(self.keys.columns and self.figures.rows))
-        self.subtotals.setEnabled(several)
-        needed = "The groups of the first column, opened one by one"
-        self.subtotals.setToolTip(needed if several else "Group by two columns or more")
+        self.subtotals.setEnabled(bool(self.keys.columns))
+        self.subtotals.setToolTip("Groups open in place: into subgroups, and these into their rows")
 
     def step(self) -> Group | None:
         keys, figures = tuple(self.keys.columns), self.figures.figures

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.errors import LamellaError, visible
-from lamella.core.filters.text import to_text
+from lamella.core.query.expressions import Condition
 from lamella.core.query.steps import (
     Buckets,
     Compute,
@@ -37,6 +37,7 @@ from lamella.ui.steps.editors import (
     StepEditor,
     UnpivotEditor,
     UnwindEditor,
+    expression_words,
 )
 from lamella.ui.steps.join_editor import JoinEditor
 from lamella.ui.steps.where_editor import WhereEditor, spoken
@@ -67,20 +68,19 @@ def _where(step: Where, schema: pa.Schema) -> str:
     try:
         return spoken(step.condition, dict(zip(schema.names, schema.types, strict=True)))
     except LamellaError:
-        return to_text(step.condition)
+        return expression_words(Condition(step.condition))
 
 
 def _compute(step: Compute, schema: pa.Schema) -> str:
-    from lamella.core.query.expression_text import expression_text
-
-    return ", ".join(f"{visible(name)} = {expression_text(value)}" for name, value in step.values)
+    return ", ".join(f"{visible(name)} = {visible(expression_words(value))}" for name, value in step.values)
 
 
 def _group(step: Group, schema: pa.Schema) -> str:
     figures = _names([name for name, _ in step.aggregates])
     by = f"by {_names(step.keys)}" if step.keys else "all rows"
     said = f"{by}: {figures}" if figures else by
-    beside = [name for name in ("subtotals", "totals") if step.keys and getattr(step, name)]
+    levels = {"subtotals": 1, "totals": 0}
+    beside = [name for name, keys in levels.items() if len(step.keys) > keys and getattr(step, name)]
     return f"{said} with {' and '.join(beside)}" if beside else said
 
 

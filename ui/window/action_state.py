@@ -64,8 +64,10 @@ def situation(
 
 
 def current_column(tab: DatasetTab) -> str | None:
-    """The name of the column of the current cell, which may be empty; None when there is none."""
-    return tab.grid.current_name
+    """The name of the column of the current cell, which may be empty; None when there is none, or when it is
+    a column of rows inside groups."""
+    name = tab.grid.current_name
+    return name if tab.view is None or name in tab.view.schema.names else None
 
 
 def _is_struct(tab: DatasetTab) -> bool:

@@ -43,7 +43,7 @@ from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_files, table_of_file
-from lamella.ui.window.group_rows import OF_A_SUBTOTAL, GroupRows, without_totals_row
+from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
 from lamella.ui.window.nested_values import NestedValues
@@ -373,6 +373,9 @@ class DatasetTab(QWidget):
     def toggle_sort(self, column: int, add: bool) -> None:
         """Ascending, descending, off; `add` keeps the other keys."""
         name = self.grid.grid_model.names[column]
+        if self.view is not None and name not in self.view.schema.names:
+            self.messages.say(OF_ROWS_INSIDE)
+            return
         now = next((key for key in self.sort if key.column == name), None)
         following = SortKey(name) if now is None else (SortKey(name, True) if not now.descending else None)
         if not add:

@@ -30,7 +30,11 @@ def without_totals_row(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 NOT_OF_GROUPS = "no totals: a later step makes other rows of the groups"
 OF_A_SUBTOTAL = (
-    "This is of a subtotal: filters are of the groups in it. Choose one of those, or a value of its key."
+    "Filters are of groups by all keys. Choose one of those, or a value of a key; Enter shows the rows of a "
+    "group, to filter them."
+)
+OF_ROWS_INSIDE = (
+    "This column is of rows inside groups. Enter shows the rows of a group alone, to sort and filter them."
 )
 OPEN_HINT = "Enter shows the rows of a group"
 
@@ -69,8 +73,8 @@ class GroupRows(QObject):
 
     @property
     def has_levels(self) -> bool:
-        """Whether there can be subtotals."""
-        return self.step is not None and len(self.step.keys) > 1
+        """Whether they can be opened in place."""
+        return self.step is not None and bool(self.step.keys)
 
     @property
     def hint(self) -> str:
@@ -143,19 +147,27 @@ class GroupRows(QObject):
         tab.loader.opened = (tree.levels, opened)
         if self._opening is not None:
             self._opening.cancel()
-        current, names = grid.selection.current, grid.grid_model.names
-        columns, rows = tuple(grid.visible_columns()), grid.visible_rows() or range(1)
+        current = grid.selection.current
+        shown, rows = grid.visible_columns(), grid.visible_rows() or range(1)
         formats = dict(grid.formats)
 
         def work(job: Job) -> tuple[TreeRows, PageTexts, int]:
-            made = tree.with_open(opened)
+            made = tree.with_open(opened, job)
+            names = made.schema.names
+            columns = tuple(column for column in shown if column < len(names))
             first, last = rows[0] // PAGE_ROWS, min(rows[-1], made.num_rows - 1) // PAGE_ROWS
             request = Request(min(first, last), last, columns)
             ready = read_pages(made, request, names, job, formats) if columns and made.num_rows else {}
             return made, ready, made.row_of(tree, current[0]) if current is not None else 0
 
+        def fail(error: Exception) -> None:
+            tab.loader.opened = (tree.levels, tree.opened)
+            tab.messages.say(str(error), kind="message-danger")
+            if not isinstance(error, LamellaError):
+                tab.failures.show(error)
+
         self._opening = tab.tasks.read(
-            work, self._show, tab.failures.show, owner=self, quiet=True, text=f"Reading {tab.name}"
+            work, self._show, fail, owner=self, quiet=True, text=f"Reading {tab.name}"
         )
 
     def _show(self, found: tuple[TreeRows, PageTexts, int]) -> None:

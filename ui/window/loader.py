@@ -23,7 +23,7 @@ from lamella.core.store.table import Table
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
 from lamella.ui.grid.painter import Mark
-from lamella.ui.grid.tree import OpenGroups, TreeRows, none_open, open_again
+from lamella.ui.grid.tree import FindRows, GroupView, OpenGroups, TreeRows, none_open, open_again
 from lamella.ui.grid.view import GridView
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
@@ -175,12 +175,21 @@ def load(
     lines, stay, reasons = same_rows or (answers.view(line, dataset, job), None, RowReasons())
     job.check()
     undo, redo = undo_redo_texts(dataset)
-    tree = _tree_of(lines, opened, job)
+    tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
     ready = _first_pages(lines.view if tree is None else tree, place, job, formats)
     return Loaded(lines, ready, line, undo, redo, reasons, stay, tree)
 
 
-def _tree_of(lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, job: Job) -> TreeRows | None:
+def _rows_inside(
+    dataset: Dataset, line: Line, values: Mapping[str, Any], answers: LineAnswers, job: Job
+) -> GroupView:
+    """The rows of a group, by the values of its keys."""
+    return answers.view(line.inside_group(values), dataset, job).view
+
+
+def _tree_of(
+    lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, find: FindRows, job: Job
+) -> TreeRows | None:
     levels = lines.levels
     if levels is None or not isinstance(lines.view, View):
         return None
@@ -188,7 +197,7 @@ def _tree_of(lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, job
         now = none_open(levels)
     else:
         now = opened[1] if opened[0] is levels else open_again(*opened, levels)
-    return TreeRows(levels, levels.arrange(lines.view, job), lines.view.schema, now)
+    return TreeRows(levels, levels.arrange(lines.view, job), lines.view.schema, now, find, job=job)
 
 
 def _kept_view(

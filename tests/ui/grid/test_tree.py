@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +20,7 @@ from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.view import View
-from lamella.core.scan.snapshot import snapshot_of_rows
+from lamella.core.scan.snapshot import SortKey, snapshot_of_rows
 from lamella.ui.grid.tree import TreeRows, all_open, none_open
 
 ROWS = pa.table(
@@ -76,3 +78,29 @@ def test_groups_without_any_shown_are_left_out(where: Filter, rows: int) -> None
     tree = tree.with_open(all_open(tree.levels))
     assert tree.num_rows == rows and tree.page(0, 5).num_rows == rows
     assert tree.page(0, 5).schema.types == tree.schema.types
+
+
+def test_groups_by_one_key_open_into_rows_found_by_its_value() -> None:
+    source = query_of(SnapshotSource(snapshot_of_rows(ROWS, "t")))
+    query = source.group_by("word").agg(n=agg.count()).having(col("n") < 2)
+    answer = snapshot_of_rows(query.read(), "t")
+    levels = GroupLevels.read(
+        query.pipeline.steps, lambda steps: query.with_steps(steps).read(), answer, Job()
+    )
+    assert (levels.keys, levels.parents) == (("word",), ())
+    view, asked = View(answer, ScanQuery(sort=(SortKey("word", True),))), []
+
+    def find(values: Mapping[str, Any], job: Job) -> View:
+        asked.append(values)
+        condition = col("word").is_null() if values["word"] is None else col("word") == values["word"]
+        return View(snapshot_of_rows(ROWS, "t"), ScanQuery(where=condition), job)
+
+    tree = TreeRows(levels, levels.arrange(view, Job()), view.schema, none_open(levels), find)
+    assert (tree.num_rows, [tree.is_open(row) for row in range(2)]) == (2, [False, False])
+    opened = tree.with_open(tree.with_group(1, True, tree.opened))
+    page = opened.page(0, 3)
+    assert page.column_names == ["word", "n", "day", "sum", "inside"]
+    assert page.column("n").to_pylist() == [1, 1, None]
+    assert page.column("day").to_pylist()[:2] == [None, None] and opened.is_open(2) is None
+    assert opened.with_open(opened.opened).num_rows == 3 and len(asked) == 1
+    assert opened.row_of(opened, 2) == 2 and tree.row_of(opened, 2) == 1

@@ -18,10 +18,14 @@ from lamella.core.jobs import Job
 from lamella.core.query.line import Line, LineAnswers
 from lamella.core.query.steps import Compute, Group, Limit, Sample, Select, Sort, Where
 from lamella.core.scan.snapshot import SortKey
+from lamella.ui.filters.value_picker import ValuePicker
+from lamella.ui.grid import tree as tree_module
+from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.grouping import GroupEditor
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.selection_figures import read_figures
 
 Settled = Callable[[], DatasetTab]
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
@@ -113,7 +117,7 @@ def test_totals_are_switched_in_the_form_of_the_step(
     groups.steps.edit(0)
     editor = groups.steps.editor
     assert isinstance(editor, GroupEditor)
-    assert editor.totals.isEnabled() and not editor.subtotals.isEnabled()
+    assert editor.totals.isEnabled() and editor.subtotals.isEnabled()
     qtbot.mouseClick(editor.totals, Qt.MouseButton.LeftButton, pos=editor.totals.rect().center() / 2)
     qtbot.waitUntil(
         lambda: groups.line.active == (Group(BY_CARRIER.keys, BY_CARRIER.aggregates, None, True),)
@@ -198,7 +202,13 @@ def test_groups_of_two_keys_are_opened_and_closed_by_their_arrows(
     assert cell(tree, 0, "late") == "49.5"
     click_arrow(qtbot, tree, 1)
     shows(qtbot, tree, 5)
-    assert keys_shown(tree) == [CLOSED[0], ("b, open", ""), ("b", "1"), ("b", "NULL"), CLOSED[2]]
+    assert keys_shown(tree) == [
+        CLOSED[0],
+        ("b, open", ""),
+        ("b", "1, closed"),
+        ("b", "NULL, closed"),
+        CLOSED[2],
+    ]
     assert [cell(tree, row, "n") for row in (1, 2, 3)] == ["33", "17", "16"]
     assert tree.grid.selection.current == (1, 0)
     click_arrow(qtbot, tree, 1)
@@ -258,7 +268,13 @@ def test_what_is_open_stays_open_when_groups_are_sorted_or_filtered(
     shows(qtbot, tree, 5)
     tree.set_sort([SortKey("late", True)])
     settled()
-    assert keys_shown(tree) == [CLOSED[2], ("a, open", ""), ("a", "NULL"), ("a", "1"), CLOSED[1]]
+    assert keys_shown(tree) == [
+        CLOSED[2],
+        ("a, open", ""),
+        ("a", "NULL, closed"),
+        ("a", "1, closed"),
+        CLOSED[1],
+    ]
     tree.add_filter(col("half") == 1)
     settled()
     shows(qtbot, tree, 4)
@@ -362,7 +378,7 @@ def test_a_selection_counts_each_row_once(
 def test_filters_by_a_subtotal_are_of_its_key(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
     tree.grid.go_to(1, 2)
     tree.filter_by_cell("n")
-    assert "This is of a subtotal" in tree.messages.label.text() and tree.where is None
+    assert "groups by all keys" in tree.messages.label.text() and tree.where is None
     tree.grid.go_to(1, 1)
     tree.filter_by_cell("half")
     assert tree.where is None
@@ -419,6 +435,128 @@ def test_what_is_exported_are_the_groups(qtbot: QtBot, tree: DatasetTab, tmp_pat
     tree.line_actions.export(tmp_path / "groups.csv")
     qtbot.waitUntil(lambda: "Exported 6 rows" in tree.messages.label.text())
     assert len((tmp_path / "groups.csv").read_text().splitlines()) == 7
+
+
+def columns_shown(tab: DatasetTab) -> dict[str, list[str]]:
+    """The text of each cell, as a screen reader hears it."""
+    model = tab.grid.grid_model
+    rows = range(model.num_rows)
+    return {
+        name: [str(model.data(model.index(row, place))) for row in rows]
+        for place, name in enumerate(model.names)
+    }
+
+
+def test_the_innermost_groups_open_into_their_rows(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
+    """Beside the groups, whose columns stay as they are."""
+    grid = tree.grid
+    grid.setFocus()
+    grid.horizontalHeader().resizeSection(1, 222)
+    click_arrow(qtbot, tree, 1)
+    shows(qtbot, tree, 5)
+    grid.go_to(3, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Right)
+    shows(qtbot, tree, 21)
+    assert grid.grid_model.names == ["carrier", "half", "n", "late", "delay"]
+    assert grid.selection.current == (3, 0) and grid.horizontalHeader().sectionSize(1) == 222
+    qtbot.waitUntil(lambda: grid.cards.card_of(3) is not None)
+    assert "delay" not in grid.cards._names(range(5)) and grid.cards._words(4, None) == ""
+    texts = columns_shown(tree)
+    assert texts["carrier"][2:6] == ["b", "b", "b", "b"] and texts["carrier"][20] == "NULL, closed"
+    assert texts["half"][2:6] == ["1, closed", "NULL, open", "NULL", "NULL"]
+    assert texts["n"][2:6] == ["17", "16", "", ""] and texts["late"][4:20] == [""] * 16
+    assert texts["delay"] == ["", "", "", "", *(str(n) for n in range(52, 100, 3)), ""]
+    qtbot.keyClick(grid, Qt.Key.Key_Down)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    assert grid.selection.current == (3, 0)
+    qtbot.keyClick(grid, Qt.Key.Key_Left)
+    shows(qtbot, tree, 5)
+    assert grid.grid_model.names == ["carrier", "half", "n", "late"] and tree.messages.isHidden()
+
+
+def test_what_is_done_with_rows_inside_groups(
+    qtbot: QtBot, window: MainWindow, tree: DatasetTab, settled: Settled
+) -> None:
+    window.commands["open_groups"].trigger()
+    shows(qtbot, tree, 9)
+    tree.grid.open_requested.emit(1, True)
+    tree.grid.open_requested.emit(2, True)
+    shows(qtbot, tree, 43)
+    figures = read_figures(tree.rows, [(0, 42, ("n", "delay"))], Job())  # type: ignore[arg-type]
+    assert (figures.cells, figures.total) == (6 + 34, 100 + sum(range(0, 100, 3)))
+    place = tree.grid.grid_model.names.index("delay")
+    tree.toggle_sort(place, add=False)
+    assert "rows inside groups" in tree.messages.label.text() and not tree.sort
+    tree.grid.go_to(3, place)
+    window.commands["filter_values"].trigger()
+    assert not tree.grid.column_header.findChildren(ValuePicker)
+    tree.filter_by_cell("delay")
+    assert "groups by all keys" in tree.messages.label.text() and tree.where is None
+    tree.grid.selection.select_block(CellRange.between((0, 0), (3, place)), (0, 0))
+    tree.copying.copy()
+    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("\n") == 3)
+    lines = QGuiApplication.clipboard().text().split("\n")
+    assert [line.split("\t")[-1] for line in lines] == ["", "", "0", "3"]
+    tree.set_sort([SortKey("n", True)])
+    settled()
+    shows(qtbot, tree, 43)
+    rect, shown = tree.grid.cell_rect((4, 0)), tree.grid.grid_model.tree
+    assert rect is not None and shown is not None and shown.level(4) == 2
+    qtbot.mouseClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    qtbot.mouseDClick(tree.grid.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    inside = (col("carrier") == "a") & (col("half") == 1)
+    qtbot.waitUntil(lambda: tree.line.active[0].__class__ is Where)
+    assert tree.line.active == (Where(inside),)
+    assert settled().grid.grid_model.num_rows == 17
+
+
+def test_rows_inside_groups_follow_the_table(qtbot: QtBot, tree: DatasetTab, settled: Settled) -> None:
+    tree.grid.open_requested.emit(0, True)
+    shows(qtbot, tree, 5)
+    tree.grid.open_requested.emit(1, True)
+    shows(qtbot, tree, 22)
+    assert tree.table is not None
+    tree.table.insert([{"carrier": "a", "half": 1, "delay": 0.5}])
+    tree.reload()
+    settled()
+    shows(qtbot, tree, 23)
+    assert columns_shown(tree)["delay"][1:4] == ["", "0", "3"]
+
+
+def test_groups_by_one_column_open_into_their_rows(
+    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled
+) -> None:
+    before = groups.grid.grid_model.num_rows
+    window.commands["subtotals"].trigger()
+    settled()
+    assert groups.grid.grid_model.num_rows == before and groups.steps.bar.chips[0].state.text.endswith("late")
+    groups.grid.go_to(0, 0)
+    qtbot.keyClick(groups.grid, Qt.Key.Key_Plus)
+    count = int((cell(groups, 0, "n") or "").replace(",", ""))
+    shows(qtbot, groups, before + count)
+    assert groups.grid.grid_model.names[-1] == "note"
+    groups.grid.go_to(count, 0)
+    settled()
+    assert columns_shown_at(groups, count, "note").startswith("row ")
+
+
+def columns_shown_at(tab: DatasetTab, row: int, name: str) -> str:
+    model = tab.grid.grid_model
+    return str(model.data(model.index(row, model.names.index(name))))
+
+
+def test_rows_of_a_huge_group_are_not_shown_in_place(
+    qtbot: QtBot, tree: DatasetTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tree_module, "MOST_INSIDE", 16)
+    tree.groups.open_all()
+    shows(qtbot, tree, 9)
+    tree.grid.open_requested.emit(1, True)
+    qtbot.waitUntil(lambda: "not shown in place" in tree.messages.label.text())
+    assert "17" in tree.messages.label.text() and tree.grid.grid_model.num_rows == 9
+    tree.grid.open_requested.emit(2, False)
+    tree.grid.open_requested.emit(5, True)
+    shows(qtbot, tree, 9 + 16)
 
 
 def test_a_hundred_thousand_groups_are_read_a_page_at_a_time(
