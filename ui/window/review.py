@@ -49,6 +49,7 @@ class Placed:
     changes: Difference = NOTHING
     marks: dict[tuple[int, str], Mark] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
+    view: View | None = None
 
 
 class ReviewStrip(QFrame):
@@ -256,7 +257,7 @@ class Review(QObject):
 
     def _saved(self, commit: Commit) -> None:
         shown, placed, saved = self._tab.shown, self._placed, self._saving or []
-        if shown is not None:
+        if shown is not None and shown.view is placed.view:
             edited = [(range(row, row + 1), (name,)) for row, name in placed.marks]
             gone = [placed.rows[i] for i in placed.changes.deleted.tolist() if i in placed.rows]
             self._tab.loader.keep(shown, commit, edited, [range(row, row + 1) for row in gone])
@@ -330,7 +331,7 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     """Blocks."""
     changes = difference(name, edits)
     if not changes.count:
-        return Placed(changes)
+        return Placed(changes, view=view)
     ids = to_numpy(view.page(0, view.num_rows, [ID]).column(0))
     order = np.argsort(ids, kind="stable")
     marks: dict[tuple[int, str], Mark] = {}
@@ -351,4 +352,4 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     for row_id, row in zip(changes.deleted.tolist(), found(changes.deleted), strict=True):
         if row is not None:
             rows[row_id] = row
-    return Placed(changes, marks, rows)
+    return Placed(changes, marks, rows, view)
