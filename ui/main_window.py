@@ -402,7 +402,7 @@ class MainWindow(QMainWindow):
 
     def _may_close(self, widget: QWidget) -> bool:
         """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped."""
-        if isinstance(widget, DatasetTab) and widget.review.count:
+        if isinstance(widget, DatasetTab) and widget.review.unsaved:
             return self._may_drop(widget)
         return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")
 

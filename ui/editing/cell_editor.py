@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 import pyarrow as pa
 from PySide6.QtCore import QDate, QEvent, QPoint, QRect, QSize, Qt, Signal
@@ -38,6 +39,10 @@ LINE_MOVES = MOVES | {Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
 DAYS = (Kind.DATE, Kind.TIMESTAMP)
 DAY = re.compile(r"\s*(\d{4}-\d\d-\d\d)(.*)", re.DOTALL)
 ISO = "yyyy-MM-dd"
+UNIT = re.compile(r"\A\ufeff[\s\S]|\r\n|[\s\S]")
+"""What is one character in a field of Qt's."""
+MOST_LETTERS = 2**31 - 1
+"""Otherwise a line cuts what is pasted after 32,767."""
 LONGEST_LINE = 80
 """Characters that are edited in a line; more in an area."""
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
@@ -52,6 +57,27 @@ def needs_area(type_: pa.DataType, text: str | None) -> bool:
     return (
         kind is Kind.TEXT and text is not None and (len(text) > LONGEST_LINE or "\n" in text or "\r" in text)
     )
+
+
+def with_own_letters(before: str, shown: str, written: str) -> str:
+    """What is written into a field that showed `shown` for `before`: beside the part that was changed, line
+    ends and letters that Qt has none for stay as they were."""
+    if before == shown:
+        return written
+    units = UNIT.findall(before)
+    if len(units) != len(shown):
+        return written
+    first = _num_alike(shown, written)
+    last = _num_alike(shown[first:][::-1], written[first:][::-1])
+    middle = written[first : len(written) - last]
+    if "\r\n" in before:
+        middle = middle.replace("\n", "\r\n")
+    return "".join(units[:first]) + middle + "".join(units[len(units) - last :])
+
+
+def _num_alike(one: str, other: str) -> int:
+    """How many letters two texts begin with in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 class CellEntry:
@@ -203,7 +229,9 @@ class CellEditor(CellEntry, QLineEdit):
         theme.variant(self, "cell")
         self.setAccessibleName("New value of the cell")
         self.setPlaceholderText(NULL_HINT if text is None else "")
+        self.setMaxLength(MOST_LETTERS)
         self.setText((text or "") if begun_with is None else begun_with)
+        self._shown = self.text() if begun_with is None else None
         if begun_with is None:
             self.selectAll()
         if kind_of(type_) in DAYS:
@@ -214,7 +242,8 @@ class CellEditor(CellEntry, QLineEdit):
         self.textEdited.connect(self._check)
 
     def written(self) -> str:
-        return self.text()
+        shown = self._shown
+        return self.text() if shown is None else with_own_letters(self.before or "", shown, self.text())
 
     def offer(self, values: Sequence[str]) -> None:
         """Let these values be chosen from while typing."""
@@ -298,6 +327,7 @@ class CellArea(CellEntry, QPlainTextEdit):
         theme.variant(self, "cell-area")
         self.setPlaceholderText(NULL_HINT if text is None else "")
         self.setPlainText((shown or "") if begun_with is None else begun_with)
+        self._shown = self._text()
         if begun_with is not None:
             self.moveCursor(self.textCursor().MoveOperation.End)
         elif kind_of(type_) not in NESTED:
@@ -308,8 +338,14 @@ class CellArea(CellEntry, QPlainTextEdit):
         """With the line ends that the value had; unless something was typed, the value itself."""
         if not self._begun and not self.document().isModified():
             return self.before or ""
-        text = self.toPlainText()
-        return text.replace("\n", "\r\n") if self.before and "\r\n" in self.before else text
+        before, text = self.before or "", self._text()
+        if not self._begun:
+            return with_own_letters(before, self._shown, text)
+        return text.replace("\n", "\r\n") if "\r\n" in before else text
+
+    def _text(self) -> str:
+        """`toPlainText` makes plain spaces of those that do not break."""
+        return self.document().toRawText().replace("\u2029", "\n")
 
     def event(self, event: QEvent) -> bool:
         if is_tab(event):

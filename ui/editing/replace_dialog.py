@@ -36,6 +36,7 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_replacements, problem_of
 from lamella.ui.tasks import Handle, Tasks
@@ -135,6 +136,7 @@ class ReplaceDialog(QDialog):
         self.cancel.clicked.connect(self.reject)
         self.replace.clicked.connect(self._write)
         for field in (self.find, self.with_):
+            field.setMaxLength(MOST_LETTERS)
             field.textChanged.connect(self._plan_again)
         for box in (self.regex, self.whole, self.case):
             box.toggled.connect(self._plan_again)

@@ -16,6 +16,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
 from lamella.core.store.commit import Commit
 from lamella.core.store.edits import cells_by_row
+from lamella.core.store.rows import OldVersion
 from lamella.core.store.table import Table
 from lamella.ui.grid.texts import whole_texts
 
@@ -25,12 +26,14 @@ DELETED = "(deleted)"
 
 @dataclass(frozen=True, eq=False)
 class StagedEdit:
-    """One edit: cells as `Table.edit` takes them and as they were, deleted rows, and new ones."""
+    """One edit: cells as `Table.edit` takes them and as they were, deleted rows, and new ones; made of rows
+    of `version`."""
 
     cells: Sequence[pa.Table] = ()
     before: Sequence[pa.Table] = ()
     deleted: np.ndarray = field(default_factory=lambda: NO_IDS)
     rows: pa.Table | None = None
+    version: int = 0
 
     @property
     def num_cells(self) -> int:
@@ -45,7 +48,7 @@ def staged(table: Table, version: int, cells: Sequence[pa.Table], deleted: np.nd
         ids = to_numpy(part.column(ID)).tolist()
         names = [ID, *(name for name in part.column_names if name != ID)]
         before.append(table.read(names, ids=ids, as_of=version))
-    return StagedEdit(cells, before, NO_IDS if deleted is None else deleted, rows)
+    return StagedEdit(cells, before, NO_IDS if deleted is None else deleted, rows, version)
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class Difference:
 
     columns: Mapping[str, ChangedColumn]
     deleted: np.ndarray
+    seen: np.ndarray
+    """The version of the table that each of the deleted rows was seen in."""
     rows: Sequence[pa.Table]
 
     @property
@@ -95,7 +100,8 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
     """Blocks."""
     after_tables = [part for edit in edits for part in edit.cells]
     before_tables = [part for edit in edits for part in edit.before]
-    gone = distinct(np.concatenate([NO_IDS, *(edit.deleted for edit in edits)]))
+    gone, first = np.unique(np.concatenate([NO_IDS, *(e.deleted for e in edits)]), return_index=True)
+    seen = np.concatenate([NO_IDS, *(np.full(len(e.deleted), e.version) for e in edits)])[first]
     ids, after = cells_by_row(name, after_tables)
     _, before = cells_by_row(name, before_tables[::-1])
     columns = {}
@@ -105,12 +111,13 @@ def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:
         changed = differs(old, new) & ~lacks & ~np.isin(ids, gone)
         if changed.any():
             columns[column] = ChangedColumn(ids, old, new).at(np.flatnonzero(changed))
-    return Difference(columns, gone, [edit.rows for edit in edits if edit.rows is not None])
+    return Difference(columns, gone, seen, [edit.rows for edit in edits if edit.rows is not None])
 
 
 @dataclass(frozen=True)
 class CellTexts:
-    """A cell that differs, or that somebody else changed into `theirs`. None for null."""
+    """A cell that differs, or that somebody else changed into `theirs`. None for null. Of a row that is
+    deleted here, and changed by somebody else, the first of the cells that they changed."""
 
     row_id: int
     name: str
@@ -159,11 +166,30 @@ def check(table: Table, changes: Difference, job: Job) -> Check:
         some, others = known.at(met), whole_texts(take(theirs, met))
         texts = zip(some.ids.tolist(), whole_texts(some.before), whole_texts(some.after), others, strict=True)
         conflicts += [CellTexts(*each) for each in ((i, name, b, a, t) for i, b, a, t in texts)]
+    for version in np.unique(changes.seen).tolist():
+        job.check()
+        ids = changes.deleted[(changes.seen == version) & ~np.isin(changes.deleted, gone)]
+        if version != now.version and len(ids):
+            conflicts += _changed_rows(table.as_of(version), now, ids.tolist())
     return Check(now.version, sorted(conflicts, key=lambda cell: cell.row_id), gone)
 
 
+def _changed_rows(seen: OldVersion, now: OldVersion, ids: list[int]) -> list[CellTexts]:
+    """Those of these rows that hold something else now."""
+    found: dict[int, CellTexts] = {}
+    for name in now.schema.names:
+        if name not in seen.schema.names or seen.schema.field(name).type != now.schema.field(name).type:
+            continue
+        before, theirs = (in_one(each.read([name], ids=ids).column(0)) for each in (seen, now))
+        met = np.flatnonzero(differs(before, theirs))
+        texts = zip(met.tolist(), whole_texts(take(before, met)), whole_texts(take(theirs, met)), strict=True)
+        for place, old, new in texts:
+            found.setdefault(ids[place], CellTexts(ids[place], name, old, DELETED, new))
+    return list(found.values())
+
+
 def without(changes: Difference, cells: Sequence[tuple[int, str]], gone: np.ndarray) -> Difference:
-    """Without these cells, and without rows that are gone."""
+    """Without these cells, without deleting rows that they are in, and without rows that are gone."""
     dropped: dict[str, list[int]] = {}
     for row_id, name in cells:
         dropped.setdefault(name, []).append(row_id)
@@ -172,4 +198,5 @@ def without(changes: Difference, cells: Sequence[tuple[int, str]], gone: np.ndar
         left = ~np.isin(column.ids, [*dropped.get(name, []), *gone.tolist()])
         if left.any():
             columns[name] = column.at(np.flatnonzero(left))
-    return Difference(columns, changes.deleted[~np.isin(changes.deleted, gone)], changes.rows)
+    left = ~np.isin(changes.deleted, [*gone.tolist(), *(row_id for row_id, _ in cells)])
+    return Difference(columns, changes.deleted[left], changes.seen[left], changes.rows)

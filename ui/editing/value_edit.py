@@ -13,6 +13,7 @@ from lamella.core.errors import BadData
 from lamella.core.filters.cells import parse_cell
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.ui import theme
+from lamella.ui.editing.cell_editor import MOST_LETTERS
 
 HINTS = {
     Kind.INTEGER: "a whole number",
@@ -41,6 +42,7 @@ class ValueEdit(QWidget):
         self._type = pa.null()
         self._text = QLineEdit()
         self._text.setAccessibleName("New value")
+        self._text.setMaxLength(MOST_LETTERS)
         self._text.textEdited.connect(self._tell)
         self._null = QCheckBox("Set to null")
         self._null.setToolTip("No value at all (Ctrl+Backspace)")

@@ -233,7 +233,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "copy_sql": on(lambda tab: tab.line_actions.copy("sql")),
         "copy_python": on(lambda tab: tab.line_actions.copy("python")),
         "paste_steps": on(lambda tab: tab.line_actions.paste()),
-        "save_view": on(lambda tab: tab.review.save() if tab.review.count else tab.line_actions.ask_name()),
+        "save_view": on(lambda tab: tab.review.save() if tab.review.unsaved else tab.line_actions.ask_name()),
         "inspector": on(lambda tab: tab.toggle_inspector()),
         "filter_values": on(lambda tab: tab.column_filters.choose_values(current_column(tab))),
         "filter_row": on(lambda tab: tab.column_filters.toggle_row()),

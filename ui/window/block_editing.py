@@ -418,9 +418,10 @@ class BlockEditing(QObject):
                 select_rows = partial(self._select, select, select_new)
                 QTimer.singleShot(0, self, partial(self._tab.when_shown, select_rows))
 
-        self._tab.commits.run(
-            table, lambda table, job: edit.commit(table, job, said), f"Changing {self._tab.name}", stored
-        )
+        def change(table: Table, job: Job) -> Commit:
+            return edit.commit(table, job, said)
+
+        self._tab.commits.run(table, change, f"Changing {self._tab.name}", stored, asker=self)
 
     def _select(self, area: Area | None, new: int) -> None:
         """What was pasted, or the new rows, now that they are shown."""

@@ -101,9 +101,9 @@ class Edits(QObject):
 
     def _note_stored(self, edit: Edit, commit: Commit) -> None:
         edit.stored = True
-        if self._tab.shown is not None and edit.cell.row is not None:
-            row = edit.cell.row
-            self._tab.loader.keep(self._tab.shown, commit, [(range(row, row + 1), (edit.cell.name,))])
+        shown, row = self._tab.shown, edit.cell.row
+        if shown is not None and shown.numbering is edit.cell.numbering and row is not None:
+            self._tab.loader.keep(shown, commit, [(range(row, row + 1), (edit.cell.name,))])
 
     def _failed(self, edit: Edit, error: Exception) -> None:
         edit.error = message(error)

@@ -44,13 +44,14 @@ class Commits(QObject):
         stopped: Callable[[], None] | None = None,
         asker: QObject | None = None,
     ) -> None:
-        """Queue a change. With `failed` and `stopped`, those are the caller's to show while `asker` lives."""
+        """Queue a change. `done` is called while `asker` lives; with `failed` and `stopped`, those are the
+        caller's to show as long."""
 
         def is_asker_alive() -> bool:
             return asker is None or shiboken6.isValid(asker)
 
         def finish(commit: Commit) -> None:
-            if done is not None:
+            if done is not None and is_asker_alive():
                 done(commit)
             self.committed.emit(table, commit)
 

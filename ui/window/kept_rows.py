@@ -69,6 +69,8 @@ class KeptRows:
     edited: tuple[EditedCells, ...] = ()
     deleted: tuple[range, ...] = ()
     inserted: int = 0
+    numbering: object = field(default_factory=object)
+    """That of the view's rows; another one once some are gone."""
 
     def with_commit(
         self, commit: Commit, edited: Iterable[EditedCells] = (), deleted: Iterable[range] = ()
@@ -91,9 +93,9 @@ class KeptRows:
         new = range(view.num_rows - self.inserted, view.num_rows)
         every = tuple(view.schema.names)
         edited += [(new, every)] if new else []
-        return replace(
-            self, view=view, edited=tuple(each for each in edited if each[0]), deleted=(), inserted=0
-        )
+        left = tuple(each for each in edited if each[0])
+        numbering = object() if gone else self.numbering
+        return replace(self, view=view, edited=left, deleted=(), inserted=0, numbering=numbering)
 
     def view_of(
         self, snapshot: Snapshot, where: Filter | None, sort: tuple[SortKey, ...], job: Job

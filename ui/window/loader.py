@@ -49,6 +49,8 @@ class Loaded:
     """What stays where it is in this view."""
     tree: TreeRows | None = None
     """The groups of the view, where they are shown as a tree."""
+    numbering: object = field(default_factory=object)
+    """Of its rows: the same as in the view before where all of these stay."""
 
     @property
     def rows(self) -> Rows:
@@ -140,7 +142,7 @@ class Loader(QObject):
         """Let the rows shown stay where they are after a commit that edited and deleted some, and added new
         ones, which come last."""
         if self.kept is None or self.kept.view is not shown.view:
-            self.kept = KeptRows(shown.view, shown.where, shown.sort)
+            self.kept = KeptRows(shown.view, shown.where, shown.sort, numbering=shown.numbering)
         self.kept = self.kept.with_commit(commit, edited, deleted)
 
     def _finish(self, loaded: Loaded) -> None:
@@ -177,7 +179,8 @@ def load(
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
     ready = _first_pages(lines.view if tree is None else tree, place, job, formats)
-    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree)
+    numbering = object() if stay is None else stay.numbering
+    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering)
 
 
 def _rows_inside(
@@ -242,12 +245,13 @@ def _first_pages(
 
 
 class TableCell:
-    """A cell of the row that was `row` of `view`. `row` is where it is in the view shown now;
-    None when that view lacks it."""
+    """A cell of the row that was `row` of `view`. `row` is where it is by `numbering`, which is that of the
+    view shown now as soon as it was looked for there; None when that view lacks it."""
 
-    def __init__(self, view: View, row: int, name: str) -> None:
+    def __init__(self, view: View, row: int, name: str, numbering: object) -> None:
         self._view, self._first_row = view, row
         self.name = name
+        self.numbering = numbering
         self.row: int | None = row
 
     @cached_property
@@ -317,8 +321,8 @@ class TableCells(QObject):
 
     def cell(self, row: int, name: str) -> TableCell:
         """Of the view that is shown."""
-        assert self._tab.view is not None
-        made = TableCell(self._tab.view, row, name)
+        assert self._tab.shown is not None
+        made = TableCell(self._tab.shown.view, row, name, self._tab.shown.numbering)
         self._cells.add(made)
         return made
 
@@ -333,7 +337,7 @@ class TableCells(QObject):
         def found(rows: Sequence[int | None]) -> None:
             if view is self._tab.view:
                 for cell, row in zip(cells, rows, strict=True):
-                    cell.row = row
+                    cell.numbering, cell.row = loaded.numbering, row
                 self.moved.emit()
 
         self._tab.tasks.read(look, found, owner=self, quiet=True, text="Finding the edited rows")

@@ -30,7 +30,8 @@ MOST_CELLS = 100_000
 """More are an edit of their own, which is committed at once."""
 Parts = Callable[[Job], tuple[Sequence[pa.Table], pa.Table | None, np.ndarray | None]]
 GOES = "This row is deleted when the edits are saved."
-NOTHING = Difference({}, np.empty(0, np.int64), ())
+BEING_SAVED = "The edits are being saved"
+NOTHING = Difference({}, np.empty(0, np.int64), np.empty(0, np.int64), ())
 
 
 class Conflict(LamellaError):
@@ -48,6 +49,7 @@ class Placed:
     changes: Difference = NOTHING
     marks: dict[tuple[int, str], Mark] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
+    view: View | None = None
 
 
 class ReviewStrip(QFrame):
@@ -82,6 +84,15 @@ class Review(QObject):
         self._tab = tab
         self._edits: list[StagedEdit] = []
         self._placed = Placed()
+        self._placed_edits: list[StagedEdit] = []
+        self._undo_next = 0
+        """How many edits to take back once all are here."""
+        self._collecting = 0
+        """Edits that are on their way here."""
+        self._saving: list[StagedEdit] | None = None
+        self._save_next = False
+        self._own_version = 0
+        """The last one that was saved here; known to the thread that writes."""
         self._on = False
         self.strip = ReviewStrip(self)
         self.dialog: ReviewDialog | ConflictDialog | None = None
@@ -94,6 +105,19 @@ class Review(QObject):
     @property
     def count(self) -> int:
         return self._placed.changes.count
+
+    @property
+    def undoable(self) -> bool:
+        return bool(self._edits or self._collecting)
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there are edits, or some may be on their way."""
+        return self.count > 0 or not self._settled
+
+    @property
+    def _settled(self) -> bool:
+        return not self._collecting and self._placed_edits == self._edits
 
     @property
     def marks(self) -> dict[tuple[int, str], Mark]:
@@ -116,7 +140,7 @@ class Review(QObject):
 
     def toggle(self) -> None:
         """Begin to collect edits, or end it once they are saved or discarded."""
-        if self._on and self._edits:
+        if self._on and (self._edits or self._collecting):
             self._tab.messages.say("Save the edits, or discard them, to end the review")
         elif self._tab.editable is None and not self._on:
             self._tab.messages.say("Only a table's own rows can be edited")
@@ -127,7 +151,7 @@ class Review(QObject):
     @property
     def summary(self) -> str:
         """`3 cells changed, 1 row deleted`."""
-        return summary(self._placed.changes)
+        return summary(self._placed.changes) if self.count else "the last edits"
 
     def stage(self, make: Parts) -> None:
         """Collect an edit; `make` gives cells, new rows and deleted ids as `Table.edit` takes them."""
@@ -137,7 +161,7 @@ class Review(QObject):
 
         def work(job: Job) -> StagedEdit:
             cells, rows, deleted = make(job)
-            edit = staged(table, version, cells, deleted, rows)
+            edit = staged(table, max(version, self._own_version), cells, deleted, rows)
             if edit.num_cells > MOST_CELLS:
                 raise LamellaError(
                     f"{edit.num_cells:,} cells are too many to review",
@@ -146,22 +170,49 @@ class Review(QObject):
             return edit
 
         def take(edit: StagedEdit) -> None:
-            self._edits.append(edit)
+            self._edits = [*self._edits, edit]
+            self._collected()
             self._place()
 
-        self._tab.tasks.write(work, take, self._tab.failures.show, owner=self, quiet=True, text="Collecting")
+        self._collecting += 1
+        self._tell()
+        failed, stopped = self._not_collected, partial(self._not_collected, None)
+        self._tab.tasks.write(work, take, failed, stopped=stopped, owner=self, quiet=True, text="Collecting")
+
+    def _collected(self) -> None:
+        self._collecting -= 1
+        if self._undo_next and not self._collecting:
+            self._edits = self._edits[: -self._undo_next]
+            self._undo_next = 0
+
+    def _not_collected(self, error: Exception | None) -> None:
+        self._undo_next = max(0, self._undo_next - 1)
+        self._collected()
+        self._save_next = False
+        if error is not None:
+            self._tab.failures.show(error)
+        self._tell()
 
     def undo(self) -> bool:
         """Take the last edit back; False where there is none."""
+        if self._saving is not None:
+            self._tab.messages.say(BEING_SAVED)
+            return True
+        if self._collecting:
+            self._undo_next += 1
+            return True
         if not self._edits:
             return False
-        self._edits.pop()
+        self._edits = self._edits[:-1]
         self._place()
         return True
 
     def discard(self) -> None:
+        if self._saving is not None:
+            self._tab.messages.say(BEING_SAVED)
+            return
         self._edits = []
-        self._show(Placed())
+        self._show([], Placed())
 
     def show(self) -> None:
         """The difference, before and after."""
@@ -171,9 +222,15 @@ class Review(QObject):
         self._open(dialog)
 
     def save(self) -> None:
-        """As one commit; where somebody else changed the same cells, each is shown first."""
-        if self.count:
+        """As one commit, with the edits that are still on their way; where somebody else changed the same
+        cells, each is shown first."""
+        if self._saving is not None:
+            return
+        self._save_next = not self._settled
+        if not self._save_next and self.count:
+            self._saving = self._edits
             self._save(self._placed.changes, None)
+            self._tell()
 
     def _save(self, changes: Difference, seen: int | None) -> None:
         """`seen` is the version whose conflicts were decided."""
@@ -182,9 +239,11 @@ class Review(QObject):
 
         def change(table: Table, job: Job) -> Commit:
             met = check(table, changes, job)
-            if (met.conflicts or len(met.gone)) and met.version != seen:
+            if met.conflicts and met.version != seen:
                 raise Conflict(met)
-            return changes.commit(table, met.version, job)
+            commit = without(changes, (), met.gone).commit(table, met.version, job)
+            self._own_version = commit.version
+            return commit
 
         self._tab.commits.run(
             table,
@@ -192,25 +251,37 @@ class Review(QObject):
             f"Saving {self._tab.name}",
             self._saved,
             lambda error: self._failed(error, changes),
-            lambda: self._tab.messages.say("Stopped; the edits are not saved"),
+            lambda: self._not_saved("Stopped; the edits are not saved"),
             asker=self,
         )
 
     def _saved(self, commit: Commit) -> None:
-        shown, placed = self._tab.shown, self._placed
-        if shown is not None:
+        shown, placed, saved = self._tab.shown, self._placed, self._saving or []
+        if shown is not None and shown.view is placed.view:
             edited = [(range(row, row + 1), (name,)) for row, name in placed.marks]
             gone = [placed.rows[i] for i in placed.changes.deleted.tolist() if i in placed.rows]
             self._tab.loader.keep(shown, commit, edited, [range(row, row + 1) for row in gone])
-        self.discard()
+        self._saving = None
+        self._edits = [edit for edit in self._edits if edit not in saved]
+        if self._edits:
+            self._place()
+        else:
+            self._show([], Placed())
+
+    def _not_saved(self, why: str = "", kind: str = "message") -> None:
+        self._saving = None
+        if why:
+            self._tab.messages.say(why, kind=kind)
+        self._tell()
 
     def _failed(self, error: Exception, changes: Difference) -> None:
         if not isinstance(error, Conflict):
-            self._tab.messages.say(message(error), kind="message-danger")
+            self._not_saved(message(error), "message-danger")
             return
         met = error.met
         dialog = ConflictDialog(met.conflicts, self._tab.name, self._tab.grid.window())
         dialog.chosen.connect(lambda theirs: self._save(without(changes, theirs, met.gone), met.version))
+        dialog.rejected.connect(self._not_saved)
         self._open(dialog)
 
     def _open(self, dialog: ReviewDialog | ConflictDialog) -> None:
@@ -225,19 +296,25 @@ class Review(QObject):
 
     def _place(self, view: View | None = None) -> None:
         """Find where the edits are in a view, or in the one that is shown."""
-        edits, view, name = list(self._edits), view or self._tab.view, self._tab.name
+        edits, view, name = self._edits, view or self._tab.view, self._tab.name
         if view is not None:
             work = partial(place, name, edits, view)
             show = partial(self._show_of, edits, view)
-            self._tab.tasks.read(work, show, self._tab.failures.show, owner=self, quiet=True)
+            self._tab.tasks.read(work, show, self._not_placed, owner=self, quiet=True)
 
     def _show_of(self, edits: list[StagedEdit], view: View, placed: Placed) -> None:
-        if edits == self._edits and view is self._tab.view:
-            self._show(placed)
+        if edits is self._edits and view is self._tab.view:
+            self._show(edits, placed)
 
-    def _show(self, placed: Placed) -> None:
-        self._placed = placed
+    def _not_placed(self, error: Exception) -> None:
+        self._save_next = False
+        self._tab.failures.show(error)
+
+    def _show(self, edits: list[StagedEdit], placed: Placed) -> None:
+        self._placed_edits, self._placed = edits, placed
         self._tell()
+        if self._save_next and self._settled:
+            self.save()
 
     def _tell(self) -> None:
         count = self.count
@@ -246,7 +323,7 @@ class Review(QObject):
         self.strip.label.setText(said + (", not saved yet" if count else ""))
         self.strip.save.setText(f"Save {count:,}" if count else "Save")
         for button in (self.strip.save, self.strip.discard, self.strip.show_all):
-            button.setEnabled(count > 0)
+            button.setEnabled(count > 0 and self._saving is None)
         self.changed.emit()
 
 
@@ -254,7 +331,7 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     """Blocks."""
     changes = difference(name, edits)
     if not changes.count:
-        return Placed(changes)
+        return Placed(changes, view=view)
     ids = to_numpy(view.page(0, view.num_rows, [ID]).column(0))
     order = np.argsort(ids, kind="stable")
     marks: dict[tuple[int, str], Mark] = {}
@@ -275,4 +352,4 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     for row_id, row in zip(changes.deleted.tolist(), found(changes.deleted), strict=True):
         if row is not None:
             rows[row_id] = row
-    return Placed(changes, marks, rows)
+    return Placed(changes, marks, rows, view)

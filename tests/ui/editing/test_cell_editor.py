@@ -5,10 +5,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from lamella.ui.editing.cell_editor import CellEditor
+from lamella.ui.editing.cell_editor import CellArea, CellEditor
 
 # What a tooltip asks of a screen that is not there.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|propagateSizeHints)", extend=True)
@@ -109,3 +110,42 @@ def test_a_click_elsewhere_keeps_what_fits(qtbot: QtBot) -> None:
     with qtbot.waitSignal(editor.done) as caught:
         elsewhere.setFocus()
     assert caught.args == [70, (0, 0)]
+
+
+@pytest.mark.parametrize("field", [CellEditor, CellArea])
+@pytest.mark.parametrize(
+    "text", ["a\xa0b", "a\u2028b", "a\x00b", "\ufdd0a\ufdd1", "\ufeffq", "a\x0b\x0c", "a\tb", "😀", "e\u0301"]
+)
+def test_typing_changes_no_other_letter(qtbot: QtBot, field: type, text: str) -> None:
+    editor = shown(qtbot, field(pa.string(), text))
+    qtbot.keyClick(editor, Qt.Key.Key_End)
+    qtbot.keyClicks(editor, "Z")
+    with qtbot.waitSignal(editor.done) as caught:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert caught.args[0] == text + "Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "after"),
+    [
+        ("a\r\nb\nc\rd\u2029e", "Z", "Za\r\nb\nc\rd\u2029e"),
+        ("a\r\nb", "Y\nZ", "Y\r\nZa\r\nb"),
+        ("a\nb", "Y\nZ", "Y\nZa\nb"),
+    ],
+)
+def test_typing_changes_no_line_end(qtbot: QtBot, text: str, typed: str, after: str) -> None:
+    editor = shown(qtbot, CellArea(pa.string(), text))
+    editor.moveCursor(editor.textCursor().MoveOperation.Start)
+    editor.insertPlainText(typed)
+    with qtbot.waitSignal(editor.done) as caught:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert caught.args[0] == after
+
+
+def test_a_long_text_is_pasted_whole_into_a_line(qtbot: QtBot) -> None:
+    editor = shown(qtbot, CellEditor(pa.string(), None))
+    QGuiApplication.clipboard().setText("x" * 40_000)
+    editor.paste()
+    with qtbot.waitSignal(editor.done) as caught:
+        qtbot.keyClick(editor, Qt.Key.Key_Return)
+    assert len(caught.args[0]) == 40_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import QMimeData, Qt
@@ -11,6 +13,7 @@ from PySide6.QtWidgets import QDialogButtonBox, QMessageBox, QTableWidget
 
 from lamella import col
 from lamella.core.scan.snapshot import SortKey
+from lamella.core.store.commit import Commit
 
 CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 NO_KEYS = Qt.KeyboardModifier.NoModifier
@@ -422,3 +425,18 @@ def test_the_menu_of_row_numbers_has_the_rows_that_are_selected(window, table_ta
     assert table_tab.grid.selection.blocks[-1].num_rows == 3
     table_tab.grid.row_header.menu_requested.emit(7, table_tab.mapToGlobal(table_tab.rect().center()))
     assert table_tab.grid.selection.blocks[-1].top == 7 and len(opened) == 2
+
+
+def test_other_tabs_follow_a_change_whose_tab_was_closed(
+    window, table_tab, table, go_to, settled, qtbot
+) -> None:
+    may_write = threading.Event()
+    window.tasks.write(lambda job: may_write.wait(30))
+    go_to(table_tab, 3, "note")
+    window.commands["set_null"].trigger()
+    committed: list[Commit] = []
+    window.commits.committed.connect(lambda _, commit: committed.append(commit))
+    window.tabs.close_at(0)
+    may_write.set()
+    qtbot.waitUntil(lambda: bool(committed))
+    assert table.get(3)["note"] is None

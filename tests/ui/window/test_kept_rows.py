@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -9,6 +11,7 @@ from PySide6.QtTest import QTest
 from lamella import Store, col
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
+from lamella.ui.window import loader
 
 
 @pytest.fixture
@@ -105,3 +108,21 @@ def test_another_filter_brings_the_rows_that_match_it(filtered_tab, go_to, settl
     filtered_tab.set_filter(col("delay") < 5)
     tab = settled()
     assert delays(tab) == [0, 1, 3, 4] and not tab.grid.row_marks
+
+
+def test_a_change_that_is_stored_once_other_rows_are_shown_says_nothing_of_them(
+    window, table_tab, table, go_to, settled, qtbot, monkeypatch
+) -> None:
+    may_write, may_look, look = threading.Event(), threading.Event(), loader.row_of
+    monkeypatch.setattr(loader, "row_of", lambda *given: may_look.wait(30) and look(*given))
+    window.tasks.write(lambda job: may_write.wait(30))
+    go_to(table_tab, 900, "delay")
+    enter(table_tab, "55")
+    table_tab.set_filter(col("delay") < 10)
+    qtbot.waitUntil(lambda: table_tab.view.num_rows == 10)
+    may_write.set()
+    qtbot.waitUntil(lambda: table.version == 2)
+    may_look.set()
+    settled()
+    assert delays(table_tab) == list(range(10)) and not table_tab.grid.row_marks
+    assert table_tab.messages.label.text() == "Set delay: 1 row changed" and table.get(900)["delay"] == 55

@@ -192,3 +192,51 @@ def test_filling_takes_what_is_edited_and_not_saved(
     window.commands["fill_cells"].trigger()
     counted(review_tab, 5)
     assert [mark(review_tab, row, "note") for row in (6, 7)] == ["x"] * 2 and table.version == 1
+
+
+def test_saving_waits_for_edits_that_are_on_their_way(
+    window, review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "first")
+    counted(review_tab, 1)
+    enter(review_tab, "second")
+    window.commands["save_view"].trigger()
+    qtbot.waitUntil(lambda: not review_tab.review.unsaved, timeout=10_000)
+    assert [table.get(i)["note"] for i in (3, 4)] == ["first", "second"] and table.version == 2
+
+
+def test_an_edit_made_while_others_are_saved_is_kept(
+    window, review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "first")
+    counted(review_tab, 1)
+    window.commands["save_view"].trigger()
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "second")
+    window.commands["undo"].trigger()  # neither the one that is saved, nor a commit
+    enter(review_tab, "third")
+    qtbot.waitUntil(lambda: table.version == 2, timeout=10_000)
+    settled()
+    qtbot.waitUntil(lambda: review_tab.review.count == 2, timeout=10_000)
+    assert table.get(3)["note"] == "first"
+    assert mark(review_tab, 3, "note") == "second" and mark(review_tab, 4, "note") == "third"
+    review_tab.review.save()
+    qtbot.waitUntil(lambda: not review_tab.review.unsaved, timeout=10_000)
+    assert [table.get(i)["note"] for i in (3, 4)] == ["second", "third"]
+    assert review_tab.review.dialog is None
+
+
+def test_undo_takes_back_an_edit_that_is_on_its_way(
+    window, review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    table.update([{"_id": 9, "note": "committed"}])
+    window.commands["refresh"].trigger()
+    settled()
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "x")
+    window.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: not review_tab.review.undoable, timeout=10_000)
+    settled()
+    assert review_tab.review.count == 0 and table.version == 2
