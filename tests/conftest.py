@@ -49,7 +49,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse names with an address, such as `ids=repr` gives to what has no text of its own."""
     for item in items:
         if re.search(r" at 0x[0-9a-f]{6}", item.nodeid):
-            pytest.fail(f"{item.nodeid} needs an id: the address in it differs from run to run", False)
+            raise pytest.UsageError(f"{item.nodeid} needs an id: its address differs from run to run")
 
 
 _folders = itertools.count()
