@@ -173,6 +173,7 @@ class MainWindow(QMainWindow):
 
     def _committed(self, table: Table, commit: Commit) -> None:
         """The summary drives what is read again, and tells what happened."""
+        self.library.count(table)
         for tab in self.tabs.dataset_tabs:
             if tab.table is table:
                 tab.reload()
@@ -361,6 +362,7 @@ class MainWindow(QMainWindow):
         self.library.damage_found.connect(self._withdraw)
         self.library.stores_changed.connect(self.sidebar.show_stores)
         self.library.stores_changed.connect(lambda _: self._update())
+        self.library.counted.connect(self.sidebar.show_rows)
         self.tasks.failed.connect(self.show_error)
         self.tasks.busy_changed.connect(lambda _: self._update())
         self.commits.committed.connect(self._committed)

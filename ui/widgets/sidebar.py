@@ -8,7 +8,7 @@ from pathlib import Path
 
 import shiboken6
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QPoint, Qt, Signal
-from PySide6.QtGui import QAction, QContextMenuEvent, QKeyEvent
+from PySide6.QtGui import QAction, QContextMenuEvent, QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
@@ -26,6 +26,7 @@ from lamella.core.errors import visible
 from lamella.ui import theme
 
 ROLE = Qt.ItemDataRole.UserRole
+ROWS_ROLE = Qt.ItemDataRole.UserRole + 1
 Index = QModelIndex | QPersistentModelIndex
 
 
@@ -61,13 +62,36 @@ def _delete(item: QTreeWidgetItem) -> None:
 
 
 class ItemPainter(QStyledItemDelegate):
-    """An entry that is expanded has the icon that it has closed: the other one stands for what is chosen."""
+    """An entry that is expanded has the icon that it has closed: the other one stands for what is chosen.
+    How many rows a table has stands at the right, and its name gives way to it."""
 
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem, index: Index) -> None:
         super().initStyleOption(option, index)
         option.state &= ~QStyle.StateFlag.State_Open
+        rows = _rows_text(index)
+        if rows:
+            room = option.rect.width() - option.decorationSize.width() - self._width(rows) - 3 * theme.S
+            option.text = option.fontMetrics.elidedText(option.text, Qt.TextElideMode.ElideRight, room)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        rows = _rows_text(index)
+        if rows:
+            painter.save()
+            painter.setFont(theme.current().tabular_font("caption"))
+            painter.setPen(theme.current().color("muted"))
+            area = option.rect.adjusted(0, 0, -theme.S, 0)
+            painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, rows)
+            painter.restore()
+
+    @staticmethod
+    def _width(rows: str) -> int:
+        return QFontMetrics(theme.current().tabular_font("caption")).horizontalAdvance(rows)
+
+
+def _rows_text(index: Index) -> str:
+    rows = index.data(ROWS_ROLE)
+    return "" if rows is None else f"{rows:,}"
 
 
 class Tree(QTreeWidget):
@@ -151,6 +175,7 @@ class Sidebar(QWidget):
         self._files = self._section("FILES")
         self._recent = self._section("RECENT")
         self._file_views: dict[str, tuple[str, ...]] = {}
+        self._rows: dict[tuple[str, ...], int] = {}
         self._folded: list[str] | None = None  # stores that were closed before the search
         self._problem: QTreeWidgetItem | None = None
         theme.current().changed.connect(self._restyle)
@@ -179,6 +204,20 @@ class Sidebar(QWidget):
         self._stores.setExpanded(True)
         self._restyle()
         self._narrow()
+
+    def show_rows(self, rows: Mapping[tuple[str, ...], int]) -> None:
+        """How many rows some tables have; of others it stays as it is known."""
+        self._rows.update(rows)
+        for item in self._leaves(self._stores):
+            self._say_rows(item, item.data(0, ROLE))
+
+    def _say_rows(self, item: QTreeWidgetItem, entry: Entry) -> None:
+        rows = self._rows.get(entry.key) if entry.kind == "table" else None
+        if rows is not None:
+            counted = f"{rows:,} {'row' if rows == 1 else 'rows'}"
+            item.setData(0, ROWS_ROLE, rows)
+            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, counted)
+            item.setToolTip(0, f"{entry.tip} · {counted}")
 
     def show_problem(self, why: str) -> None:
         """Where the store for imports would stand: there is none."""
@@ -306,6 +345,7 @@ class Sidebar(QWidget):
         item = QTreeWidgetItem(parent, [entry.text])
         item.setData(0, ROLE, entry)
         item.setToolTip(0, entry.tip)
+        self._say_rows(item, entry)
         return item
 
     def _leaves(self, section: QTreeWidgetItem | None = None) -> list[QTreeWidgetItem]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,10 +38,26 @@ def _entry_of(store: Store) -> StoreEntry:
     return StoreEntry(store.path, store.name, tables, views)
 
 
+MOST_COUNTED = 200
+
+
+def _rows_of(stores: Sequence[Store], job: Job) -> dict[Key, int]:
+    """Of the first tables of each store. A table that cannot be read has no count: it says why when it is
+    opened."""
+    rows = {}
+    for store in stores:
+        for name in islice(store.tables, MOST_COUNTED):
+            job.check()
+            with suppress(LamellaError):
+                rows[str(store.path), name] = store[name].num_rows
+    return rows
+
+
 class Library(QObject):
     """`opened` has a dataset and its key. Why a file was not opened, and its key, have: `fillable`, where
     filling up its short rows would mend it; `doubtful`, where its checksums differ; `several`, where it holds
-    several tables. `damage_found` has a file that was read before it turned out damaged."""
+    several tables. `damage_found` has a file that was read before it turned out damaged, `counted` the rows
+    of tables by their keys."""
 
     opened = Signal(object, tuple)
     failed = Signal(Exception)
@@ -48,6 +66,7 @@ class Library(QObject):
     several = Signal(Exception, tuple)
     damage_found = Signal(object)
     stores_changed = Signal(list)
+    counted = Signal(object)
 
     def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -81,10 +100,20 @@ class Library(QObject):
         def work(job: Job) -> Listing:
             return [_entry_of(store) for store in stores]
 
+        def done(listing: Listing) -> None:
+            self.stores_changed.emit(listing)
+            self._tasks.read(
+                lambda job: _rows_of(stores, job), self.counted.emit, self.failed.emit, owner=self, quiet=True
+            )
+
         if self._listing is not None:
             self._listing.cancel()
-        self._listing = self._tasks.read(
-            work, self.stores_changed.emit, self.failed.emit, owner=self, quiet=True
+        self._listing = self._tasks.read(work, done, self.failed.emit, owner=self, quiet=True)
+
+    def count(self, table: Table) -> None:
+        """The rows of a table that was changed."""
+        self._tasks.read(
+            lambda job: {table_key(table): table.num_rows}, self.counted.emit, owner=self, quiet=True
         )
 
     def open_path(self, path: Path) -> None:

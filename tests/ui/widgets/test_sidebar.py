@@ -124,6 +124,29 @@ def test_what_comes_during_a_search_is_searched_too(full_sidebar, qtbot) -> None
     assert shown(full_sidebar) == ["other", "trips", "trips.parquet"]
 
 
+def test_a_table_says_how_many_rows_it_has(sidebar) -> None:
+    """Also when stores are listed again, and at the cost of its name where there is little room."""
+    sidebar.show_rows({("/data/sample", "flights"): 336_776})
+    sidebar.show_stores([StoreEntry(Path("/data/sample"), "sample", ("airlines", "flights"))])
+    airlines, flights = (
+        sidebar.tree.findItems(name, Qt.MatchFlag.MatchRecursive)[0] for name in ("airlines", "flights")
+    )
+    assert flights.toolTip(0) == "flights in /data/sample · 336,776 rows"
+    assert flights.data(0, Qt.ItemDataRole.AccessibleDescriptionRole) == "336,776 rows"
+    assert "rows" not in airlines.toolTip(0)
+
+    def ink(item: QTreeWidgetItem) -> int:
+        """Pixels of another colour than the window's, in the right half of a row."""
+        row = sidebar.tree.visualItemRect(item)
+        row.setLeft(row.center().x())
+        image = sidebar.tree.viewport().grab(row).toImage()
+        ground = image.pixelColor(image.width() - 1, 0)
+        pixels = ((x, y) for x in range(image.width()) for y in range(image.height()))
+        return sum(image.pixelColor(x, y) != ground for x, y in pixels)
+
+    assert ink(flights) > 50 and not ink(airlines)
+
+
 def items_in_memory() -> int:
     gc.collect()
     return sum(type(found) is QTreeWidgetItem for found in gc.get_objects())

@@ -14,6 +14,7 @@ from lamella import col, open_dataset
 from lamella.core.store.views import FileViews
 from lamella.ui.bench.user_benchmark_dialogs import UserTableDialog
 from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.widgets.sidebar import ROWS_ROLE
 
 
 @pytest.fixture
@@ -40,6 +41,18 @@ def menu_of(window, qtbot) -> Callable[[str, str], QMenu]:
 def choose(menu: QMenu, text: str) -> None:
     next(action for action in menu.actions() if action.text() == text).trigger()
     menu.close()
+
+
+def test_a_table_is_listed_with_its_rows_after_each_change(window, table_tab, go_to, qtbot) -> None:
+    def listed() -> list[int | None]:
+        leaves = window.sidebar.tree.findItems(table_tab.name, Qt.MatchFlag.MatchRecursive)
+        return [leaf.data(0, ROWS_ROLE) for leaf in leaves]
+
+    window.library.refresh()
+    qtbot.waitUntil(lambda: listed() == [1000])
+    go_to(table_tab, 3, "delay")
+    window.commands["delete_rows"].trigger()
+    qtbot.waitUntil(lambda: listed() == [999])
 
 
 @pytest.fixture
