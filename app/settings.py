@@ -264,6 +264,49 @@ def _read() -> dict[str, Any]:
         return {}
 
 
+LAYOUTS_KEPT, LONGEST_LAYOUT, LONGEST_LAYOUTS = 200, 100_000, 1_000_000
+"""Datasets, and characters of one layout and of all: the oldest make room."""
+
+
+def layouts_path() -> Path:
+    return paths.config_folder() / "layouts.json"
+
+
+class Layouts:
+    """How the columns of datasets were shown last, by the keys of their tabs. Lost without harm, as the state
+    is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, key: Sequence[str]) -> dict[str, Any]:
+        """Empty where there is none."""
+        return next((layout for known, layout in self._read() if known == list(key)), {})
+
+    def save(self, key: Sequence[str], layout: dict[str, Any]) -> None:
+        """As the newest one; an empty one is forgotten, and so is one that is too long."""
+        others = [(known, one) for known, one in self._read() if known != list(key)]
+        entries = [*others, (list(key), layout)] if layout else others
+        texts = [len(json.dumps(entry)) for entry in entries]
+        while entries and (len(entries) > LAYOUTS_KEPT or sum(texts) > LONGEST_LAYOUTS):
+            del entries[0], texts[0]
+        kept = [entry for entry, length in zip(entries, texts, strict=True) if length <= LONGEST_LAYOUT]
+        write_object(self._path, {"layouts": [{"key": known, "layout": one} for known, one in kept]})
+
+    def _read(self) -> list[tuple[list[str], dict[str, Any]]]:
+        try:
+            entries = read_object(self._path).get("layouts", [])
+        except FileProblem as problem:
+            log.warning("%s", problem)
+            return []
+        found = []
+        for entry in entries if isinstance(entries, list) else []:
+            key, layout = (entry.get("key"), entry.get("layout")) if isinstance(entry, dict) else (None, None)
+            if isinstance(key, list) and isinstance(layout, dict):
+                found.append((key, layout))
+        return found
+
+
 MEGABYTE = 1 << 20
 
 
@@ -299,6 +342,7 @@ class Memory:
 
     def __init__(self, settings: Settings, state: State, trouble: Callable[[FileProblem], None]) -> None:
         self._settings, self._state, self._trouble = settings, state, trouble
+        self._layouts = Layouts(layouts_path())
         self._is_trouble_known = False
 
     def check_writable(self) -> None:
@@ -362,6 +406,12 @@ class Memory:
 
     def save_geometry(self, geometry: bytes) -> None:
         self._save(lambda: self._state.save_geometry(geometry))
+
+    def layout(self, key: tuple[str, ...]) -> dict[str, Any]:
+        return self._layouts.get(key)
+
+    def save_layout(self, key: tuple[str, ...], layout: dict[str, Any]) -> None:
+        self._save(lambda: self._layouts.save(key, layout))
 
     def _set(self, name: str, value: Value) -> None:
         if self._settings[name] != value:

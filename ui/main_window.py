@@ -95,6 +95,7 @@ class MainWindow(QMainWindow):
             self.tabs.show_tab(known)
             return
         tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views)
+        tab.column_layout.remember(self.memory)
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.others = partial(self._joinable, tab)
         tab.steps.import_requested.connect(self.opening.import_current)
@@ -395,6 +396,8 @@ class MainWindow(QMainWindow):
         if not all(self._may_close(tab) for tab in self.tabs.dataset_tabs):
             event.ignore()
             return
+        for tab in self.tabs.dataset_tabs:
+            tab.column_layout.save()
         self.memory.save_geometry(self.saveGeometry().data())
         self.tasks.shutdown()
         self.library.close()

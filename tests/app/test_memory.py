@@ -7,7 +7,18 @@ from pathlib import Path
 import pytest
 
 from lamella.app import settings as settings_file
-from lamella.app.settings import RECENT_KEPT, Memory, Settings, State, state_path
+from lamella.app.settings import (
+    LAYOUTS_KEPT,
+    LONGEST_LAYOUT,
+    LONGEST_LAYOUTS,
+    RECENT_KEPT,
+    Layouts,
+    Memory,
+    Settings,
+    State,
+    layouts_path,
+    state_path,
+)
 
 
 def memory(trouble=None) -> Memory:
@@ -21,9 +32,10 @@ def test_the_next_start_finds_what_was_left():
     first.theme, first.text_scale = "dark", 1.3
     first.save_geometry(b"\x00\x01\xff")
     first.remember(Path("/data/a.csv"))
+    first.save_layout(("a.csv",), {"pinned": ["x"]})
     second = memory()
     assert (second.theme, second.text_scale, second.geometry) == ("dark", 1.3, b"\x00\x01\xff")
-    assert second.recent == [Path("/data/a.csv")]
+    assert second.recent == [Path("/data/a.csv")] and second.layout(("a.csv",)) == {"pinned": ["x"]}
 
 
 def test_the_first_start_has_defaults():
@@ -80,3 +92,41 @@ def test_what_cannot_be_written_is_told_and_holds_until_the_end(lamella_home):
 def test_setting_what_is_already_so_writes_nothing():
     memory().theme = Settings()["theme"]
     assert not settings_file.settings_path().exists()
+
+
+def test_layouts_are_kept_by_dataset_the_newest_last(lamella_home: Path) -> None:
+    layouts = Layouts(layouts_path())
+    assert layouts.get(("a.csv",)) == {}
+    layouts.save(("a.csv",), {"widths": {"x": 100}})
+    layouts.save(("store", "t"), {"hidden": ["y"]})
+    layouts.save(("a.csv",), {"pinned": ["é"]})
+    again = Layouts(layouts_path())
+    assert again.get(("a.csv",)) == {"pinned": ["é"]} and again.get(("store", "t")) == {"hidden": ["y"]}
+    assert again.get(("store",)) == {}
+    again.save(("a.csv",), {})
+    assert Layouts(layouts_path()).get(("a.csv",)) == {} and "a.csv" not in layouts_path().read_text()
+
+
+def test_layouts_are_bounded(lamella_home: Path) -> None:
+    layouts = Layouts(layouts_path())
+    for number in range(LAYOUTS_KEPT + 5):
+        layouts.save((str(number),), {"hidden": ["x"]})
+    assert layouts.get(("4",)) == {} and layouts.get(("5",)) == {"hidden": ["x"]}
+    layouts.save(("huge",), {"hidden": ["x" * LONGEST_LAYOUT]})
+    assert layouts.get(("huge",)) == {}
+    for number in range(12):
+        layouts.save((f"large {number}",), {"hidden": ["x" * (LONGEST_LAYOUT - 100)]})
+    assert layouts_path().stat().st_size < 1.2 * LONGEST_LAYOUTS
+    assert layouts.get(("large 11",)) and not layouts.get(("large 0",))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", '{"layouts": 3}', '{"layouts": [1, {"key": "a", "layout": []}]}']
+)
+def test_layouts_that_cannot_be_read_are_begun_anew(lamella_home: Path, text: str) -> None:
+    layouts_path().parent.mkdir(parents=True, exist_ok=True)
+    layouts_path().write_text(text)
+    layouts = Layouts(layouts_path())
+    assert layouts.get(("a",)) == {}
+    layouts.save(("a",), {"hidden": ["x"]})
+    assert layouts.get(("a",)) == {"hidden": ["x"]}

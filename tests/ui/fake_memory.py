@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class FakeMemory:
@@ -12,12 +13,19 @@ class FakeMemory:
         self.saved_views = saved_runs.with_name("views.json")
         self.recent: list[Path] = []
         self.geometry = b""
+        self.layouts: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def remember(self, path: Path) -> None:
         self.recent = [path, *(other for other in self.recent if other != path)]
 
     def forget(self, path: Path) -> None:
         self.recent = [other for other in self.recent if other != path]
+
+    def layout(self, key: tuple[str, ...]) -> dict[str, Any]:
+        return self.layouts.get(key, {})
+
+    def save_layout(self, key: tuple[str, ...], layout: dict[str, Any]) -> None:
+        self.layouts[key] = layout
 
     def save_geometry(self, geometry: bytes) -> None:
         self.geometry = geometry

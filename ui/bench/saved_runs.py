@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QDialog,
@@ -130,6 +130,9 @@ def _where(run: SavedRun) -> str:
 
 
 LIST_SHARE = 0.3
+LARGEST_FIRST = QSize(1000, 700)
+"""When it opens: the smallest window that everything fits into."""
+
 NO_RUNS = (
     "No run is saved yet",
     "Every benchmark that you run is saved here: come back after the first one. Results files of others open "
@@ -396,7 +399,7 @@ class ResultsBrowser(QDialog):
         layout.addWidget(self.news)
         layout.addWidget(self._split, 1)
         line = theme.current().line_height()
-        self.resize(78 * line, 44 * line)
+        self.resize(QSize(78 * line, 44 * line).boundedTo(LARGEST_FIRST))
         self.table.setFocus()
         self._split.setSizes([round(LIST_SHARE * self.width()), round((1 - LIST_SHARE) * self.width())])
 

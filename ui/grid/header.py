@@ -37,6 +37,8 @@ class ColumnHeader(QHeaderView):
     sort_requested = Signal(int, bool)
     column_requested = Signal(int, bool)
     menu_requested = Signal(int, QPoint)
+    layout_changed = Signal()
+    """Several columns were moved or hidden at once."""
     room_below = 0
     """What the grid keeps between the header and the rows."""
 
@@ -54,12 +56,33 @@ class ColumnHeader(QHeaderView):
         self.setDefaultSectionSize(theme.current().px(USUAL_WIDTH))
         self.setAccessibleName("Columns")
         self.sectionClicked.connect(self._clicked)
+        self.widths: dict[str, int] = {}
+        """Those that were chosen by hand, by the names of columns, at the normal text size."""
+        self._is_dragged = False
+        self.sectionResized.connect(self._take_width)
+        self.sectionHandleDoubleClicked.connect(self._forget_width)
         self._text_scale = theme.current().text_scale
         theme.current().changed.connect(self._restyle)
 
     def set_sort(self, keys: Sequence[SortKey]) -> None:
         self._sort = {key.column: (key.descending, place + 1) for place, key in enumerate(keys)}
         self._make_room(self._sort)
+
+    def set_width(self, name: str, width: int) -> None:
+        """At the normal text size; a column that is not shown has it when it comes."""
+        self.widths[name] = width
+        if name in self._grid_model.names:
+            column = self._grid_model.names.index(name)
+            if not self.isSectionHidden(column):
+                self.resizeSection(column, theme.current().px(width))
+
+    def _take_width(self, column: int, _old: int, new: int) -> None:
+        if self._is_dragged and new and column < len(self._grid_model.names):
+            self.widths[self._grid_model.names[column]] = round(new / theme.current().text_scale)
+
+    def _forget_width(self, column: int) -> None:
+        if column < len(self._grid_model.names):
+            self.widths.pop(self._grid_model.names[column], None)
 
     @property
     def sort_marks(self) -> dict[str, tuple[bool, int]]:
@@ -168,12 +191,14 @@ class ColumnHeader(QHeaderView):
     # ------------------------------------------------------ with pinned columns
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._is_dragged = event.button() is Qt.MouseButton.LeftButton
         self._mouse.press(event) if self.pinning.places else super().mousePressEvent(event)
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         self._mouse.move(event) if self.pinning.places else super().mouseMoveEvent(event)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        self._is_dragged = False
         if not self.pinning.places:
             super().mouseReleaseEvent(event)
         elif (column := self._mouse.release(event)) >= 0:

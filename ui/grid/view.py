@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
-from PySide6.QtCore import QByteArray, QItemSelectionModel, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QByteArray, QItemSelectionModel, QPoint, QRect, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QFocusEvent,
@@ -177,6 +177,7 @@ class GridView(WindowScrolling):
     open_requested = Signal(int, bool)
     """The group of a row that is to be opened, or closed."""
     drag_requested = Signal()
+    formats_changed = Signal()
     scrolled = Signal()
     painted = Signal()
 
@@ -419,6 +420,7 @@ class GridView(WindowScrolling):
             self._widen_next = column
             self.want()
             self.viewport().update()
+        self.formats_changed.emit()
 
     def _widen(self) -> None:
         """A column whose format was changed, where it is too narrow for that."""
@@ -465,6 +467,28 @@ class GridView(WindowScrolling):
         self.pinning.unpin_all()
         self.follow_column(current, name)
 
+    def hide_columns(self, hidden: Mapping[str, bool]) -> None:
+        """Hide some columns, by name, and show others."""
+        names = self.grid_model.names
+        with QSignalBlocker(self.column_header):  # thousands at once are laid out once
+            for column, name in enumerate(names):
+                if name in hidden:
+                    self.setColumnHidden(column, hidden[name])
+        self._laid_out()
+
+    def order_columns(self, names: Sequence[str]) -> None:
+        """Put these columns first, in this order."""
+        header, columns = self.column_header, {name: n for n, name in enumerate(self.grid_model.names)}
+        with QSignalBlocker(header):
+            for place, name in enumerate(names):
+                header.moveSection(header.visualIndex(columns[name]), place)
+        self._laid_out()
+
+    def _laid_out(self) -> None:
+        self.updateGeometries()
+        self._columns_moved()
+        self.column_header.layout_changed.emit()
+
     def fit_column(self, column: int) -> None:
         """As wide as its name and what is on screen of it."""
         self.horizontalHeader().resizeSection(column, self.sizeHintForColumn(column))
@@ -491,7 +515,9 @@ class GridView(WindowScrolling):
         for column in self.visible_columns():
             is_read = self.grid_model.pages.column(self.top_row() // PAGE_ROWS, column) is not None
             if is_read and column >= self._fit_from:
-                width = max(self.sizeHintForColumn(column), self.cards.least_width)
+                chosen = self.column_header.widths.get(self.grid_model.names[column])
+                fitted = max(self.sizeHintForColumn(column), self.cards.least_width)
+                width = fitted if chosen is None else theme.current().px(chosen)
                 self.horizontalHeader().resizeSection(column, width)
         self.want()
 

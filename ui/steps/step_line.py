@@ -189,7 +189,7 @@ class StepLine(QWidget):
         if self.editor is not None:
             self.editor.removeEventFilter(self)
             self._scroll.takeWidget()
-            self.editor.hide()
+            self.editor.setParent(self)  # without a parent Python owns it, and may collect it on any thread
             self.editor.deleteLater()
         self.editor, self.place, self._unfinished = None, None, None
         self._panel.hide()

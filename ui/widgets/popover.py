@@ -22,6 +22,17 @@ def close_popups(owner: QWidget) -> None:
             popup.close()
 
 
+def first_field(form: QWidget) -> QWidget:
+    """The first widget of a form that Tab would lead to; the form itself where there is none."""
+    widget = form.nextInFocusChain()
+    while widget is not form and form.isAncestorOf(widget):
+        takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+        if takes_tab and widget.isEnabled() and widget.isVisibleTo(form):
+            return widget
+        widget = widget.nextInFocusChain()
+    return form
+
+
 class Popover(QFrame):
     """Holds one form, which scrolls where the screen is low. Escape or a click outside closes it."""
 
@@ -50,8 +61,7 @@ class Popover(QFrame):
         lowest = screen.bottom() - self.height() - SCREEN_MARGIN
         self.move(max(screen.left(), left), max(screen.top(), min(place.y(), lowest)))
         self.show()
-        self.form.setFocus(Qt.FocusReason.PopupFocusReason)
-        self.form.nextInFocusChain().setFocus(Qt.FocusReason.PopupFocusReason)
+        first_field(self.form).setFocus(Qt.FocusReason.PopupFocusReason)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.LayoutRequest and self.isVisible():

@@ -245,6 +245,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "hide_column": on(_hide_column),
         "show_columns": on(_show_columns),
         "pin_column": on(_pin_column),
+        "reset_layout": on(_reset_layout),
         "unpin_columns": on(_unpin_columns),
         "format_column": on(lambda tab: tab.column_formats.ask(current_column(tab))),
         "field_columns": on(lambda tab: tab.nested_values.ask_fields(current_column(tab))),
@@ -444,6 +445,11 @@ def _pin_column(tab: DatasetTab) -> None:
 
 def _unpin_columns(tab: DatasetTab) -> None:
     tab.grid.unpin_columns()
+    tab.changed.emit()
+
+
+def _reset_layout(tab: DatasetTab) -> None:
+    tab.column_layout.reset()
     tab.changed.emit()
 
 

@@ -1,10 +1,6 @@
-"""How the columns of a tab are shown: the form for it under a header, and what a saved view keeps of it."""
+"""How the values of a column are shown: the form for it, under the header of the column."""
 
 from __future__ import annotations
-
-import logging
-from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 from PySide6.QtCore import QObject, QPoint, Qt
@@ -14,13 +10,10 @@ from PySide6.QtWidgets import QWidget
 from lamella.core.query.cards import ColumnCard
 from lamella.ui import theme
 from lamella.ui.formats.format_form import FormatForm
-from lamella.ui.formats.formats import Format, can_be_shaded
+from lamella.ui.formats.formats import can_be_shaded
 from lamella.ui.grid.view import GridView
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.loader import Tab
-
-log = logging.getLogger(__name__)
-PINNED, FORMATS = "pinned", "formats"
 
 
 class ColumnFormats(QObject):
@@ -95,24 +88,3 @@ class FormatPopover(Popover):
         if event.key() == Qt.Key.Key_Escape:
             self._form.reset()
         super().keyPressEvent(event)
-
-
-def layout_of(grid: GridView) -> dict[str, Any]:
-    """What a saved view keeps, as JSON: nothing where all is as usual."""
-    names = grid.grid_model.names
-    pinned = [names[column] for column in grid.pinning.columns]
-    formats = {name: form.to_json() for name, form in grid.formats.items() if name in names}
-    return {key: value for key, value in ((PINNED, pinned), (FORMATS, formats)) if value}
-
-
-def show_layout(grid: GridView, layout: Mapping[str, Any]) -> None:
-    """As it was saved. What cannot be read of it is left out: the rows are the same without."""
-    formats, pinned = layout.get(FORMATS, {}), layout.get(PINNED, [])
-    for name, said in formats.items() if isinstance(formats, Mapping) else ():
-        try:
-            grid.set_format(name, Format.from_json(said))
-        except ValueError as error:
-            log.warning("The format of column %r was not taken: %s", name, error)
-    for name in pinned if isinstance(pinned, list) else ():
-        if name in grid.grid_model.names:
-            grid.pin_column(grid.grid_model.names.index(name))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections import ChainMap
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
-from lamella.core.datasets.text.delimited import RaggedRow
-from lamella.core.errors import BadSearch, DamagedFile, FileProblem, LamellaError
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import DamagedFile
 from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job, Progress
@@ -26,7 +24,6 @@ from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
-from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.grid.model import PAGE_ROWS, NoRows, Rows
 from lamella.ui.grid.pane import GridPane
@@ -34,15 +31,17 @@ from lamella.ui.grid.tree import TreeRows
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.message_bar import Choice, MessageBar
+from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
-from lamella.ui.window.column_formats import ColumnFormats, layout_of, show_layout
+from lamella.ui.window.column_formats import ColumnFormats
+from lamella.ui.window.column_layout import HIDDEN_FIRST, ColumnLayout, layout_of, show_layout
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
-from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_files, table_of_file
+from lamella.ui.window.failures import Failures, Reopening
+from lamella.ui.window.file_watch import FileWatch, is_file, table_of_file
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
@@ -54,118 +53,12 @@ from lamella.ui.window.tab_relations import TabRelations
 if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
 
-log = logging.getLogger(__name__)
-PAD = "Open with short rows filled up"
-OPEN_ANYWAY = "Open anyway"
-
-
-class Failures(QObject):
-    """The failures of one tab, as messages. One stays on show until rows can be read again, or, where the
-    file itself is not whole, until the file is opened again."""
-
-    def __init__(self, tab: DatasetTab) -> None:
-        super().__init__(tab)
-        self._tab = tab
-        self._text = ""
-
-    def show(self, error: Exception) -> None:
-        """That rows could not be read; the next ones that can be take the message away."""
-        self._text = self._say(error)
-
-    def show_lasting(self, error: Exception) -> None:
-        """That the file cannot be read to its end."""
-        self._say(error)
-        self._text = ""
-
-    def over(self) -> None:
-        """Take the message away, unless it tells something else by now."""
-        if self._text and self._tab.messages.label.text() == self._text:
-            self._tab.messages.clear()
-        self._text = ""
-
-    def _say(self, error: Exception) -> str:
-        text = sentence(error)
-        self._tab.pane.set_busy("")
-        self._tab.messages.say(text, *self._ways_out(error), kind="message-danger")
-        self._tab.changed.emit()
-        return text
-
-    def _ways_out(self, error: Exception) -> list[Choice]:
-        tab = self._tab
-        if not isinstance(error, LamellaError):
-            log.error("Unexpected error in %s", tab.name, exc_info=error)
-            details = ("Details", lambda: ErrorDialog(error, tab.window()).open())
-            return [("Try again", tab.reload), details]
-        if isinstance(error, FileProblem) and tab.table is None:
-            pad = [(PAD, lambda: tab.reopening.reopen("pad"))] if can_be_filled_up(error) else []
-            if isinstance(error, DamagedFile) and error.readable_anyway:
-                pad.append((OPEN_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
-            return [*pad, ("Reload", tab.reopening.reopen)]
-        edit = [("Edit the filter", tab.steps.edit_filter)] if isinstance(error, BadSearch) else []
-        return [*edit, ("Try again", tab.reload)]
-
-
-def can_be_filled_up(error: Exception) -> bool:
-    """Whether the file opens once short rows are filled up."""
-    return isinstance(error, RaggedRow) and error.paddable
-
-
-def sentence(error: Exception) -> str:
-    if isinstance(error, LamellaError):
-        return message(error)
-    return f"{BUG_WHAT}: {type(error).__name__}: {error}. Your data is as it was before."
-
-
-class Reopening(QObject):
-    """Opens the file of one tab again. A table is never opened again: its store knows what changed."""
-
-    def __init__(self, tab: DatasetTab) -> None:
-        super().__init__(tab)
-        self.ragged: Ragged = "refuse"
-        self.checksums: Checksums = "verify"
-        self._tab = tab
-
-    def refresh(self) -> None:
-        """Read the rows again, from the file as it is now."""
-        self._tab.loader.kept = None
-        if self._tab.table is not None:
-            self._tab.reload()
-        else:
-            self._open(False, self._tab.reload)
-
-    def follow_file(self) -> None:
-        """Open the file again if it changed."""
-        if self._tab.table is None:
-            self._open(False, lambda: None)
-
-    def reopen(self, ragged: Ragged | None = None, checksums: Checksums | None = None) -> None:
-        """Open the file again, changed or not."""
-        self.ragged, self.checksums = ragged or self.ragged, checksums or self.checksums
-        self._open(True, lambda: None)
-
-    def _open(self, anyway: bool, unchanged: Callable[[], object]) -> None:
-        tab, ragged, checksums = self._tab, self.ragged, self.checksums
-        before = tab.dataset
-
-        def work(job: Job) -> Dataset | None:
-            fresh = open_file(tab.key, ragged, checksums, job)
-            return fresh if anyway or not same_files(before, fresh) else None
-
-        def done(fresh: Dataset | None) -> None:
-            if fresh is None:
-                unchanged()
-            else:
-                tab.show_dataset(fresh)
-
-        tab.tasks.read(work, done, tab.failures.show, owner=self, text=f"Opening {tab.name}")
-
 
 def columns_of(where: Filter | None) -> frozenset[str]:
     """The columns that a filter asks about, and fields inside them by their path."""
     return frozenset() if where is None else frozenset(columns_read(where))
 
 
-HIDDEN = ("_id",)
 GROW_EVERY_MS = 200
 LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
 """Of a view with more rows, to free the memory takes longer than a frame may: a worker does it, once the rows
@@ -208,7 +101,7 @@ class DatasetTab(QWidget):
         self.dragging = DragSource(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters, self.column_formats = ColumnFilters(self), ColumnFormats(self)
-        self.nested_values = NestedValues(self)
+        self.nested_values, self.column_layout = NestedValues(self), ColumnLayout(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []
@@ -424,6 +317,7 @@ class DatasetTab(QWidget):
 
     def stop(self) -> None:
         """Let go of what is still running for this tab."""
+        self.column_layout.save()
         self.file_watch.stop()
         self.loader.cancel()
         self.counts.stop()
@@ -441,7 +335,7 @@ class DatasetTab(QWidget):
         from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
-        self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN)
+        self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN_FIRST)
         self.groups.follow(loaded)
         self._mark_rows()
         self.grid.column_header.set_sort(loaded.sort)
@@ -515,7 +409,7 @@ class DatasetTab(QWidget):
     def _failed(self, error: Exception) -> None:
         """What is shown stays, but not where it may be wrong."""
         if isinstance(error, DamagedFile) and self.shown is not None:
-            self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN)
+            self.grid.show_rows(NoRows(self.shown.view.schema), {}, HIDDEN_FIRST)
             self.counts.set_rows(None)
             self.grid.cards.set_rows(None, None)
             self.grid.totals.set_hidden()

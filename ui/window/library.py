@@ -24,7 +24,7 @@ from lamella.core.store.table import Table
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.sidebar import StoreEntry
 from lamella.ui.window.commits import Commits
-from lamella.ui.window.dataset_tab import OPEN_ANYWAY, PAD
+from lamella.ui.window.failures import OPEN_ANYWAY, PAD
 from lamella.ui.window.file_watch import Key, file_key, is_file, open_file, table_of_file
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from lamella.ui import theme
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
-from lamella.ui.window.column_formats import layout_of, show_layout
+from lamella.ui.window.column_layout import layout_of, show_layout
 from lamella.ui.window.file_watch import is_file, table_of_file
 from lamella.ui.window.loader import Tab
 
@@ -121,8 +121,10 @@ class LineActions(QObject):
     # ------------------------------------------------------------------- views
 
     def ask_name(self) -> None:
-        if not self._tab.line.active:
-            self._tab.messages.say("There are no steps to save: add a filter, a group or a sort first")
+        if not self._tab.line.active and not layout_of(self._tab.grid):
+            self._tab.messages.say(
+                "There is nothing to save yet: add a filter, a group or a sort, or format a column"
+            )
             return
         self._popover.open_below(self._tab.steps.bar.save)
         self.form.begin()
@@ -294,7 +296,7 @@ class SaveForm(QWidget):
         self.name = QLineEdit(placeholderText="Name of the view", accessibleName="Name of the view")
         self.save = QPushButton("Save view")
         theme.variant(self.save, "primary")
-        about = QLabel("Keeps the steps, and reads the rows anew each time.")
+        about = QLabel("Keeps the steps and the look of the columns; rows are read anew.")
         theme.variant(about, "caption")
         line = QHBoxLayout()
         line.addStretch(1)

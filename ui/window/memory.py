@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class Memory(Protocol):
@@ -34,3 +34,8 @@ class Memory(Protocol):
         """Size and place of the window, as `save_geometry` was given them; empty at the first start."""
 
     def save_geometry(self, geometry: bytes) -> None: ...
+
+    def layout(self, key: tuple[str, ...]) -> dict[str, Any]:
+        """How the columns of a dataset were shown last, as JSON; empty for as usual."""
+
+    def save_layout(self, key: tuple[str, ...], layout: dict[str, Any]) -> None: ...

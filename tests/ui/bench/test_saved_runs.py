@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,17 @@ def test_the_newest_run_is_open_with_its_machine_and_command(browser: ResultsBro
     browser.run.view.display.show_view("sentences")
     told = browser.run.view.table.sentences()
     assert any(text.startswith("Lamella creates a table of 100 rows 3.0 × faster") for text in told), told
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_saved_runs_fit_into_a_thousand_pixels(
+    qtbot: QtBot, browser: ResultsBrowser, scale: float, request: pytest.FixtureRequest
+) -> None:
+    request.addfinalizer(partial(theme.current().set_text_scale, 1.0))
+    theme.current().set_text_scale(scale)
+    qtbot.waitUntil(lambda: browser.minimumSizeHint().width() <= 1000)
+    if scale == 1.0:
+        assert browser.width() <= 1000 and browser.height() <= 700
 
 
 def test_the_lines_of_a_run_are_made_off_the_gui_thread(

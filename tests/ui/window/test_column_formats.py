@@ -307,7 +307,7 @@ def test_a_saved_view_keeps_formats_and_what_is_pinned(table_tab, store: Store, 
     tab.grid.set_format("fare", Format("number", digits=1))
     tab.grid.pin_column(tab.grid.grid_model.names.index("size"))
     tab.line_actions.save("mine")
-    settled()
+    qtbot.waitUntil(lambda: "mine" in store.views)
     assert store.views.layout("mine") == {
         "pinned": ["size"], "formats": {"fare": {"kind": "number", "digits": 1}},
     }  # fmt: skip

@@ -14,7 +14,7 @@ from lamella.core.query.expressions import col
 from lamella.core.scan import file_checks
 from lamella.core.scan.checksums import header_at
 from lamella.core.scan.file_checks import checks
-from lamella.ui.window.dataset_tab import OPEN_ANYWAY
+from lamella.ui.window.failures import OPEN_ANYWAY
 
 ROWS = 6_000
 

@@ -18,7 +18,7 @@ from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.window import dataset_tab
-from lamella.ui.window.dataset_tab import PAD
+from lamella.ui.window.failures import PAD
 from lamella.ui.window.loader import load
 
 

@@ -1,0 +1,154 @@
+"""How the columns of a tab are shown, as plain data: their order, widths and formats, which are pinned and
+which hidden. A saved view keeps it, and every dataset from one opening to the next."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject, QTimer
+
+from lamella.core.arrow.types import ID
+from lamella.core.datasets.base import Dataset
+from lamella.ui.formats.formats import Format
+from lamella.ui.grid.view import GridView
+from lamella.ui.window.loader import Loader
+from lamella.ui.window.memory import Memory
+
+log = logging.getLogger(__name__)
+ORDER, WIDTHS, PINNED, HIDDEN, SHOWN, FORMATS = "order", "widths", "pinned", "hidden", "shown", "formats"
+HIDDEN_FIRST = (ID,)
+"""Columns that are hidden until somebody wants them."""
+
+WIDEST = 4000
+"""Pixels of a width that is read."""
+
+AFTER_MS = 300
+
+
+def layout_of(grid: GridView) -> dict[str, Any]:
+    """As JSON: nothing of what is as usual."""
+    header, names = grid.column_header, grid.grid_model.names
+    pinned = [names[column] for column in grid.pinning.columns]
+    order = [names[header.logicalIndex(place)] for place in range(header.count())]
+    usual = [*pinned, *(name for name in names if name not in set(pinned))]
+    hidden = [name for column, name in enumerate(names) if header.isSectionHidden(column)]
+    found: dict[str, Any] = {
+        ORDER: order if order != usual else [],
+        WIDTHS: dict(header.widths),
+        PINNED: pinned,
+        HIDDEN: [name for name in hidden if name not in HIDDEN_FIRST],
+        SHOWN: [name for name in HIDDEN_FIRST if name in names and name not in hidden],
+        FORMATS: {name: form.to_json() for name, form in grid.formats.items()},
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def show_layout(grid: GridView, layout: Mapping[str, Any]) -> None:
+    """As it was saved. What cannot be read of it is left out: the rows are the same without."""
+    for name, said in _mapping(layout.get(FORMATS)).items():
+        try:
+            grid.set_format(name, Format.from_json(said))
+        except ValueError as error:
+            log.warning("The format of column %r was not taken: %s", name, error)
+    for name, width in _mapping(layout.get(WIDTHS)).items():
+        if type(width) is int and 0 < width <= WIDEST:
+            grid.column_header.set_width(name, width)
+    names = grid.grid_model.names
+    hidden, shown = _names(layout.get(HIDDEN), names), _names(layout.get(SHOWN), names)
+    if len(hidden) < len(names):
+        grid.hide_columns(dict.fromkeys(hidden, True) | dict.fromkeys(shown, False))
+    if order := _names(layout.get(ORDER), names):
+        grid.unpin_columns()
+        grid.order_columns(order)
+    for name in _names(layout.get(PINNED), names):
+        grid.pin_column(names.index(name))
+
+
+def reset_layout(grid: GridView) -> None:
+    """As the columns are when a dataset is opened for the first time."""
+    names = grid.grid_model.names
+    grid.unpin_columns()
+    grid.column_header.widths.clear()
+    for name in list(grid.formats):
+        grid.set_format(name, None)
+    grid.order_columns(names)
+    grid.hide_columns({name: name in HIDDEN_FIRST for name in names})
+    grid.fit_columns()
+
+
+def _mapping(said: object) -> Mapping[str, Any]:
+    return said if isinstance(said, Mapping) else {}
+
+
+def _names(said: object, known: Sequence[str]) -> list[str]:
+    """Those that there are, each once."""
+    among = set(known)
+    found = said if isinstance(said, list) else []
+    return list(dict.fromkeys(name for name in found if isinstance(name, str) and name in among))
+
+
+class LaidOutTab(Protocol):
+    key: tuple[str, ...]
+    dataset: Dataset
+    grid: GridView
+    loader: Loader
+
+    def when_shown(self, then: Any) -> None: ...
+
+
+class ColumnLayout(QObject):
+    """That of one tab, remembered while the dataset's own columns are shown. Formats and widths are by name,
+    whatever is shown."""
+
+    def __init__(self, tab: LaidOutTab) -> None:
+        super().__init__(tab)  # type: ignore[arg-type]
+        self._tab = tab
+        self._memory: Memory | None = None
+        self._own: dict[str, Any] = {}
+        self._known: dict[str, Any] = {}
+        self._soon = QTimer(self, singleShot=True, interval=AFTER_MS)
+        self._soon.timeout.connect(self.save)
+        tab.loader.loaded.connect(lambda _: self.save())  # before the grid shows other columns
+        header = tab.grid.column_header
+        for signal in (
+            header.sectionResized,
+            header.sectionMoved,
+            header.layout_changed,
+            header.pinning.changed,
+            tab.grid.formats_changed,
+        ):
+            signal.connect(lambda *_: self._soon.start())
+
+    def remember(self, memory: Memory) -> None:
+        """Show the columns as they were when the dataset was last shown, and remember what is changed from
+        now on."""
+
+        def begin() -> None:
+            show_layout(self._tab.grid, memory.layout(self._tab.key))
+            self._known = self._now()
+            self._memory = memory
+
+        self._tab.when_shown(begin)
+
+    def reset(self) -> None:
+        reset_layout(self._tab.grid)
+        self._own = {}
+        self._soon.start()
+
+    def save(self) -> None:
+        """What was changed since it was last saved."""
+        self._soon.stop()
+        if self._memory is None:
+            return
+        now = self._now()
+        if now != self._known:
+            self._known = now
+            self._memory.save_layout(self._tab.key, now)
+
+    def _now(self) -> dict[str, Any]:
+        layout = layout_of(self._tab.grid)
+        if self._tab.grid.grid_model.names == self._tab.dataset.schema.names:
+            self._own = {key: layout[key] for key in (ORDER, PINNED, HIDDEN, SHOWN) if key in layout}
+        return {**self._own, **{key: layout[key] for key in (WIDTHS, FORMATS) if key in layout}}

@@ -1,0 +1,139 @@
+"""What a tab says when its rows cannot be read, and how its file is opened again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtWidgets import QWidget
+
+from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.text.delimited import RaggedRow
+from lamella.core.errors import BadSearch, DamagedFile, FileProblem, LamellaError
+from lamella.core.jobs import Job
+from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.steps.step_line import StepLine
+from lamella.ui.widgets.message_bar import Choice
+from lamella.ui.window.file_watch import open_file, same_files
+from lamella.ui.window.loader import Tab
+
+log = logging.getLogger(__name__)
+PAD = "Open with short rows filled up"
+OPEN_ANYWAY = "Open anyway"
+
+
+class OpenedTab(Tab, Protocol):
+    changed: SignalInstance
+    pane: GridPane
+    steps: StepLine
+    reopening: Reopening
+
+    def reload(self) -> None: ...
+
+    def show_dataset(self, dataset: Dataset) -> None: ...
+
+    def window(self) -> QWidget: ...
+
+
+class Failures(QObject):
+    """The failures of one tab, as messages. One stays on show until rows can be read again, or, where the
+    file itself is not whole, until the file is opened again."""
+
+    def __init__(self, tab: OpenedTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._text = ""
+
+    def show(self, error: Exception) -> None:
+        """That rows could not be read; the next ones that can be take the message away."""
+        self._text = self._say(error)
+
+    def show_lasting(self, error: Exception) -> None:
+        """That the file cannot be read to its end."""
+        self._say(error)
+        self._text = ""
+
+    def over(self) -> None:
+        """Take the message away, unless it tells something else by now."""
+        if self._text and self._tab.messages.label.text() == self._text:
+            self._tab.messages.clear()
+        self._text = ""
+
+    def _say(self, error: Exception) -> str:
+        text = sentence(error)
+        self._tab.pane.set_busy("")
+        self._tab.messages.say(text, *self._ways_out(error), kind="message-danger")
+        self._tab.changed.emit()
+        return text
+
+    def _ways_out(self, error: Exception) -> list[Choice]:
+        tab = self._tab
+        if not isinstance(error, LamellaError):
+            log.error("Unexpected error in %s", tab.name, exc_info=error)
+            details = ("Details", lambda: ErrorDialog(error, tab.window()).open())
+            return [("Try again", tab.reload), details]
+        if isinstance(error, FileProblem) and tab.table is None:
+            pad = [(PAD, lambda: tab.reopening.reopen("pad"))] if can_be_filled_up(error) else []
+            if isinstance(error, DamagedFile) and error.readable_anyway:
+                pad.append((OPEN_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
+            return [*pad, ("Reload", tab.reopening.reopen)]
+        edit = [("Edit the filter", tab.steps.edit_filter)] if isinstance(error, BadSearch) else []
+        return [*edit, ("Try again", tab.reload)]
+
+
+def can_be_filled_up(error: Exception) -> bool:
+    """Whether the file opens once short rows are filled up."""
+    return isinstance(error, RaggedRow) and error.paddable
+
+
+def sentence(error: Exception) -> str:
+    if isinstance(error, LamellaError):
+        return message(error)
+    return f"{BUG_WHAT}: {type(error).__name__}: {error}. Your data is as it was before."
+
+
+class Reopening(QObject):
+    """Opens the file of one tab again. A table is never opened again: its store knows what changed."""
+
+    def __init__(self, tab: OpenedTab) -> None:
+        super().__init__(tab)
+        self.ragged: Ragged = "refuse"
+        self.checksums: Checksums = "verify"
+        self._tab = tab
+
+    def refresh(self) -> None:
+        """Read the rows again, from the file as it is now."""
+        self._tab.loader.kept = None
+        if self._tab.table is not None:
+            self._tab.reload()
+        else:
+            self._open(False, self._tab.reload)
+
+    def follow_file(self) -> None:
+        """Open the file again if it changed."""
+        if self._tab.table is None:
+            self._open(False, lambda: None)
+
+    def reopen(self, ragged: Ragged | None = None, checksums: Checksums | None = None) -> None:
+        """Open the file again, changed or not."""
+        self.ragged, self.checksums = ragged or self.ragged, checksums or self.checksums
+        self._open(True, lambda: None)
+
+    def _open(self, anyway: bool, unchanged: Callable[[], object]) -> None:
+        tab, ragged, checksums = self._tab, self.ragged, self.checksums
+        before = tab.dataset
+
+        def work(job: Job) -> Dataset | None:
+            fresh = open_file(tab.key, ragged, checksums, job)
+            return fresh if anyway or not same_files(before, fresh) else None
+
+        def done(fresh: Dataset | None) -> None:
+            if fresh is None:
+                unchanged()
+            else:
+                tab.show_dataset(fresh)
+
+        tab.tasks.read(work, done, tab.failures.show, owner=self, text=f"Opening {tab.name}")
