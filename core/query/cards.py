@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -166,6 +167,12 @@ class ColumnCard:
         """Whether a condition can name its values."""
         return kind_of(self.type) in COMPARABLE
 
+    @property
+    def has_tail(self) -> bool:
+        """Whether the last bar has values that lie far above the others."""
+        ends = self._axis_range
+        return ends is not None and max(self.all.bins) > ends[1]
+
     def bars(self, most: int) -> Bars:
         """At most so many, of one width, and at most half as many as there are values. The axis reaches from
         the 1st to the 99th percentile of all rows and of those that meet the filter; what lies outside is in
@@ -179,8 +186,7 @@ class ColumnCard:
         together = -(-(last - first + 1) // count)
         starts = list(range(first, last + 1, together))
         met = None if self.met is None else _bar_counts(self.met.bins, starts, together)
-        tail = max(self.all.bins) > last
-        width = 1.0 if tail else (last + 1 - starts[-1]) / together
+        width = 1.0 if self.has_tail else (last + 1 - starts[-1]) / together
         return Bars(self._values(starts[1:]), _bar_counts(self.all.bins, starts, together), met, width)
 
     @cached_property
@@ -296,12 +302,9 @@ def _save(snapshot: Snapshot, exact: ColumnCard) -> None:
     if snapshot.num_rows < card_cache.LEAST_ROWS or exact.column not in snapshot.types:
         return
     scale = exact.scale
-    try:
-        figures = exact.all.to_json()
-    except card_cache.NotSaved:
-        return
     plain = None if scale is None else [scale.first, scale.of, scale.per, scale.whole]
-    card_cache.save(snapshot, exact.column, {"all": figures, "scale": plain})
+    with suppress(card_cache.NotSaved):
+        card_cache.save(snapshot, exact.column, {"all": exact.all.to_json(), "scale": plain})
 
 
 def cached_card(

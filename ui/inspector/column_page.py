@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from PySide6.QtCore import QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QModelIndex, QRectF, QSignalBlocker, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QHeaderView,
     QLabel,
     QLineEdit,
     QSizePolicy,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
@@ -29,12 +31,14 @@ from lamella.core.filters.expr import And, Filter, Predicate
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
+from lamella.core.query.cards import Bars, ColumnCard, card
 from lamella.core.query.expressions import col
-from lamella.core.query.profile import ColumnProfile, Histogram, profile
+from lamella.core.query.profile import ColumnProfile, profile
 from lamella.core.query.source import SnapshotSource, Source
 from lamella.core.query.steps import Aggregate, Compute, Group, Limit, Sort, Step, Where
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
+from lamella.ui.cards.words import bar_text, value_text
 from lamella.ui.grid.texts import whole_texts
 
 MOST_VALUES, MOST_UNITS = 50, 1000
@@ -42,6 +46,9 @@ SEARCH_MS = 200
 HEIGHT = 72
 LEAST_VALUES = 5
 """So many are in sight, however low the window is."""
+BAR = 6
+MINUS = "−"
+SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 COUNT = "rows with this value"
 BEGIN = "begin of the unit"
 ITEMS = {Kind.TEXT: "characters", Kind.BINARY: "bytes", Kind.LIST: "items"}
@@ -64,6 +71,7 @@ class ColumnFigures:
     whole: ColumnProfile
     part: ColumnProfile | None
     values: Values
+    card: ColumnCard | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +89,9 @@ def read_figures(
     """Blocks."""
     whole = profile(snapshot, name, None, job)
     part = None if where is None else profile(snapshot, name, where, job)
-    return ColumnFigures(whole, part, read_values(snapshot, where, name, wanted, job))
+    is_on_line = whole.histogram is not None
+    bars = card(snapshot, name, where, job) if is_on_line else None
+    return ColumnFigures(whole, part, read_values(snapshot, where, name, wanted, job), bars)
 
 
 def read_values(snapshot: Snapshot, where: Filter | None, name: str, wanted: ValueList, job: Job) -> Values:
@@ -156,47 +166,138 @@ def _range(name: str, begin: Any, unit: str) -> Filter | None:
 
 
 class HistogramView(QWidget):
-    """Bars of one width, with the least and the greatest value under them."""
+    """Bars of all rows in grey, and inside them those of the rows that meet the filter. `filter_requested`
+    has the condition for the bars that the mouse was dragged over."""
+
+    filter_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self._shown: Histogram | None = None
-        self._text: Callable[[Any], str] = str
+        self.setToolTip("Drag over bars to filter")
+        self._card: ColumnCard | None = None
+        self._bars = Bars((), (), None)
+        self._brush: tuple[int, int] | None = None
 
-    def show_histogram(self, shown: Histogram | None, text: Callable[[Any], str]) -> None:
-        self._shown, self._text = shown, text
-        self.setVisible(shown is not None)
-        self.setAccessibleName("Histogram" if shown is None else _histogram_words(shown, text))
+    def show_card(self, card: ColumnCard | None) -> None:
+        """Nothing is shown of values that do not lie on a line."""
+        self._card = card if card is not None and card.scale is not None else None
+        self._brush = None
+        self._arrange()
+        self.setVisible(len(self._bars) > 0)
+        self.setAccessibleName(self._words())
         self.update()
 
     def sizeHint(self) -> QSize:
         return QSize(200, HEIGHT + theme.current().line_height())
 
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def bar_rect(self, place: int) -> QRectF:
+        """The whole height that a bar may have."""
+        pitch = self.width() / max(1, len(self._bars))
+        return QRectF(place * pitch, 0, max(1.0, pitch - 1), self._height)
+
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._shown is None:
+        if self._card is None or not len(self._bars):
             return
-        look, painter, counts = theme.current(), QPainter(self), self._shown.counts
-        below = look.line_height("caption")
-        height, most = self.height() - below - 2, max(counts, default=0) or 1
-        width = self.width() / max(1, len(counts))
+        look, painter = theme.current(), QPainter(self)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(look.color("accent"))
-        for place, count in enumerate(counts):
-            tall = max(1.0, height * count / most) if count else 0.0
-            painter.drawRect(QRectF(place * width, height - tall, max(1.0, width - 1), tall))
+        if self._brush is not None:
+            low, high = sorted(self._brush)
+            painter.fillRect(self.bar_rect(low).united(self.bar_rect(high)), look.color("accent_soft"))
+        met = self._bars.met
+        self._paint(painter, self._bars.all, "card_met" if met is None else "card")
+        if met is not None:
+            self._paint(painter, met, "card_met")
         painter.setFont(look.tabular_font("caption"))
-        painter.setPen(look.color("muted"))
-        line = self.rect().adjusted(0, height + 2, 0, 0)
-        painter.drawText(line, Qt.AlignmentFlag.AlignLeft, self._text(self._shown.edges[0]))
-        painter.drawText(line, Qt.AlignmentFlag.AlignRight, self._text(self._shown.edges[-1]))
+        painter.setPen(look.color("muted" if self._brush is None else "accent"))
+        line = self.rect().adjusted(0, round(self._height) + 2, 0, 0)
+        if self._brush is not None:
+            painter.drawText(
+                line, Qt.AlignmentFlag.AlignCenter, bar_text(self._card, self._bars, *sorted(self._brush))
+            )
+        else:
+            painter.drawText(
+                line, Qt.AlignmentFlag.AlignLeft, value_text(self._card.all.min, self._card.type)
+            )
+            painter.drawText(line, Qt.AlignmentFlag.AlignRight, self._last_text())
         painter.end()
 
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() is Qt.MouseButton.LeftButton and self._can_filter:
+            place = self._place(event.position().x())
+            self._brush = place, place
+            self.update()
 
-def _histogram_words(shown: Histogram, text: Callable[[Any], str]) -> str:
-    most = max(range(len(shown.counts)), key=lambda place: shown.counts[place], default=0)
-    between = f"{text(shown.edges[most])} and {text(shown.edges[most + 1])}" if shown.counts else ""
-    return f"Histogram from {text(shown.edges[0])} to {text(shown.edges[-1])}, most between {between}"
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        if self._brush is not None:
+            self._brush = self._brush[0], self._place(event.position().x())
+            self.update()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        brush, self._brush = self._brush, None
+        self.update()
+        if brush is not None and self._card is not None:
+            self.filter_requested.emit(self._card.range_filter(self._bars, *sorted(brush)))
+
+    @property
+    def _height(self) -> float:
+        return self.height() - theme.current().line_height("caption") - 2
+
+    @property
+    def _can_filter(self) -> bool:
+        return self._card is not None and self._card.is_comparable and self._bars.can_filter
+
+    def _place(self, x: float) -> int:
+        count = len(self._bars)
+        return min(max(int(x * count / max(1, self.width())), 0), count - 1)
+
+    def _arrange(self) -> None:
+        self._bars = (
+            Bars((), (), None) if self._card is None else self._card.bars(max(1, self.width() // BAR))
+        )
+
+    def _paint(self, painter: QPainter, counts: Sequence[int], ink: str) -> None:
+        dense = [*counts[:-1], counts[-1] / self._bars.last_width]
+        most, color = max(dense) or 1, theme.current().color(ink)
+        for place, count in enumerate(dense):
+            if count:
+                rect = self.bar_rect(place)
+                rect.setTop(rect.bottom() - max(1.0, self._height * count / most))
+                painter.fillRect(rect, color)
+
+    def _last_text(self) -> str:
+        """The greatest value, or, where a few lie far away, where the last bar begins."""
+        assert self._card is not None
+        tail = bool(self._bars.edges) and self._card.has_tail
+        edge = value_text(self._bars.edges[-1] if tail else self._card.all.max, self._card.type)
+        return f"≥ {edge}" if tail else edge
+
+    def _words(self) -> str:
+        if self._card is None or not len(self._bars):
+            return "Histogram"
+        counts = self._bars.all if self._bars.met is None else self._bars.met
+        most = max(range(len(counts)), key=lambda place: counts[place])
+        figures = self._card.shown
+        between = (
+            f"from {value_text(figures.min, self._card.type)} to {value_text(figures.max, self._card.type)}"
+        )
+        return f"Histogram {between}, most are {bar_text(self._card, self._bars, most, most)}"
+
+
+class BarPainter(QStyledItemDelegate):
+    """A bar behind each value, as long as its share of the most frequent one's rows."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        share = index.data(SHARE_ROLE)
+        if share:
+            room = QRectF(option.rect).adjusted(0, 2, -2, -2)
+            room.setWidth(max(2.0, room.width() * share))
+            painter.fillRect(room, theme.current().color("cell_bar"))
+        super().paint(painter, option, index)
 
 
 class ColumnPage(QWidget):
@@ -232,12 +333,12 @@ class ColumnPage(QWidget):
         self.kind.setText(str(kind))
         self.find.setVisible(kind_of(kind) is Kind.TEXT)
         if figures is None:
-            self.histogram.show_histogram(None, str)
+            self.histogram.show_card(None)
             self.figures.clear()
             self.values.clear()
             return
         shown = figures.part or figures.whole
-        self.histogram.show_histogram(shown.histogram, lambda value: _text(value, kind))
+        self.histogram.show_card(figures.card)
         self._show_figures(figures, kind)
         self.show_values(figures.values, shown.rows)
 
@@ -250,7 +351,7 @@ class ColumnPage(QWidget):
         self._name, self._column = "", None
         self.title.setText("No column is current")
         self.kind.clear()
-        self.histogram.show_histogram(None, str)
+        self.histogram.show_card(None)
         self.figures.clear()
         self.values.clear()
 
@@ -258,10 +359,12 @@ class ColumnPage(QWidget):
         self._listed = values, rows
         self.values.clear()
         look = theme.current()
+        most = max((count for _, _, count in values), default=0) or 1
         for text, value, count in values:
             item = QTreeWidgetItem(["NULL" if text is None else visible(text) or "(empty text)", f"{count:,}",
                                     f"{100 * count / rows:.1f}%" if rows else ""])  # fmt: skip
             item.setData(0, Qt.ItemDataRole.UserRole, value)
+            item.setData(0, SHARE_ROLE, count / most)
             for place in (1, 2):
                 item.setTextAlignment(place, Qt.AlignmentFlag.AlignRight)
                 item.setFont(place, look.tabular_font())
@@ -334,6 +437,7 @@ class ColumnPage(QWidget):
             for place in (1, 2):
                 tree.header().setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
         self.values.setHeaderHidden(True)
+        self.values.setItemDelegateForColumn(0, BarPainter(self.values))
         self.values.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self.values.setToolTip("Double-click a value to see its rows")
         self.figures.setSelectionMode(QTreeWidget.SelectionMode.NoSelection)
@@ -348,6 +452,7 @@ class ColumnPage(QWidget):
         layout.addWidget(self.values, 1)
         theme.current().changed.connect(self._restyle)
         self.values.itemActivated.connect(self._take)
+        self.histogram.filter_requested.connect(self.filter_requested)
         self.find.textEdited.connect(lambda _: self._wait.start())
         self._wait.timeout.connect(lambda: self.values_requested.emit(self.wanted))
         self.unit.activated.connect(lambda _: self.values_requested.emit(self.wanted))
@@ -357,9 +462,9 @@ def _text(value: Any, kind: pa.DataType) -> str:
     if value is None:
         return "–"
     if isinstance(value, float):
-        return f"{value:,.6g}"
+        return f"{value:,.6g}".replace("-", MINUS)
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+        return f"{value:,}".replace("-", MINUS)
     return visible(str(value))[:40]
 
 

@@ -42,8 +42,14 @@ from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
-from lamella.ui.inspector.related_rows import Follow, RelatedRows, RelatedTree, content_height, read_related
-from lamella.ui.inspector.row_page import MOST_LINKS
+from lamella.ui.inspector.related_rows import (
+    MOST_LINKS,
+    Follow,
+    RelatedRows,
+    RelatedTree,
+    content_height,
+    read_related,
+)
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
 

@@ -43,6 +43,7 @@ class Palette:
     danger_soft: str
     card: str
     card_met: str
+    cell_bar: str
     plot: tuple[str, ...]
     ahead: tuple[str, str, str]
     on_ahead: str
@@ -77,6 +78,7 @@ LIGHT = Palette(
     danger_soft="#fdebeb",
     card="#ccd0da",
     card_met="#5a66da",
+    cell_bar="#dfe2fa",
     plot=("#0072b2", "#d55e00", "#009e73", "#b5609a", "#e69f00", "#3d9bd6", "#6b6f7b"),
     ahead=("#e9f6ef", "#cfebdb", "#addfc3"),
     on_ahead="#0f5c3a",
@@ -111,6 +113,7 @@ DARK = Palette(
     danger_soft="#3b2124",
     card="#454955",
     card_met="#8f98fa",
+    cell_bar="#343865",
     plot=("#56b4e9", "#f0813c", "#2bc79a", "#e29bc4", "#f0b93a", "#8ea6ff", "#9a9eaa"),
     ahead=("#182c26", "#1b3f30", "#1f563e"),
     on_ahead="#8ee0b4",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import pyarrow as pa
 from pyarrow import types as is_
@@ -12,7 +13,7 @@ from lamella.core.filters.temporal import zone_named
 from lamella.core.libraries import exp
 from lamella.core.query.fields import Value, case, cast, cast_to, func, number, paren, text
 
-Made = tuple[exp.Expr, pa.DataType] | None
+Made: TypeAlias = "tuple[exp.Expr, pa.DataType] | None"
 UNITS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second")
 _OF_CLOCKS = frozenset({"hour", "minute", "second"})
 

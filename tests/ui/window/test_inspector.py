@@ -98,10 +98,28 @@ def test_the_column_page_has_figures_of_what_is_shown_and_of_all_rows(
     page = tab.inspector.column_page
     qtbot.waitUntil(lambda: ["Rows", f"{tab.view.num_rows:,}", "1,000"] in lines(page.figures))
     figures = {line[0]: line[1:] for line in lines(page.figures)}
-    assert figures["Min"] == ["401", "-50"] and figures["Max"] == ["449", "449"]
+    assert figures["Min"] == ["401", "−50"] and figures["Max"] == ["449", "449"]
     assert page.histogram.isVisible() and "401" in page.histogram.accessibleName()
     tab.set_filter(None)
     qtbot.waitUntil(lambda: ["Rows", "1,000", ""] in lines(page.figures))
+
+
+def test_dragging_over_bars_of_the_histogram_filters(
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled, go_to
+) -> None:
+    go_to(table_tab, 0, "delay")
+    opened(qtbot, window, table_tab, "column")
+    bars = table_tab.inspector.column_page.histogram
+    qtbot.waitUntil(bars.isVisible)
+    low, high = (bars.bar_rect(place).center().toPoint() for place in (3, 5))
+    qtbot.mousePress(bars, Qt.MouseButton.LeftButton, pos=low)
+    qtbot.mouseMove(bars, high)
+    qtbot.mouseRelease(bars, Qt.MouseButton.LeftButton, pos=high)
+    tab = settled()
+    met = tab.view.page(0, tab.view.num_rows, ["delay"]).column(0).to_pylist()
+    every = table_tab.table.read(["delay"]).column(0).to_pylist()
+    assert tab.where.operator == "between" and met and min(met) > min(v for v in every if v is not None)
+    assert sorted(met) == sorted(v for v in every if v is not None and min(met) <= v <= max(met))
 
 
 def test_its_figures_grow_with_the_text_and_leave_the_window_its_height(
@@ -153,7 +171,7 @@ def test_a_computed_column_has_figures_of_filtered_and_of_all_rows(
     go_to(tab, 0, "hours")
     opened(qtbot, window, tab, "column")
     qtbot.waitUntil(lambda: ["Rows", "100", "1,000"] in lines(tab.inspector.column_page.figures))
-    assert ["Min", "4", "-0.5"] in lines(tab.inspector.column_page.figures)
+    assert ["Min", "4", "−0.5"] in lines(tab.inspector.column_page.figures)
 
 
 def test_f4_opens_and_closes_it_and_nothing_is_read_while_it_is_closed(
