@@ -160,7 +160,7 @@ def settled(tour: Tour) -> DatasetTab:
 
     tour.wait("everything is shown", settled)
     tab = tour.window.tabs.dataset_tab
-    tour.check(f"The filter shown ({tab.messages.label.text() or 'no message'})", tab.shown.where, tab.where)
+    tour.check(f"The steps shown ({tab.messages.label.text() or 'no message'})", tab.shown.line, tab.line)
     return tab
 
 

@@ -242,9 +242,9 @@ class DatasetTab(QWidget):
             self.apply(self.line.edit(place, step, draft))
 
     def filter_by_card(self, condition: Filter, instead: Sequence[Filter]) -> None:
-        """One more condition, in place of these."""
+        """One more condition, in place of those among these that the last filter has."""
         parts = self.where.children if isinstance(self.where, And) else (self.where,)
-        if instead and all(one in parts for one in instead):
+        if any(one in parts for one in instead):
             others = [one for one in parts if one not in instead]
             self.set_filter(all_of([*others, condition]) if others else condition)
         else:
