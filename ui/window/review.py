@@ -338,9 +338,10 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     rows: dict[int, int] = {}
 
     def found(wanted: np.ndarray) -> list[int | None]:
+        if not len(ids):
+            return [None] * len(wanted)
         places = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
-        numbers = order[places] if len(ids) else np.empty(0, np.int64)
-        pairs = zip(numbers.tolist(), wanted.tolist(), strict=True)
+        pairs = zip(order[places].tolist(), wanted.tolist(), strict=True)
         return [row if int(ids[row]) == row_id else None for row, row_id in pairs]
 
     for column_name, column in changes.columns.items():

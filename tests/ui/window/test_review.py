@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
+from lamella import col
 from lamella.core.scan.snapshot import SortKey
 
 
@@ -240,3 +241,18 @@ def test_undo_takes_back_an_edit_that_is_on_its_way(
     qtbot.waitUntil(lambda: not review_tab.review.undoable, timeout=10_000)
     settled()
     assert review_tab.review.count == 0 and table.version == 2
+
+
+def test_edits_are_saved_where_no_row_is_shown(
+    window, review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "x")
+    counted(review_tab, 1)
+    review_tab.set_filter(col("delay") > 10_000)
+    tab = settled()
+    qtbot.waitUntil(lambda: not tab.grid.marks)
+    assert tab.review.strip.label.text() == "Review edits: 1 cell changed, not saved yet"
+    tab.review.save()
+    counted(tab, 0)
+    assert table.get(3)["note"] == "x" and not tab.messages.label.text().startswith("Something")
