@@ -391,6 +391,9 @@ LONG_FORMS = {
         "random clicks, keys and steps in the window", 6, 10_000, "tests/ui/window/test_monkey.py"
     ),
     "chips": property_test("words for random steps on chips", 2, 3000, "tests/ui/steps/test_kinds.py"),
+    "edits": property_test(
+        "random edits of a table in the window", 4, 3000, "tests/ui/window/test_edit_monkey.py"
+    ),
     "paste": property_test(
         "random blocks pasted over random selections", 3, 3000, "tests/property/test_block_paste.py"
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, v
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
 from lamella.core.transfer.text_columns import texts_of
-from lamella.core.transfer.writer import Rows, Values, columns_among, kind_of, unique_names
+from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, columns_among, kind_of, unique_names
 
 MOST_DIGITS = 38
 NO_EXTENSIONS: dict[str, str | bool | int | float | list[str]] = {
@@ -127,9 +129,7 @@ def _refusal(path: Path, error: Exception, source: _Passing, job: Job) -> Except
         return BadData(
             "the primary key would hold a value twice, or none", str(error), "Choose other columns as the key"
         )
-    return FileProblem(
-        path,
-        "could not be written",
-        str(error).splitlines()[0],
-        "Check that it is a database nobody else has open",
-    )
+    why = str(error).splitlines()[0]
+    no_room = os.strerror(errno.ENOSPC) in why
+    fix = MAKE_ROOM if no_room else "Check that it is a database nobody else has open"
+    return FileProblem(path, "could not be written", why, fix)

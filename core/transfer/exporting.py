@@ -37,7 +37,7 @@ from lamella.core.transfer.formats import (
     format_named,
     format_of_suffix,
 )
-from lamella.core.transfer.writer import Rows, UnknownOption, Values
+from lamella.core.transfer.writer import MAKE_ROOM, Rows, UnknownOption, Values
 from lamella.core.validation import names_of, path_of
 
 __all__ = [
@@ -377,9 +377,7 @@ def published(target: Path) -> Iterator[Path]:
             raise
         raise FileProblem(target, problem.problem, problem.why, problem.fix) from problem
     except OSError as error:
-        raise FileProblem(
-            target, "could not be written", error.strerror or str(error), "Choose another folder or make room"
-        ) from error
+        raise FileProblem(target, "could not be written", error.strerror or str(error), MAKE_ROOM) from error
 
 
 def refuse_special(target: Path) -> None:

@@ -14,7 +14,7 @@ from lamella.core.arrow.arrays import to_numpy
 from lamella.core.errors import BadData, Cancelled, FileProblem, visible
 from lamella.core.jobs import Job
 from lamella.core.transfer.text_columns import floats_of, texts_of
-from lamella.core.transfer.writer import Rows, Values, columns_among, kind_of, pieces, unique_names
+from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, columns_among, kind_of, pieces, unique_names
 
 ROWS_A_STATEMENT = 10
 """One statement for several rows takes two thirds of the time that one for each takes."""
@@ -92,9 +92,9 @@ def _translated(path: Path, job: Job) -> Iterator[None]:
     except sqlite3.Error as error:
         if job.cancelled:
             raise Cancelled from error
-        raise FileProblem(
-            path, "could not be written", str(error), "Check that it is a database nobody else is writing to"
-        ) from error
+        no_room = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL
+        fix = MAKE_ROOM if no_room else "Check that it is a database nobody else is writing to"
+        raise FileProblem(path, "could not be written", str(error), fix) from error
 
 
 def _refuse_taken(connection: sqlite3.Connection, path: Path, table: str) -> None:

@@ -24,6 +24,7 @@ MOST_THREADS = 4
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 """How characters that a shell or a form hides can be written."""
 TRUE, FALSE = frozenset(("true", "yes", "on", "1")), frozenset(("false", "no", "off", "0"))
+MAKE_ROOM = "Choose another folder or make room"
 Made = TypeVar("Made")
 
 

@@ -21,11 +21,12 @@ from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.ui import theme
 from lamella.ui.editing.paste_dialog import counted
-from lamella.ui.editing.staged_edits import DELETED, CellTexts, Difference, cell_texts
+from lamella.ui.editing.staged_edits import DELETED, CellTexts, Difference
 
-MOST_LISTED = 2_000
+MOST_LISTED = 500
 LONGEST_TEXT = 200
 NULL = "NULL"
+WIDTHS_BY_ROWS = 100
 LINES = 34
 MINE = "Take mine"
 
@@ -55,6 +56,7 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str | None]], name: s
             if text is None:
                 item.setForeground(theme.current().color("muted"))
             table.setItem(row, column, item)
+    table.horizontalHeader().setResizeContentsPrecision(WIDTHS_BY_ROWS)
     table.resizeColumnsToContents()
     for column in range(2, len(headers)):
         table.horizontalHeader().setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
@@ -67,12 +69,14 @@ class ReviewDialog(QDialog):
     save_requested = Signal()
     discard_requested = Signal()
 
-    def __init__(self, changes: Difference, name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, changes: Difference, cells: Sequence[CellTexts], name: str, parent: QWidget | None = None
+    ) -> None:
+        """`cells` are the first ones."""
         super().__init__(parent)
         self.setWindowTitle(f"Unsaved edits of {visible(name)}")
         rows: list[tuple[str | None, ...]] = [
-            (str(cell.row_id), cell.name, cell.before, cell.after)
-            for cell in cell_texts(changes, MOST_LISTED)
+            (str(cell.row_id), cell.name, cell.before, cell.after) for cell in cells
         ]
         rows += [(str(i), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
         self.table = _table((ID, "Column", "Before", "After"), rows, "Edits before and after")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from lamella.ui.grid.tree import ARROW, TreeRows, arrow_room
 
 PADDING = theme.S
 NULL = "NULL"
+FEW_MARKS = 500
 LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
 CENTER = int(Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextSingleLine)
 RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter | Qt.TextFlag.TextSingleLine)
@@ -495,11 +497,20 @@ class CellPainter:
     def _is_pinned(self, place: int) -> bool:
         return place < self._grid.pinning.places
 
+    def _visible_marks(self) -> Iterator[tuple[tuple[int, int], Mark]]:
+        """Of many marks those of the cells on screen are looked up."""
+        grid, marks = self._grid, self._grid.marks
+        visible = grid.visible_rows() if marks else range(0)
+        if len(marks) <= FEW_MARKS:
+            yield from ((cell, mark) for cell, mark in marks.items() if cell[0] in visible)
+            return
+        for cell in itertools.product(visible, grid.visible_columns()):
+            mark = marks.get(cell)
+            if mark is not None:
+                yield cell, mark
+
     def _paint_marks(self, painter: QPainter, pinned: bool) -> None:
-        visible = self._grid.visible_rows() if self._grid.marks else range(0)
-        for (row, column), mark in self._grid.marks.items():
-            if row not in visible:
-                continue
+        for (row, column), mark in self._visible_marks():
             place = self._grid.place(column)
             rect = self._grid.cell_rect((row, place))
             if rect is None or self._is_pinned(place) is not pinned:

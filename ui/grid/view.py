@@ -185,7 +185,7 @@ class GridView(WindowScrolling):
         super().__init__(parent)
         self.grid_model = model or GridModel(tasks, self)
         self.selection = Selection(self)
-        self.marks: dict[tuple[int, int], Mark] = {}
+        self.marks: Mapping[tuple[int, int], Mark] = {}
         self.row_marks: Mapping[int, str] = {}
         self.has_groups = False
         self._last_top = 0
@@ -260,7 +260,7 @@ class GridView(WindowScrolling):
         self._fit_from = 0
         if self.grid_model.show(rows, ready):
             self._keep_layout(before, layout)
-            self.marks.clear()
+            self.marks = {}
             self._begin_columns(hidden, pinned)
         elif len(self.grid_model.names) > len(before):
             self._fit_next, self._fit_from = True, len(before)

@@ -396,12 +396,18 @@ def _filter_selection(tab: DatasetTab, between: bool) -> None:
     tab.tasks.read(read, add, tab.failures.show, owner=tab)
 
 
+def _with_nan_last(value: Any) -> tuple[bool, Any]:
+    """As sorts have it."""
+    return value != value, value
+
+
 def _condition_of(name: str, values: list[Any], with_null: bool, between: bool) -> Filter | None:
     null = Predicate(name, "is_null")
     if not values:
         return null
     if between:
-        return Predicate(name, "between", (min(values), max(values)))
+        ends = (min(values, key=_with_nan_last), max(values, key=_with_nan_last))
+        return Predicate(name, "between", ends)
     listed = Predicate(name, "in", tuple(values)) if len(values) > 1 else Predicate(name, "eq", (values[0],))
     return listed | null if with_null else listed
 

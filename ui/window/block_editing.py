@@ -40,7 +40,7 @@ from lamella.ui.editing.replace_plan import Replacements, ReplacePlan
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.view import last_place
-from lamella.ui.window.kept_rows import EditedCells
+from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.selection_figures import disjoint_parts
 
@@ -438,14 +438,6 @@ class BlockEditing(QObject):
             if places and bottom >= area.top:
                 block = CellRange(area.top, min(places), bottom, max(places))
                 grid.selection.select_block(block)
-
-
-def runs_of(rows: np.ndarray) -> list[range]:
-    """Runs of neighbours among ascending numbers."""
-    if not len(rows):
-        return []
-    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
-    return [range(int(run[0]), int(run[-1]) + 1) for run in runs]
 
 
 def _column_groups(texts: Sequence[str], selected: Sequence[str]) -> list[tuple[str, Sequence[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -125,16 +126,43 @@ class Edits(QObject):
         self._show()
 
     def _show(self) -> None:
-        grid = self._tab.grid
-        grid.marks.clear()
+        grid, staged = self._tab.grid, self._tab.review.marks
+        own: dict[tuple[int, int], Mark] = {}
         for edit in self._edits:
             if edit.cell.row is not None and edit.cell.name in grid.grid_model.names:
                 place = (edit.cell.row, grid.grid_model.names.index(edit.cell.name))
-                grid.marks[place] = Mark(edit.text, edit.error)
-        for (row, name), mark in self._tab.review.marks.items():
-            if name in grid.grid_model.names:
-                grid.marks.setdefault((row, grid.grid_model.names.index(name)), mark)
+                own[place] = Mark(edit.text, edit.error)
+        grid.marks = AllMarks(own, staged, grid.grid_model.names) if staged else own
         grid.viewport().update()
+
+
+class AllMarks(Mapping[tuple[int, int], Mark]):
+    """Marks by row and column of a grid: few of its `own`, and those of staged edits, by row and name. Of
+    these there may be very many: none is touched before it is asked for."""
+
+    def __init__(
+        self,
+        own: Mapping[tuple[int, int], Mark],
+        staged: Mapping[tuple[int, str], Mark],
+        names: Sequence[str],
+    ) -> None:
+        self._own, self._staged, self._names = own, staged, names
+        self._columns = {name: column for column, name in enumerate(names)}
+
+    def __getitem__(self, cell: tuple[int, int]) -> Mark:
+        mark = self._own.get(cell)
+        return self._staged[cell[0], self._names[cell[1]]] if mark is None else mark
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        yield from self._own
+        for row, name in self._staged:
+            if name in self._columns and (row, self._columns[name]) not in self._own:
+                yield row, self._columns[name]
+
+    def __len__(self) -> int:
+        """Those of columns that the grid lacks count, too."""
+        both = sum((row, self._names[column]) in self._staged for row, column in self._own)
+        return len(self._own) + len(self._staged) - both
 
 
 NARROWEST = 96

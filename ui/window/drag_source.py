@@ -108,8 +108,8 @@ class DragSource(QObject):
         tab.grid.drag_requested.connect(self.drag)
 
     def drag(self) -> None:
-        tab, view, cells = self._tab, self._tab.view, self._tab.grid.selection.num_cells
-        if view is None or not cells:
+        tab, rows, cells = self._tab, self._tab.rows, self._tab.grid.selection.num_cells
+        if rows is None or not cells:
             return
         if cells > MOST_CELLS:
             text = f"{cells:,} cells are too many to drag: drag at most {MOST_CELLS:,}, or export them"
@@ -118,7 +118,7 @@ class DragSource(QObject):
         grid = tab.grid
         on_screen = grid.names_in(CellRange(0, 0, 0, grid.grid_model.columnCount() - 1))
         parts = one_table([(block, grid.names_in(block)) for block in grid.selection.blocks], on_screen)
-        data = DraggedCells(view, parts, Path(tab.name).stem or tab.name, tab.tasks, self)
+        data = DraggedCells(rows, parts, Path(tab.name).stem or tab.name, tab.tasks, self)
         if run_drag(tab.grid, data) is Qt.DropAction.IgnoreAction:
             data.drop()
         elif data.error is not None:

@@ -150,18 +150,20 @@ def _without(rows: range, gone: Sequence[range]) -> range:
     return range(rows.start - first, rows.stop - last)
 
 
-def _runs(rows: np.ndarray) -> Iterator[tuple[int, int]]:
-    """First number and length of each run of neighbours among ascending numbers."""
-    for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
-        yield int(run[0]), len(run)
+def runs_of(rows: np.ndarray) -> list[range]:
+    """Runs of neighbours among ascending numbers."""
+    if not len(rows):
+        return []
+    runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+    return [range(int(run[0]), int(run[-1]) + 1) for run in runs]
 
 
 def _positions(view: View, rows: np.ndarray) -> np.ndarray:
-    return np.concatenate([view.positions(first, count) for first, count in _runs(rows)])
+    return np.concatenate([view.positions(run.start, len(run)) for run in runs_of(rows)])
 
 
 def _ids(view: View, rows: np.ndarray) -> Sequence[int]:
-    pages = (view.page(first, count, [ID]).column(0) for first, count in _runs(rows))
+    pages = (view.page(run.start, len(run), [ID]).column(0) for run in runs_of(rows))
     return [row_id for page in pages for row_id in to_numpy(page).tolist()]
 
 

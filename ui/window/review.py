@@ -20,10 +20,21 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.editing.review_dialog import ConflictDialog, ReviewDialog, summary
-from lamella.ui.editing.staged_edits import Check, Difference, StagedEdit, check, difference, staged, without
+from lamella.ui.editing.review_dialog import MOST_LISTED, ConflictDialog, ReviewDialog, summary
+from lamella.ui.editing.staged_edits import (
+    CellTexts,
+    Check,
+    Difference,
+    StagedEdit,
+    cell_texts,
+    check,
+    difference,
+    staged,
+    without,
+)
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Loaded, Tab
 
 MOST_CELLS = 100_000
@@ -49,6 +60,7 @@ class Placed:
     changes: Difference = NOTHING
     marks: dict[tuple[int, str], Mark] = field(default_factory=dict)
     rows: dict[int, int] = field(default_factory=dict)
+    edited: Sequence[EditedCells] = ()
     view: View | None = None
 
 
@@ -216,7 +228,19 @@ class Review(QObject):
 
     def show(self) -> None:
         """The difference, before and after."""
-        dialog = ReviewDialog(self._placed.changes, self._tab.name, self._tab.grid.window())
+        changes = self._placed.changes
+        self._tab.tasks.read(
+            lambda job: cell_texts(changes, MOST_LISTED),
+            partial(self._list, changes),
+            self._tab.failures.show,
+            owner=self,
+            quiet=True,
+        )
+
+    def _list(self, changes: Difference, cells: Sequence[CellTexts]) -> None:
+        if changes is not self._placed.changes or self.dialog is not None:
+            return
+        dialog = ReviewDialog(changes, cells, self._tab.name, self._tab.grid.window())
         dialog.save_requested.connect(self.save)
         dialog.discard_requested.connect(self.discard)
         self._open(dialog)
@@ -258,9 +282,8 @@ class Review(QObject):
     def _saved(self, commit: Commit) -> None:
         shown, placed, saved = self._tab.shown, self._placed, self._saving or []
         if shown is not None and shown.view is placed.view:
-            edited = [(range(row, row + 1), (name,)) for row, name in placed.marks]
-            gone = [placed.rows[i] for i in placed.changes.deleted.tolist() if i in placed.rows]
-            self._tab.loader.keep(shown, commit, edited, [range(row, row + 1) for row in gone])
+            gone = [range(row, row + 1) for row in self.deleted_rows]
+            self._tab.loader.keep(shown, commit, placed.edited, gone)
         self._saving = None
         self._edits = [edit for edit in self._edits if edit not in saved]
         if self._edits:
@@ -336,20 +359,24 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     order = np.argsort(ids, kind="stable")
     marks: dict[tuple[int, str], Mark] = {}
     rows: dict[int, int] = {}
+    edited: list[EditedCells] = []
 
     def found(wanted: np.ndarray) -> list[int | None]:
+        if not len(ids):
+            return [None] * len(wanted)
         places = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)
-        numbers = order[places] if len(ids) else np.empty(0, np.int64)
-        pairs = zip(numbers.tolist(), wanted.tolist(), strict=True)
+        pairs = zip(order[places].tolist(), wanted.tolist(), strict=True)
         return [row if int(ids[row]) == row_id else None for row, row_id in pairs]
 
     for column_name, column in changes.columns.items():
         job.check()
-        texts = whole_texts(column.after)
-        for row_id, row, text in zip(column.ids.tolist(), found(column.ids), texts, strict=True):
+        texts, places = whole_texts(column.after), found(column.ids)
+        numbers = np.sort(np.array([row for row in places if row is not None], np.int64))
+        edited += [(span, (column_name,)) for span in runs_of(numbers)]
+        for row_id, row, text in zip(column.ids.tolist(), places, texts, strict=True):
             if row is not None:
                 marks[row, column_name], rows[row_id] = Mark(text), row
     for row_id, row in zip(changes.deleted.tolist(), found(changes.deleted), strict=True):
         if row is not None:
             rows[row_id] = row
-    return Placed(changes, marks, rows, view)
+    return Placed(changes, marks, rows, edited, view)

@@ -13,7 +13,7 @@ import pytest
 
 from lamella.core.errors import BadData, Cancelled, FileProblem
 from lamella.core.jobs import Job
-from lamella.core.transfer import sqlite_file
+from lamella.core.transfer import duckdb_file, sqlite_file
 from lamella.core.transfer.exporting import Destination
 from lamella.core.transfer.writer import Rows
 
@@ -159,3 +159,28 @@ def test_too_many_columns_for_sqlite_are_refused(tmp_path: Path) -> None:
         )
         == 2_000
     )
+
+
+class Full:
+    """Stands for a connection to a database on a full disk."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def __getattr__(self, name: str) -> Any:
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise self._error
+
+        return refuse if name != "close" else lambda: None
+
+
+@both
+def test_a_full_disk_says_to_make_room(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = sqlite3.OperationalError("database or disk is full")
+    full.sqlite_errorcode = sqlite3.SQLITE_FULL
+    monkeypatch.setattr(sqlite3, "connect", lambda *_, **__: Full(full))
+    text = 'IO Error: Could not write file "out.duckdb": No space left on device'
+    monkeypatch.setattr(duckdb_file.duckdb, "connect", lambda *_, **__: Full(duckdb.IOException(text)))
+    with pytest.raises(FileProblem, match="make room"):
+        export(tmp_path, kind)
+    assert not list(tmp_path.iterdir())

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QDrag, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col
@@ -607,3 +607,16 @@ def test_a_tab_that_is_closed_waits_for_nothing(
     window.commands["close_tab"].trigger()
     go_on.set()
     qtbot.waitUntil(lambda: cancelled == [True])
+
+
+def test_rows_dragged_out_of_a_tree_are_those_that_are_shown(
+    tree: DatasetTab, go_to, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[str] = []
+    monkeypatch.setattr(
+        QDrag, "exec", lambda drag, _: dropped.append(drag.mimeData().text()) or Qt.DropAction.CopyAction
+    )
+    go_to(tree, 0, "carrier")
+    tree.grid.selection.extend(2, tree.grid.place(2))
+    tree.dragging.drag()
+    assert dropped == ["carrier\thalf\tn\na\t\t34\nb\t\t33\n\t\t33"]

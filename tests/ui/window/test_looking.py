@@ -148,6 +148,16 @@ def test_selected_texts_and_nulls_make_a_list(window, file_tab, settled, go_to) 
     assert [a.menu().title() for a in menu.actions() if a.menu()] == ["Filter by this"]
 
 
+def test_between_selected_values_finds_them_all_nan_among_them(window, tmp_path, settled, go_to) -> None:
+    pq.write_table(pa.table({"x": [float("nan"), 1.0, 2.0, 0.0]}), tmp_path / "nan.parquet")
+    window.open_paths([tmp_path / "nan.parquet"])
+    go_to(settled(), 0, "x")
+    for _ in range(2):
+        QTest.keyClick(window.tabs.dataset_tab.grid, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
+    window.commands["filter_between"].trigger()
+    assert settled().view.num_rows == 3
+
+
 @pytest.mark.parametrize("action", ["filter_any", "filter_between"])
 def test_selected_lists_make_no_condition(window, tmp_path, settled, go_to, action: str) -> None:
     import pyarrow as pa

@@ -7,6 +7,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
+from lamella import col
 from lamella.core.scan.snapshot import SortKey
 
 
@@ -106,6 +107,7 @@ def test_the_difference_lists_before_and_after(review_tab, table, go_to, settled
     enter(review_tab, "new")
     counted(review_tab, 1)
     review_tab.review.strip.show_all.click()
+    qtbot.waitUntil(lambda: review_tab.review.dialog is not None)
     dialog = review_tab.review.dialog
     assert [dialog.table.item(0, c).text() for c in range(4)] == ["5", "note", "row 5", "new"]
     QTest.keyClick(dialog, Qt.Key.Key_Return)
@@ -240,3 +242,33 @@ def test_undo_takes_back_an_edit_that_is_on_its_way(
     qtbot.waitUntil(lambda: not review_tab.review.undoable, timeout=10_000)
     settled()
     assert review_tab.review.count == 0 and table.version == 2
+
+
+def test_edits_are_saved_where_no_row_is_shown(
+    window, review_tab, table, go_to, settled, counted, qtbot
+) -> None:
+    go_to(review_tab, 3, "note")
+    enter(review_tab, "x")
+    counted(review_tab, 1)
+    review_tab.set_filter(col("delay") > 10_000)
+    tab = settled()
+    qtbot.waitUntil(lambda: not tab.grid.marks)
+    assert tab.review.strip.label.text() == "Review edits: 1 cell changed, not saved yet"
+    tab.review.save()
+    counted(tab, 0)
+    assert table.get(3)["note"] == "x" and not tab.messages.label.text().startswith("Something")
+
+
+def test_of_very_many_edits_those_on_screen_are_marked(
+    window, review_tab, table, go_to, settled, counted
+) -> None:
+    go_to(review_tab, 0, "delay")
+    window.commands["select_column"].trigger()
+    window.commands["set_null"].trigger()
+    counted(review_tab, 1000)
+    grid = review_tab.grid
+    marked = grid.grab().toImage()
+    assert mark(review_tab, 999, "delay") is None and len(grid.marks) == 1000
+    assert all(cell in grid.marks for cell in grid.marks)
+    review_tab.review.discard()
+    assert not grid.marks and grid.grab().toImage() != marked
