@@ -23,13 +23,14 @@ ROWS_A_BLOCK = 100_000
 class RowBatch:
     """Some rows whose columns and types are known. `table` does what is left of converting them, in the
     thread that asks for it. `checked`: its names are distinct, and its layouts can be kept. `integers`: the
-    row, where it is a single one of nothing else."""
+    row, where it is a single one of nothing else. `left_out` tells for some columns which rows lack them."""
 
     schema: pa.Schema
     num_rows: int
     table: Callable[[], pa.Table]
     checked: bool = False
     integers: IntegerRow | None = None
+    left_out: Mapping[str, np.ndarray] | None = None
 
 
 class RepeatableBlocks(Iterator[RowBatch]):
