@@ -22,7 +22,6 @@ from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment
 from lamella.core.scan.take import KeyCodes
-from lamella.core.store.casts import Cast, LostValues, converted
 from lamella.core.store.column_rules import (
     NO_CHECKS,
     ColumnChecks,
@@ -35,6 +34,7 @@ from lamella.core.store.column_rules import (
     with_default,
 )
 from lamella.core.store.commit import Change
+from lamella.core.store.evolution import Cast, LostValues, converted
 from lamella.core.store.row_lookup import matches
 from lamella.core.store.table_version import Metadata, TableVersion
 
