@@ -206,7 +206,8 @@ class Inspector(QFrame):
 
     def _read_column(self, view: View | ComputedView, name: str) -> None:
         kind, rows = view.schema.field(name).type, rows_of(view, name)
-        table = None if name == ID else self._links.table
+        is_computed = isinstance(view, ComputedView) and name in view.computed
+        table = None if name == ID or is_computed else self._links.table
         self.column_page.show_rules(None)
         if rows is None:
             self.column_page.show_unread(name, kind)
