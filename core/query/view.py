@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -101,7 +102,7 @@ class View:
     def num_rows(self) -> int:
         return self.snapshot.num_rows if self._positions is None else len(self._positions)
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns of every page, with what is noted of them."""
         return pa.schema([column.field for column in project(self.snapshot, self.query.columns)])
@@ -125,6 +126,7 @@ class View:
         snapshot: without those that were deleted, and with the `inserted` ones behind them."""
         same_rows = copy.copy(self)
         same_rows.snapshot = snapshot
+        vars(same_rows).pop("schema", None)  # of the earlier snapshot
         if self._positions is None:
             return same_rows
         before = self.snapshot.num_positions
