@@ -77,10 +77,17 @@ UNUSED_MODULES = (
     "_curses",
     "_pytest",
     "anyio",
+    "apsw.aio",
+    "apsw.speedtest",
+    "asyncio",
     "bs4",
     "cffi",
+    "doctest",
     "duckdb.experimental",
+    "duckdb.polars_io",
+    "duckdb.query_graph",
     "fsspec",
+    "http.server",
     "hypothesis",
     "idna",
     "jinja2",
@@ -99,15 +106,21 @@ UNUSED_MODULES = (
     "numpy.f2py",
     "numpy.fft",
     "numpy.polynomial",
+    "numpy.testing",
     "openpyxl",
+    "optparse",
     "pandas._libs.byteswap",
     "pandas._libs.sas",
+    "pandas.io.formats.style",
+    "pandas.io.formats.style_render",
     "pandas.io.sas.sas7bdat",
     "pandas.io.sas.sas_xport",
     "pandas.plotting._matplotlib",
+    "pdb",
     "py",
     "pydoc_data",
     "pygments",
+    "pyqtgraph.console",
     "pyqtgraph.examples",
     "pyqtgraph.flowchart",
     "pyqtgraph.opengl",
@@ -116,8 +129,12 @@ UNUSED_MODULES = (
     "rich",
     "scipy",
     "setuptools",
+    "smtplib",
+    "threadpoolctl",
     "tkinter",
+    "unittest",
     "urllib3",
+    "xmlrpc",
     "yaml",
 )
 
@@ -177,6 +194,7 @@ UNUSED_FILES = (
     "_parquet_encryption",
     # Python packages: metadata beyond names and licences, systems that are left out, how the sample was made
     ".dist-info/RECORD",
+    ".dist-info/licenses/",  # licences.txt has their texts
     ".dist-info/sboms/",
     "pyqtgraph/colors/",
     "pyqtgraph/icons/peegee/",
@@ -185,6 +203,7 @@ UNUSED_FILES = (
     "/zodb-",
     "/markupsafe",
     "/make_sample.py",
+    ".egg-info/SOURCES.txt",
 )
 UNUSED_SUFFIXES = (".pxd", ".pxi", ".pyi", ".pyx", ".lib", ".a", ".h")
 
@@ -200,6 +219,10 @@ those that it was built with. GTK is the user's own, or Qt does without."""
 BUNDLED_XCB = re.compile(r"libxcb-(cursor|icccm|image|keysyms|render-util|util)\.so\.\d+$")
 """Small libraries that Qt needs and that a desktop may lack."""
 
+
+DOCSTRINGS = ("lamella", "apsw")
+"""SQLite's shell makes its help of them. All other modules run under `python -OO`, too: whom their docstrings
+are for has a Python prompt, and the bundle has none."""
 
 COPIES = re.compile(r"/pyarrow/lib\w+\.so(\.\d+\.\d+\.\d+)?$")
 """The wheel of pyarrow has some libraries under three names; `.so.2600` is the one that is loaded."""
@@ -218,6 +241,14 @@ def is_needed(place: str) -> bool:
         name = path[1:]
         return bool(BUNDLED_XCB.match(name)) or not SYSTEM_LIBRARIES.match(name)
     return not COPIES.search(path)
+
+
+def without_docstrings(modules: Iterable[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """PyInstaller's list of modules (name, source, kind), most of them to be compiled as by `python -OO`."""
+    return [
+        (name, source, kind if name.partition(".")[0] in DOCSTRINGS else f"{kind}-2")
+        for name, source, kind in modules
+    ]
 
 
 # ------------------------------------------------------------------------------------ table

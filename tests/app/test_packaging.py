@@ -68,6 +68,12 @@ def test_the_bundle_leaves_out_what_nothing_uses(place):
     assert not bundle_contents.is_needed(place)
 
 
+def test_docstrings_stay_where_the_program_shows_them():
+    modules = [(name, f"/{name}.py", "PYMODULE") for name in ("lamella.app.cli", "apsw.shell", "pandas.core")]
+    kinds = [kind for _, _, kind in bundle_contents.without_docstrings(modules)]
+    assert kinds == ["PYMODULE", "PYMODULE", "PYMODULE-2"]
+
+
 def test_libraries_of_the_desktop_are_the_systems_own(monkeypatch):
     monkeypatch.setattr(bundle_contents.sys, "platform", "linux")
     for name in ("libstdc++.so.6", "libGL.so.1", "libX11.so.6", "libfontconfig.so.1", "libgtk-3.so.0"):
