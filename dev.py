@@ -13,12 +13,15 @@ import hashlib
 import importlib.util
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -69,6 +72,9 @@ after `test` may say otherwise."""
 SLOWEST = ("--durations", "10")
 LIMIT_SECONDS = 300
 """For all checks on two cores with nothing else to do. It is printed and fails nothing: machines differ."""
+
+MEMORY_FOLDER, ENOUGH_MEMORY = Path("/dev/shm"), 8 << 30
+"""Where the files of tests are when all run, and how many bytes must be free."""
 
 FONT_PACKAGE = "fonts-dejavu-core"
 FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
@@ -213,6 +219,26 @@ def of_tests() -> dict[str, str]:
     return {name: value for name, value in offscreen().items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
+@contextmanager
+def tests_in_memory(folder: Path = MEMORY_FOLDER) -> Iterator[dict[str, str]]:
+    """The environment of tests that have their files in memory where there is room: they write two gigabytes,
+    and wait thousands of times until something is on the disk."""
+    if not has_room(folder):
+        yield of_tests()
+        return
+    with tempfile.TemporaryDirectory(prefix="lamella-", dir=folder, ignore_cleanup_errors=True) as place:
+        Path(place).chmod(0o1777)  # as that of every system: some tests give up the rights of root
+        yield of_tests() | {"TMPDIR": place}
+
+
+def has_room(folder: Path, memory: Path = Path("/proc/meminfo")) -> bool:
+    if not (folder.is_dir() and os.access(folder, os.W_OK) and memory.exists()):
+        return False
+    available = re.search(r"^MemAvailable: +(\d+) kB$", memory.read_text("ascii"), re.MULTILINE)
+    free = min(shutil.disk_usage(folder).free, int(available[1]) << 10 if available else 0)
+    return free >= ENOUGH_MEMORY
+
+
 def display_answers() -> bool:
     """Whether Qt can open a window here: DISPLAY may name a screen that nobody serves."""
     if not has_display():
@@ -248,33 +274,39 @@ def test(rest: list[str]) -> int:
         return run_long_forms(rest[1:])
     python, tools = str(venv_python()), venv_python().parent
     begun = time.monotonic()
-    failed = run_checks(
-        {
-            "ruff": [python, "-m", "ruff", "check", "."],
-            "import-linter": [str(tools / "lint-imports")],
-            "pytest": [python, "-m", "pytest", *WORKERS, *SLOWEST, *rest],
-        },
-        beside={"mypy": [python, "-m", "mypy"]},
-    )
+    checks = {
+        "ruff": [python, "-m", "ruff", "check", "."],
+        "import-linter": [str(tools / "lint-imports")],
+        "pytest": [python, "-m", "pytest", *WORKERS, *SLOWEST, *rest],
+    }
+    with (
+        nullcontext(of_tests()) if rest else tests_in_memory() as environment
+    ):  # else the files are looked at
+        failed = run_checks(checks, {"mypy": [python, "-m", "mypy"]}, environment)
     if not rest:
         print(in_time(time.monotonic() - begun), flush=True)
     print(f"Failed: {', '.join(failed)}" if failed else "All checks passed", flush=True)
     return 1 if failed else 0
 
 
-def run_checks(checks: Mapping[str, list[str]], beside: Mapping[str, list[str]]) -> list[str]:
+def run_checks(
+    checks: Mapping[str, list[str]],
+    beside: Mapping[str, list[str]],
+    environment: Mapping[str, str] | None = None,
+) -> list[str]:
     """The names of those that failed. What runs beside the others says what it has to say after them."""
     failed = []
+    environment = environment or of_tests()
     quiet = {
         name: subprocess.Popen(
-            command, cwd=ROOT, env=of_tests(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         for name, command in beside.items()
     }
     for name, command in checks.items():
         print(f"\n== {name}", flush=True)
         begun = time.monotonic()
-        if subprocess.call(command, cwd=ROOT, env=of_tests()):
+        if subprocess.call(command, cwd=ROOT, env=environment):
             failed.append(name)
         print(f"{name} took {duration(time.monotonic() - begun)}", flush=True)
     for name, process in quiet.items():

@@ -127,6 +127,21 @@ def test_checks_write_bytecode_whatever_the_shell_says(dev, monkeypatch):
     assert dev.run_checks({"one": writes}, beside={"two": writes}) == []
 
 
+@linux
+def test_files_of_all_tests_are_in_memory_where_there_is_room(dev, tmp_path, monkeypatch):
+    memory = tmp_path / "meminfo"
+    memory.write_text(f"MemFree: 1 kB\nMemAvailable: {dev.ENOUGH_MEMORY >> 10} kB\n")
+    monkeypatch.setattr(dev.shutil, "disk_usage", lambda folder: SimpleNamespace(free=dev.ENOUGH_MEMORY))
+    assert dev.has_room(tmp_path, memory) and not dev.has_room(tmp_path / "missing", memory)
+    memory.write_text("MemAvailable: 100000 kB\n")
+    assert not dev.has_room(tmp_path, memory)
+    monkeypatch.setattr(dev, "has_room", lambda folder: True)
+    with dev.tests_in_memory(tmp_path) as environment:
+        place = Path(environment["TMPDIR"])
+        assert place.parent == tmp_path and place.stat().st_mode & 0o7777 == 0o1777
+    assert not place.exists()
+
+
 def test_names_of_tests_that_may_differ_from_run_to_run_are_refused(request):
     suite = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
     for data in (b"n,s", b"", "Öl"):
@@ -148,7 +163,7 @@ def prepared(dev, monkeypatch) -> ModuleType:
 
 @pytest.mark.parametrize(("failed", "last"), [([], "All checks passed"), (["mypy"], "Failed: mypy")])
 def test_a_whole_run_ends_with_how_long_it_took_and_what_failed(prepared, monkeypatch, capsys, failed, last):
-    monkeypatch.setattr(prepared, "run_checks", lambda checks, beside: failed)
+    monkeypatch.setattr(prepared, "run_checks", lambda checks, beside, environment: failed)
     assert prepared.main(["test"]) == len(failed)
     time, result = capsys.readouterr().out.splitlines()[-2:]
     assert "within the limit of 5 min 0 s" in time and result == last
@@ -158,7 +173,9 @@ def test_a_whole_run_ends_with_how_long_it_took_and_what_failed(prepared, monkey
 
 def test_arguments_go_to_pytest_which_names_the_slowest_tests(prepared, monkeypatch):
     commands = {}
-    monkeypatch.setattr(prepared, "run_checks", lambda checks, beside: commands.update(checks | beside) or [])
+    monkeypatch.setattr(
+        prepared, "run_checks", lambda checks, beside, environment: commands.update(checks | beside) or []
+    )
     prepared.main(["test", "-k", "paths"])
     assert set(commands) == {"ruff", "mypy", "import-linter", "pytest"}
     assert commands["pytest"][-4:] == ["--durations", "10", "-k", "paths"]
