@@ -155,6 +155,7 @@ def settled(tour: Tour) -> DatasetTab:
             and not tab.loader.running
             and not tour.program.tasks.running
             and tab.grid.grid_model.pages.settled
+            and tab.grid.cards.loader.settled
             and tour.is_idle
         )
 
