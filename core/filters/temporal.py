@@ -7,6 +7,7 @@ import re
 from decimal import Decimal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
@@ -26,6 +27,8 @@ _NANOSECONDS = re.compile(r"\.\d{6}\d*[1-9]")
 _EPOCH = dt.datetime(1970, 1, 1)
 _WHOLE_MINUTES_FROM = 2 * 365 * DAY_NS
 """1972: no zone's offset has seconds since then."""
+_FAR_NS = 30_000 * 365 * DAY_NS
+"""Arrow's calendar ends with the year 32767."""
 
 
 def unit_ns(type_: pa.DataType) -> int:
@@ -75,18 +78,46 @@ def moment_text(moment: dt.datetime) -> str:
     return moment.isoformat() + (_SECOND_TIME if moment.fold and moment.tzinfo is None else "")
 
 
-def moment_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Timestamps as Arrow writes them, and local times before 1972 with the seconds of their offset,
-    `+00:53:28`, which Arrow cuts: read back, these were other moments."""
-    texts = values.cast(pa.string())
-    counts = values.cast(pa.int64())
-    least = pc.min(counts).as_py()
-    if values.type.tz is None or least is None or least * unit_ns(values.type) >= _WHOLE_MINUTES_FROM:
+def iso_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Dates and timestamps as Arrow writes them, but for what it gets wrong: far ones, and local times before
+    1972, whose offset it cuts to minutes. Theirs has seconds, `+00:53:28`: read back, these were other
+    moments."""
+    texts, odd = values.cast(pa.string()), _with_seconds(values) | far_texts(values)
+    if not odd:
         return texts
-    shifts = pc.subtract(pc.local_timestamp(values).cast(pa.int64()), counts)
-    seconds = [None if n is None else abs(n * unit_ns(values.type)) // 10**9 % 60 for n in shifts.to_pylist()]
-    pairs = zip(texts.to_pylist(), seconds, strict=True)
-    return pa.array([f"{text[:-2]}:{text[-2:]}:{n:02}" if n else text for text, n in pairs], pa.string())
+    return pa.array([odd.get(place, text) for place, text in enumerate(texts.to_pylist())], pa.string())
+
+
+def far_texts(values: pa.Array | pa.ChunkedArray) -> dict[int, str]:
+    """Of dates and timestamps more than 30,000 years away by their places, in UTC where they have a zone.
+    Arrow writes others in their place, or none."""
+    type_, counts = values.type, _counts(values)
+    step, ends = unit_ns(type_), pc.min_max(counts).as_py()
+    if ends["min"] is None or max(abs(ends["min"]), abs(ends["max"])) * step <= _FAR_NS:
+        return {}
+    far = [(p, n) for p, n in enumerate(counts.to_pylist()) if n is not None and abs(n) * step > _FAR_NS]
+    if types.is_date(type_):
+        return {place: str(np.datetime64(n * step // DAY_NS, "D")) for place, n in far}
+    zone = "Z" if type_.tz else ""
+    return {place: str(np.datetime64(n, type_.unit)).replace("T", " ") + zone for place, n in far}
+
+
+def _with_seconds(values: pa.Array | pa.ChunkedArray) -> dict[int, str]:
+    """Local times whose offset has seconds, by their places."""
+    if types.is_date(values.type) or values.type.tz is None:
+        return {}
+    counts, step = _counts(values), unit_ns(values.type)
+    least = pc.min(counts).as_py()
+    if least is None or least * step >= _WHOLE_MINUTES_FROM:
+        return {}
+    shifts = pc.subtract(pc.local_timestamp(values).cast(pa.int64()), counts).to_pylist()
+    seconds = [0 if n is None else abs(n * step) // 10**9 % 60 for n in shifts]
+    rows = enumerate(zip(values.cast(pa.string()).to_pylist(), seconds, strict=True))
+    return {place: f"{text[:-2]}:{text[-2:]}:{n:02}" for place, (text, n) in rows if n}
+
+
+def _counts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    return values.cast(pa.int32() if types.is_date32(values.type) else pa.int64())
 
 
 def saved_moment(text: str) -> dt.datetime | str:

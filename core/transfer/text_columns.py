@@ -19,7 +19,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested import no_text, python_values
 from lamella.core.errors import TypeConflict
-from lamella.core.filters.temporal import moment_texts
+from lamella.core.filters.temporal import far_texts, iso_texts
 from lamella.core.transfer.writer import kind_of
 
 DATE_FORMATS = {
@@ -220,16 +220,22 @@ def _decimals(values: pa.Array, style: TextStyle) -> pa.Array:
 
 
 def _dates(values: pa.Array, style: TextStyle) -> pa.Array:
-    if style.dates == "iso":
-        return values.cast(pa.string())
-    return pc.strftime(values, format=DATE_FORMATS[style.dates])
+    return _in_style(values, style, "")
 
 
 def _timestamps(values: pa.Array, style: TextStyle) -> pa.Array:
+    return _in_style(values, style, " %H:%M:%S%z" if values.type.tz else " %H:%M:%S")
+
+
+def _in_style(values: pa.Array, style: TextStyle, clock: str) -> pa.Array:
+    """Far ones in ISO form."""
     if style.dates == "iso":
-        return moment_texts(values)
-    zone = "%z" if values.type.tz else ""
-    return pc.strftime(values, format=f"{DATE_FORMATS[style.dates]} %H:%M:%S{zone}")
+        return iso_texts(values)
+    texts, far = pc.strftime(values, format=DATE_FORMATS[style.dates] + clock), far_texts(values)
+    if not far:
+        return texts
+    pairs = enumerate(texts.to_pylist())
+    return from_values([far.get(place, text) for place, text in pairs], pa.string())
 
 
 def _durations(values: pa.Array, style: TextStyle) -> pa.Array:

@@ -29,7 +29,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from lamella.core.errors import visible
+from lamella.core.errors import VersionConflict, visible
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
@@ -45,6 +45,7 @@ PAUSE_MS = 250
 LONGEST_SHOWN = 120
 NOTHING = "Nothing changes: it is not found, or is replaced by the same."
 MOST_NAMED = 3
+CHANGED = "Somebody else changed the table: nothing was replaced. Close this and open it again to count anew."
 HINT = "Type what to find to see what changes."
 
 
@@ -272,7 +273,7 @@ class ReplaceDialog(QDialog):
     def _fail(self, error: Exception) -> None:
         self._reading = self._writing = None
         self._lock(False)
-        self._say(message(error), "danger")
+        self._say(CHANGED if isinstance(error, VersionConflict) else message(error), "danger")
 
     def _stopped(self) -> None:
         self._writing = None

@@ -16,7 +16,7 @@ from pyarrow import types
 from lamella.core.arrow.nested import python_value, python_values
 from lamella.core.errors import BadData, visible
 from lamella.core.filters.kinds import Kind, kind_of, value_type
-from lamella.core.filters.temporal import UNIT_NS, moment_texts, span_ns, span_text
+from lamella.core.filters.temporal import UNIT_NS, iso_texts, span_ns, span_text
 
 LONGEST = 200  # characters of one cell on screen; copying takes the whole text
 LONGEST_BYTES = 48
@@ -90,14 +90,16 @@ def whole_texts(values: pa.ChunkedArray | pa.Array, longest_bytes: int | None = 
     if types.is_dictionary(values.type):
         values = values.cast(type_)
     if types.is_timestamp(type_):
-        return [_without_zeros(text) for text in moment_texts(values).to_pylist()]
+        return [_without_zeros(text) for text in iso_texts(values).to_pylist()]
     if types.is_time(type_):
         return [_without_zeros(text) for text in values.cast(pa.string()).to_pylist()]
     if types.is_duration(type_):
         ns = UNIT_NS[type_.unit]
         counts = values.cast(pa.int64()).to_pylist()
         return [None if count is None else span_text(count * ns) for count in counts]
-    if types.is_date(type_) or types.is_decimal(type_):
+    if types.is_date(type_):
+        return iso_texts(values).to_pylist()
+    if types.is_decimal(type_):
         return values.cast(pa.string()).to_pylist()
     if types.is_float32(type_) or types.is_float16(type_):
         return [

@@ -354,9 +354,14 @@ class BlockEditing(QObject):
     def duplicate_rows(self) -> None:
         """Copies of the selected rows, at the end."""
         table, view, spans = self._editable("duplicate_rows"), self._tab.view, self._spans()
-        if table is not None and view is not None and spans:
-            count = sum(map(len, spans))
-            self._commit(BlockEdit(view, copied=spans), "duplicate", select_new=count)
+        if table is None or view is None or not spans:
+            return
+        count = sum(map(len, spans))
+        go_on = partial(self._commit, BlockEdit(view, copied=spans), "duplicate", select_new=count)
+        if count <= ASK_ABOVE:
+            go_on()
+        else:
+            self._ask(f"Duplicate {counted(count, 'row')}?", f"Duplicate {counted(count, 'row')}", go_on)
 
     def _ask(self, text: str, button: str, go_on: Callable[[], object]) -> None:
         box = QMessageBox(QMessageBox.Icon.Question, self._tab.name, text, parent=self._tab.grid.window())

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lamella.core.filters.cells import parse_cell
+from lamella.core.transfer.text_columns import TextStyle, texts_of
 from lamella.ui.grid.texts import (
     LONGEST,
     ROUNDED,
@@ -168,3 +169,22 @@ def test_times_of_a_column_are_filled_with_zeros(text, digits, expected) -> None
 )
 def test_digits_behind_the_point_are_counted(text, digits) -> None:
     assert fraction_digits(text) == digits
+
+
+@pytest.mark.parametrize(
+    ("count", "type_", "text"),
+    [
+        (9 * 10**18, pa.timestamp("us"), "287168-08-24 16:00:00"),
+        (9 * 10**18, pa.timestamp("us", "Europe/Berlin"), "287168-08-24 16:00:00Z"),
+        (-(10**15), pa.timestamp("s"), "-31686769-06-29 22:13:20"),
+        (2**31 - 1, pa.date32(), "5881580-07-11"),
+        (9 * 10**15, pa.date64(), "287168-08-24"),
+    ],
+)
+def test_far_days_and_moments_are_shown_and_exported_as_they_are(count, type_, text) -> None:
+    width = pa.int32() if pa.types.is_date32(type_) else pa.int64()
+    values = pa.array([count, 0, None], width).cast(type_)
+    day = "1970-01-01"
+    assert whole_texts(values)[0] == text and (whole_texts(values)[1] or "").startswith(day)
+    assert (texts_of(values)[0].as_py() or "").replace(".000000", "") == text
+    assert (texts_of(values, TextStyle(dates="dd.mm.yyyy"))[0].as_py() or "").replace(".000000", "") == text

@@ -359,6 +359,20 @@ def test_many_rows_are_deleted_after_a_question(window, store, settled, go_to, p
     assert many.count() == 0
 
 
+def test_many_rows_are_duplicated_after_a_question(window, store, settled, go_to, press) -> None:
+    many = store.create_table("many", {"n": pa.array(range(2_000))})
+    window.opening.open_key((str(store.path), many.name))
+    tab = settled()
+    go_to(tab, 0, "n")
+    tab.grid.select_all()
+    press(tab, Qt.Key.Key_D, CONTROL | SHIFT)
+    box = window.findChild(QMessageBox)
+    assert box.text() == "Duplicate 2,000 rows?" and many.version == 1
+    QTest.keyClick(box, Qt.Key.Key_Return)
+    settled()
+    assert many.count() == 4_000
+
+
 def test_rows_are_inserted_at_the_end_and_selected(table_tab, table, select, press, settled, shown) -> None:
     select(table_tab, 2, 3, "note")
     press(table_tab, Qt.Key.Key_Insert, CONTROL | SHIFT)

@@ -141,7 +141,7 @@ def test_somebody_elses_commit_refuses_what_was_counted_before(
     ready(dialog)
     table.update([{"_id": 1, "note": "mine"}])
     dialog.replace.click()
-    qtbot.waitUntil(lambda: "Somebody changed it" in dialog.news.text())
+    qtbot.waitUntil(lambda: "open it again to count anew" in dialog.news.text())
     assert table.version == 2 and table.get(10)["note"] == "row 10"
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
 
