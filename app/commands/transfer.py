@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
 from lamella.app.commands.sources import Source, ignoring_checksums, open_source, table_of
 from lamella.core.arrow.types import ID
@@ -23,7 +24,7 @@ from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
-from lamella.core.store.importing import import_dataset
+from lamella.core.store.importing import BAD_LINES, import_dataset
 from lamella.core.store.store import Store
 from lamella.core.transfer.exporting import Export, ExportOptions, export, format_for
 from lamella.core.transfer.formats import Format, all_options
@@ -43,17 +44,18 @@ def import_file(arguments: argparse.Namespace) -> int:
                 print(f"{rows} in table {table.name} of {store.path}")
                 for remark in dataset.remarks:
                     print(f"{remark}.", file=sys.stderr)
+                if dataset.problems:
+                    print(f"They are in table {name_of_bad_lines(table.name, store)}.", file=sys.stderr)
     return OK
 
 
 def _opened(arguments: argparse.Namespace, table: str | None, job: Job) -> Dataset:
     return open_dataset(
         arguments.file,
-        ragged=arguments.ragged,
-        text_columns=arguments.text_columns,
         checksums=arguments.checksums,
         table=table,
         job=job,
+        **reading_of(arguments),
     )
 
 
@@ -69,6 +71,12 @@ def _wanted(arguments: argparse.Namespace, target: str | None) -> list[str | Non
             "Name one of them with --table, or leave the table of the store out",
         )
     return [*tables] if len(tables) > 1 else [None]
+
+
+def name_of_bad_lines(table: str, store: Store) -> str:
+    """Of the tables beside that one, the newest."""
+    beside = [name for name in store.tables if name.startswith(f"{table}{BAD_LINES}")]
+    return max(beside, key=len)
 
 
 @contextmanager

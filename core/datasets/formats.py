@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lamella.core.datasets.base import Checksums, Dataset, OpenOptions, Ragged
+from lamella.core.datasets.base import BadLines, Checksums, Dataset, OpenOptions, Ragged
 from lamella.core.datasets.contents import (
     Contents,
     foreign_format,
@@ -17,6 +17,7 @@ from lamella.core.datasets.contents import (
     look_into,
 )
 from lamella.core.datasets.locate import Location, locate
+from lamella.core.datasets.options import BY_NAME, read_options
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
 from lamella.core.datasets.tables import TableEntry
 from lamella.core.datasets.text.dataset import (
@@ -29,7 +30,6 @@ from lamella.core.datasets.text.dataset import (
 from lamella.core.datasets.text.files import open_delimited, open_json_document, open_json_lines
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
-from lamella.core.validation import names_of
 
 NAMED = 3
 MOST_LOOKED_AT = 100
@@ -132,7 +132,7 @@ FORMATS = (
     ),
     Format(
         "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
-        options=("table", "header"), tables=_sheets,
+        options=("table", "header", "cells"), tables=_sheets,
         media=(
             f"application/{_SHEET}", "application/vnd.ms-excel",
             "application/vnd.oasis.opendocument.spreadsheet",
@@ -156,7 +156,11 @@ FORMATS = (
     ),
     Format(
         "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited,
-        several=True, is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
+        several=True, is_text=True,
+        options=(
+            "ragged", "encoding", "delimiter", "quote", "header", "skip_rows", "decimal", "thousands",
+            "dates", "zone", "nulls", "text_columns", "types", "names", "bad_lines",
+        ),
         media=("text/csv", "text/tab-separated-values"),
     ),
 )  # fmt: skip
@@ -280,10 +284,21 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     *,
     cache_dir: Path | None = None,
     ragged: Ragged = "refuse",
+    bad_lines: BadLines = "refuse",
     encoding: str | None = None,
     delimiter: str | None = None,
+    quote: str | None = None,
     header: bool | None = None,
+    skip_rows: int | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    dates: str | None = None,
+    zone: str | None = None,
+    nulls: Sequence[str] = (),
     text_columns: Sequence[str] = (),
+    types: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
+    cells: str | None = None,
     checksums: Checksums = "verify",
     table: str | None = None,
     sheet: str | None = None,
@@ -292,32 +307,65 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
 
     What gives no quick access to its rows is read through a columnar cache below `cache_dir` (the user's
-    cache folder when None), which `fill` completes; the first rows are there at once. `text_columns` of
-    delimited text stay as they are written, whatever stands in them.
+    cache folder when None), which `fill` completes; the first rows are there at once.
+
+    How delimited text is written is found out from it, unless an option says so: `encoding`, `delimiter`,
+    `quote`, `header`, `skip_rows` above the table, the `decimal` sign, what sets `thousands` apart, which
+    part of `dates` comes first ("day-first", "month-first"), the `zone` of times without one, and words for
+    no value (`nulls`). `text_columns` stay as they are written, whatever stands in them; `types` are those of
+    other columns, by what the file calls them: {"plz": "text", "price": "decimal(10, 2)"}. What is no value
+    of such a type is null, which `remarks` counts and `problems` lists. `names` are new names of columns.
+
+    `bad_lines="set-aside"` leaves out lines that cannot be read; they are counted and listed likewise.
 
     Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
     a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.
 
     Of a file that holds several tables, `table` or, of a workbook, `sheet` is the one to open: `tables_of`
-    lists them. Cancelling `job` ends an opening that takes long, such as of a view of a database.
+    lists them; `cells` of a sheet are a range such as "B3:F200". Cancelling `job` ends an opening that takes
+    long, such as of a view of a database.
 
     Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
-    `text_columns`, and `Cancelled`.
+    `text_columns`, `types` or `names`, `BadData` for an option that cannot be, and `Cancelled`.
     """
     location = data_files(locate(path))
     known = common_format(location)
-    names = tuple(names_of(text_columns, "open_dataset: text_columns"))
+    reading = read_options(
+        {
+            "encoding": encoding, "delimiter": delimiter, "quote": quote, "header": header,
+            "skip_rows": skip_rows, "decimal": decimal, "thousands": thousands, "dates": dates, "zone": zone,
+            "nulls": nulls or None, "text_columns": text_columns or None, "types": types or None,
+            "names": names or None, "cells": cells,
+        }
+    )  # fmt: skip
+    _refuse_useless(location, known, reading)
     part = sheet if table is None else table
-    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums, part, job)
-    if names and "text_columns" not in known.options:
+    if part is not None and known.tables is None:
+        raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
+    bad_lines = BY_NAME["bad_lines"].read(bad_lines)
+    options = OpenOptions(
+        cache_dir, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
+    )
+    return known.open(location, options)
+
+
+def _refuse_useless(location: Location, known: Format, reading: Mapping[str, object]) -> None:
+    """Raise `FileProblem` for options that would change nothing, as of types in a file that has its own."""
+    useless = [name for name in reading if name not in known.options]
+    useless = [name for name in useless if name in REFUSED_ELSEWHERE]
+    if useless:
         raise FileProblem(
             location.root,
             f"is {known.label}, whose values have types of their own",
-            fix="Leave text_columns out",
+            fix=f"Leave {useless[0]} out",
         )
-    if part is not None and known.tables is None:
-        raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
-    return known.open(location, options)
+
+
+REFUSED_ELSEWHERE = frozenset(
+    ("text_columns", "types", "names", "decimal", "thousands", "dates", "zone", "nulls", "skip_rows", "cells")
+)
+"""Options of one format that another cannot be read with; those of how bytes are split count for nothing
+there."""
 
 
 def tables_of(path: str | Path) -> list[TableEntry]:

@@ -529,9 +529,7 @@ def _compiled(bound: Filter, find: Find, trusted: bool, depth: int = 0) -> exp.E
 
 
 def _column(identifier: str) -> exp.Expr:
-    return exp.Column(
-        this=exp.Identifier(this=identifier, quoted=True)
-    )  # the builder would copy it
+    return exp.Column(this=exp.Identifier(this=identifier, quoted=True))  # the builder would copy it
 
 
 def _of_items(bound: Filter, trusted: bool) -> Callable[[SqlOperand], exp.Expr]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged
 from lamella.core.datasets.blocks import TypesWidened
 from lamella.core.datasets.cached import CachedDataset
 from lamella.core.jobs import Job, Unreported
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
+
+Taken = TypeVar("Taken")
 
 
 class ImportProgress:
@@ -44,29 +48,77 @@ def import_file(
     ragged: Ragged = "refuse",
     text_columns: Sequence[str] = (),
     checksums: Checksums = "verify",
+    **reading: Any,
 ) -> Table:
     """The rows of a file, folder or glob as a new table, named after the file when no name is given.
 
-    `ragged`, `text_columns` and `checksums` are those of `open_dataset`. A cancelled or failed import leaves
-    nothing behind. Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
+    `ragged`, `text_columns`, `checksums` and those of `reading` are the options of `open_dataset`. Lines that
+    `bad_lines="set-aside"` leaves out, and values that are none of their chosen type, are rows of a table
+    beside it, called like it with `_bad_lines` behind. A cancelled or failed import leaves nothing behind.
+    Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
     """
-    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns, checksums=checksums)
+    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns, checksums=checksums, **reading)
     return import_dataset(dataset, store, table_name, job)
 
 
 def import_dataset(dataset: Dataset, store: Store, name: str | None = None, job: Job | None = None) -> Table:
-    """All rows of an open dataset as a new table; what is cached is read from its file."""
+    """All rows of an open dataset as a new table; what is cached is read from its file. What of it cannot be
+    read is a table beside it."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
+
+    def create(schema: pa.Schema, rows: Batches) -> Table:
+        return _create(schema, rows, store, name, job)
+
+    table = _with_rows(dataset, create, job)
+    if dataset.problems:
+        try:
+            keep_bad_lines(dataset, store, name)
+        except BaseException:
+            store.drop_table(table.name)
+            raise
+    return table
+
+
+Taker = Callable[[pa.Schema, "Batches"], Taken]
+
+
+def _with_rows(dataset: Dataset, take: Taker[Taken], job: Job) -> Taken:
+    """What `take` makes of all rows, which it gets again where their types turn out to be wider."""
     if not isinstance(dataset, CachedDataset) or dataset.snapshot().complete:
-        return _create(dataset.schema, _kept_rows(dataset, job), store, name, job)
+        return take(dataset.schema, _kept_rows(dataset, job))
     while True:
         progress = ImportProgress(job, dataset.file.size)
         rows = dataset.rows_once(job, progress.report)
         try:
-            return _create(dataset.reading_schema, rows, store, name, job)
+            return take(dataset.reading_schema, rows)
         except TypesWidened:  # values far in the file asked for wider types, which the dataset now knows
             continue
+
+
+def keep_bad_lines(dataset: Dataset, store: Store, name: str) -> Table:
+    """What of a dataset could not be read, as the rows of a table beside table `name`."""
+    beside = free_name(f"{name}{BAD_LINES}", store.tables)
+    return store.create_table(
+        beside, problem_rows(dataset.problems), f"lines of {dataset.name} that are no rows"
+    )
+
+
+def problem_rows(problems: Sequence[Problem]) -> pa.Table:
+    columns = {
+        "file": from_values([problem.file or None for problem in problems], pa.string()),
+        "line": from_values([problem.line for problem in problems], pa.int64()),
+        "column": from_values([problem.column or None for problem in problems], pa.string()),
+        "text": from_values([problem.text for problem in problems], pa.string()),
+        "reason": from_values([problem.why for problem in problems], pa.string()),
+    }
+    if not any(problem.file for problem in problems):
+        del columns["file"]
+    return pa.table(columns)
+
+
+BAD_LINES = "_bad_lines"
+"""What the name of such a table ends in."""
 
 
 def free_name(wanted: str, names: list[str]) -> str:
