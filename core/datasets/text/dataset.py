@@ -71,6 +71,11 @@ class TextFile:
         return self._problems.all
 
     @property
+    def misfits(self) -> dict[str, int]:
+        """How many values of a column are null, as they are none of the type that was chosen for it."""
+        return self._problems.misfits
+
+    @property
     def names(self) -> tuple[str, ...] | None:
         """Of the columns, where the file says them before its rows."""
         return self.text.dialect.names if isinstance(self.text, DelimitedText) else None

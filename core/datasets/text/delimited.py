@@ -131,7 +131,7 @@ class DelimitedText:
     """CSV, TSV and their relatives. Each block is split without threads; blocks are read side by side."""
 
     def __init__(self, path: Path, dialect: Dialect, options: OpenOptions) -> None:
-        self.path, self.ragged = path, options.ragged
+        self.path, self.options, self.ragged = path, options, options.ragged
         self.stored = dialect.names
         _refuse_unknown(path, dialect.names, options)
         self.dialect = _renamed(path, dialect, dict(options.names))
@@ -160,6 +160,10 @@ class DelimitedText:
         for name, kind in self.types.items():
             guesses[name] = Guess(self._forced(name, kind, texts[name], known))
         return pa.schema([_field(name, guess, texts[name]) for name, guess in guesses.items()])
+
+    def fields(self, block: TextBlock) -> list[pa.Array]:
+        """What is written in each column of the block's rows."""
+        return self._split(block).columns
 
     def _guess(self, name: str, texts: pa.Array, conventions: Conventions) -> Guess:
         return Guess(pa.string()) if name in self._text_columns else tentative_guess(texts, conventions)

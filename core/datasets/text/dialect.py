@@ -27,7 +27,7 @@ csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
 @dataclass(frozen=True)
 class Dialect:
     """`header_lines`: physical lines before the first row of data. `quote` is empty where none is used.
-    `above` are rows above the table, which are left out; `stored` is what the header says of each column."""
+    `above` are rows above the table, which are left out; `header`: whether a row names the columns."""
 
     delimiter: str
     quote: str
@@ -35,7 +35,7 @@ class Dialect:
     header_lines: int
     names: tuple[str, ...]
     above: tuple[str, ...] = ()
-    stored: tuple[str, ...] = ()
+    header: bool = False
 
     @property
     def label(self) -> str:
@@ -77,7 +77,7 @@ def find_dialect(
         skipped + lines,
         distinct_names(names),
         tuple(" ".join(filter(None, row)) for row in layout.rows[:above]),
-        tuple(names),
+        named,
     )
 
 
