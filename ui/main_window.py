@@ -39,6 +39,7 @@ from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text, is_version
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_drag
+from lamella.ui.window.file_readings import FileReadings
 from lamella.ui.window.file_watch import Key, entry_key, is_file
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory
@@ -69,7 +70,7 @@ class MainWindow(QMainWindow):
     def __init__(self, tasks: Tasks, memory: Memory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tasks, self.memory = tasks, memory
-        self.library = Library(tasks, self)
+        self.library = Library(tasks, FileReadings(memory.saved_views.with_name("readings.json")), self)
         self.commits = Commits(tasks, self)
         self.at_rest = IdleFlush(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
@@ -99,9 +100,10 @@ class MainWindow(QMainWindow):
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.others = partial(self._joinable, tab)
         tab.steps.import_requested.connect(self.opening.import_current)
-        tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
-        tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
+        tab.reopening.reading = self.library.readings.of(key)
+        tab.reopening.chosen.connect(partial(self.library.readings.put, key))
         tab.changed.connect(self._update)
+        tab.differently_requested.connect(partial(self.opening.read_differently, tab))
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
         tab.grid.column_header.menu_requested.connect(self._column_menu)

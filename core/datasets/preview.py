@@ -46,7 +46,7 @@ class ColumnPreview:
         """The most important thing to say of it, in few words."""
         if self.misfits:
             word = word_for(self.kind)
-            return f"1 is no {word}" if self.misfits == 1 else f"{self.misfits:,} are no {word}s"
+            return f"1 is not a {word}" if self.misfits == 1 else f"{self.misfits:,} are not {word}s"
         if self.note:
             return self.note
         return f"{self.nulls:.1%} null" if self.nulls else ""
@@ -91,6 +91,12 @@ def preview(
     options = {"bad_lines": "set-aside", **(reading or {})}
     dataset = open_dataset(path, ragged=ragged, checksums=checksums, table=table, job=job, **options)
     return _described(dataset, None)
+
+
+def is_delimited(dataset: Dataset) -> bool:
+    """Whether it is a delimited text that is open in place, which can be read in other ways."""
+    file = dataset.file if isinstance(dataset, CachedDataset) else None
+    return isinstance(file, TextFile) and isinstance(file.text, DelimitedText)
 
 
 def count_rows(dataset: Dataset, job: Job) -> int:

@@ -169,7 +169,7 @@ class ImportDialog(QDialog):
     def _open(self, path: Path, table: str | None) -> Dataset:
         ragged: Ragged = "pad" if path in self._padded else "refuse"
         checksums: Checksums = "ignore" if path in self._unverified else "verify"
-        return open_dataset(path, ragged=ragged, checksums=checksums, table=table)
+        return open_dataset(path, ragged=ragged, checksums=checksums, table=table, bad_lines="set-aside")
 
     def _looked(self, opened: list[Opened]) -> None:
         self._handle = None

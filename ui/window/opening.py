@@ -14,7 +14,7 @@ from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.file_watch import table_of_file
+from lamella.ui.window.file_watch import file_key, table_of_file
 from lamella.ui.window.library import Library
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.tab_set import TabSet
@@ -79,6 +79,30 @@ class Opening(QObject):
             self._library.when_home(lambda: self._ask_import(files, table))
 
     def _ask_import(self, paths: Sequence[Path], table: str | None) -> None:
+        if len(paths) > 1:
+            self._ask_several(paths, table)
+            return
+        from lamella.ui.dialogs.file_import import FileImportDialog
+
+        reading = self._library.readings.of(file_key(paths[0], table))
+        dialog = FileImportDialog(
+            paths[0], self._library.stores, self._tasks, self._window, table=table, reading=reading
+        )
+        dialog.imported.connect(self._library.open_imported)
+        dialog.failed.connect(self._library.failed)
+        dialog.several.connect(lambda _: self._ask_several(paths, None))
+        dialog.open()
+
+    def read_differently(self, tab: DatasetTab) -> None:
+        """Ask how the file of a tab is to be read."""
+        from lamella.ui.dialogs.file_import import ReadingDialog
+
+        path, table = Path(tab.key[0]), table_of_file(tab.key)
+        dialog = ReadingDialog(path, table, tab.reopening.reading, self._tasks, self._window)
+        dialog.chosen.connect(tab.reopening.reopen)
+        dialog.open()
+
+    def _ask_several(self, paths: Sequence[Path], table: str | None) -> None:
         dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window, table)
         dialog.imported.connect(self._library.open_imported)
         dialog.failed.connect(self._library.failed)

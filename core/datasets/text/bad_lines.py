@@ -96,7 +96,15 @@ def _no_row(row: str, fields: int, lines: int, is_last: bool, dialect: Dialect, 
     if fields in (0, wanted):
         return None
     count = "1 field" if fields == 1 else f"{fields:,} fields"
-    return f"It has {count} instead of {wanted:,}"
+    return f"It has {count}{INSTEAD_OF}{wanted:,}"
+
+
+INSTEAD_OF = " instead of "
+
+
+def is_ragged(problem: Problem) -> bool:
+    """Whether the line has too few or too many fields, which `ragged="pad"` may mend."""
+    return not problem.column and INSTEAD_OF in problem.why
 
 
 def _is_open(row: str, ends: RowEnds) -> bool:

@@ -119,16 +119,16 @@ def test_a_bad_file_among_good_ones_is_left_out(
     assert stores[0].tables == ["trips"]
 
 
-def test_short_rows_can_be_filled_up_at_once(qtbot, show, tmp_path: Path, stores: list[Store]) -> None:
+def test_bad_lines_go_to_tables_beside_the_others(
+    qtbot, show, tmp_path: Path, trips: Path, stores: list[Store]
+) -> None:
     path = tmp_path / "short.csv"
     path.write_text("a,b\n1,2\n3\n")
-    dialog = show(path)
-    qtbot.waitUntil(dialog.message.isVisible)
-    assert dialog.message.label.text() == "short.csv: line 3 has 1 field, but 2 are expected"
-    dialog.message.buttons[0].click()
+    dialog = ready(qtbot, show(path, trips))
     with qtbot.waitSignal(dialog.imported):
-        ready(qtbot, dialog).import_button.click()
-    assert stores[0]["short"].read(["a", "b"]).to_pylist() == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
+        dialog.import_button.click()
+    assert stores[0].tables == ["short", "short_bad_lines", "trips"]
+    assert stores[0]["short"].num_rows == 1
 
 
 def test_cancel_stops_the_import_and_leaves_nothing(
@@ -167,20 +167,17 @@ def test_every_file_that_is_left_out_is_listed_with_its_reason(
     qtbot, show, tmp_path: Path, trips: Path, stores: list[Store]
 ) -> None:
     (tmp_path / "notes").write_bytes(b"%PDF-1.7\n\xff")
-    (tmp_path / "short.csv").write_text("a,b\n1,2\n3\n")
-    dialog = ready(qtbot, show(tmp_path / "notes", tmp_path / "short.csv", trips))
+    (tmp_path / "picture").write_bytes(b"\x89PNG\r\n\x1a\n")
+    dialog = ready(qtbot, show(tmp_path / "notes", tmp_path / "picture", trips))
     assert dialog.title.text() == "Import trips.parquet"
     assert dialog.message.label.text().splitlines() == [
         "2 files are left out:",
         "notes is a PDF document",
-        "short.csv: line 3 has 1 field, but 2 are expected",
+        "picture is a PNG picture",
     ]
-    dialog.message.buttons[0].click()
-    qtbot.waitUntil(lambda: dialog.title.text() == "Import 2 files")
-    assert dialog.message.label.text() == "notes is a PDF document, so it is left out"
     with qtbot.waitSignal(dialog.imported):
-        ready(qtbot, dialog).import_button.click()
-    assert sorted(stores[0].tables) == ["short", "trips"]
+        dialog.import_button.click()
+    assert stores[0].tables == ["trips"]
 
 
 def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) -> None:
