@@ -247,9 +247,34 @@ def bench(parser: argparse.ArgumentParser) -> None:
     of_bench(parser, names, whole_number)
 
 
+IMPORT_EXAMPLES = """examples:
+  lamella import trips.csv taxi                        # a table trips of the store taxi
+  lamella import bank.csv books:sales --decimal , --dates day-first --bad-lines set-aside
+  lamella import 'months/*.csv' books:sales            # many as one table; --as-one where they are named
+  lamella import shop.sqlite shop                      # all tables, with relations from foreign keys
+  lamella import new.csv books:sales --mode upsert --key id
+
+exit status: 0 when all rows are there; 2 for what cannot be imported as asked; 3 when what was read turns out
+to be damaged; 130 when stopped with Ctrl+C. A table is there whole, or not at all."""
+
+
 def import_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = IMPORT_EXAMPLES
+    parser.add_argument("file", type=Path, nargs="+", metavar="FILE", help="files, folders or patterns")
     parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
+    parser.add_argument(
+        "--as-one", action="store_true", help="the rows of all files in one table, columns by name"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=("new", "append", "replace", "upsert"),
+        default="new",
+        help="what becomes of the rows: a new table, added to one, in place of its rows, or by key",
+    )
+    parser.add_argument(
+        "--key", type=names, default=[], metavar="COLUMNS", help="of --mode upsert: tells rows apart"
+    )
     parser.add_argument(
         "--table", "--sheet", metavar="TABLE", help="one of a file that holds several, not all"
     )

@@ -16,10 +16,10 @@ from lamella.core.datasets.contents import (
     is_workbook,
     look_into,
 )
-from lamella.core.datasets.locate import Location, locate
+from lamella.core.datasets.locate import Location, locate, locate_several
 from lamella.core.datasets.options import BY_NAME, read_options
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
-from lamella.core.datasets.tables import TableEntry
+from lamella.core.datasets.tables import ForeignKey, TableEntry
 from lamella.core.datasets.text.dataset import (
     is_note,
     is_prose,
@@ -54,6 +54,7 @@ class Format:
     is_text: bool = False
     options: tuple[str, ...] = ()
     tables: Callable[[Path], list[TableEntry]] | None = None
+    foreign_keys: Callable[[Path], list[ForeignKey]] | None = None
 
 
 def _open_parquet(location: Location, options: OpenOptions) -> Dataset:
@@ -88,6 +89,12 @@ def _sqlite_tables(path: Path) -> list[TableEntry]:
     return tables_of(path)
 
 
+def _sqlite_keys(path: Path) -> list[ForeignKey]:
+    from lamella.core.datasets.sqlite_file import foreign_keys_of
+
+    return foreign_keys_of(path)
+
+
 def is_duckdb(contents: Contents) -> bool:
     return contents.head[8:12] == b"DUCK"
 
@@ -102,6 +109,12 @@ def _duckdb_tables(path: Path) -> list[TableEntry]:
     from lamella.core.datasets.duckdb_file import tables_of
 
     return tables_of(path)
+
+
+def _duckdb_keys(path: Path) -> list[ForeignKey]:
+    from lamella.core.datasets.duckdb_file import foreign_keys_of
+
+    return foreign_keys_of(path)
 
 
 def _open_sheet(location: Location, options: OpenOptions) -> Dataset:
@@ -140,11 +153,12 @@ FORMATS = (
     ),
     Format(
         "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
-        options=("table",), tables=_sqlite_tables, media=("application/vnd.sqlite3",),
+        options=("table",), tables=_sqlite_tables, foreign_keys=_sqlite_keys,
+        media=("application/vnd.sqlite3",),
     ),
     Format(
         "duckdb", "DuckDB", ("duckdb", "ddb"), is_duckdb, _open_duckdb,
-        options=("table",), tables=_duckdb_tables,
+        options=("table",), tables=_duckdb_tables, foreign_keys=_duckdb_keys,
     ),
     Format(
         "json", "JSON", ("json", "geojson"), looks_like_json_document, open_json_document,
@@ -280,7 +294,7 @@ def _openable() -> str:
 
 
 def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
     cache_dir: Path | None = None,
     ragged: Ragged = "refuse",
@@ -304,7 +318,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     sheet: str | None = None,
     job: Job | None = None,
 ) -> Dataset:
-    """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
+    """A file, or several as one, a folder's or a glob's, as a read-only dataset, recognised by content.
 
     What gives no quick access to its rows is read through a columnar cache below `cache_dir` (the user's
     cache folder when None), which `fill` completes; the first rows are there at once.
@@ -328,7 +342,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
     `text_columns`, `types` or `names`, `BadData` for an option that cannot be, and `Cancelled`.
     """
-    location = data_files(locate(path))
+    location = data_files(locate(path)) if isinstance(path, (str, Path)) else locate_several(path)
     known = common_format(location)
     reading = read_options(
         {
@@ -375,6 +389,13 @@ def tables_of(path: str | Path) -> list[TableEntry]:
         return []
     known = recognise(location.files[0])
     return known.tables(location.files[0]) if known.tables else []
+
+
+def foreign_keys_of(path: str | Path) -> list[ForeignKey]:
+    """How the tables of a database point at each other; none for other files. Raises `FileProblem`."""
+    location = locate(path)
+    known = recognise(location.files[0]) if len(location.files) == 1 else None
+    return known.foreign_keys(location.files[0]) if known and known.foreign_keys else []
 
 
 @dataclass(frozen=True)

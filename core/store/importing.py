@@ -18,7 +18,9 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged
 from lamella.core.datasets.blocks import TypesWidened
 from lamella.core.datasets.cached import CachedDataset
-from lamella.core.errors import BadData, UnknownColumn, shown
+from lamella.core.datasets.formats import foreign_keys_of, tables_of
+from lamella.core.datasets.tables import ForeignKey
+from lamella.core.errors import BadData, LamellaError, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
 from lamella.core.store.commit import Commit
 from lamella.core.store.store import Store
@@ -235,6 +237,48 @@ def _chosen(dataset: Dataset, columns: Mapping[str, str] | None) -> dict[str, st
         if name not in names:
             raise UnknownColumn(name, dataset.name, names)
     return {name: columns[name] for name in names if name in columns}
+
+
+def import_tables(
+    path: str | Path,
+    store: Store,
+    tables: Sequence[str] | None = None,
+    job: Job | None = None,
+    **reading: Any,
+) -> tuple[list[Table], list[str]]:
+    """Tables of a database or sheets of a workbook, all that are not hidden where none is named; with the
+    relations that its foreign keys declare. What of these cannot be declared is said in sentences.
+
+    Each table is whole, or not there; a failed or cancelled import leaves none behind.
+    """
+    wanted = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
+    made: dict[str, Table] = {}
+    try:
+        for name in wanted:
+            dataset = open_dataset(path, table=name, job=job, **reading)
+            made[name] = import_dataset(dataset, store, free_name(name, store.tables), job)
+    except BaseException:
+        for table in made.values():
+            store.drop_table(table.name)
+        raise
+    names = {name: table.name for name, table in made.items()}
+    return list(made.values()), declare_relations(store, foreign_keys_of(path), names)
+
+
+def declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:
+    """Foreign keys of a file as relations between the tables that hold its rows, by their names there. What
+    cannot be declared is said: columns whose values are never equal."""
+    said = []
+    for key in keys:
+        if key.table not in names or key.to_table not in names:
+            continue
+        one = [f"{names[key.table]}.{column}" for column in key.columns]
+        other = [f"{names[key.to_table]}.{column}" for column in key.to_columns]
+        try:
+            store.relations.declare(one, other)
+        except LamellaError as problem:
+            said.append(f"{', '.join(one)} → {', '.join(other)} is no relation here: {problem.what}")
+    return said
 
 
 Taker = Callable[[pa.Schema, "Batches"], Taken]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -190,3 +192,42 @@ def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) ->
     told = "None of the 2 files can be imported. Each was refused:"
     told = f"{told} one is a PDF document; two is a PDF document."
     assert [str(failure) for failure in failures] == [f"{told} Choose other files."]
+
+
+def test_several_files_become_one_table_and_what_differs_is_shown(
+    qtbot, show, tmp_path: Path, stores: list[Store]
+) -> None:
+    paths = [tmp_path / f"sales_{month}.csv" for month in ("01", "02", "03")]
+    for path in paths:
+        path.write_text("day,n\n2025-01-01,1\n")
+    paths[2].write_text("day,n,shop\n2025-03-01,3,Rome\n")
+    dialog = ready(qtbot, show(*paths))
+    assert dialog.sources.topLevelItemCount() == 3
+    qtbot.mouseClick(dialog.as_one, Qt.MouseButton.LeftButton, pos=dialog.as_one.rect().center())
+    if not dialog.as_one.isChecked():
+        dialog.as_one.click()
+    qtbot.waitUntil(lambda: dialog.sources.topLevelItemCount() == 1 and dialog.import_button.isEnabled())
+    assert dialog.differences.text() == (
+        "Column 'shop' is missing in sales_01.csv, sales_02.csv, and null there."
+    )
+    with qtbot.waitSignal(dialog.imported):
+        dialog.import_button.click()
+    assert stores[0].tables == ["sales"]
+    assert stores[0]["sales"].num_rows == 3
+
+
+def test_all_tables_of_a_database_come_with_its_relations(
+    qtbot, show, tmp_path: Path, stores: list[Store]
+) -> None:
+    path = tmp_path / "shop.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a_id INTEGER REFERENCES a);"
+            "INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)"
+        )
+    dialog = ready(qtbot, show(path))
+    dialog.sources.name_edit(1).setText("pointing")
+    with qtbot.waitSignal(dialog.imported):
+        dialog.import_button.click()
+    (relation,) = stores[0].relations
+    assert (relation.from_table, relation.to_table) == ("pointing", "a")
