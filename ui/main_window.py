@@ -292,7 +292,10 @@ class MainWindow(QMainWindow):
         if tab is not None:
             current = tab.grid.selection.current
             tab.grid.go_to(current[0] if current else tab.grid.top_row(), tab.grid.place(column))
-        self._menu_of("column").popup(point)
+        menu = self._menu_of("column")
+        if tab is not None:
+            tab.conversions.add_to(menu, current_column(tab))
+        menu.popup(point)
 
     def _drag_tab(self) -> None:
         tab = self.tabs.dataset_tab

@@ -20,6 +20,8 @@ from lamella.core.datasets.blocks import TypesWidened
 from lamella.core.datasets.cached import CachedDataset
 from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.tables import ForeignKey
+from lamella.core.datasets.text.conversions import as_texts
+from lamella.core.datasets.text.regional import Spelled
 from lamella.core.errors import BadData, LamellaError, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
 from lamella.core.store.commit import Commit
@@ -279,6 +281,23 @@ def declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[s
         except LamellaError as problem:
             said.append(f"{', '.join(one)} → {', '.join(other)} is no relation here: {problem.what}")
     return said
+
+
+def read_column_as(table: Table, name: str, kind: Spelled, job: Job | None = None) -> Commit:
+    """Give a column of text another type, by the rules that its values are written by; what is no value of it
+    becomes null. One step, which undo takes back."""
+    job = job or Job()
+    message = f"read {name} as {kind.storage_type}"
+
+    def plain(rows: pa.Table) -> dict[str, Any]:
+        texts = rows.column(name).combine_chunks()
+        return {name: as_texts(texts.cast(pa.string()), kind)}
+
+    with table.store.transaction(message):
+        table.transform(plain, [name], message=message, job=Unreported(job))
+        return table.columns.cast(
+            name, kind.storage_type, on_error="null", message=message, job=Unreported(job)
+        )
 
 
 Taker = Callable[[pa.Schema, "Batches"], Taken]

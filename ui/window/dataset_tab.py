@@ -33,13 +33,14 @@ from lamella.ui.grid.tree import TreeRows
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.column_formats import ColumnFormats
 from lamella.ui.window.column_layout import HIDDEN_FIRST, ColumnLayout, layout_of, show_layout
 from lamella.ui.window.commits import Commits
+from lamella.ui.window.conversions import Conversions
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.failures import PAD, Failures, Reopening
@@ -106,6 +107,7 @@ class DatasetTab(QWidget):
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters, self.column_formats = ColumnFilters(self), ColumnFormats(self)
         self.nested_values, self.column_layout = NestedValues(self), ColumnLayout(self)
+        self.conversions = Conversions(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []

@@ -78,9 +78,9 @@ class Failures(QObject):
             details = ("Details", lambda: ErrorDialog(error, tab.window()).open())
             return [("Try again", tab.reload), details]
         if isinstance(error, FileProblem) and tab.table is None:
-            pad = [(PAD, lambda: tab.reopening.fill_up())] if can_be_filled_up(error) else []
+            pad = [(PAD, tab.reopening.fill_up)] if can_be_filled_up(error) else []
             if isinstance(error, DamagedFile) and error.readable_anyway:
-                pad.append((OPEN_ANYWAY, lambda: tab.reopening.ignore_checksums()))
+                pad.append((OPEN_ANYWAY, tab.reopening.ignore_checksums))
             return [*pad, ("Reload", tab.reopening.reopen)]
         edit = [("Edit the filter", tab.steps.edit_filter)] if isinstance(error, BadSearch) else []
         return [*edit, ("Try again", tab.reload)]
