@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QSplitter, QWidget
 
 from lamella.core.datasets.base import Dataset
@@ -381,6 +381,10 @@ class MainWindow(QMainWindow):
         self.tabs.dragged_out.connect(self._drag_tab)
         self.sidebar.dragged.connect(self._drag_entry)
         self.status.theme_requested.connect(self.appearance.toggle)
+        for where in (self.start, self.sidebar):
+            paste = QShortcut(QKeySequence.StandardKey.Paste, where)
+            paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            paste.activated.connect(self.commands["paste_table"].trigger)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
         theme.current().changed.connect(self._update)

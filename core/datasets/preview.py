@@ -93,6 +93,11 @@ def preview(
     return _described(dataset, None)
 
 
+def is_sheet(dataset: Dataset) -> bool:
+    """Whether it is a sheet of a workbook, of which a range of cells can be read."""
+    return isinstance(dataset, CachedDataset) and dataset.file.label == "Excel"
+
+
 def is_delimited(dataset: Dataset) -> bool:
     """Whether it is a delimited text that is open in place, which can be read in other ways."""
     file = dataset.file if isinstance(dataset, CachedDataset) else None

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.datasets.options import BY_NAME, ENCODINGS
-from lamella.core.datasets.preview import ColumnPreview, FilePreview, preview
+from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
@@ -107,6 +107,7 @@ class ReadingForm(QWidget):
         self.detected.clicked.connect(self.detect_again)
         self.detected.hide()
         self.options_row.hide()
+        self._make_sheet_row()
         self.columns = ReadingColumns(choosing)
         self.columns.type_chosen.connect(self._choose_type)
         self.columns.changed.connect(self.changed)
@@ -133,10 +134,23 @@ class ReadingForm(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
         layout.addWidget(self.options_row)
+        layout.addWidget(self.sheet_row)
         layout.addWidget(self.columns, 3)
         layout.addWidget(self.problem_row)
         layout.addWidget(heading)
         layout.addWidget(self.first_rows, 2)
+
+    def _make_sheet_row(self) -> None:
+        self.cells = QLineEdit(accessibleName="Cells of the sheet", placeholderText="B3:F200")
+        self.cells.setMaximumWidth(theme.current().px(160))
+        self.cells.editingFinished.connect(lambda: self._choose("cells", self.cells.text().strip() or None))
+        self.sheet_row = QWidget()
+        sheet = QHBoxLayout(self.sheet_row)
+        sheet.setContentsMargins(0, 0, 0, 0)
+        sheet.addWidget(QLabel("Cells"))
+        sheet.addWidget(self.cells)
+        sheet.addStretch(1)
+        self.sheet_row.hide()
 
     def _labelled(self, name: str, choices: Sequence[tuple[Any, str]]) -> QWidget:
         box = QComboBox(accessibleName=BY_NAME[name].label)
@@ -276,6 +290,8 @@ class ReadingForm(QWidget):
         self.preview = found
         self.options_row.setVisible(found.is_text)
         self.detected.setVisible(found.is_text)
+        self.sheet_row.setVisible(is_sheet(found.dataset))
+        self.cells.setText(self.options.get("cells", ""))
         for name, value in found.found.items():
             if name in self.boxes:
                 _show_choice(self.boxes[name], name, value)

@@ -181,6 +181,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "open_folder": window.opening.ask_folder,
         "open_sample": lambda: window.sample_requested.emit(None),
         "import": window.opening.import_current,
+        "paste_table": window.opening.import_clipboard,
         "close_tab": lambda: window.tabs.close_at(window.tabs.tabs.currentIndex()),
         "reopen_tab": window.reopen_tab,
         "next_tab": lambda: window.tabs.step(1),

@@ -18,6 +18,7 @@ from lamella.ui.dialogs.export_options import ColumnsChoice
 from lamella.ui.dialogs.file_import import FileImportDialog, ReadingDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.window.file_readings import FileReading, FileReadings
+from tests.core.datasets.workbooks import workbook
 
 SALES = "Auftrag;PLZ;Datum;Betrag;Bezahlt\nA1;01067;03.01.2025;1.234,50;ja\nA2;80331;31.02.2025;89,90;nein\n"
 
@@ -254,6 +255,18 @@ def test_a_file_is_read_in_place_in_another_way(qtbot, tmp_path: Path, tasks: Ta
     with qtbot.waitSignal(dialog.chosen) as done:
         qtbot.mouseClick(dialog.read_button, Qt.MouseButton.LeftButton)
     assert done.args[0].options == {"dates": "day-first", "decimal": ",", "names": (("d", "day"),)}
+
+
+def test_a_range_of_a_sheet_is_imported(qtbot, show, tmp_path: Path) -> None:
+    rows = [["Report", None], [None, None], ["id", "n"], [1, 2], [3, 4], ["total", 6]]
+    content = workbook(tmp_path / "a.xlsx", {"s": rows}).read_bytes()
+    dialog = settled(qtbot, show(content, "shop.xlsx"))
+    assert not dialog.form.options_row.isVisible()
+    assert dialog.form.sheet_row.isVisible()
+    dialog.form.cells.setText("A3:B5")
+    dialog.form.cells.editingFinished.emit()
+    qtbot.waitUntil(lambda: cells(dialog, 2) == ["int64", "int64"])
+    assert imported(qtbot, dialog).read(["id", "n"]).to_pylist() == [{"id": 1, "n": 2}, {"id": 3, "n": 4}]
 
 
 def test_choices_are_remembered_and_damage_of_their_file_counts_for_nothing(tmp_path: Path) -> None:
