@@ -293,6 +293,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     if header[68:72] == _OF_STORES:
         why, fix = "The rows of its tables are in the folders beside it", f"Open the folder {path.parent}"
         raise FileProblem(path, "is the catalog of a store", why, fix)
+    _refuse_cut_off(path, header)
     log = path.with_name(f"{path.name}-wal")
     is_still = header[18:19] == bytes([_WAL_MODE]) and stamp_of(log)[1] <= 0
     how = "immutable=1" if is_still else "mode=ro"
@@ -303,6 +304,20 @@ def _connect(path: Path) -> sqlite3.Connection:
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
+        )
+
+
+def _refuse_cut_off(path: Path, header: bytes) -> None:
+    """SQLite may read what is missing at the end as nulls. The number of pages counts where it was written
+    with the last change."""
+    page, pages = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
+    page = 1 << 16 if page == 1 else page
+    if header[24:28] == header[92:96] and path.stat().st_size < page * pages:
+        raise FileProblem(
+            path,
+            "is cut off",
+            f"It is {path.stat().st_size:,} bytes long instead of {page * pages:,}",
+            "Copy or fetch it again",
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -63,10 +64,10 @@ def find_dialect(
         layout = _layout(text[start : start + size], whole and size >= len(text), delimiter, quote)
     if not (layout.rows or whole):
         return None
-    above = 0 if skip_rows is not None else _rows_above(layout.rows)
+    above = 0 if skip_rows is not None else _rows_above(layout.rows, layout.ends)
     rows, ends = layout.rows[above:], layout.ends[above:]
     if header is None:
-        header = layout.delimiter != NO_DELIMITER and (above > 0 or _has_header(rows))
+        header = layout.delimiter != NO_DELIMITER and _has_header(rows)
     named = header and bool(rows)
     names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
     lines = ends[0] if named else layout.ends[above - 1] if above else 0
@@ -92,18 +93,21 @@ def _behind(text: str, lines: int) -> tuple[int, int]:
     return place, lines
 
 
-_MOST_ABOVE, _LEAST_BELOW, _FEWER, _LEVEL = 30, 2, 0.6, 0.9
+_MOST_ABOVE, _LEAST_BELOW, _FEWER, _LEVEL, _LEVEL_BEHIND_GAP = 30, 2, 0.6, 0.9, 0.7
 
 
-def _rows_above(rows: Sequence[Sequence[str]]) -> int:
-    """How many of the first rows are titles: much shorter than nearly all of the rows below them."""
+def _rows_above(rows: Sequence[Sequence[str]], ends: Sequence[int]) -> int:
+    """How many of the first rows are titles: much shorter than nearly all of the rows below them, or shorter
+    and an empty line before these."""
     widths = [len(row) for row in rows]
     if not widths or widths[0] >= (usual := Counter(widths).most_common(1)[0][0]):
         return 0
     above = next(place for place, width in enumerate(widths) if width == usual)
     below = widths[above:]
-    is_level = len(below) > _LEAST_BELOW and below.count(usual) >= _LEVEL * len(below)
-    few = all(width <= _FEWER * usual for width in widths[:above])
+    has_gap = ends[above] - ends[above - 1] > 1
+    level = _LEVEL_BEHIND_GAP if has_gap else _LEVEL
+    is_level = len(below) > _LEAST_BELOW and below.count(usual) >= level * len(below)
+    few = all(width < usual if has_gap else width <= _FEWER * usual for width in widths[:above])
     return above if is_level and few and above <= _MOST_ABOVE else 0
 
 
@@ -119,9 +123,20 @@ class _Layout:
 
 def _layout(sample: str, whole: bool, delimiter: str | None, quote: str | None) -> _Layout:
     quote = _find_quote(sample) if quote is None else quote
-    delimiter = delimiter or _find_delimiter(sample, whole, quote)
+    delimiter = delimiter or (";" if _is_grouped(sample) else _find_delimiter(sample, whole, quote))
     quote = "" if delimiter == NO_DELIMITER else quote
     return _Layout(delimiter, quote, *_rows(sample, whole, delimiter, quote))
+
+
+_GROUPED = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?")
+
+
+def _is_grouped(sample: str) -> bool:
+    """Whether it is a single column of numbers with thousands set apart by commas, under its name."""
+    first, *others = sample[:_SAMPLE_CHARACTERS].splitlines()[:SAMPLE_ROWS] or [""]
+    lines = [line.strip() for line in others[:-1] or others if line.strip()]
+    is_name = bool(first.strip()) and not any(sign in first for sign in DELIMITERS)
+    return is_name and any("," in line for line in lines) and all(map(_GROUPED.fullmatch, lines))
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ def opened(path: Path, data: str | bytes, **options: Any) -> Any:
         (b"a,b\n1,x\n2,\0\n3,z\n", [(1, "x"), (3, "z")], [(3, "2,\0", "It holds a NUL byte")]),
         ('a,b\n1,"x\ny"\n2,z\n3\n', [(1, "x\ny"), (2, "z")], [(5, "3", "It has 1 field instead of 2")]),
     ],
+    ids=["short", "long", "open", "open at the end", "closed late", "undecodable", "nul", "behind two lines"],
 )
 def test_bad_lines_are_left_out_and_listed(
     tmp_path: Path, data: str | bytes, rows: list[tuple[Any, ...]], bad: list[tuple[int, str, str]]

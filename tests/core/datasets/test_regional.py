@@ -291,3 +291,22 @@ def test_dates_are_read_as_they_were_written(day: dt.date, sign: str, order: str
     alone = tentative_guess(texts, Conventions()).kind
     if isinstance(alone, Spelled) and (day.day > 12 or sign == "."):
         assert read_as(texts, alone).to_pylist() == [day] or (sign == "." and order == "month-first")
+
+
+def test_a_single_column_of_thousands_is_no_table_of_three(tmp_path: Path) -> None:
+    rows = opened(tmp_path / "x.csv", "n\n1,234,567\n2,000\n12\n-3,000,000\n").read()["n"].to_pylist()
+    assert rows == [1234567, 2000, 12, -3000000]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "above"),
+    [
+        ("Konto:;DE12\n\nTag;PLZ;Betrag\n1;2;3\n4;5\n6;7;8\n", ["Tag", "PLZ", "Betrag"], 1),
+        ("title\na;b;c\n1;2;3\n4;5;6\n", ["a", "b", "c"], 1),
+        ("a;b\n1;2;3\n4;5;6\n7;8;9\n", ["a", "b"], 0),  # a header that is too short, rather than a title
+    ],
+)
+def test_titles_are_told_from_a_header(tmp_path: Path, text: str, names: list[str], above: int) -> None:
+    dataset = opened(tmp_path / "x.csv", text, bad_lines="set-aside")
+    assert dataset.schema.names == names
+    assert sum("above the table" in remark for remark in dataset.remarks) == above

@@ -40,6 +40,7 @@ def mime(text: str = "", html: str = "") -> QMimeData:
         (lambda: mime("id\tn\n1\t2\n", "<table><tr><td>formatted</table>"), [{"id": 1, "n": 2}]),
         (lambda: mime("id,n\n1,2\n", "<p>no table</p>"), [{"id": 1, "n": 2}]),
     ],
+    ids=["cells", "csv", "json", "json lines", "page", "cells and page", "page without a table"],
 )
 def test_what_is_pasted_on_the_start_page_becomes_a_table(qtbot, window, store, data, rows) -> None:
     QApplication.clipboard().setMimeData(data())
