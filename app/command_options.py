@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 TYPE_CHECKING = False  # `typing` takes a fifth of the time of `lamella --version`
 if TYPE_CHECKING:
+    from typing import Any
+
     from lamella.core.transfer.formats import Format
     from lamella.core.transfer.writer import Option
 
-TEXT_COLUMNS_HELP = "columns of a CSV file that stay as they are written: versions such as 1.10 and 1.100"
 CHECKSUMS_HELP = "what to do with Parquet pages whose checksums differ (%(default)s): ignore reads them"
 WHERE_HELP = "the rows that meet it alone, such as: delay > 60 and carrier in ('AA', 'UA')"
 Words = Callable[[str], list[str]]
@@ -53,6 +55,7 @@ def of_query(parser: argparse.ArgumentParser, names: Words, number: Number) -> N
     parser.add_argument("--as-of", metavar="VERSION", help="an earlier version: its number, name or time")
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
     parser.add_argument("--format", choices=("table", "csv", "json", "jsonl"), default="table")
+    reading_options(parser)
 
 
 def of_index(parser: argparse.ArgumentParser, names: Words) -> None:
@@ -244,15 +247,77 @@ def bench(parser: argparse.ArgumentParser) -> None:
     of_bench(parser, names, whole_number)
 
 
+IMPORT_EXAMPLES = """examples:
+  lamella import trips.csv taxi                        # a table trips of the store taxi
+  lamella import bank.csv books:sales --decimal , --dates day-first --bad-lines set-aside
+  lamella import 'months/*.csv' books:sales            # many as one table; --as-one where they are named
+  lamella import shop.sqlite shop                      # all tables, with relations from foreign keys
+  lamella import new.csv books:sales --mode upsert --key id
+
+exit status: 0 when all rows are there; 2 for what cannot be imported as asked; 3 when what was read turns out
+to be damaged; 130 when stopped with Ctrl+C. A table is there whole, or not at all."""
+
+
 def import_file(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = IMPORT_EXAMPLES
+    parser.add_argument("file", type=Path, nargs="+", metavar="FILE", help="files, folders or patterns")
     parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
-    parser.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
-    parser.add_argument("--text-columns", type=names, default=[], metavar="COLUMNS", help=TEXT_COLUMNS_HELP)
+    parser.add_argument(
+        "--as-one", action="store_true", help="the rows of all files in one table, columns by name"
+    )
+    parser.add_argument(
+        "--mode",
+        choices=("new", "append", "replace", "upsert"),
+        default="new",
+        help="what becomes of the rows: a new table, added to one, in place of its rows, or by key",
+    )
+    parser.add_argument(
+        "--key", type=names, default=[], metavar="COLUMNS", help="of --mode upsert: tells rows apart"
+    )
     parser.add_argument(
         "--table", "--sheet", metavar="TABLE", help="one of a file that holds several, not all"
     )
     parser.add_argument("--checksums", choices=("verify", "ignore"), default="verify", help=CHECKSUMS_HELP)
+    reading_options(parser)
+
+
+def reading_options(parser: argparse.ArgumentParser) -> None:
+    """How a file is read, from the table of the options of opening."""
+    from lamella.core.datasets.options import READING
+
+    group = parser.add_argument_group("how a text or sheet is read, instead of as it is found to be written")
+    group.add_argument("--ragged", choices=("refuse", "pad"), default="refuse", help=RAGGED_HELP)
+    for option in READING:
+        text = option.help.replace("%", "%%")
+        if option.kind == "switch":
+            group.add_argument(option.flag, action=argparse.BooleanOptionalAction, default=None, help=text)
+            continue
+        kind = {"names": names, "pairs": pairs, "number": whole_number}.get(option.kind, str)
+        choices = option.choices if option.kind == "choice" else None
+        group.add_argument(
+            option.flag, type=kind, choices=choices, metavar=option.metavar, default=None, help=text
+        )
+
+
+def reading_of(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options of how a file is read that the command line names."""
+    from lamella.core.datasets.options import READING
+
+    named = {option.name: getattr(arguments, option.name) for option in READING}
+    chosen = {name: value for name, value in named.items() if value is not None}
+    return chosen if arguments.ragged == "refuse" else {"ragged": arguments.ragged, **chosen}
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    """`a=date,b=decimal(10, 2)`; a comma in brackets parts nothing."""
+    found = []
+    for part in re.split(r",(?![^()]*\))", text):
+        column, sign, wanted = part.partition("=")
+        if not sign or not column.strip():
+            raise argparse.ArgumentTypeError(f"'{part.strip()}' is not COLUMN=…")
+        found.append((column.strip(), wanted.strip()))
+    return found
 
 
 def query(parser: argparse.ArgumentParser) -> None:

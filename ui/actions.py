@@ -18,6 +18,7 @@ class Situation:
 
     dataset: bool = False
     table: bool = False
+    text_file: bool = False  # delimited text, or a sheet, that is open in place
     cell: bool = False
     selection: bool = False
     several_rows: bool = False
@@ -101,6 +102,12 @@ ACTIONS: tuple[Action, ...] = (
            tip="All flights from New York in 2013, with airlines, airports, planes and weather"),
     Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",
            tip="Copy data into a table that can be edited, with undo", when=lambda s: not s.no_import),
+    Action("read_differently", "Read differently…", "File", 1, "Ctrl+Alt+I",
+           tip="Correct how a text file that is open in place is read, or the cells of a sheet",
+           when=lambda s: s.text_file),
+    Action("paste_table", "New table from clipboard…", "File", 1, "", "paste",
+           tip="Cells of a spreadsheet, CSV, JSON or a table of a web page become a table",
+           when=lambda s: not s.no_import),
     Action("export", "Export what is shown…", "File", 1, "Ctrl+E", "export", "Export", when=_on_dataset,
            tip="Write the rows that are shown to a file"),
     Action("save_view", "Save as a view…", "File", 1, "Ctrl+S", "bookmark",

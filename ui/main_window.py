@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent
+from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QSplitter, QWidget
 
 from lamella.core.datasets.base import Dataset
@@ -39,6 +39,7 @@ from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text, is_version
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_drag
+from lamella.ui.window.file_readings import FileReadings
 from lamella.ui.window.file_watch import Key, entry_key, is_file
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory
@@ -69,7 +70,7 @@ class MainWindow(QMainWindow):
     def __init__(self, tasks: Tasks, memory: Memory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.tasks, self.memory = tasks, memory
-        self.library = Library(tasks, self)
+        self.library = Library(tasks, FileReadings(memory.saved_views.with_name("readings.json")), self)
         self.commits = Commits(tasks, self)
         self.at_rest = IdleFlush(tasks, self.commits, lambda: self.library.stores)
         self.appearance = Appearance(memory, self)
@@ -99,9 +100,10 @@ class MainWindow(QMainWindow):
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.others = partial(self._joinable, tab)
         tab.steps.import_requested.connect(self.opening.import_current)
-        tab.reopening.ragged = "pad" if key in self.library.filled_up else "refuse"
-        tab.reopening.checksums = "ignore" if key in self.library.unverified else "verify"
+        tab.reopening.reading = self.library.readings.of(key)
+        tab.reopening.chosen.connect(partial(self.library.readings.put, key))
         tab.changed.connect(self._update)
+        tab.differently_requested.connect(partial(self.opening.read_differently, tab))
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
         tab.grid.column_header.menu_requested.connect(self._column_menu)
@@ -290,7 +292,10 @@ class MainWindow(QMainWindow):
         if tab is not None:
             current = tab.grid.selection.current
             tab.grid.go_to(current[0] if current else tab.grid.top_row(), tab.grid.place(column))
-        self._menu_of("column").popup(point)
+        menu = self._menu_of("column")
+        if tab is not None:
+            tab.conversions.add_to(menu, current_column(tab))
+        menu.popup(point)
 
     def _drag_tab(self) -> None:
         tab = self.tabs.dataset_tab
@@ -376,6 +381,10 @@ class MainWindow(QMainWindow):
         self.tabs.dragged_out.connect(self._drag_tab)
         self.sidebar.dragged.connect(self._drag_entry)
         self.status.theme_requested.connect(self.appearance.toggle)
+        for where in (self.start, self.sidebar):
+            paste = QShortcut(QKeySequence.StandardKey.Paste, where)
+            paste.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            paste.activated.connect(self.commands["paste_table"].trigger)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
         theme.current().changed.connect(self._update)

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 import pyarrow as pa
 
+from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
 from lamella.app.commands.sources import Parameters, Source, open_source, table_of
 from lamella.core.arrow.nested import no_text, python_value
@@ -143,7 +144,9 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse(arguments)
     with (
         terminal.job() as job,
-        open_source(arguments.source, arguments.write, arguments.checksums, job) as source,
+        open_source(
+            arguments.source, arguments.write, arguments.checksums, job, reading_of(arguments)
+        ) as source,
     ):
         if arguments.explain:
             print(_query(source, arguments).explain(job))

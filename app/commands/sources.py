@@ -50,29 +50,42 @@ class SQLOptions(Protocol):
 
 @contextmanager
 def open_source(
-    where: str, write: bool = False, checksums: Checksums = "verify", job: Job | None = None
+    where: str,
+    write: bool = False,
+    checksums: Checksums = "verify",
+    job: Job | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> Iterator[Source]:
-    """A folder that is a store, or else files; `-` is standard input."""
+    """A folder that is a store, or else files; `-` is standard input. `reading` is how a file is read."""
+    options = {"checksums": checksums, "job": job, **(reading or {})}
     if where == STANDARD_INPUT:
         with TemporaryDirectory(prefix="lamella-") as folder:
             path = Path(folder) / "stdin"
             with path.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
-            yield FileSource(
-                open_dataset(path, cache_dir=Path(folder) / "cache", checksums=checksums, job=job)
-            )
+            yield from _file_source(open_dataset(path, cache_dir=Path(folder) / "cache", **options))
     elif is_store(path_of(where, "the store or file")):
+        if reading:
+            option = next(iter(reading)).replace("_", "-")
+            raise LamellaError(f"--{option} is of files", fix="Leave it out: a store's values have types")
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:
         try:
             tables = tables_of(where)
             if len(tables) > 1:
-                yield TablesSource(where, tables, job)
+                yield TablesSource(where, tables, options)
             else:
-                yield FileSource(open_dataset(where, checksums=checksums, job=job))
+                yield from _file_source(open_dataset(where, **options))
         except DamagedFile as problem:
             raise ignoring_checksums(problem) from problem
+
+
+def _file_source(dataset: Dataset) -> Iterator[Source]:
+    """What of it could not be read is said at the end, when all of it was read."""
+    yield FileSource(dataset)
+    for remark in dataset.remarks if dataset.problems else ():
+        print(f"{remark}.", file=sys.stderr)
 
 
 def ignoring_checksums(problem: DamagedFile) -> LamellaError:
@@ -135,8 +148,8 @@ class FileSource:
 class TablesSource(Mapping[str, Dataset]):
     """A file of several tables or sheets. A statement in SQL opens those that it names."""
 
-    def __init__(self, path: str, tables: Sequence[TableEntry], job: Job | None = None) -> None:
-        self._path, self._job = path, job
+    def __init__(self, path: str, tables: Sequence[TableEntry], options: Mapping[str, Any]) -> None:
+        self._path, self._options = path, options
         self._names = [table.name for table in tables if table.is_offered]
 
     def __getitem__(self, name: str) -> Dataset:
@@ -150,7 +163,7 @@ class TablesSource(Mapping[str, Dataset]):
 
     def table(self, name: str | None) -> Dataset:
         try:
-            return open_dataset(self._path, table=name, job=self._job)
+            return open_dataset(self._path, table=name, **self._options)
         except SeveralTables as problem:
             names = ", ".join(table.name for table in problem.tables if table.is_offered)
             raise LamellaError(problem.what, problem.why, f"Give --table: {names}") from problem

@@ -7,24 +7,27 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
+from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
 from lamella.app.commands.sources import Source, ignoring_checksums, open_source, table_of
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.formats import tables_of
+from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
-from lamella.core.store.importing import import_dataset
+from lamella.core.store.importing import BAD_LINES, declare_relations, import_dataset, import_into
 from lamella.core.store.store import Store
+from lamella.core.store.table import Table
 from lamella.core.transfer.exporting import Export, ExportOptions, export, format_for
 from lamella.core.transfer.formats import Format, all_options
 from lamella.core.transfer.generate import make
@@ -34,41 +37,98 @@ from lamella.core.validation import path_of
 def import_file(arguments: argparse.Namespace) -> int:
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
+    _refuse_impossible(arguments, name)
     with _offering_options(), terminal.job() as job:
-        datasets = [_opened(arguments, table, job) for table in _wanted(arguments, name)]
+        sources = list(_sources(arguments, name, job))
         with store_for_import(path) as store:
-            for dataset in datasets:
-                table = import_dataset(dataset, store, name, job)
-                rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
-                print(f"{rows} in table {table.name} of {store.path}")
-                for remark in dataset.remarks:
-                    print(f"{remark}.", file=sys.stderr)
+            called: dict[tuple[str, str], str] = {}
+            for source in sources:
+                table = _import_one(source.dataset, store, name, arguments, job)
+                called[source.file, source.table or ""] = table.name
+            for file in dict.fromkeys(source.file for source in sources if source.table):
+                tables = {table: made for (other, table), made in called.items() if other == file}
+                for problem in declare_relations(store, foreign_keys_of(file), tables):
+                    print(f"{problem}.", file=sys.stderr)
     return OK
 
 
-def _opened(arguments: argparse.Namespace, table: str | None, job: Job) -> Dataset:
-    return open_dataset(
-        arguments.file,
-        ragged=arguments.ragged,
-        text_columns=arguments.text_columns,
-        checksums=arguments.checksums,
-        table=table,
-        job=job,
-    )
+@dataclass(frozen=True)
+class _Source:
+    """`table` is empty where the file is one table."""
+
+    dataset: Dataset
+    file: str
+    table: str | None
 
 
-def _wanted(arguments: argparse.Namespace, target: str | None) -> list[str | None]:
+def _import_one(
+    dataset: Dataset, store: Store, name: str | None, arguments: argparse.Namespace, job: Job
+) -> Table:
+    if arguments.mode == "new":
+        table = import_dataset(dataset, store, name, job)
+        rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
+        print(f"{rows} in table {table.name} of {store.path}")
+    else:
+        table = store[str(name)]
+        commit = import_into(dataset, table, arguments.mode, arguments.key, job)
+        print(
+            f"{commit.inserted:,} added, {commit.updated:,} changed: table {table.name} of {store.path}"
+            f" has {table.num_rows:,} rows"
+        )
+    for remark in dataset.remarks:
+        print(f"{remark}.", file=sys.stderr)
+    if dataset.problems:
+        print(f"They are in table {name_of_bad_lines(table.name, store)}.", file=sys.stderr)
+    return table
+
+
+def _refuse_impossible(arguments: argparse.Namespace, name: str | None) -> None:
+    if arguments.mode != "new" and name is None:
+        fix = "Write STORE:TABLE"
+        raise LamellaError(f"--mode {arguments.mode} needs the table that the rows go into", fix=fix)
+    if (arguments.mode == "upsert") != bool(arguments.key):
+        raise LamellaError("--key is of --mode upsert, which needs it", fix="Give both, or none of them")
+    if len(arguments.file) > 1 and name is not None and not arguments.as_one:
+        raise LamellaError(
+            f"{len(arguments.file):,} files cannot all become table '{name}'",
+            fix="Give --as-one to put their rows together, or leave the table of the store out",
+        )
+
+
+def _sources(arguments: argparse.Namespace, name: str | None, job: Job) -> Iterator[_Source]:
+    if arguments.as_one:
+        paths = [str(file) for file in arguments.file]
+        yield _Source(_opened(arguments, paths, None, job), paths[0], None)
+        return
+    for file in arguments.file:
+        for table in _wanted(arguments, file, name):
+            yield _Source(_opened(arguments, file, table, job), str(file), table)
+
+
+def _opened(
+    arguments: argparse.Namespace, file: Path | Sequence[str], table: str | None, job: Job
+) -> Dataset:
+    return open_dataset(file, checksums=arguments.checksums, table=table, job=job, **reading_of(arguments))
+
+
+def _wanted(arguments: argparse.Namespace, file: Path, target: str | None) -> list[str | None]:
     """The table of a file that is named, or all of a file that holds several."""
     if arguments.table is not None:
         return [arguments.table]
-    tables = [table.name for table in tables_of(arguments.file) if table.is_offered]
+    tables = [table.name for table in tables_of(file) if table.is_offered]
     if len(tables) > 1 and target is not None:
         raise LamellaError(
-            f"{arguments.file} holds {len(tables):,} tables",
+            f"{file} holds {len(tables):,} tables",
             f"They cannot all become table '{target}'",
             "Name one of them with --table, or leave the table of the store out",
         )
     return [*tables] if len(tables) > 1 else [None]
+
+
+def name_of_bad_lines(table: str, store: Store) -> str:
+    """Of the tables beside that one, the newest."""
+    beside = [name for name in store.tables if name.startswith(f"{table}{BAD_LINES}")]
+    return max(beside, key=len)
 
 
 @contextmanager

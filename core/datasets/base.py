@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lamella.core.query.profile import ColumnProfile
 
 Ragged = Literal["refuse", "pad"]
+BadLines = Literal["refuse", "set-aside"]
 Checksums = Literal["verify", "ignore"]
 
 
@@ -31,7 +33,11 @@ class OpenOptions:
 
     `ragged="pad"` fills up rows that are too short with nulls. Of rows that are too long it drops
     the surplus only where that is empty; a file with a value there is refused all the same.
-    `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100.
+    `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100. `decimal`,
+    `thousands`, `dates`, `zone`, `nulls`, `quote` and `skip_rows` say how it is written (`READING` has a line
+    for each); `types` and `names` are those of columns, by what the file calls them.
+
+    `bad_lines="set-aside"` leaves out lines that cannot be read; the dataset's `problems` are they.
 
     `table` is the one of a file that holds several, or its sheet.
 
@@ -47,11 +53,38 @@ class OpenOptions:
     checksums: Checksums = "verify"
     table: str | None = None
     job: Job | None = None
+    quote: str | None = None
+    skip_rows: int | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: str | None = None
+    zone: str | None = None
+    nulls: tuple[str, ...] = ()
+    types: tuple[tuple[str, str], ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
+    bad_lines: BadLines = "refuse"
+    cells: str | None = None
 
     @property
     def reading(self) -> tuple[object, ...]:
         """What decides how the bytes become rows; part of a cache's key."""
-        return (self.ragged, self.encoding, self.delimiter, self.header, *self.text_columns)
+        return (
+            self.ragged, self.encoding, self.delimiter, self.header, self.quote, self.skip_rows, self.decimal,
+            self.thousands, self.dates, self.zone, self.nulls, self.types, self.names, self.bad_lines,
+            self.cells, *self.text_columns,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Of a text: a line that was left out, or, where it names a column, a value that is null because it is
+    none of the type that was chosen. `text` is what is written there."""
+
+    line: int
+    text: str
+    why: str
+    column: str = ""
+    file: str = ""
 
 
 class Dataset(Fluent, ABC):
@@ -67,6 +100,11 @@ class Dataset(Fluent, ABC):
     def remarks(self) -> tuple[str, ...]:
         """What people should know of the rows, in sentences without a full stop: what of a file was left out,
         or is read otherwise than it is written. Complete once all rows were read."""
+        return ()
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        """What of a text could not be read, in the order of its lines. Complete once all rows were read."""
         return ()
 
     def query(self) -> Query:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from lamella.core.arrow.types import in_plain_layout, plain_layout, stored_type
+from lamella.core.datasets.base import Problem
 from lamella.core.datasets.locate import Stamp
 from lamella.core.datasets.text.dialect import distinct_names
 from lamella.core.errors import BadData, FileProblem
@@ -33,10 +34,13 @@ class Block(Protocol):
 @dataclass(frozen=True)
 class Reading:
     """`rows` are of the types that people see; None when the block did not fit the schema it was read
-    with, and `schema` is then one that it fits."""
+    with, and `schema` is then one that it fits. `problems` are what of a text was left out or made null, and
+    `misfits` how many values of a column were."""
 
     schema: pa.Schema
     rows: pa.Table | None
+    problems: tuple[Problem, ...] = ()
+    misfits: tuple[tuple[str, int], ...] = ()
 
 
 class BlockFile(Protocol):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import weakref
-from collections.abc import Callable, Generator
+import zlib
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
+from dataclasses import astuple
 
 import pyarrow as pa
 
-from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.base import Dataset, OpenOptions, Problem
 from lamella.core.datasets.blocks import BlockFile, Reading, TypesWidened, read_block, rows_of
 from lamella.core.datasets.cache import (
     CachedBlock,
@@ -28,6 +30,20 @@ from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment,
 _WAIT_SECONDS = 0.1
 _REMARKS = b"remarks"
 """Key in a schema's metadata: the sentences about a file that was read to its end."""
+_PROBLEMS = b"problems"
+"""Key of the lines and values of such a file that could not be read."""
+
+
+def _packed(problems: Sequence[Problem]) -> bytes:
+    return (
+        zlib.compress(json.dumps([list(astuple(problem)) for problem in problems]).encode())
+        if problems
+        else b""
+    )
+
+
+def _unpacked(data: bytes) -> tuple[Problem, ...]:
+    return tuple(Problem(*each) for each in json.loads(zlib.decompress(data))) if data else ()
 
 
 class CachedDataset(Dataset):
@@ -47,6 +63,7 @@ class CachedDataset(Dataset):
         self._broken: FileProblem | None = None
         self._schema = schema
         self._remarks: tuple[str, ...] | None = None
+        self._problems: tuple[Problem, ...] | None = None
         self._shown = self._beginning(schema, first, complete=entry is None)
         if entry is not None:
             weakref.finalize(self, entry.release)
@@ -55,6 +72,10 @@ class CachedDataset(Dataset):
     @property
     def remarks(self) -> tuple[str, ...]:
         return self.file.remarks if self._remarks is None else self._remarks
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        return getattr(self.file, "problems", ()) if self._problems is None else self._problems
 
     def rows_once(
         self, job: Job, progress: Callable[[int, int], None]
@@ -112,8 +133,8 @@ class CachedDataset(Dataset):
             cached = self._pass(entry, job)
         refuse_changed(self.file.stamps)
         refuse_without_columns(self.file, cached.schema)
-        remarks = {_REMARKS: json.dumps(self.remarks).encode()}
-        entry.finish(CachedFile(self.file.shown(cached.schema).with_metadata(remarks), cached.parts))
+        about = {_REMARKS: json.dumps(self.remarks).encode(), _PROBLEMS: _packed(self.problems)}
+        entry.finish(CachedFile(self.file.shown(cached.schema).with_metadata(about), cached.parts))
         self._show(self._snapshot(cached.schema, cached.parts, entry.key, complete=True))
         self.file.release()
 
@@ -140,7 +161,9 @@ class CachedDataset(Dataset):
         entry.hold()
         cached = entry.load()  # again: it may have been swept before it was held
         if cached is not None:
-            self._remarks = tuple(json.loads((cached.schema.metadata or {}).get(_REMARKS, "[]")))
+            about = cached.schema.metadata or {}
+            self._remarks = tuple(json.loads(about.get(_REMARKS, "[]")))
+            self._problems = _unpacked(about.get(_PROBLEMS, b""))
             self._shown = self._snapshot_of(cached.schema, cached.parts, entry.key, complete=True)
 
     def _beginning(self, schema: pa.Schema, first: pa.Table | None, complete: bool) -> Snapshot:

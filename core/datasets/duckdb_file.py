@@ -13,7 +13,7 @@ from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import MOST_ROWS, ArrowColumns, ArrowFile
 from lamella.core.datasets.cached import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
-from lamella.core.datasets.tables import TableEntry, chosen_table
+from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
@@ -39,6 +39,21 @@ def tables_of(path: Path) -> list[TableEntry]:
     with _connected(path) as connection:
         found = connection.execute(_TABLES).fetchall()
         return [_entry(connection, schema, name, kind) for schema, name, kind in found]
+
+
+def foreign_keys_of(path: Path) -> list[ForeignKey]:
+    with _connected(path) as connection:
+        rows = connection.execute(_FOREIGN_KEYS).fetchall()
+    return [
+        ForeignKey(_name(schema, table), tuple(columns), _name(schema, other), tuple(targets))
+        for schema, table, columns, other, targets in rows
+    ]
+
+
+_FOREIGN_KEYS = (
+    "SELECT schema_name, table_name, constraint_column_names, referenced_table, referenced_column_names"
+    " FROM duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY' ORDER BY ALL"
+)
 
 
 def open_table(location: Location, options: OpenOptions) -> Dataset:
@@ -100,9 +115,13 @@ def _any_beyond(connection: duckdb.DuckDBPyConnection, source: str, column: str)
     return bool(connection.execute(f"SELECT count(*) FROM {source} WHERE {beyond}").fetchall()[0][0])
 
 
+def _name(schema: str, table: str) -> str:
+    return table if schema == MAIN else f"{schema}.{table}"
+
+
 def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str) -> TableEntry:
     source = f"{_identifier(schema)}.{_identifier(name)}"
-    shown = name if schema == MAIN else f"{schema}.{name}"
+    shown = _name(schema, name)
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     except duckdb.Error:  # a view over what is gone, or not allowed, must not hide the other tables

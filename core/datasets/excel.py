@@ -9,6 +9,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from math import ceil
 from pathlib import Path, PurePosixPath
@@ -21,7 +22,7 @@ from lamella.core.datasets.locate import Location, Stamp, cannot_read, refuse_ch
 from lamella.core.datasets.tables import SeveralTables, TableEntry, chosen_table
 from lamella.core.datasets.text.dialect import distinct_names
 from lamella.core.datasets.values import RowBlock, ValuesFile
-from lamella.core.errors import FileProblem
+from lamella.core.errors import BadData, FileProblem
 from lamella.core.jobs import Job
 
 if TYPE_CHECKING:
@@ -95,17 +96,49 @@ def open_sheet(location: Location, options: OpenOptions) -> Dataset:
     except SeveralTables:
         sheet = chosen_table(path, sheets_of(path), None, "sheet")  # all but one may be empty
     name = location.name if len([s for s in sheets if s.is_offered]) < 2 else sheet.name
-    return open_blocks(name, SheetFile(path, stamp, sheet.name, options.header, sheets), options)
+    cells = None if options.cells is None else cells_of(options.cells)
+    return open_blocks(name, SheetFile(path, stamp, sheet.name, options.header, sheets, cells), options)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A range of a sheet, from 0; to the end of what the sheet holds where the bottom is None."""
+
+    top: int
+    left: int
+    bottom: int | None
+    right: int
+
+
+_RANGE = re.compile(r"\$?([A-Z]{1,3})\$?([0-9]{0,7}):\$?([A-Z]{1,3})\$?([0-9]{0,7})", re.IGNORECASE)
+
+
+def cells_of(text: str) -> Cells:
+    """`B3:F200`, `B3:F` to the end, or `B:F`. Raises `BadData`."""
+    match = _RANGE.fullmatch(text.strip())
+    if match is not None:
+        first, top, last, bottom = match.groups()
+        left, right = (_place(letters.upper().encode(), b"1")[1] for letters in (first, last))
+        cells = Cells(int(top or 1) - 1, left, int(bottom) - 1 if bottom else None, right)
+        if cells.top >= 0 and left <= right and (cells.bottom is None or cells.bottom >= cells.top):
+            return cells
+    raise BadData(f"'{text}' is no range of cells", fix="Write its first and last cell, such as B3:F200")
 
 
 class SheetFile(ValuesFile):
     """One sheet. calamine has all of it in memory while it is read; it is parsed when it is first needed."""
 
     def __init__(
-        self, path: Path, stamp: Stamp, sheet: str, header: bool | None, sheets: Sequence[TableEntry]
+        self,
+        path: Path,
+        stamp: Stamp,
+        sheet: str,
+        header: bool | None,
+        sheets: Sequence[TableEntry],
+        cells: Cells | None = None,
     ) -> None:
-        super().__init__(path, "Excel", [stamp], ("sheet", sheet, header), [])
-        self._sheet_name, self._header = sheet, header
+        super().__init__(path, "Excel", [stamp], ("sheet", sheet, header, str(cells)), [])
+        self._sheet_name, self._header, self._cells = sheet, header, cells
         self._others = [other.name for other in sheets if other.name != sheet and other.kind != "sheet"]
         self._lock = threading.Lock()
         self._sheet: CalamineSheet | None = None
@@ -131,7 +164,7 @@ class SheetFile(ValuesFile):
 
     def blocks(self, job: Job) -> Generator[RowBlock, None, None]:
         sheet = self._load()
-        number, empty, rows = 0, 0, islice(_rows(sheet), self._first_row, None)
+        number, empty, rows = 0, 0, islice(self._rows_of(sheet), self._first_row, None)
         first = self._first_row + 1
         while True:
             job.check()
@@ -165,11 +198,10 @@ class SheetFile(ValuesFile):
             return self._sheet
 
     def _lay_out(self, sheet: CalamineSheet) -> None:
-        sample = list(islice(_rows(sheet), SAMPLED_ROWS))
-        if not sample:
-            raise FileProblem(
-                self.path, f"has nothing in sheet '{self._sheet_name}'", fix="Choose a sheet with data in it"
-            )
+        sample = list(islice(self._rows_of(sheet), SAMPLED_ROWS))
+        if not any(cell is not None for row in sample for cell in row):
+            place = f"sheet '{self._sheet_name}'" if self._cells is None else "these cells"
+            raise FileProblem(self.path, f"has nothing in {place}", fix="Choose others, with data in them")
         top, has_header = header_of(sample, self._header)
         width = max(map(len, sample))
         texts = ["" if cell is None else str(cell) for cell in sample[top]] if has_header else [""] * width
@@ -178,9 +210,27 @@ class SheetFile(ValuesFile):
         self._titles = [row for row in sample[:top] if any(cell is not None for cell in row)]
         self._first_row, self._rows = top + has_header, sheet.height
         above, left = sheet.start or (0, 0)
+        if self._cells is not None:
+            above, left = max(above, self._cells.top), self._cells.left
         places = [(row - above, column - left) for row, column in errors_in(self.path, self._sheet_name)]
+        places = [(row, column) for row, column in places if row >= 0 and 0 <= column < width]
         self._errors = Counter(column for row, column in places if row >= self._first_row)
         self._error_rows = frozenset(row for row, _ in places)
+
+    def _rows_of(self, sheet: CalamineSheet) -> Iterator[list[Any]]:
+        """What the sheet holds, or of its range."""
+        cells = self._cells
+        if cells is None:
+            yield from _rows(sheet)
+            return
+        above, before = sheet.start or (0, 0)
+        stop = None if cells.bottom is None else max(0, cells.bottom + 1 - above)
+        empty = [None] * max(0, min(before, cells.right + 1) - cells.left)
+        first, last = max(0, cells.left - before), max(0, cells.right + 1 - before)
+        width = cells.right + 1 - cells.left
+        for row in islice(_rows(sheet), max(0, cells.top - above), stop):
+            cut = [*empty, *row[first:last]]
+            yield cut + [None] * (width - len(cut))
 
     def _found(self, sheet: CalamineSheet) -> Iterator[str]:
         if self._titles:
@@ -191,7 +241,8 @@ class SheetFile(ValuesFile):
         if self._empty_rows:
             rows = "1 empty row is" if self._empty_rows == 1 else f"{self._empty_rows:,} empty rows are"
             yield f"{rows} left out"
-        merged = _merged_below(sheet, self._first_row)
+        above = 0 if self._cells is None else max(0, self._cells.top - (sheet.start or (0, 0))[0])
+        merged = _merged_below(sheet, above + self._first_row)
         if merged:
             ranges = (
                 "1 range of merged cells has" if merged == 1 else f"{merged:,} ranges of merged cells have"

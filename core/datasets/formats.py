@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lamella.core.datasets.base import Checksums, Dataset, OpenOptions, Ragged
+from lamella.core.datasets.base import BadLines, Checksums, Dataset, OpenOptions, Ragged
 from lamella.core.datasets.contents import (
     Contents,
     foreign_format,
@@ -16,9 +16,10 @@ from lamella.core.datasets.contents import (
     is_workbook,
     look_into,
 )
-from lamella.core.datasets.locate import Location, locate
+from lamella.core.datasets.locate import Location, locate, locate_several
+from lamella.core.datasets.options import BY_NAME, read_options
 from lamella.core.datasets.parquet import ParquetDataset, is_parquet
-from lamella.core.datasets.tables import TableEntry
+from lamella.core.datasets.tables import ForeignKey, TableEntry
 from lamella.core.datasets.text.dataset import (
     is_note,
     is_prose,
@@ -29,7 +30,6 @@ from lamella.core.datasets.text.dataset import (
 from lamella.core.datasets.text.files import open_delimited, open_json_document, open_json_lines
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
-from lamella.core.validation import names_of
 
 NAMED = 3
 MOST_LOOKED_AT = 100
@@ -54,6 +54,7 @@ class Format:
     is_text: bool = False
     options: tuple[str, ...] = ()
     tables: Callable[[Path], list[TableEntry]] | None = None
+    foreign_keys: Callable[[Path], list[ForeignKey]] | None = None
 
 
 def _open_parquet(location: Location, options: OpenOptions) -> Dataset:
@@ -88,6 +89,12 @@ def _sqlite_tables(path: Path) -> list[TableEntry]:
     return tables_of(path)
 
 
+def _sqlite_keys(path: Path) -> list[ForeignKey]:
+    from lamella.core.datasets.sqlite_file import foreign_keys_of
+
+    return foreign_keys_of(path)
+
+
 def is_duckdb(contents: Contents) -> bool:
     return contents.head[8:12] == b"DUCK"
 
@@ -102,6 +109,12 @@ def _duckdb_tables(path: Path) -> list[TableEntry]:
     from lamella.core.datasets.duckdb_file import tables_of
 
     return tables_of(path)
+
+
+def _duckdb_keys(path: Path) -> list[ForeignKey]:
+    from lamella.core.datasets.duckdb_file import foreign_keys_of
+
+    return foreign_keys_of(path)
 
 
 def _open_sheet(location: Location, options: OpenOptions) -> Dataset:
@@ -132,7 +145,7 @@ FORMATS = (
     ),
     Format(
         "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
-        options=("table", "header"), tables=_sheets,
+        options=("table", "header", "cells"), tables=_sheets,
         media=(
             f"application/{_SHEET}", "application/vnd.ms-excel",
             "application/vnd.oasis.opendocument.spreadsheet",
@@ -140,11 +153,12 @@ FORMATS = (
     ),
     Format(
         "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
-        options=("table",), tables=_sqlite_tables, media=("application/vnd.sqlite3",),
+        options=("table",), tables=_sqlite_tables, foreign_keys=_sqlite_keys,
+        media=("application/vnd.sqlite3",),
     ),
     Format(
         "duckdb", "DuckDB", ("duckdb", "ddb"), is_duckdb, _open_duckdb,
-        options=("table",), tables=_duckdb_tables,
+        options=("table",), tables=_duckdb_tables, foreign_keys=_duckdb_keys,
     ),
     Format(
         "json", "JSON", ("json", "geojson"), looks_like_json_document, open_json_document,
@@ -156,7 +170,11 @@ FORMATS = (
     ),
     Format(
         "csv", "delimited text", ("csv", "tsv", "tab", "txt"), looks_like_delimited, open_delimited,
-        several=True, is_text=True, options=("ragged", "encoding", "delimiter", "header", "text_columns"),
+        several=True, is_text=True,
+        options=(
+            "ragged", "encoding", "delimiter", "quote", "header", "skip_rows", "decimal", "thousands",
+            "dates", "zone", "nulls", "text_columns", "types", "names", "bad_lines",
+        ),
         media=("text/csv", "text/tab-separated-values"),
     ),
 )  # fmt: skip
@@ -276,48 +294,92 @@ def _openable() -> str:
 
 
 def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     *,
     cache_dir: Path | None = None,
     ragged: Ragged = "refuse",
+    bad_lines: BadLines = "refuse",
     encoding: str | None = None,
     delimiter: str | None = None,
+    quote: str | None = None,
     header: bool | None = None,
+    skip_rows: int | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    dates: str | None = None,
+    zone: str | None = None,
+    nulls: Sequence[str] = (),
     text_columns: Sequence[str] = (),
+    types: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
+    cells: str | None = None,
     checksums: Checksums = "verify",
     table: str | None = None,
     sheet: str | None = None,
     job: Job | None = None,
 ) -> Dataset:
-    """A file, a folder's files or a glob's as a read-only dataset, recognised by content.
+    """A file, or several as one, a folder's or a glob's, as a read-only dataset, recognised by content.
 
     What gives no quick access to its rows is read through a columnar cache below `cache_dir` (the user's
-    cache folder when None), which `fill` completes; the first rows are there at once. `text_columns` of
-    delimited text stay as they are written, whatever stands in them.
+    cache folder when None), which `fill` completes; the first rows are there at once.
+
+    How delimited text is written is found out from it, unless an option says so: `encoding`, `delimiter`,
+    `quote`, `header`, `skip_rows` above the table, the `decimal` sign, what sets `thousands` apart, which
+    part of `dates` comes first ("day-first", "month-first"), the `zone` of times without one, and words for
+    no value (`nulls`). `text_columns` stay as they are written, whatever stands in them; `types` are those of
+    other columns, by what the file calls them: {"plz": "text", "price": "decimal(10, 2)"}. What is no value
+    of such a type is null, which `remarks` counts and `problems` lists. `names` are new names of columns.
+
+    `bad_lines="set-aside"` leaves out lines that cannot be read; they are counted and listed likewise.
 
     Pages of Parquet whose checksums differ from what they hold are refused, now or when they are first read:
     a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.
 
     Of a file that holds several tables, `table` or, of a workbook, `sheet` is the one to open: `tables_of`
-    lists them. Cancelling `job` ends an opening that takes long, such as of a view of a database.
+    lists them; `cells` of a sheet are a range such as "B3:F200". Cancelling `job` ends an opening that takes
+    long, such as of a view of a database.
 
     Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
-    `text_columns`, and `Cancelled`.
+    `text_columns`, `types` or `names`, `BadData` for an option that cannot be, and `Cancelled`.
     """
-    location = data_files(locate(path))
+    location = data_files(locate(path)) if isinstance(path, (str, Path)) else locate_several(path)
     known = common_format(location)
-    names = tuple(names_of(text_columns, "open_dataset: text_columns"))
+    reading = read_options(
+        {
+            "encoding": encoding, "delimiter": delimiter, "quote": quote, "header": header,
+            "skip_rows": skip_rows, "decimal": decimal, "thousands": thousands, "dates": dates, "zone": zone,
+            "nulls": nulls or None, "text_columns": text_columns or None, "types": types or None,
+            "names": names or None, "cells": cells,
+        }
+    )  # fmt: skip
+    _refuse_useless(location, known, reading)
     part = sheet if table is None else table
-    options = OpenOptions(cache_dir, ragged, encoding, delimiter, header, names, checksums, part, job)
-    if names and "text_columns" not in known.options:
+    if part is not None and known.tables is None:
+        raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
+    bad_lines = BY_NAME["bad_lines"].read(bad_lines)
+    options = OpenOptions(
+        cache_dir, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
+    )
+    return known.open(location, options)
+
+
+def _refuse_useless(location: Location, known: Format, reading: Mapping[str, object]) -> None:
+    """Raise `FileProblem` for options that would change nothing, as of types in a file that has its own."""
+    useless = [name for name in reading if name not in known.options]
+    useless = [name for name in useless if name in REFUSED_ELSEWHERE]
+    if useless:
         raise FileProblem(
             location.root,
             f"is {known.label}, whose values have types of their own",
-            fix="Leave text_columns out",
+            fix=f"Leave {useless[0]} out",
         )
-    if part is not None and known.tables is None:
-        raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
-    return known.open(location, options)
+
+
+REFUSED_ELSEWHERE = frozenset(
+    ("text_columns", "types", "names", "decimal", "thousands", "dates", "zone", "nulls", "skip_rows", "cells")
+)
+"""Options of one format that another cannot be read with; those of how bytes are split count for nothing
+there."""
 
 
 def tables_of(path: str | Path) -> list[TableEntry]:
@@ -327,6 +389,13 @@ def tables_of(path: str | Path) -> list[TableEntry]:
         return []
     known = recognise(location.files[0])
     return known.tables(location.files[0]) if known.tables else []
+
+
+def foreign_keys_of(path: str | Path) -> list[ForeignKey]:
+    """How the tables of a database point at each other; none for other files. Raises `FileProblem`."""
+    location = locate(path)
+    known = recognise(location.files[0]) if len(location.files) == 1 else None
+    return known.foreign_keys(location.files[0]) if known and known.foreign_keys else []
 
 
 @dataclass(frozen=True)

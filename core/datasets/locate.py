@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
-from lamella.core.errors import FileProblem, nearest
+from lamella.core.errors import BadData, FileProblem, nearest
 from lamella.core.validation import path_of
 
 _GLOB_SIGNS = frozenset("*?[")
@@ -40,6 +42,27 @@ def locate(path: str | Path) -> Location:
     if _GLOB_SIGNS & set(str(path)):
         return _pattern(root)
     raise missing(root)
+
+
+def locate_several(paths: Sequence[str | Path]) -> Location:
+    """Several files in the order in which they are named, and folders' and globs' among them. Raises
+    `FileProblem`, and `BadData` where none is named."""
+    if not isinstance(paths, Sequence) or not paths:
+        raise BadData("no file is named", fix="Give a path, or a list of paths")
+    found = [locate(path) for path in paths]
+    if len(found) == 1:
+        return found[0]
+    files = tuple(dict.fromkeys(file for location in found for file in location.files))
+    root = Path(os.path.commonpath([file.parent for file in files]))
+    return Location(root, _common_name(files) or root.name or found[0].name, files)
+
+
+def _common_name(files: Sequence[Path]) -> str:
+    """`sales` of sales_01.csv and sales_02.csv; empty where they have hardly a letter in common."""
+    signs = zip(*(file.name.split(".")[0] for file in files), strict=False)
+    same = takewhile(lambda place: len(set(place)) == 1, signs)
+    name = "".join(place[0] for place in same).rstrip(" _-0123456789")
+    return name if len(name) > 1 else ""
 
 
 def cannot_read(path: Path, error: OSError) -> FileProblem:

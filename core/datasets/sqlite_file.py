@@ -17,7 +17,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.cached import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
-from lamella.core.datasets.tables import TableEntry, chosen_table
+from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table
 from lamella.core.datasets.text.dialect import distinct_names
 from lamella.core.datasets.text.types import read_as
 from lamella.core.datasets.values import RowBlock, Values, ValuesFile, join_types, least_type, to_array
@@ -50,6 +50,31 @@ def tables_of(path: Path) -> list[TableEntry]:
             for name, kind in names
             if name not in own
         ]
+
+
+def foreign_keys_of(path: Path) -> list[ForeignKey]:
+    """Those that are declared. One that names no columns of the other table means its primary key."""
+    keys: list[ForeignKey] = []
+    with closing(_connect(path)) as connection, _refused(path):
+        tables = [name for name, kind in _listed(connection) if kind == "table"]
+        called = {name.casefold(): name for name in tables}
+        for table in tables:
+            found: dict[int, list[tuple[str, str, str | None]]] = {}
+            rows = connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})").fetchall()
+            for number, _, target, column, other, *_ in sorted(rows):
+                found.setdefault(number, []).append((target, column, other))
+            for parts in found.values():
+                target = called.get(parts[0][0].casefold())
+                if target is not None:
+                    named = tuple(str(other) for _, _, other in parts)
+                    others = named if parts[0][2] else _primary_key(connection, target)
+                    keys.append(ForeignKey(table, tuple(column for _, column, _ in parts), target, others))
+    return [key for key in keys if len(key.columns) == len(key.to_columns)]
+
+
+def _primary_key(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
+    rows = connection.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
+    return tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5])
 
 
 def open_table(location: Location, options: OpenOptions) -> Dataset:
@@ -268,6 +293,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     if header[68:72] == _OF_STORES:
         why, fix = "The rows of its tables are in the folders beside it", f"Open the folder {path.parent}"
         raise FileProblem(path, "is the catalog of a store", why, fix)
+    _refuse_cut_off(path, header)
     log = path.with_name(f"{path.name}-wal")
     is_still = header[18:19] == bytes([_WAL_MODE]) and stamp_of(log)[1] <= 0
     how = "immutable=1" if is_still else "mode=ro"
@@ -278,6 +304,20 @@ def _connect(path: Path) -> sqlite3.Connection:
             timeout=BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
+        )
+
+
+def _refuse_cut_off(path: Path, header: bytes) -> None:
+    """SQLite may read what is missing at the end as nulls. The number of pages counts where it was written
+    with the last change."""
+    page, pages = int.from_bytes(header[16:18], "big"), int.from_bytes(header[28:32], "big")
+    page = 1 << 16 if page == 1 else page
+    if header[24:28] == header[92:96] and path.stat().st_size < page * pages:
+        raise FileProblem(
+            path,
+            "is cut off",
+            f"It is {path.stat().st_size:,} bytes long instead of {page * pages:,}",
+            "Copy or fetch it again",
         )
 
 

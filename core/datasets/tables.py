@@ -23,6 +23,16 @@ class TableEntry:
     is_offered: bool = True
 
 
+@dataclass(frozen=True)
+class ForeignKey:
+    """Rows of a table of a file point at those of another by equal values."""
+
+    table: str
+    columns: tuple[str, ...]
+    to_table: str
+    to_columns: tuple[str, ...]
+
+
 class SeveralTables(FileProblem):
     """A file was opened without saying which of its tables; `tables` are all of them."""
 

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Literal, TypeVar, cast, get_args
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged
 from lamella.core.datasets.blocks import TypesWidened
 from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.formats import foreign_keys_of, tables_of
+from lamella.core.datasets.tables import ForeignKey
+from lamella.core.datasets.text.conversions import as_texts
+from lamella.core.datasets.text.regional import Spelled
+from lamella.core.errors import BadData, LamellaError, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
+from lamella.core.store.commit import Commit
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
+
+Taken = TypeVar("Taken")
 
 
 class ImportProgress:
@@ -44,29 +56,290 @@ def import_file(
     ragged: Ragged = "refuse",
     text_columns: Sequence[str] = (),
     checksums: Checksums = "verify",
+    **reading: Any,
 ) -> Table:
     """The rows of a file, folder or glob as a new table, named after the file when no name is given.
 
-    `ragged`, `text_columns` and `checksums` are those of `open_dataset`. A cancelled or failed import leaves
-    nothing behind. Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
+    `ragged`, `text_columns`, `checksums` and those of `reading` are the options of `open_dataset`. Lines that
+    `bad_lines="set-aside"` leaves out, and values that are none of their chosen type, are rows of a table
+    beside it, called like it with `_bad_lines` behind. A cancelled or failed import leaves nothing behind.
+    Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
     """
-    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns, checksums=checksums)
+    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns, checksums=checksums, **reading)
     return import_dataset(dataset, store, table_name, job)
 
 
-def import_dataset(dataset: Dataset, store: Store, name: str | None = None, job: Job | None = None) -> Table:
-    """All rows of an open dataset as a new table; what is cached is read from its file."""
+def import_dataset(
+    dataset: Dataset,
+    store: Store,
+    name: str | None = None,
+    job: Job | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Table:
+    """All rows of an open dataset as a new table; what is cached is read from its file. What of it cannot be
+    read is a table beside it. `columns` are those that are taken, each with its name in the table."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
+    chosen = _chosen(dataset, columns)
+
+    def create(schema: pa.Schema, rows: Batches) -> Table:
+        with closing(_renamed(rows, chosen)) as batches:
+            reader = pa.RecordBatchReader.from_batches(_named(schema, chosen), batches)
+            return store.create_table(name, reader, job=Unreported(job))
+
+    table = _with_rows(dataset, create, job)
+    if dataset.problems:
+        try:
+            keep_bad_lines(dataset, store, name)
+        except BaseException:
+            store.drop_table(table.name)
+            raise
+    return table
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """What importing into a table that is there will do. `matched` are the rows of it that an upsert
+    changes; `twice` are keys that several of the new rows have, which refuse it."""
+
+    mode: Mode
+    coming: int
+    existing: int
+    new_columns: tuple[str, ...]
+    missing_columns: tuple[str, ...]
+    matched: int = 0
+    new_rows: int = 0
+    twice: int = 0
+
+    def __str__(self) -> str:
+        """Sentences for people, before anything happens."""
+        said = [self._rows()]
+        if self.new_columns:
+            said.append(f"New: {_columns(self.new_columns)}, null in the rows that are there.")
+        if self.missing_columns and self.mode != "upsert":
+            said.append(f"Null in the new rows: {_columns(self.missing_columns)}.")
+        return " ".join(said)
+
+    def _rows(self) -> str:
+        if self.mode == "append":
+            return f"Adds {_rows(self.coming)} to the {self.existing:,} that are there."
+        if self.mode == "replace":
+            return f"Deletes all {_rows(self.existing)} and adds {self.coming:,}; undo brings them back."
+        if self.twice:
+            keys = "1 key stands" if self.twice == 1 else f"{self.twice:,} keys stand"
+            return f"{keys} in more than one row of the file: choose another key."
+        return f"Changes {_rows(self.matched)} and adds {self.new_rows:,}; the others stay."
+
+
+Mode = Literal["append", "replace", "upsert"]
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _columns(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
+    return f"{'column' if len(names) == 1 else 'columns'} {shown}{more}"
+
+
+def plan_import(
+    dataset: Dataset,
+    table: Table,
+    mode: Mode,
+    key: Sequence[str] = (),
+    job: Job | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> ImportPlan:
+    """What `import_into` with the same arguments will do; nothing changes. Counts the rows of a text by
+    reading it, and reads the columns of `key`. Raises as `import_into`."""
+    job = job or Job()
+    chosen = _chosen(dataset, columns)
+    refuse_bad_target(dataset, table, mode, key, chosen)
+    there = [name for name in table.schema.names if name != ID]
+    plan = ImportPlan(
+        mode,
+        dataset.count(job=job),
+        table.num_rows,
+        tuple(name for name in chosen.values() if name not in there),
+        tuple(name for name in there if name not in chosen.values()),
+    )
+    if mode != "upsert":
+        return plan
+    sources = {name: source for source, name in chosen.items()}
+    new = dataset.read([sources[name] for name in key], job=job).rename_columns(list(key))
+    keys = [*key]
+    distinct = new.group_by(keys).aggregate([([], "count_all")])
+    twice = pc.sum(pc.greater(distinct.column("count_all"), 1)).as_py() or 0
+    known = table.read(keys, job=job)
+    common = known.cast(pa.schema([new.schema.field(name).with_metadata(None) for name in keys]))
+    matched = common.join(distinct, keys, join_type="left semi").num_rows
+    found = distinct.join(common, keys, join_type="left semi").num_rows
+    return replace(plan, matched=matched, new_rows=distinct.num_rows - found, twice=twice)
+
+
+def import_into(
+    dataset: Dataset,
+    table: Table,
+    mode: Mode = "append",
+    key: Sequence[str] = (),
+    job: Job | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> Commit:
+    """The rows of a dataset into a table that is there: added to its rows ("append"), in place of them
+    ("replace"), or changing those that have the same values in the columns of `key` ("upsert"). In one step
+    that can be undone; what of the dataset cannot be read is a table beside it.
+
+    Raises `BadData` for an upsert without a key or by one that rows share, `UnknownColumn`, and what reading
+    and committing raise; nothing changes then.
+    """
+    job = job or Job()
+    chosen = _chosen(dataset, columns)
+    refuse_bad_target(dataset, table, mode, key, chosen)
+    message = f"{mode} {dataset.name}"
+
+    def take(schema: pa.Schema, rows: Batches) -> Commit:
+        with closing(_renamed(rows, chosen)) as batches:
+            reader = pa.RecordBatchReader.from_batches(_named(schema, chosen), batches)
+            if mode == "upsert":
+                return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
+            if mode == "append":
+                return table.insert(reader, message, Unreported(job))
+            with table.store.transaction(message):
+                table.delete(where=f"{ID} >= 0", message=message, job=Unreported(job))
+                return table.insert(reader, message, Unreported(job))
+
+    commit = _with_rows(dataset, take, job)
+    if dataset.problems:
+        keep_bad_lines(dataset, cast("Store", table.store), table.name)
+    return commit
+
+
+def refuse_bad_target(
+    dataset: Dataset, table: Table, mode: str, key: Sequence[str], chosen: Mapping[str, str]
+) -> None:
+    if mode not in get_args(Mode):
+        raise BadData(f"{table.name}: nothing is imported by {shown(mode)}", fix="append, replace or upsert")
+    if mode == "upsert" and not key:
+        raise BadData(f"{table.name}: an upsert needs a key", fix="Name the columns that tell rows apart")
+    for name in key:
+        if name not in table.schema.names:
+            raise UnknownColumn(name, table.name, table.schema.names)
+        if name not in chosen.values():
+            raise UnknownColumn(name, dataset.name, list(chosen.values()))
+
+
+def _chosen(dataset: Dataset, columns: Mapping[str, str] | None) -> dict[str, str]:
+    """The columns of a dataset that are taken, and their names in a table."""
+    names = dataset.schema.names
+    if columns is None:
+        return dict(zip(names, table_columns(names), strict=True))
+    for name in columns:
+        if name not in names:
+            raise UnknownColumn(name, dataset.name, names)
+    return {name: columns[name] for name in names if name in columns}
+
+
+def import_tables(
+    path: str | Path,
+    store: Store,
+    tables: Sequence[str] | None = None,
+    job: Job | None = None,
+    **reading: Any,
+) -> tuple[list[Table], list[str]]:
+    """Tables of a database or sheets of a workbook, all that are not hidden where none is named; with the
+    relations that its foreign keys declare. What of these cannot be declared is said in sentences.
+
+    Each table is whole, or not there; a failed or cancelled import leaves none behind.
+    """
+    wanted = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
+    made: dict[str, Table] = {}
+    try:
+        for name in wanted:
+            dataset = open_dataset(path, table=name, job=job, **reading)
+            made[name] = import_dataset(dataset, store, free_name(name, store.tables), job)
+    except BaseException:
+        for table in made.values():
+            store.drop_table(table.name)
+        raise
+    names = {name: table.name for name, table in made.items()}
+    return list(made.values()), declare_relations(store, foreign_keys_of(path), names)
+
+
+def declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:
+    """Foreign keys of a file as relations between the tables that hold its rows, by their names there. What
+    cannot be declared is said: columns whose values are never equal."""
+    said = []
+    for key in keys:
+        if key.table not in names or key.to_table not in names:
+            continue
+        one = [f"{names[key.table]}.{column}" for column in key.columns]
+        other = [f"{names[key.to_table]}.{column}" for column in key.to_columns]
+        try:
+            store.relations.declare(one, other)
+        except LamellaError as problem:
+            said.append(f"{', '.join(one)} → {', '.join(other)} is no relation here: {problem.what}")
+    return said
+
+
+def read_column_as(table: Table, name: str, kind: Spelled, job: Job | None = None) -> Commit:
+    """Give a column of text another type, by the rules that its values are written by; what is no value of it
+    becomes null. One step, which undo takes back."""
+    job = job or Job()
+    message = f"read {name} as {kind.storage_type}"
+
+    def plain(rows: pa.Table) -> dict[str, Any]:
+        texts = rows.column(name).combine_chunks()
+        return {name: as_texts(texts.cast(pa.string()), kind)}
+
+    with table.store.transaction(message):
+        table.transform(plain, [name], message=message, job=Unreported(job))
+        return table.columns.cast(
+            name, kind.storage_type, on_error="null", message=message, job=Unreported(job)
+        )
+
+
+Taker = Callable[[pa.Schema, "Batches"], Taken]
+
+
+def _with_rows(dataset: Dataset, take: Taker[Taken], job: Job) -> Taken:
+    """What `take` makes of all rows, which it gets again where their types turn out to be wider."""
     if not isinstance(dataset, CachedDataset) or dataset.snapshot().complete:
-        return _create(dataset.schema, _kept_rows(dataset, job), store, name, job)
+        return take(dataset.schema, _kept_rows(dataset, job))
     while True:
         progress = ImportProgress(job, dataset.file.size)
         rows = dataset.rows_once(job, progress.report)
         try:
-            return _create(dataset.reading_schema, rows, store, name, job)
+            return take(dataset.reading_schema, rows)
         except TypesWidened:  # values far in the file asked for wider types, which the dataset now knows
             continue
+
+
+def keep_bad_lines(dataset: Dataset, store: Store, name: str) -> Table:
+    """What of a dataset could not be read, as the rows of a table beside table `name`."""
+    beside = free_name(f"{name}{BAD_LINES}", store.tables)
+    return store.create_table(
+        beside, problem_rows(dataset.problems), f"lines of {dataset.name} that are no rows"
+    )
+
+
+def problem_rows(problems: Sequence[Problem]) -> pa.Table:
+    columns = {
+        "file": from_values([problem.file or None for problem in problems], pa.string()),
+        "line": from_values([problem.line for problem in problems], pa.int64()),
+        "column": from_values([problem.column or None for problem in problems], pa.string()),
+        "text": from_values([problem.text for problem in problems], pa.string()),
+        "reason": from_values([problem.why for problem in problems], pa.string()),
+    }
+    if not any(problem.file for problem in problems):
+        del columns["file"]
+    return pa.table(columns)
+
+
+MOST_NAMED = 6
+BAD_LINES = "_bad_lines"
+"""What the name of such a table ends in."""
 
 
 def free_name(wanted: str, names: list[str]) -> str:
@@ -84,18 +357,14 @@ def table_columns(names: list[str]) -> list[str]:
     return [free_name(name, [ID, *names]) if name == ID else name for name in names]
 
 
-def _create(schema: pa.Schema, rows: Batches, store: Store, name: str, job: Job) -> Table:
-    names = table_columns(schema.names)
-    renamed = pa.schema([field.with_name(new) for field, new in zip(schema, names, strict=True)])
-    with closing(_renamed(rows, names)) as batches:
-        reader = pa.RecordBatchReader.from_batches(renamed, batches)
-        return store.create_table(name, reader, job=Unreported(job))
+def _named(schema: pa.Schema, chosen: Mapping[str, str]) -> pa.Schema:
+    return pa.schema([schema.field(name).with_name(new) for name, new in chosen.items()])
 
 
-def _renamed(rows: Batches, names: list[str]) -> Batches:
+def _renamed(rows: Batches, chosen: Mapping[str, str]) -> Batches:
     with closing(rows):
         for batch in rows:
-            yield batch.rename_columns(names)
+            yield batch.select(list(chosen)).rename_columns(list(chosen.values()))
 
 
 def _kept_rows(dataset: Dataset, job: Job) -> Batches:

@@ -29,7 +29,7 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.datasets.text import dataset as text_opening
-from lamella.core.datasets.text.types import doubles, loses_json_digits
+from lamella.core.datasets.text.exact_numbers import doubles, loses_json_digits
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.store import Store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QComboBox,
     QDialog,
     QFormLayout,
@@ -22,11 +24,12 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.formats import foreign_keys_of
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job, Progress
-from lamella.core.store.importing import import_dataset
+from lamella.core.store.importing import declare_relations, import_dataset
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -34,6 +37,7 @@ from lamella.ui.dialogs.import_sources import ImportSources, Source
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
+log = logging.getLogger(__name__)
 STEPS = 1000
 MINIMUM_WIDTH = 560
 MOST_LISTED = 10
@@ -66,6 +70,7 @@ class ImportDialog(QDialog):
         self._paths, self._stores, self._tasks = list(paths), list(stores), tasks
         self._handle: Handle | None = None
         self._padded: set[Path] = set()
+        self._is_one = False
         self._unverified: set[Path] = set()
         self._started = 0.0
         self.setWindowTitle("Import")
@@ -83,6 +88,14 @@ class ImportDialog(QDialog):
         self.store_box.currentIndexChanged.connect(self._suggest_names)
         self.waiting = QLabel("Looking into the files…")
         theme.variant(self.waiting, "muted")
+        self.as_one = QCheckBox(
+            "As one table: the rows of one file after those of the other, columns by name"
+        )
+        self.as_one.setVisible(False)
+        self.as_one.toggled.connect(lambda _: self._look())
+        self.differences = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        theme.variant(self.differences, "caption")
+        self.differences.hide()
         self.sources = ImportSources()
         self.sources.hide()
         self.sources.names_changed.connect(self._update)
@@ -98,7 +111,9 @@ class ImportDialog(QDialog):
         layout.addWidget(self.title)
         layout.addLayout(form)
         layout.addWidget(self.waiting)
+        layout.addWidget(self.as_one)
         layout.addWidget(self.sources, 1)
+        layout.addWidget(self.differences)
         layout.addWidget(self.message)
         layout.addWidget(self.progress)
         layout.addWidget(self.progress_text)
@@ -135,6 +150,7 @@ class ImportDialog(QDialog):
         """Open the files, which reads their first rows only."""
         self.message.clear()
         self.waiting.show()
+        self._is_one = self.as_one.isChecked()
         self._handle = self._tasks.read(
             self._open_all, self._looked, self._look_failed, owner=self, text="Looking into the files"
         )
@@ -142,6 +158,8 @@ class ImportDialog(QDialog):
 
     def _open_all(self, job: Job) -> list[Opened]:
         """Each path with its dataset, or with why there is none: one bad file does not stop the others."""
+        if self._is_one:
+            return [self._open_as_one(job)]
         opened: list[Opened] = []
         for path in self._paths:
             job.check()
@@ -152,6 +170,14 @@ class ImportDialog(QDialog):
             except FileProblem as problem:
                 opened.append((path.name, problem))
         return opened
+
+    def _open_as_one(self, job: Job) -> Opened:
+        """All files as the rows of one dataset, or why they cannot be."""
+        label = f"{len(self._paths):,} files"
+        try:
+            return label, open_dataset(self._paths, bad_lines="set-aside", job=job)
+        except FileProblem as problem:
+            return label, problem
 
     def _tables(self, path: Path, several: SeveralTables, job: Job) -> list[Opened]:
         """Each table of a file, labelled by both names."""
@@ -169,7 +195,7 @@ class ImportDialog(QDialog):
     def _open(self, path: Path, table: str | None) -> Dataset:
         ragged: Ragged = "pad" if path in self._padded else "refuse"
         checksums: Checksums = "ignore" if path in self._unverified else "verify"
-        return open_dataset(path, ragged=ragged, checksums=checksums, table=table)
+        return open_dataset(path, ragged=ragged, checksums=checksums, table=table, bad_lines="set-aside")
 
     def _looked(self, opened: list[Opened]) -> None:
         self._handle = None
@@ -178,6 +204,11 @@ class ImportDialog(QDialog):
         problems = [problem for _, problem in opened if isinstance(problem, FileProblem)]
         self.sources.setVisible(bool(good))
         self.sources.show_datasets([label for label, _ in good], [dataset for _, dataset in good])
+        alike = len({frozenset(dataset.schema.names) for _, dataset in good}) < len(good)
+        self.as_one.setVisible(self._is_one or (len(self._paths) > 1 and alike and not problems))
+        remarks = [remark for _, dataset in good for remark in dataset.remarks] if self._is_one else []
+        self.differences.setText(". ".join(remarks) + "." if remarks else "")
+        self.differences.setVisible(bool(remarks))
         self._suggest_names()
         self._update()
         self.import_button.setFocus()
@@ -210,7 +241,7 @@ class ImportDialog(QDialog):
         self.progress.setValue(0)
         self._show_progress(True)
         self._handle = self._tasks.write(
-            lambda job: _import_all(sources, store, job),
+            lambda job: _import_all(sources, store, job, self._databases()),
             self._finish,
             self._import_failed,
             progress=self._tell,
@@ -294,13 +325,27 @@ class ImportDialog(QDialog):
             self._handle.cancel()
         super().closeEvent(event)
 
+    def _databases(self) -> list[Path]:
+        """The files whose tables are all imported, which may point at each other."""
+        return [] if self._is_one or self._table is not None else list(self._paths)
+
     def _store(self) -> Store | None:
         place = self.store_box.currentIndex()
         return self._stores[place] if 0 <= place < len(self._stores) else None
 
 
-def _import_all(sources: Sequence[Source], store: Store, job: Job) -> list[Table]:
-    return [import_dataset(source.dataset, store, source.table, job) for source in sources]
+def _import_all(sources: Sequence[Source], store: Store, job: Job, databases: Sequence[Path]) -> list[Table]:
+    """The tables, and as relations the foreign keys of the databases that they are of."""
+    tables = [import_dataset(source.dataset, store, source.table, job) for source in sources]
+    for path in databases:
+        of_file = {
+            source.dataset.name: table.name
+            for source, table in zip(sources, tables, strict=True)
+            if path.absolute() in getattr(source.dataset, "paths", ())
+        }
+        for problem in declare_relations(store, foreign_keys_of(path), of_file) if of_file else ():
+            log.warning("%s", problem)
+    return tables
 
 
 def _what(labels: Sequence[str]) -> str:

@@ -161,7 +161,7 @@ def source_of(tab: DatasetTab) -> Source:
 
     if tab.table is not None:
         return Source(str(tab.table.store.path), tab.table.name)
-    return Source(tab.key[0], table_of_file(tab.key), tab.reopening.ragged)
+    return Source(tab.key[0], table_of_file(tab.key), tab.reopening.reading.ragged)
 
 
 def shown_columns(tab: DatasetTab) -> list[str]:
@@ -181,6 +181,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "open_folder": window.opening.ask_folder,
         "open_sample": lambda: window.sample_requested.emit(None),
         "import": window.opening.import_current,
+        "paste_table": window.opening.import_clipboard,
         "close_tab": lambda: window.tabs.close_at(window.tabs.tabs.currentIndex()),
         "reopen_tab": window.reopen_tab,
         "next_tab": lambda: window.tabs.step(1),
@@ -254,6 +255,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),
         "go_to_row": on(partial(_ask_row, window)),
         "go_to_column": on(lambda tab: column_finder(tab, window).open()),
+        "read_differently": on(lambda tab: tab.differently_requested.emit()),
         "refresh": on(lambda tab: tab.reopening.refresh()),
         "stop": window.tasks.cancel_all,
         "sidebar": lambda: window.sidebar.setVisible(window.sidebar.isHidden()),

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
 from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.text.bad_lines import is_ragged
 from lamella.core.errors import DamagedFile
 from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
@@ -24,6 +25,7 @@ from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
+from lamella.ui.dialogs.bad_lines import show_problems
 from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.grid.model import PAGE_ROWS, NoRows, Rows
 from lamella.ui.grid.pane import GridPane
@@ -31,7 +33,7 @@ from lamella.ui.grid.tree import TreeRows
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
@@ -39,9 +41,10 @@ from lamella.ui.window.column_formats import ColumnFormats
 from lamella.ui.window.column_layout import HIDDEN_FIRST, ColumnLayout, layout_of, show_layout
 from lamella.ui.window.column_rules import ColumnRulesForms
 from lamella.ui.window.commits import Commits
+from lamella.ui.window.conversions import Conversions
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
-from lamella.ui.window.failures import Failures, Reopening
+from lamella.ui.window.failures import PAD, Failures, Reopening
 from lamella.ui.window.file_watch import FileWatch, is_file, table_of_file
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
@@ -68,10 +71,12 @@ LOST = "Conditions and sort keys of columns that are gone were taken out"
 
 
 class DatasetTab(QWidget):
-    """`changed` when what actions or the status line depend on may be different. `saved_views` is the file of
+    """`changed` when what actions or the status line depend on may be different; `differently_requested` when
+    the file is to be read in another way. `saved_views` is the file of
     the views of files."""
 
     changed = Signal()
+    differently_requested = Signal()
 
     def __init__(
         self,
@@ -103,7 +108,7 @@ class DatasetTab(QWidget):
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters, self.column_formats = ColumnFilters(self), ColumnFormats(self)
         self.nested_values, self.column_layout = NestedValues(self), ColumnLayout(self)
-        self.column_rules = ColumnRulesForms(self)
+        self.column_rules, self.conversions = ColumnRulesForms(self), Conversions(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []
@@ -373,8 +378,23 @@ class DatasetTab(QWidget):
         """What of the file is not shown as it stands there, once it was read to its end."""
         remarks = self.dataset.remarks
         if remarks and remarks != self._remarks:
-            self.messages.say(". ".join(remarks) + ".", stays=True)
+            self.messages.say(". ".join(remarks) + ".", *self._ways_on(), stays=True)
         self._remarks = remarks
+
+    def _ways_on(self) -> list[Choice]:
+        """What can be done about lines that could not be read."""
+        problems = self.dataset.problems
+        if not problems:
+            return []
+        show = ("Show bad lines", self._show_bad_lines)
+        pad = [(PAD, self.reopening.fill_up)] if any(map(is_ragged, problems)) else []
+        return [show, *pad, ("Read differently…", self.differently_requested.emit)]
+
+    def _show_bad_lines(self) -> None:
+        """What else can be done about them stays in sight."""
+        show_problems(self.name, self.dataset.problems, self.window())
+        self._remarks = ()
+        self._say_remarks()
 
     def _mark_rows(self) -> None:
         """Those that stand where they no longer belong, and those that go with unsaved edits."""

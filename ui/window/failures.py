@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
-from PySide6.QtCore import QObject, SignalInstance
+from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtWidgets import QWidget
 
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import BadSearch, DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job
@@ -17,6 +18,7 @@ from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
+from lamella.ui.window.file_readings import FileReading
 from lamella.ui.window.file_watch import open_file, same_files
 from lamella.ui.window.loader import Tab
 
@@ -76,9 +78,9 @@ class Failures(QObject):
             details = ("Details", lambda: ErrorDialog(error, tab.window()).open())
             return [("Try again", tab.reload), details]
         if isinstance(error, FileProblem) and tab.table is None:
-            pad = [(PAD, lambda: tab.reopening.reopen("pad"))] if can_be_filled_up(error) else []
+            pad = [(PAD, tab.reopening.fill_up)] if can_be_filled_up(error) else []
             if isinstance(error, DamagedFile) and error.readable_anyway:
-                pad.append((OPEN_ANYWAY, lambda: tab.reopening.reopen(checksums="ignore")))
+                pad.append((OPEN_ANYWAY, tab.reopening.ignore_checksums))
             return [*pad, ("Reload", tab.reopening.reopen)]
         edit = [("Edit the filter", tab.steps.edit_filter)] if isinstance(error, BadSearch) else []
         return [*edit, ("Try again", tab.reload)]
@@ -96,12 +98,14 @@ def sentence(error: Exception) -> str:
 
 
 class Reopening(QObject):
-    """Opens the file of one tab again. A table is never opened again: its store knows what changed."""
+    """Opens the file of one tab again, `chosen` in another way. A table is never opened again: its store
+    knows what changed."""
+
+    chosen = Signal(FileReading)
 
     def __init__(self, tab: OpenedTab) -> None:
         super().__init__(tab)
-        self.ragged: Ragged = "refuse"
-        self.checksums: Checksums = "verify"
+        self.reading = FileReading()
         self._tab = tab
 
     def refresh(self) -> None:
@@ -117,17 +121,26 @@ class Reopening(QObject):
         if self._tab.table is None:
             self._open(False, lambda: None)
 
-    def reopen(self, ragged: Ragged | None = None, checksums: Checksums | None = None) -> None:
+    def reopen(self, reading: FileReading | None = None) -> None:
         """Open the file again, changed or not."""
-        self.ragged, self.checksums = ragged or self.ragged, checksums or self.checksums
+        if reading is not None:
+            self.reading = reading
+            self.chosen.emit(reading)
         self._open(True, lambda: None)
 
+    def fill_up(self) -> None:
+        """Read it with short rows filled up."""
+        self.reopen(replace(self.reading, ragged="pad"))
+
+    def ignore_checksums(self) -> None:
+        self.reopen(replace(self.reading, checksums="ignore"))
+
     def _open(self, anyway: bool, unchanged: Callable[[], object]) -> None:
-        tab, ragged, checksums = self._tab, self.ragged, self.checksums
+        tab, reading = self._tab, self.reading
         before = tab.dataset
 
         def work(job: Job) -> Dataset | None:
-            fresh = open_file(tab.key, ragged, checksums, job)
+            fresh = open_file(tab.key, reading, job)
             return fresh if anyway or not same_files(before, fresh) else None
 
         def done(fresh: Dataset | None) -> None:

@@ -8,12 +8,12 @@ from typing import Protocol
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
-from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.cached import CachedDataset
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.window.file_readings import FileReading
 from lamella.ui.window.loader import Tab
 
 LOOK_AFTER_MS = 700  # a program that writes a file does so in several steps
@@ -44,9 +44,9 @@ def entry_key(key: Key) -> Key:
     return key[:1] if is_file(key) else key
 
 
-def open_file(key: Key, ragged: Ragged, checksums: Checksums, job: Job) -> Dataset:
+def open_file(key: Key, reading: FileReading, job: Job) -> Dataset:
     """What a tab of this key shows. Raises `FileProblem` and `Cancelled`."""
-    return open_dataset(key[0], ragged=ragged, checksums=checksums, table=table_of_file(key), job=job)
+    return reading.open(key[0], table_of_file(key), job)
 
 
 def _watcher() -> QFileSystemWatcher:
@@ -78,8 +78,7 @@ def files_of(dataset: Dataset) -> list[str]:
 class Reopener(Protocol):
     """Opens the file of a tab again, with what was chosen for it."""
 
-    ragged: Ragged
-    checksums: Checksums
+    reading: FileReading
 
     def refresh(self) -> None: ...
 
@@ -128,11 +127,11 @@ class FileWatch(QObject):
 
     def _look(self) -> None:
         tab, before = self._tab, self._tab.dataset
-        ragged, checksums = tab.reopening.ragged, tab.reopening.checksums
+        reading = tab.reopening.reading
 
         def work(job: Job) -> str:
             try:
-                fresh = open_file(tab.key, ragged, checksums, job)
+                fresh = open_file(tab.key, reading, job)
             except LamellaError as error:
                 return message(error)
             return "" if same_files(before, fresh) else f"{tab.name} has changed on disk."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +12,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, StoreProblem
@@ -25,6 +26,7 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.sidebar import StoreEntry
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.failures import OPEN_ANYWAY, PAD
+from lamella.ui.window.file_readings import FileReading, FileReadings
 from lamella.ui.window.file_watch import Key, file_key, is_file, open_file, table_of_file
 
 T = TypeVar("T")
@@ -68,14 +70,13 @@ class Library(QObject):
     stores_changed = Signal(list)
     counted = Signal(object)
 
-    def __init__(self, tasks: Tasks, parent: QObject | None = None) -> None:
+    def __init__(self, tasks: Tasks, readings: FileReadings, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.stores: list[Store] = []
+        self.readings = readings
         self._tasks = tasks
         self.no_home: LamellaError | None = None
         self._ready = False
-        self.filled_up: set[Key] = set()
-        self.unverified: set[Key] = set()
         self._end_listening = checks.listen(self.damage_found.emit)
         self._waiting: list[Callable[[], object]] = []
         self._listing: Handle | None = None
@@ -134,18 +135,18 @@ class Library(QObject):
 
     def open_filled_up(self, key: Key) -> None:
         """A file whose short rows are filled up with nulls."""
-        self._open_file(key, ragged="pad")
+        self._open_file(key, replace(self.readings.of(key), ragged="pad"))
 
     def open_unverified(self, key: Key) -> None:
         """A file whose checksums are not looked at."""
-        self._open_file(key, checksums="ignore")
+        self._open_file(key, replace(self.readings.of(key), checksums="ignore"))
 
-    def _open_file(self, key: Key, ragged: Ragged = "refuse", checksums: Checksums = "verify") -> None:
+    def _open_file(self, key: Key, chosen: FileReading | None = None) -> None:
         name = table_of_file(key) or Path(key[0]).name
+        reading = chosen or FileReading(options=self.readings.of(key).options)
 
         def done(dataset: Dataset) -> None:
-            self.filled_up = self.filled_up | {key} if ragged == "pad" else self.filled_up - {key}
-            self.unverified = self.unverified | {key} if checksums == "ignore" else self.unverified - {key}
+            self.readings.put(key, reading)
             self.opened.emit(dataset, key)
 
         def failed(error: Exception) -> None:
@@ -159,7 +160,7 @@ class Library(QObject):
                 self.failed.emit(error)
 
         def work(job: Job) -> Dataset:
-            return open_file(key, ragged, checksums, job)
+            return open_file(key, reading, job)
 
         self._tasks.read(work, done, failed, owner=self, text=f"Opening {name}")
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QMimeData, QObject
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from lamella.core.datasets.formats import usual_suffixes
+from lamella.core.datasets.text.html_tables import table_text
+from lamella.core.errors import BadData, LamellaError
 from lamella.core.store.paths import is_store
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
-from lamella.ui.window.file_watch import table_of_file
+from lamella.ui.window.file_watch import file_key, table_of_file
 from lamella.ui.window.library import Library
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.tab_set import TabSet
@@ -22,6 +26,21 @@ from lamella.ui.window.tab_set import TabSet
 FILTERS = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
 
 TabWork = Callable[[DatasetTab], object]
+
+
+def clipboard_content(data: QMimeData | None) -> str:
+    """Text, or the table of a web page as text. Raises `BadData` where there is neither."""
+    text = data.text() if data is not None and data.hasText() else ""
+    if data is not None and data.hasHtml() and "\t" not in text:
+        try:
+            return table_text(data.html())
+        except BadData:  # a page without a table may still hold CSV or JSON as its text
+            pass
+    if not text.strip():
+        raise BadData(
+            "the clipboard holds no table", "It has no text", "Copy cells of a spreadsheet, CSV or JSON"
+        )
+    return text
 
 
 class Opening(QObject):
@@ -79,6 +98,51 @@ class Opening(QObject):
             self._library.when_home(lambda: self._ask_import(files, table))
 
     def _ask_import(self, paths: Sequence[Path], table: str | None) -> None:
+        if len(paths) > 1:
+            self._ask_several(paths, table)
+            return
+        from lamella.ui.dialogs.file_import import FileImportDialog
+
+        reading = self._library.readings.of(file_key(paths[0], table))
+        dialog = FileImportDialog(
+            paths[0], self._library.stores, self._tasks, self._window, table=table, reading=reading
+        )
+        dialog.imported.connect(self._library.open_imported)
+        dialog.failed.connect(self._library.failed)
+        dialog.several.connect(lambda _: self._ask_several(paths, None))
+        dialog.open()
+
+    def import_clipboard(self) -> None:
+        """What is on the clipboard as a file, which the dialog of an import reads like any other."""
+        try:
+            content = clipboard_content(QGuiApplication.clipboard().mimeData())
+        except LamellaError as error:
+            self._library.failed.emit(error)
+            return
+        self._library.when_home(lambda: self._ask_clipboard(content))
+
+    def _ask_clipboard(self, content: str) -> None:
+        from lamella.ui.dialogs.file_import import FileImportDialog
+
+        folder = TemporaryDirectory(prefix="lamella-clipboard-", ignore_cleanup_errors=True)
+        path = Path(folder.name) / "clipboard"
+        path.write_text(content, "utf-8")
+        dialog = FileImportDialog(path, self._library.stores, self._tasks, self._window, name="pasted")
+        dialog.imported.connect(self._library.open_imported)
+        dialog.failed.connect(self._library.failed)
+        dialog.finished.connect(lambda _: folder.cleanup())
+        dialog.open()
+
+    def read_differently(self, tab: DatasetTab) -> None:
+        """Ask how the file of a tab is to be read."""
+        from lamella.ui.dialogs.file_import import ReadingDialog
+
+        path, table = Path(tab.key[0]), table_of_file(tab.key)
+        dialog = ReadingDialog(path, table, tab.reopening.reading, self._tasks, self._window)
+        dialog.chosen.connect(tab.reopening.reopen)
+        dialog.open()
+
+    def _ask_several(self, paths: Sequence[Path], table: str | None) -> None:
         dialog = ImportDialog(paths, self._library.stores, self._tasks, self._window, table)
         dialog.imported.connect(self._library.open_imported)
         dialog.failed.connect(self._library.failed)

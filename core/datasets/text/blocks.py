@@ -10,8 +10,9 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from lamella.core.datasets.base import Problem
 from lamella.core.datasets.blocks import Reading
-from lamella.core.datasets.text.source import TextSource
+from lamella.core.datasets.text.source import TextSource, is_utf8
 from lamella.core.datasets.text.types import join_json, solid
 from lamella.core.errors import FileProblem
 
@@ -90,61 +91,98 @@ class RowEnds:
         return at
 
 
+BEGINNING = 1 << 10
+"""Bytes of a line that is too long which are listed."""
 LONGEST_ROW = 64 << 20
 """Bytes of UTF-8. Reading a row takes several times its size in memory."""
 
 
 @dataclass(frozen=True)
 class TextBlock:
-    """`first_line` counts from 1; `done` is how many bytes of the file were read by the block's end."""
+    """`first_line` counts from 1; `done` is how many bytes of the file were read by the block's end.
+    `doubtful`: it may hold lines that are no text, or no whole rows. `too_long` are lines before it that were
+    left out."""
 
     number: int
     data: bytes
     first_line: int
     done: int
+    doubtful: bool = False
+    too_long: tuple[Problem, ...] = ()
 
 
 def blocks(
     source: TextSource, ends: RowEnds, size: int, skip_lines: int = 0
 ) -> Generator[TextBlock, None, None]:
-    """Blocks of about `size` bytes, after the lines to skip, without those that hold no row."""
-    line, number, rest = 1, 0, b""
+    """Blocks of about `size` bytes, after the lines to skip, without those that hold no row. Where the source
+    lets pass what is no text, rows that do not end pass, too, as doubtful blocks."""
+    line, number, rest, doubtful = 1, 0, b"", False
+    too_long: tuple[Problem, ...] = ()
     for piece in source.pieces(size):
         rest += piece.data
+        doubtful |= piece.doubtful
         if line <= skip_lines:
             start, lines = _after_lines(rest, skip_lines - line + 1, ends.newline)
             rest, line = rest[start:], line + lines
             if line <= skip_lines:
                 continue
-        cut = _end(source, rest, ends, line) if piece.last else ends.last(rest)
-        if not cut and len(rest) > LONGEST_ROW:
-            raise endless_row(source, ends, rest, line)
+        cut, is_open = _cut(source, rest, ends, line, piece.last)
+        if not cut and is_open and not piece.last:
+            too_long, rest = _longer(too_long, rest, line), b""
+            continue
+        if not cut and not piece.last:
+            continue
         data, rest = rest[:cut], rest[cut:]
-        if not ends.none_in(data):
-            yield TextBlock(number, data, line, piece.done)
+        if too_long:
+            data, line = data[data.find(ends.newline) + 1 or len(data) :], line + 1
+        if not ends.none_in(data) or too_long:
+            is_doubtful = doubtful or is_open or bool(too_long)
+            yield TextBlock(number, data, line, piece.done, is_doubtful, too_long)
             number += 1
         line += data.count(ends.newline)
+        doubtful, too_long = piece.doubtful and bool(rest), ()
+
+
+def _cut(source: TextSource, rest: bytes, ends: RowEnds, line: int, is_last: bool) -> tuple[int, bool]:
+    """Where the last whole row ends, 0 while the first goes on, and whether some row never ends: that is
+    cut off at a line, where the source lets it pass. Raises `FileProblem`."""
+    cut = ends.last(rest + ends.newline) if is_last else ends.last(rest)
+    is_open = cut <= len(rest) if is_last else not cut and len(rest) > LONGEST_ROW
+    if is_open and not source.passing:
+        raise unclosed(source, rest[:cut], ends, line) if is_last else endless_row(source, ends, rest, line)
+    if is_last:
+        return len(rest), is_open
+    return (rest.rfind(ends.newline) + 1 if is_open else cut), is_open
+
+
+def _longer(known: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem, ...]:
+    """The beginning of a line that has no end within what is read of one."""
+    text = data[:BEGINNING].decode(errors="replace")
+    return known or (Problem(line, text, f"It is longer than {LONGEST_ROW >> 20} MB"),)
 
 
 def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> TextBlock:
     """The whole rows at the beginning of a file of which `data` is the first stretch."""
     start, lines = _after_lines(data, skip_lines, ends.newline)
     rest = data[start:] if lines == skip_lines else b""
-    cut = _end(source, rest, ends, lines + 1) if whole else ends.last(rest)
-    return TextBlock(0, rest[:cut], lines + 1, start + cut)
+    doubtful = source.passing and (b"\0" in rest or not is_utf8(rest))
+    cut = ends.last(rest + ends.newline) if whole else ends.last(rest)
+    if whole and cut <= len(rest):
+        if not source.passing:
+            raise unclosed(source, rest[:cut], ends, lines + 1)
+        doubtful = True
+    cut = len(rest) if whole else cut
+    return TextBlock(0, rest[:cut], lines + 1, start + cut, doubtful)
 
 
-def _end(source: TextSource, data: bytes, ends: RowEnds, line: int) -> int:
+def unclosed(source: TextSource, before: bytes, ends: RowEnds, line: int) -> FileProblem:
     """The end of a file ends its last row, with or without a line break, but not inside quotes."""
-    cut = ends.last(data + ends.newline)
-    if cut <= len(data):
-        raise FileProblem(
-            source.path,
-            f"opens a quote in the row at line {line + data[:cut].count(ends.newline):,} and never closes it",
-            "Everything from there to the end of the file would be one value",
-            "Close or remove that quote",
-        )
-    return len(data)
+    return FileProblem(
+        source.path,
+        f"opens a quote in the row at line {line + before.count(ends.newline):,} and never closes it",
+        "Everything from there to the end of the file would be one value",
+        "Close or remove that quote, or leave out what cannot be read (bad_lines='set-aside')",
+    )
 
 
 def _after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:

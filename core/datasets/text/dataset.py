@@ -8,12 +8,12 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pyarrow as pa
-from pyarrow.types import is_floating
 
-from lamella.core.datasets.base import OpenOptions
+from lamella.core.datasets.base import OpenOptions, Problem
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.contents import HEAD_BYTES, Contents, look_into
 from lamella.core.datasets.locate import Stamp
+from lamella.core.datasets.text.bad_lines import Problems, sentences
 from lamella.core.datasets.text.blocks import (
     LONGEST_ROW,
     RowEnds,
@@ -25,11 +25,13 @@ from lamella.core.datasets.text.blocks import (
     join_schemas,
     solid_schema,
 )
-from lamella.core.datasets.text.delimited import DelimitedText
-from lamella.core.datasets.text.dialect import DELIMITERS, find_dialect
+from lamella.core.datasets.text.delimited import DelimitedText, word_for
+from lamella.core.datasets.text.dialect import DELIMITERS, Dialect, find_dialect
 from lamella.core.datasets.text.json_document import ArraySource, JsonDocument, holds_array
 from lamella.core.datasets.text.json_lines import JsonLines
 from lamella.core.datasets.text.source import (
+    UTF8,
+    WESTERN,
     TextSource,
     characters,
     compression_of,
@@ -38,6 +40,7 @@ from lamella.core.datasets.text.source import (
     open_bytes,
     open_source,
 )
+from lamella.core.datasets.text.types import solid
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import NOTE, noted_field
@@ -51,11 +54,26 @@ class TextFile:
     def __init__(
         self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
     ) -> None:
-        self.source, self.text, self.remarks = source, text, remarks
+        self.source, self.text = source, text
+        self._about, self._problems = remarks, Problems(source.path)
         self.path, self.paths = source.path, (source.path,)
         self.label = text.label + (f", {source.compression}" if source.compression else "")
         self.reading = options.reading
-        self._notes: dict[str, str] = {}
+        self._notes: dict[str, tuple[str, pa.DataType]] = {}
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        types = {name: word_for(kind) for name, kind in getattr(self.text, "types", {}).items()}
+        return (*self._about, *sentences(self._problems.all, self._problems.misfits, types))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return self._problems.all
+
+    @property
+    def misfits(self) -> dict[str, int]:
+        """How many values of a column are null, as they are none of the type that was chosen for it."""
+        return self._problems.misfits
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -66,7 +84,7 @@ class TextFile:
         """Its first rows as a block, the columns by them, and whether they are all."""
         block, whole = _first_rows(self.source, self.text)
         schema = self.text.find_schema(block)
-        self._notes = {field.name: field.metadata[NOTE].decode() for field in schema if field.metadata}
+        self._notes = {f.name: (f.metadata[NOTE].decode(), solid(f.type)) for f in schema if f.metadata}
         return block, schema, whole
 
     @property
@@ -82,19 +100,21 @@ class TextFile:
         return blocks(self.source, self.text.ends, size, self.text.skip_lines)
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
-        return self.text.read(block, schema)
+        reading = self.text.read(block, schema)
+        if reading.rows is not None:
+            self._problems.put(block.number, reading.problems, dict(reading.misfits))
+        return reading
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         return join_schemas(a, b)
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
-        """Notes are of columns of doubles: others are as they are written."""
-        return pa.schema(
-            [
-                noted_field(f.name, f.type, self._notes.get(f.name, "") if is_floating(f.type) else "")
-                for f in solid_schema(schema)
-            ]
-        )
+        """Notes are of columns of the types that the first rows have."""
+        return pa.schema([noted_field(f.name, f.type, self._note(f)) for f in solid_schema(schema)])
+
+    def _note(self, field: pa.Field) -> str:
+        note, kind = self._notes.get(field.name, ("", None))
+        return note if field.type == kind else ""
 
     def where(self, block: TextBlock) -> str:
         return f"line {block.first_line:,}"
@@ -198,7 +218,8 @@ AROUND = "What stands around the array of objects is left out"
 
 
 def delimited_file(path: Path, options: OpenOptions) -> TextFile:
-    source = open_source(path, options.encoding, FIRST_BYTES)
+    passing = options.bad_lines == "set-aside"
+    source = open_source(path, options.encoding, FIRST_BYTES, passing=passing)
     for data, whole in _beginnings(source):
         if not (whole or _ANY_DELIMITED.last(data)):
             continue
@@ -207,13 +228,35 @@ def delimited_file(path: Path, options: OpenOptions) -> TextFile:
                 source.path, "holds no data", "There are only blanks and line breaks in it", "Choose another"
             )
         _refuse_json(source, data)
-        dialect = find_dialect(data.decode(), whole, options.delimiter, options.header)
+        dialect = find_dialect(
+            data.decode(errors="replace" if passing else "strict"),
+            whole,
+            options.delimiter,
+            options.header,
+            options.quote,
+            options.skip_rows,
+        )
         if dialect is not None:
             break
     else:
         raise endless_row(source, _ANY_DELIMITED, data, 1)
-    text = DelimitedText(source.path, dialect, options.ragged, options.text_columns)
-    return TextFile(source, text, options)
+    text = DelimitedText(source.path, dialect, options)
+    return TextFile(source, text, options, tuple(_about(source, dialect)))
+
+
+def _about(source: TextSource, dialect: Dialect) -> Iterator[str]:
+    """What was found out and is no matter of course."""
+    if not source.is_named and source.encoding not in EVERYDAY:
+        yield f"Read as {source.encoding}, as its bytes suggest"
+    if dialect.above:
+        lines = "1 line" if len(dialect.above) == 1 else f"{len(dialect.above):,} lines"
+        verb = "is" if len(dialect.above) == 1 else "are"
+        texts = "; ".join(text[:LONGEST_NAMED] for text in dialect.above[:MOST_NAMED])
+        yield f"{lines} above the table {verb} left out: {texts}"
+
+
+EVERYDAY = (UTF8, WESTERN, "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+MOST_NAMED, LONGEST_NAMED = 3, 80
 
 
 def _first_rows(source: TextSource, text: TextFormat) -> tuple[TextBlock, bool]:

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
-from lamella.core.datasets.base import Ragged
+from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.arrow.types import type_named
+from lamella.core.datasets.base import OpenOptions, Problem
 from lamella.core.datasets.blocks import Reading
+from lamella.core.datasets.text.bad_lines import set_aside
 from lamella.core.datasets.text.blocks import RowEnds, TextBlock
 from lamella.core.datasets.text.dialect import Dialect, read_rows
-from lamella.core.datasets.text.types import read_as, tentative_type, uneven_zeros, widen
+from lamella.core.datasets.text.exact_numbers import uneven_zeros
+from lamella.core.datasets.text.regional import (
+    Conventions,
+    Guess,
+    Spelled,
+    evidence,
+    likely_spelling,
+)
+from lamella.core.datasets.text.types import convert, read_as, tentative_guess, widen
 from lamella.core.errors import FileProblem, UnknownColumn
 from lamella.core.scan.snapshot import NOTE
 
@@ -42,10 +57,15 @@ def ragged_row(path: Path, dialect: Dialect, block: TextBlock) -> FileProblem:
     return _offering_to_mend(_problem(path, dialect, block.first_line + first, fields), dialect, block, short)
 
 
-def mended(path: Path, dialect: Dialect, block: TextBlock) -> bytes:
+def padded(dialect: Dialect, block: TextBlock) -> bytes:
+    """The block with those rows mended that can be."""
+    return mended(Path(), dialect, block, leniently=True)
+
+
+def mended(path: Path, dialect: Dialect, block: TextBlock, leniently: bool = False) -> bytes:
     """The block with short rows filled up with empty fields, and empty fields beyond the last column cut off.
 
-    Raises `FileProblem` where a value stands beyond the last column.
+    Raises `FileProblem` where a value stands beyond the last column, unless it is done leniently.
     """
     text = block.data.decode()
     lines = list(io.StringIO(text, newline=""))
@@ -54,6 +74,8 @@ def mended(path: Path, dialect: Dialect, block: TextBlock) -> bytes:
         ending = lines[last][len(body) :]
         surplus = dialect.delimiter * (fields - len(dialect.names))
         if not body.endswith(surplus):
+            if leniently:
+                continue
             raise _problem(path, dialect, block.first_line + first, fields)
         missing = dialect.delimiter * (len(dialect.names) - fields)
         lines[last] = body[: len(body) - len(surplus)] + missing + ending
@@ -108,14 +130,17 @@ ZEROS = (
 class DelimitedText:
     """CSV, TSV and their relatives. Each block is split without threads; blocks are read side by side."""
 
-    def __init__(
-        self, path: Path, dialect: Dialect, ragged: Ragged, text_columns: Sequence[str] = ()
-    ) -> None:
-        for name in text_columns:
-            if name not in dialect.names:
-                raise UnknownColumn(name, str(path), dialect.names)
-        self._text_columns = frozenset(text_columns)
-        self.path, self.dialect, self.ragged = path, dialect, ragged
+    def __init__(self, path: Path, dialect: Dialect, options: OpenOptions) -> None:
+        self.path, self.options, self.ragged = path, options, options.ragged
+        self.stored = dialect.names
+        _refuse_unknown(path, dialect.names, options)
+        self.dialect = _renamed(path, dialect, dict(options.names))
+        called = dict(zip(dialect.names, self.dialect.names, strict=True))
+        self._text_columns = frozenset(called[name] for name in options.text_columns)
+        self._conventions = Conventions(options.decimal, options.thousands, options.dates, options.zone)
+        self.types = {called[name]: type_named(kind) for name, kind in options.types}
+        self._nulls = from_values(options.nulls, pa.string()) if options.nulls else None
+        self._setting_aside = options.bad_lines == "set-aside"
         self.label = dialect.label
         self.skip_lines = dialect.header_lines
         self.ends = RowEnds(
@@ -126,44 +151,121 @@ class DelimitedText:
         )
 
     def find_schema(self, block: TextBlock) -> pa.Schema:
-        texts = self._split(block)
-        return pa.schema([self._field(n, t) for n, t in zip(self.dialect.names, texts, strict=True)])
+        texts = dict(zip(self.dialect.names, self._split(block).columns, strict=True))
+        guesses = {name: self._guess(name, column, self._conventions) for name, column in texts.items()}
+        known = evidence([guess.kind for guess in guesses.values()], self._conventions)
+        if known != self._conventions:
+            again = {name for name, guess in guesses.items() if _may_be_other(guess.kind)}
+            guesses |= {name: self._guess(name, texts[name], known) for name in again}
+        for name, kind in self.types.items():
+            guesses[name] = Guess(self._forced(name, kind, texts[name], known))
+        return pa.schema([_field(name, guess, texts[name]) for name, guess in guesses.items()])
 
-    def _field(self, name: str, texts: pa.Array) -> pa.Field:
-        """With a note, where doubles do not say how they were written."""
-        kind = pa.string() if name in self._text_columns else tentative_type(texts)
-        zeros = uneven_zeros(texts) if pa.types.is_floating(kind) else None
-        return pa.field(name, kind, metadata=None if zeros is None else {NOTE: ZEROS.format(*zeros)})
+    def fields(self, block: TextBlock) -> list[pa.Array]:
+        """What is written in each column of the block's rows."""
+        return self._split(block).columns
+
+    def _guess(self, name: str, texts: pa.Array, conventions: Conventions) -> Guess:
+        return Guess(pa.string()) if name in self._text_columns else tentative_guess(texts, conventions)
+
+    def _forced(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
+        """A type that a person chose, read as the values or else the other columns are written."""
+        if pa.types.is_string(kind):
+            return kind
+        spelling = likely_spelling(texts, kind, known)
+        zone = known.zone or "" if pa.types.is_timestamp(kind) else ""
+        if pa.types.is_timestamp(kind):
+            zone = zone or kind.tz or ""
+            kind = pa.timestamp("us", zone) if zone else pa.timestamp("us")
+        return Spelled(kind, replace(spelling, zone=zone, forced=True))
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
-        texts = self._split(block)
-        columns = [read_as(text, kind) for text, kind in zip(texts, schema.types, strict=True)]
+        rows = self._split(block)
+        read = [_read(text, kind) for text, kind in zip(rows.columns, schema.types, strict=True)]
+        columns = [values for values, _ in read]
         if all(column is not None for column in columns):
-            return Reading(schema, pa.table(columns, names=schema.names))
+            misfits = {n: mask for n, (_, mask) in zip(schema.names, read, strict=True) if mask is not None}
+            problems, counts = self._problems(
+                block, rows, dict(zip(schema.names, rows.columns, strict=True)), misfits
+            )
+            return Reading(schema, pa.table(columns, names=schema.names), problems, tuple(counts.items()))
+        known = evidence(schema.types, self._conventions)
         kinds = [
-            kind if column is not None else widen(kind, text)
-            for kind, column, text in zip(schema.types, columns, texts, strict=True)
+            kind if column is not None else self._widened(name, kind, text, known)
+            for name, kind, column, text in zip(
+                schema.names, schema.types, columns, rows.columns, strict=True
+            )
         ]
         return Reading(pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)]), None)
 
-    def _split(self, block: TextBlock) -> list[pa.Array]:
+    def _widened(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
+        if name in self.types:
+            return self._forced(name, self.types[name], texts, known)
+        return pa.string() if name in self._text_columns else widen(kind, texts, known)
+
+    def _problems(
+        self, block: TextBlock, rows: _Split, texts: dict[str, pa.Array], misfits: dict[str, pa.Array]
+    ) -> tuple[tuple[Problem, ...], dict[str, int]]:
+        """What was set aside, and the values that are none of the type that was chosen for their column."""
+        problems = [*block.too_long, *rows.problems]
+        counts: dict[str, int] = {}
+        lines: tuple[int, ...] = rows.lines
+        for name, mask in misfits.items():
+            places = np.flatnonzero(to_numpy(pc.fill_null(mask, from_numpy(np.zeros(1, np.bool_))[0])))
+            counts[name] = len(places)
+            if not lines:
+                lines = set_aside(block.data, self.dialect, self.ends, block.first_line).lines
+            why = f"It is no {word_for(self.types[name])}"
+            problems += [
+                Problem(lines[place], texts[name][place].as_py(), why, name)
+                for place in places[:MOST_MISFITS].tolist()
+            ]
+        return tuple(sorted(problems, key=lambda problem: problem.line)), counts
+
+    def _split(self, block: TextBlock) -> _Split:
+        split = self._split_fields(block)
+        if self._nulls is None:
+            return split
+        return replace(split, columns=[self._without_nulls(column) for column in split.columns])
+
+    def _without_nulls(self, texts: pa.Array) -> pa.Array:
+        missing = pc.is_in(pc.utf8_trim_whitespace(texts), value_set=self._nulls, skip_nulls=True)
+        return pc.if_else(missing, pa.nulls(len(texts), pa.string()), texts)
+
+    def _split_fields(self, block: TextBlock) -> _Split:
         names = [str(place) for place in range(len(self.dialect.names))]
         if self.ends.none_in(block.data):
-            return [pa.nulls(0, pa.string()) for _ in names]
-        data, ragged = block.data, _Ragged()
-        if not data.endswith((b"\n", b"\r")):
-            # Without a line break at the end, pyarrow takes an empty last field for a quoted one.
-            data += self.ends.newline
-        table = self._parse(data, names, ragged)
+            return _Split([pa.nulls(0, pa.string()) for _ in names])
+        if block.doubtful:
+            return self._split_good(block, names)
+        ragged = _Ragged()
+        table = self._parse(block.data, names, ragged)
+        if ragged.is_met and self._setting_aside:
+            return self._split_good(block, names)
         if ragged.is_met and self.ragged == "pad":
             data = mended(self.path, self.dialect, block)
             ragged = _Ragged()
             table = self._parse(data, names, ragged)
         if ragged.is_met:
             raise ragged_row(self.path, self.dialect, block)
-        return [column.combine_chunks() for column in table.columns]
+        return _Split([column.combine_chunks() for column in table.columns])
+
+    def _split_good(self, block: TextBlock, names: list[str]) -> _Split:
+        """The rows of a block of which some lines are left out."""
+        data = padded(self.dialect, block) if self.ragged == "pad" and not block.doubtful else block.data
+        good = set_aside(data, self.dialect, self.ends, block.first_line)
+        if self.ends.none_in(good.data):
+            return _Split([pa.nulls(0, pa.string()) for _ in names], (), good.problems)
+        ragged = _Ragged()
+        table = self._parse(good.data, names, ragged)
+        if ragged.is_met:
+            raise ragged_row(self.path, self.dialect, replace(block, data=good.data))
+        return _Split([c.combine_chunks() for c in table.columns], good.lines, good.problems)
 
     def _parse(self, data: bytes, names: list[str], ragged: _Ragged) -> pa.Table:
+        if not data.endswith((b"\n", b"\r")):
+            # Without a line break at the end, pyarrow takes an empty last field for a quoted one.
+            data += self.ends.newline
         return pcsv.read_csv(
             pa.BufferReader(data),
             pcsv.ReadOptions(use_threads=False, block_size=len(data) + 1, column_names=names),
@@ -182,6 +284,76 @@ class DelimitedText:
                 quoted_strings_can_be_null=False,
             ),
         )
+
+
+MOST_MISFITS = 10_000
+"""Values of a column in a block that are listed; all are counted."""
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The fields of a block as text; the line of each row where some lines were set aside, and those."""
+
+    columns: list[pa.Array]
+    lines: tuple[int, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def word_for(kind: pa.DataType) -> str:
+    """What a value of the type is called in messages."""
+    if pa.types.is_date(kind):
+        return "date"
+    if pa.types.is_timestamp(kind):
+        return "date with a time"
+    if pa.types.is_integer(kind):
+        return "whole number"
+    if pa.types.is_floating(kind):
+        return "number"
+    return "truth" if pa.types.is_boolean(kind) else str(kind)
+
+
+def _read(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array | None, pa.Array | None]:
+    """The values, None where some do not fit; and which are null because they do not fit a chosen type."""
+    if isinstance(kind, Spelled) and kind.spelling.forced:
+        return convert(texts, kind)
+    return read_as(texts, kind), None
+
+
+def _may_be_other(kind: pa.DataType | None) -> bool:
+    """Whether other columns may show that values are of another type than they seem by themselves."""
+    return kind is not None and bool(pa.types.is_string(kind) or pa.types.is_floating(kind))
+
+
+def _field(name: str, guess: Guess, texts: pa.Array) -> pa.Field:
+    """With a note of what was assumed, or where doubles do not say how they were written."""
+    note = guess.note
+    zeros = uneven_zeros(texts) if guess.kind is not None and pa.types.is_floating(guess.kind) else None
+    if zeros is not None:
+        note = ZEROS.format(*zeros)
+    return pa.field(name, guess.kind, metadata={NOTE: note} if note else None)
+
+
+def _refuse_unknown(path: Path, names: Sequence[str], options: OpenOptions) -> None:
+    named = (*options.text_columns, *(name for name, _ in (*options.types, *options.names)))
+    for name in named:
+        if name not in names:
+            raise UnknownColumn(name, str(path), names)
+
+
+def _renamed(path: Path, dialect: Dialect, names: dict[str, str]) -> Dialect:
+    """Raises `FileProblem` where two columns would have one name."""
+    if not names:
+        return dialect
+    wanted = [names.get(name, name) for name in dialect.names]
+    twice = [name for name, count in Counter(wanted).items() if count > 1 or not name.strip()]
+    if twice:
+        what = (
+            f"would have two columns '{twice[0]}'"
+            if twice[0].strip()
+            else "would have a column without a name"
+        )
+        raise FileProblem(path, what, fix="Give each column a name of its own")
+    return replace(dialect, names=tuple(wanted))
 
 
 class _Ragged:

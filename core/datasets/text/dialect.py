@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,13 +27,16 @@ csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
 
 @dataclass(frozen=True)
 class Dialect:
-    """`header_lines`: physical lines before the first row of data. `quote` is empty where none is used."""
+    """`header_lines`: physical lines before the first row of data. `quote` is empty where none is used.
+    `above` are rows above the table, which are left out; `header`: whether a row names the columns."""
 
     delimiter: str
     quote: str
     newline: str
     header_lines: int
     names: tuple[str, ...]
+    above: tuple[str, ...] = ()
+    header: bool = False
 
     @property
     def label(self) -> str:
@@ -40,33 +44,99 @@ class Dialect:
 
 
 def find_dialect(
-    text: str, whole: bool, delimiter: str | None = None, header: bool | None = None
+    text: str,
+    whole: bool,
+    delimiter: str | None = None,
+    header: bool | None = None,
+    quote: str | None = None,
+    skip_rows: int | None = None,
 ) -> Dialect | None:
     """None where not even the first row ends in `text`, which begins the file.
 
-    Unless that is the `whole` file, its last row may be cut off and is not looked at.
+    Unless that is the `whole` file, its last row may be cut off and is not looked at. The lines of
+    `skip_rows` are left out, or else those that are found to stand above the table.
     """
+    start, skipped = _behind(text, skip_rows or 0)
     size = _SAMPLE_CHARACTERS
-    quote, separator, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
-    while len(rows) < 2 and size < len(text):
+    layout = _layout(text[start : start + size], whole and size >= len(text), delimiter, quote)
+    while len(layout.rows) < 2 and size < len(text):
         size *= 4
-        quote, separator, rows, lines = _layout(text[:size], whole and size >= len(text), delimiter)
-    if not (rows or whole):
+        layout = _layout(text[start : start + size], whole and size >= len(text), delimiter, quote)
+    if not (layout.rows or whole):
         return None
+    above = 0 if skip_rows is not None else _rows_above(layout.rows, layout.ends)
+    rows, ends = layout.rows[above:], layout.ends[above:]
     if header is None:
-        header = separator != NO_DELIMITER and _has_header(rows)
+        header = layout.delimiter != NO_DELIMITER and _has_header(rows)
     named = header and bool(rows)
     names = rows[0] if named else [""] * (len(rows[0]) if rows else 1)
-    newline = _find_newline(text[:size])
-    return Dialect(separator, quote, newline, lines if named else 0, distinct_names(names))
+    lines = ends[0] if named else layout.ends[above - 1] if above else 0
+    return Dialect(
+        layout.delimiter,
+        layout.quote,
+        _find_newline(text[start : start + size]),
+        skipped + lines,
+        distinct_names(names),
+        tuple(" ".join(filter(None, row)) for row in layout.rows[:above]),
+        named,
+    )
 
 
-def _layout(sample: str, whole: bool, delimiter: str | None) -> tuple[str, str, list[list[str]], int]:
-    """Quote, delimiter, the rows they make and where the first one ends."""
-    quote = _find_quote(sample)
-    delimiter = delimiter or _find_delimiter(sample, whole, quote)
+def _behind(text: str, lines: int) -> tuple[int, int]:
+    """Where the text behind so many lines begins, and how many there were."""
+    place = 0
+    for number in range(lines):
+        end = text.find("\n", place)
+        if end < 0:
+            return len(text), number
+        place = end + 1
+    return place, lines
+
+
+_MOST_ABOVE, _LEAST_BELOW, _FEWER, _LEVEL, _LEVEL_BEHIND_GAP = 30, 2, 0.6, 0.9, 0.7
+
+
+def _rows_above(rows: Sequence[Sequence[str]], ends: Sequence[int]) -> int:
+    """How many of the first rows are titles: much shorter than nearly all of the rows below them, or shorter
+    and an empty line before these."""
+    widths = [len(row) for row in rows]
+    if not widths or widths[0] >= (usual := Counter(widths).most_common(1)[0][0]):
+        return 0
+    above = next(place for place, width in enumerate(widths) if width == usual)
+    below = widths[above:]
+    has_gap = ends[above] - ends[above - 1] > 1
+    level = _LEVEL_BEHIND_GAP if has_gap else _LEVEL
+    is_level = len(below) > _LEAST_BELOW and below.count(usual) >= level * len(below)
+    few = all(width < usual if has_gap else width <= _FEWER * usual for width in widths[:above])
+    return above if is_level and few and above <= _MOST_ABOVE else 0
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """`rows` have something in them; `ends` are the numbers of the lines that they end on."""
+
+    delimiter: str
+    quote: str
+    rows: list[list[str]]
+    ends: list[int]
+
+
+def _layout(sample: str, whole: bool, delimiter: str | None, quote: str | None) -> _Layout:
+    quote = _find_quote(sample) if quote is None else quote
+    delimiter = delimiter or (";" if _is_grouped(sample) else _find_delimiter(sample, whole, quote))
     quote = "" if delimiter == NO_DELIMITER else quote
-    return quote, delimiter, *_rows(sample, whole, delimiter, quote)
+    return _Layout(delimiter, quote, *_rows(sample, whole, delimiter, quote))
+
+
+_GROUPED = re.compile(r"-?[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?")
+
+
+def _is_grouped(sample: str) -> bool:
+    """Whether it is a single column of numbers with thousands set apart by commas, under its name."""
+    first, *others = sample[:_SAMPLE_CHARACTERS].splitlines()[:SAMPLE_ROWS] or [""]
+    lines = [line.strip() for line in others[:-1] or others if line.strip()]
+    is_name = bool(first.strip()) and not any(sign in first for sign in DELIMITERS)
+    return is_name and any("," in line for line in lines) and all(map(_GROUPED.fullmatch, lines))
 
 
 def distinct_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -108,16 +178,12 @@ def _find_quote(sample: str) -> str:
     return "'" if marks * 2 >= sample.count("'") and marks >= 2 and "'" in sample[:1] + sample[-2:] else '"'
 
 
-def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[list[str]], int]:
-    """Rows with something in them, and the number of the line on which the first one ends."""
-    rows: list[list[str]] = []
-    first_ends = 0
-    for row, line in islice(read_rows(sample, delimiter, quote), SAMPLE_ROWS + 1):
-        if row and not first_ends:
-            first_ends = line
-        rows.append(row)
+def _rows(sample: str, whole: bool, delimiter: str, quote: str) -> tuple[list[list[str]], list[int]]:
+    """Rows with something in them, and the number of the line on which each ends."""
+    rows: list[tuple[list[str], int]] = list(islice(read_rows(sample, delimiter, quote), SAMPLE_ROWS + 1))
     cut_off = not whole and len(rows) <= SAMPLE_ROWS
-    return [row for row in (rows[:-1] if cut_off else rows) if row], first_ends
+    kept = [(row, line) for row, line in (rows[:-1] if cut_off else rows) if row]
+    return [row for row, _ in kept], [line for _, line in kept]
 
 
 def _find_delimiter(sample: str, whole: bool, quote: str) -> str:

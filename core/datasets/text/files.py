@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import take
-from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.base import Dataset, OpenOptions, Problem
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.cache import CacheEntry, default_folder
 from lamella.core.datasets.cached import CachedDataset, open_blocks, read_first, refuse_without_columns
@@ -103,6 +103,12 @@ class SeveralTexts:
             more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
             said.append(f"Column '{name}' is missing in {names}{more}, and null there")
         return (*said, *dict.fromkeys(remark for file in self._files for remark in file.remarks))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(
+            replace(problem, file=file.path.name) for file in self._files for problem in file.problems
+        )
 
     def blocks(self, job: Job) -> Generator[FilesBlock, None, None]:
         number, size, done = 0, 0, 0

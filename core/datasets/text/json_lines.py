@@ -14,6 +14,7 @@ import pyarrow.json as pjson
 from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.text.blocks import RowEnds, TextBlock
+from lamella.core.datasets.text.exact_numbers import loses_json_digits, survives_double
 from lamella.core.datasets.text.types import (
     Inexact,
     WrittenFloat,
@@ -21,11 +22,9 @@ from lamella.core.datasets.text.types import (
     fit,
     is_read_from_text,
     join_column_types,
-    loses_json_digits,
     needs_fitting,
     read_as,
     solid,
-    survives_double,
     widen_text,
 )
 from lamella.core.errors import FileProblem

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.datasets.locate import Stamp, cannot_read, fingerprint_of, refuse_changed
-from lamella.core.errors import FileProblem, nearest
+from lamella.core.datasets.options import codec_name
+from lamella.core.errors import FileProblem
 
 if TYPE_CHECKING:
     import zipfile
@@ -43,6 +44,19 @@ def _western_gap(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(ERRORS, _western_gap)
+PASSING = "lamella-passing"
+
+
+def _pass(error: UnicodeError) -> tuple[str, int]:
+    """Half a character, which UTF-8 does not have, for what cannot be decoded."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    if error.encoding in {"charmap", WESTERN}:
+        return _western_gap(error)
+    return "\udcff", error.end
+
+
+codecs.register_error(PASSING, _pass)
 
 
 def find_encoding(head: bytes) -> tuple[str, int]:
@@ -70,8 +84,15 @@ def is_utf8(data: bytes, final: bool = True) -> bool:
 
 def has_utf8_sequence(data: bytes) -> bool:
     """Whether characters beyond ASCII are there that were surely written as UTF-8."""
-    known = data.decode(UTF8, errors="ignore")
-    return not known.isascii()
+    ascii_bytes = len(data.translate(None, _BEYOND_ASCII))
+    known = data.decode(UTF8, errors="ignore").encode(UTF8)
+    sequences = len(known.translate(None, _ASCII))
+    return sequences > 0 and sequences >= _LEAST_UTF8 * (len(data) - ascii_bytes)
+
+
+_ASCII, _BEYOND_ASCII = bytes(range(128)), bytes(range(128, 256))
+_LEAST_UTF8 = 0.5
+"""Of the bytes beyond ASCII: in other encodings some of them make sequences by chance."""
 
 
 def is_text(head: bytes) -> bool:
@@ -82,10 +103,6 @@ def is_text(head: bytes) -> bool:
     body = head[mark:]
     controls = len(body) - len(body.translate(None, _CONTROLS))
     return controls <= max(1, _MOST_CONTROLS * len(body))
-
-
-def decoder(name: str) -> codecs.IncrementalDecoder:
-    return codecs.getincrementaldecoder(name)(ERRORS if name == WESTERN else "strict")
 
 
 def _wide(head: bytes) -> str | None:
@@ -104,17 +121,19 @@ _LONGEST_CHARACTER = 4
 
 class Characters(Protocol):
     def feed(self, piece: bytes, final: bool) -> bytes:
-        """Whole characters as UTF-8; raises `UnicodeDecodeError`."""
+        """Whole characters as UTF-8; raises `UnicodeDecodeError`, unless what cannot be decoded passes: it is
+        no UTF-8 then."""
 
 
-def characters(encoding: str, is_named: bool) -> Characters:
+def characters(encoding: str, is_named: bool, passing: bool = False) -> Characters:
     """`is_named`: a person named the encoding, so nothing else is tried."""
-    return _Checked(lenient=not is_named) if encoding == UTF8 else _Converted(encoding)
+    return _Checked(not is_named, passing) if encoding == UTF8 else _Converted(encoding, passing)
 
 
 class _Converted:
-    def __init__(self, encoding: str) -> None:
-        self._decoder = decoder(encoding)
+    def __init__(self, encoding: str, passing: bool = False) -> None:
+        strict = ERRORS if encoding == WESTERN else "strict"
+        self._decoder = codecs.getincrementaldecoder(encoding)(PASSING if passing else strict)
 
     def feed(self, piece: bytes, final: bool) -> bytes:
         return self._decoder.decode(piece, final).encode(UTF8, "surrogatepass")
@@ -124,8 +143,8 @@ class _Checked:
     """UTF-8 goes through as it is. When `lenient`, text that was plain ASCII so far and then has bytes
     that are not UTF-8 is Western from there on."""
 
-    def __init__(self, lenient: bool) -> None:
-        self._lenient = lenient
+    def __init__(self, lenient: bool, passing: bool = False) -> None:
+        self._lenient, self._passing = lenient, passing
         self._rest = b""
         self._western: Characters | None = None
 
@@ -141,6 +160,8 @@ class _Checked:
             whole.decode(UTF8)
         except UnicodeDecodeError:
             if not self._lenient or has_utf8_sequence(whole):
+                if self._passing:
+                    return whole
                 raise
             self._western = _Converted(WESTERN)
             return self._western.feed(data, final)
@@ -171,7 +192,6 @@ _COMPRESSED = (
 _ENCRYPTED = 1
 _ZIP_METHODS = (0, 8, 12, 14)
 """Stored, deflated, bzip2 and LZMA, as the format numbers them: those that Python reads."""
-_ENCODINGS = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "cp1250", "cp1251", "gb18030")
 
 
 class Bytes(Protocol):
@@ -180,18 +200,19 @@ class Bytes(Protocol):
 
 @dataclass(frozen=True)
 class Piece:
-    """`done` is how many bytes of the file were read by its end."""
+    """`done` is how many bytes of the file were read by its end. `doubtful`: some bytes are no text."""
 
     data: bytes
     done: int
     last: bool
+    doubtful: bool = False
 
 
 @dataclass(frozen=True)
 class TextSource:
     """`fingerprint` is (size, mtime in ns) when it was opened; a file that changed since is refused.
 
-    `is_named`: a person named the encoding."""
+    `is_named`: a person named the encoding. `passing`: bytes that are no text do not end the reading."""
 
     path: Path
     encoding: str
@@ -199,6 +220,7 @@ class TextSource:
     mark_bytes: int
     compression: str | None
     fingerprint: tuple[int, int]
+    passing: bool = False
 
     @property
     def size(self) -> int:
@@ -212,7 +234,7 @@ class TextSource:
     def pieces(self, size: int) -> Iterator[Piece]:
         """Stretches of about `size` bytes; raises `FileProblem` at the first that is no text."""
         self.refuse_changed()
-        reader = characters(self.encoding, self.is_named)
+        reader = characters(self.encoding, self.is_named, self.passing)
         line = 1
         with open_bytes(self.path, self.compression) as (raw, done):
             raw.read(self.mark_bytes)
@@ -223,8 +245,10 @@ class TextSource:
                     data = reader.feed(now, final=not ahead)
                 except UnicodeDecodeError as error:
                     raise self._broken_encoding(line, error) from error
-                self._refuse_nul(data, line)
-                yield Piece(data, done(), not ahead)
+                doubtful = self.passing and (b"\0" in data or not is_utf8(data))
+                if not self.passing:
+                    self._refuse_nul(data, line)
+                yield Piece(data, done(), not ahead, doubtful)
                 if not ahead:
                     return
                 line += data.count(b"\n")
@@ -257,16 +281,21 @@ class TextSource:
             )
 
 
-def open_source(path: Path, encoding: str | None, sample_bytes: int) -> TextSource:
+def open_source(path: Path, encoding: str | None, sample_bytes: int, *, passing: bool = False) -> TextSource:
     """What the file's first bytes tell of its compression and encoding."""
     fingerprint = fingerprint_of(path)
     with open_bytes(path, None) as (raw, _):
         compression = compression_of(raw.read(8))
     with open_bytes(path, compression) as (raw, _):
-        name, mark = find_encoding(_read(raw, sample_bytes))
+        sample = _read(raw, sample_bytes)
+    name, mark = find_encoding(sample)
     if encoding is not None:
-        name = _codec_name(encoding)
-    return TextSource(path, name, encoding is not None, mark, compression, fingerprint)
+        name = codec_name(encoding)
+    elif name == WESTERN:
+        from lamella.core.datasets.text.encodings import find_legacy_encoding
+
+        name = find_legacy_encoding(sample)
+    return TextSource(path, name, encoding is not None, mark, compression, fingerprint, passing)
 
 
 def compression_of(head: bytes) -> str | None:
@@ -367,11 +396,3 @@ def _read(raw: Bytes, size: int) -> bytes:
     while 0 < len(piece) < size and (more := raw.read(size - len(piece))):
         piece += more
     return piece
-
-
-def _codec_name(encoding: str) -> str:
-    try:
-        return codecs.lookup(encoding).name
-    except LookupError as error:
-        near = nearest(encoding, _ENCODINGS)
-        raise ValueError(f"no encoding is called '{encoding}'; did you mean {near or _ENCODINGS}?") from error

@@ -32,7 +32,7 @@ def test_delimiters_are_found(tmp_path: Path, delimiter: str) -> None:
 
 
 def test_decimal_commas_do_not_look_like_delimiters(tmp_path: Path) -> None:
-    assert rows_of(tmp_path / "x.csv", "a;b\n1,5;2,5\n3,5;4,5\n")[0] == {"a": "1,5", "b": "2,5"}
+    assert rows_of(tmp_path / "x.csv", "a;b\n1,5;2,5\n3,5;4,5\n")[0] == {"a": 1.5, "b": 2.5}
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from lamella import Store
 from lamella.core.datasets import excel, open_dataset
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.tables import NoSuchTable, SeveralTables
-from lamella.core.errors import FileProblem
+from lamella.core.errors import BadData, FileProblem
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from tests.core.datasets.workbooks import Error, encrypted, open_document, workbook
@@ -232,3 +232,50 @@ def text(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     return repr(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+SHOP: list[list[Any]] = [
+    ["Shop report", None, None, None, None],
+    [None, None, None, None, None],
+    [None, "id", "name", "n", "note"],
+    [None, 1, "a", 10, "x"],
+    [None, 2, "b", Error("#DIV/0!"), None],
+    [None, 3, "c", 30, None],
+    [None, "total", None, 40, None],
+]
+
+
+@pytest.mark.parametrize(
+    ("cells", "rows"),
+    [
+        ("B3:D5", [{"id": 1, "name": "a", "n": 10}, {"id": 2, "name": "b", "n": None}]),
+        ("$b$3:$d$5", [{"id": 1, "name": "a", "n": 10}, {"id": 2, "name": "b", "n": None}]),
+        ("C3:C", [{"name": "a"}, {"name": "b"}, {"name": "c"}]),
+        ("B4:B6", [{"column_1": 1}, {"column_1": 2}, {"column_1": 3}]),
+    ],
+)
+def test_a_range_of_cells(tmp_path: Path, cells: str, rows: list[dict[str, Any]]) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"s": SHOP})
+    sheet = open_dataset(path, cache_dir=tmp_path / "cache", cells=cells)
+    assert sheet.read().to_pylist() == rows
+
+
+def test_errors_are_counted_in_their_range_alone(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"s": SHOP})
+    inside = open_dataset(path, cache_dir=tmp_path / "cache", cells="B3:E6")
+    assert b"1 cell holds an error" in inside.schema.field("n").metadata[b"note"]
+    outside = open_dataset(path, cache_dir=tmp_path / "cache", cells="B3:C6")
+    assert not any(field.metadata for field in outside.schema)
+
+
+@pytest.mark.parametrize("cells", ["B3", "3:5", "D3:B5", "B5:D3", "B0:D3", "nonsense"])
+def test_what_is_no_range_is_refused(tmp_path: Path, cells: str) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"s": SHOP})
+    with pytest.raises(BadData, match="no range of cells"):
+        open_dataset(path, cache_dir=tmp_path / "cache", cells=cells)
+
+
+def test_a_range_without_cells_is_refused(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"s": SHOP})
+    with pytest.raises(FileProblem, match="nothing in these cells"):
+        open_dataset(path, cache_dir=tmp_path / "cache", cells="X50:Z60")

@@ -16,8 +16,8 @@ from lamella.core.datasets import open_dataset
 from lamella.core.datasets.formats import kind_of
 from lamella.core.datasets.text import dataset as opening
 from lamella.core.datasets.text.blocks import TextBlock
+from lamella.core.datasets.text.exact_numbers import loses_json_digits
 from lamella.core.datasets.text.json_lines import JsonLines
-from lamella.core.datasets.text.types import loses_json_digits
 from lamella.core.errors import FileProblem
 from lamella.core.store.importing import import_file
 from lamella.core.store.store import Store

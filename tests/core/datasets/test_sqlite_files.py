@@ -288,3 +288,13 @@ def as_text(value: Any) -> str | None:
     if isinstance(value, bytes):
         return f"x'{value.hex().upper()}'"
     return None if value is None else value if isinstance(value, str) else repr(value)
+
+
+def test_a_database_that_is_cut_off_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cut.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE t (a)")
+        connection.executemany("INSERT INTO t VALUES (?)", [("x" * 100,)] * 200)
+    path.write_bytes(path.read_bytes()[:-5000])
+    with pytest.raises(FileProblem, match="is cut off"):
+        open_dataset(path, cache_dir=tmp_path / "cache")

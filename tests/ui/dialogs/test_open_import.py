@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -119,16 +121,16 @@ def test_a_bad_file_among_good_ones_is_left_out(
     assert stores[0].tables == ["trips"]
 
 
-def test_short_rows_can_be_filled_up_at_once(qtbot, show, tmp_path: Path, stores: list[Store]) -> None:
+def test_bad_lines_go_to_tables_beside_the_others(
+    qtbot, show, tmp_path: Path, trips: Path, stores: list[Store]
+) -> None:
     path = tmp_path / "short.csv"
     path.write_text("a,b\n1,2\n3\n")
-    dialog = show(path)
-    qtbot.waitUntil(dialog.message.isVisible)
-    assert dialog.message.label.text() == "short.csv: line 3 has 1 field, but 2 are expected"
-    dialog.message.buttons[0].click()
+    dialog = ready(qtbot, show(path, trips))
     with qtbot.waitSignal(dialog.imported):
-        ready(qtbot, dialog).import_button.click()
-    assert stores[0]["short"].read(["a", "b"]).to_pylist() == [{"a": 1, "b": 2}, {"a": 3, "b": None}]
+        dialog.import_button.click()
+    assert stores[0].tables == ["short", "short_bad_lines", "trips"]
+    assert stores[0]["short"].num_rows == 1
 
 
 def test_cancel_stops_the_import_and_leaves_nothing(
@@ -167,20 +169,17 @@ def test_every_file_that_is_left_out_is_listed_with_its_reason(
     qtbot, show, tmp_path: Path, trips: Path, stores: list[Store]
 ) -> None:
     (tmp_path / "notes").write_bytes(b"%PDF-1.7\n\xff")
-    (tmp_path / "short.csv").write_text("a,b\n1,2\n3\n")
-    dialog = ready(qtbot, show(tmp_path / "notes", tmp_path / "short.csv", trips))
+    (tmp_path / "picture").write_bytes(b"\x89PNG\r\n\x1a\n")
+    dialog = ready(qtbot, show(tmp_path / "notes", tmp_path / "picture", trips))
     assert dialog.title.text() == "Import trips.parquet"
     assert dialog.message.label.text().splitlines() == [
         "2 files are left out:",
         "notes is a PDF document",
-        "short.csv: line 3 has 1 field, but 2 are expected",
+        "picture is a PNG picture",
     ]
-    dialog.message.buttons[0].click()
-    qtbot.waitUntil(lambda: dialog.title.text() == "Import 2 files")
-    assert dialog.message.label.text() == "notes is a PDF document, so it is left out"
     with qtbot.waitSignal(dialog.imported):
-        ready(qtbot, dialog).import_button.click()
-    assert sorted(stores[0].tables) == ["short", "trips"]
+        dialog.import_button.click()
+    assert stores[0].tables == ["trips"]
 
 
 def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) -> None:
@@ -193,3 +192,42 @@ def test_when_no_file_can_be_opened_each_is_told(qtbot, show, tmp_path: Path) ->
     told = "None of the 2 files can be imported. Each was refused:"
     told = f"{told} one is a PDF document; two is a PDF document."
     assert [str(failure) for failure in failures] == [f"{told} Choose other files."]
+
+
+def test_several_files_become_one_table_and_what_differs_is_shown(
+    qtbot, show, tmp_path: Path, stores: list[Store]
+) -> None:
+    paths = [tmp_path / f"sales_{month}.csv" for month in ("01", "02", "03")]
+    for path in paths:
+        path.write_text("day,n\n2025-01-01,1\n")
+    paths[2].write_text("day,n,shop\n2025-03-01,3,Rome\n")
+    dialog = ready(qtbot, show(*paths))
+    assert dialog.sources.topLevelItemCount() == 3
+    qtbot.mouseClick(dialog.as_one, Qt.MouseButton.LeftButton, pos=dialog.as_one.rect().center())
+    if not dialog.as_one.isChecked():
+        dialog.as_one.click()
+    qtbot.waitUntil(lambda: dialog.sources.topLevelItemCount() == 1 and dialog.import_button.isEnabled())
+    assert dialog.differences.text() == (
+        "Column 'shop' is missing in sales_01.csv, sales_02.csv, and null there."
+    )
+    with qtbot.waitSignal(dialog.imported):
+        dialog.import_button.click()
+    assert stores[0].tables == ["sales"]
+    assert stores[0]["sales"].num_rows == 3
+
+
+def test_all_tables_of_a_database_come_with_its_relations(
+    qtbot, show, tmp_path: Path, stores: list[Store]
+) -> None:
+    path = tmp_path / "shop.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(
+            "CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a_id INTEGER REFERENCES a);"
+            "INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)"
+        )
+    dialog = ready(qtbot, show(path))
+    dialog.sources.name_edit(1).setText("pointing")
+    with qtbot.waitSignal(dialog.imported):
+        dialog.import_button.click()
+    (relation,) = stores[0].relations
+    assert (relation.from_table, relation.to_table) == ("pointing", "a")

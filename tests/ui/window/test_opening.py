@@ -23,7 +23,7 @@ from lamella.core.scan.snapshot import NOTE, Snapshot
 from lamella.core.store.importing import import_file
 from lamella.core.transfer import generate as make_data
 from lamella.ui.dialogs.error_dialog import ErrorDialog
-from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.dialogs.file_import import FileImportDialog
 from lamella.ui.main_window import MainWindow
 
 
@@ -107,7 +107,7 @@ def test_a_store_dropped_on_the_import_half_opens_as_one(window, tmp_path, rows,
         other.create_table("trips", rows)
     window.overlay.import_requested.emit([tmp_path / "other", file])
     qtbot.waitUntil(lambda: [e.text for e in window.sidebar.entries("table")] == ["trips"])
-    (dialog,) = window.findChildren(ImportDialog)
+    (dialog,) = window.findChildren(FileImportDialog)
     assert "flights.parquet" in dialog.title.text()
     dialog.close()
 

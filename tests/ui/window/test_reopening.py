@@ -10,16 +10,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import QFileSystemWatcher, Qt
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication
 
 from lamella.core.datasets.cache import CacheEntry
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
 from lamella.core.scan.snapshot import SortKey
+from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.dialogs.file_import import ReadingDialog
 from lamella.ui.window import dataset_tab
 from lamella.ui.window.failures import PAD
 from lamella.ui.window.loader import load
+
+SHOW, DIFFERENTLY = "Show bad lines", "Read differently…"
 
 
 def labels(tab) -> list[str]:
@@ -161,8 +165,12 @@ def test_short_rows_found_late_can_be_filled_up(window, tmp_path, settled, qtbot
     window.open_paths([path])
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None)
     tab = window.tabs.dataset_tab
-    qtbot.waitUntil(lambda: labels(tab) == [PAD, "Reload"], timeout=15_000)
-    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: labels(tab) == [SHOW, PAD, DIFFERENTLY], timeout=15_000)
+    assert tab.messages.label.text() == (
+        "1 line that cannot be read is left out (line 400,002: it has 1 field instead of 2)."
+    )
+    assert tab.status == "400,000 rows"
+    tab.messages.buttons[1].click()
     qtbot.waitUntil(lambda: tab.status == "400,001 rows", timeout=15_000)
     assert not settled().messages.isVisible()
 
@@ -171,14 +179,40 @@ def test_short_rows_found_at_once_can_be_filled_up(window, tmp_path, settled, qt
     path = tmp_path / "short.csv"
     path.write_text("a,b\n1,one\n2\n3,three\n")
     window.open_paths([path])
-    qtbot.waitUntil(lambda: window.findChildren(QMessageBox) != [])
-    box = window.findChildren(QMessageBox)[0]
-    assert "line 3" in box.text() and "short.csv" in box.text()
-    next(button for button in box.buttons() if button.text() == PAD).click()
-    assert settled().status == "3 rows"
+    tab = settled()
+    assert tab.status == "2 rows"
+    assert "line 3" in tab.messages.label.text()
+    tab.messages.buttons[0].click()
+    (listed,) = window.findChildren(BadLinesDialog)
+    assert listed.title.text() == "short.csv: 1 line left out"
+    listed.close()
+    next(button for button in tab.messages.buttons if button.text() == PAD).click()
+    qtbot.waitUntil(lambda: tab.status == "3 rows")
     path.write_text("a,b\n1,one\n2\n3,three\n4\n")
     window.commands["refresh"].trigger()
     assert settled().status == "4 rows"
+
+
+def test_a_file_is_read_differently_and_so_again_the_next_time(window, tmp_path, settled, qtbot) -> None:
+    path = tmp_path / "dates.csv"
+    path.write_text("d;n\n01/02/2025;1,234\n")
+    window.open_paths([path])
+    tab = settled()
+    assert [str(kind) for kind in tab.view.schema.types] == ["string", "string"]
+    window.commands["read_differently"].trigger()
+    (dialog,) = window.findChildren(ReadingDialog)
+    qtbot.waitUntil(dialog.read_button.isEnabled)
+    dialog.form.boxes["dates"].setCurrentIndex(1)
+    dialog.form.boxes["dates"].activated.emit(1)
+    qtbot.waitUntil(lambda: dialog.form.columns.type_box(0).currentText() == "date")
+    dialog.read_button.click()
+    qtbot.waitUntil(lambda: str(tab.view.schema.types[0]) == "date32[day]")
+    window.commands["close_tab"].trigger()
+    window.open_paths([path])
+    assert str(settled().view.schema.types[0]) == "date32[day]"
+    path.write_text("other;n\n1;2\n")
+    window.commands["refresh"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab.view.schema.names == ["other", "n"])
 
 
 @pytest.fixture

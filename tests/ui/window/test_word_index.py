@@ -15,7 +15,7 @@ from lamella.core.filters.expr import Predicate
 from lamella.core.query.steps import Where
 from lamella.core.store.indexes import Indexes
 from lamella.core.store.table import Table
-from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.dialogs.file_import import FileImportDialog
 from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.filters.word_index import size_text, time_text
@@ -148,8 +148,8 @@ def test_a_file_needs_a_table_first(qtbot: QtBot, window: MainWindow, file_tab: 
     choose(qtbot, one, f"{LABEL}…")
     assert "table of a store" in one.offer.says.text()
     qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bool(window.findChildren(ImportDialog)))
-    window.findChildren(ImportDialog)[0].close()
+    qtbot.waitUntil(lambda: bool(window.findChildren(FileImportDialog)))
+    window.findChildren(FileImportDialog)[0].close()
 
 
 def test_words_are_not_offered_elsewhere(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:

@@ -1,0 +1,164 @@
+"""ONE table of how a file can be read otherwise than it was found to be, for Python, the command line, the
+window and the docs."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lamella.core.arrow.types import type_named
+from lamella.core.errors import BadData, UnknownName, instead_of, nearest, shown
+from lamella.core.validation import names_of, text_of
+
+SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|", "none": ""}
+"""How signs that a shell or a form hides can be written."""
+ENCODINGS = (
+    "utf-8", "utf-16", "utf-16-le", "utf-16-be", "cp1252", "latin-1", "cp1250", "cp1251", "cp1253", "cp1254",
+    "cp850", "mac_roman", "koi8_r", "shift_jis", "gb18030", "big5", "euc_kr",
+)  # fmt: skip
+"""Those that are proposed; Python knows more."""
+DETECTED = "detected"
+
+
+class UnknownReading(UnknownName):
+    kind = "option"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """An option of opening a file. `choices` of a sign are proposals, of a choice all that there are;
+    `metavar` is its value on the command line. Left out, it is found out from the file."""
+
+    name: str
+    kind: Literal["sign", "choice", "switch", "number", "names", "pairs", "encoding", "zone", "range"]
+    help: str
+    choices: tuple[str, ...] = ()
+    title: str = ""
+    metavar: str = ""
+
+    @property
+    def flag(self) -> str:
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def label(self) -> str:
+        return self.title or self.name.replace("_", " ").capitalize()
+
+    def read(self, value: Any) -> Any:
+        """The value that a person or a program gave, as `OpenOptions` has it. Raises `BadData`."""
+        if value is None:
+            return None
+        if self.kind in ("names", "pairs"):
+            return self._pairs(value) if self.kind == "pairs" else tuple(names_of(value, self._what))
+        if self.kind == "switch":
+            return self._switch(value)
+        if self.kind == "number":
+            return self._number(value)
+        text = text_of(value, self._what)
+        if self.kind == "encoding":
+            return codec_name(text)
+        if self.kind == "zone":
+            return self._zone(text)
+        if self.kind == "choice" and text not in self.choices:
+            raise self._refusal(value, instead_of(text, self.choices))
+        if self.kind == "sign":
+            return self._sign(text)
+        return text
+
+    @property
+    def _what(self) -> str:
+        return f"open_dataset: {self.name}"
+
+    def _sign(self, text: str) -> str:
+        sign = SPELLED.get(text, text)
+        if len(sign) > 1 or (not sign and "" not in self.choices) or sign in ("\r", "\n", "\0"):
+            raise self._refusal(text, "Give one character")
+        if sign and self.name in ("decimal", "thousands") and sign not in self.choices:
+            raise self._refusal(text, f"Give one of {', '.join(map(repr, self.choices))}")
+        return sign
+
+    def _zone(self, text: str) -> str:
+        from zoneinfo import ZoneInfo
+
+        try:
+            return ZoneInfo(text).key
+        except (KeyError, ValueError, OSError) as error:
+            raise self._refusal(text, "Give the name of a time zone, such as Europe/Berlin") from error
+
+    def _switch(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self._refusal(value, "Give True or False")
+        return value
+
+    def _number(self, value: Any) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise self._refusal(value, "Give a whole number from 0")
+        return value
+
+    def _pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
+        """Of a column, as the file calls it, and what it is to be."""
+        pairs = value.items() if isinstance(value, Mapping) else value
+        if isinstance(pairs, str) or not isinstance(pairs, Iterable):
+            raise self._refusal(value, "Give a dict by columns' names")
+        read = []
+        for pair in pairs:
+            if isinstance(pair, str) or not isinstance(pair, (tuple, list)) or len(pair) != 2:
+                raise self._refusal(value, "Give a dict by columns' names")
+            column, wanted = pair
+            if self.name == "types":
+                wanted = str(type_named(wanted))
+            read.append((text_of(column, self._what), text_of(wanted, self._what)))
+        return tuple(read)
+
+    def _refusal(self, value: Any, fix: str) -> BadData:
+        return BadData(f"{self._what} cannot be {shown(value)}", fix=fix)
+
+
+READING = (
+    Reading("encoding", "encoding", "of the text, such as cp1252 for Western or cp1251 for Cyrillic",
+            ENCODINGS, metavar="NAME"),
+    Reading("delimiter", "sign", "the sign between fields", (",", ";", "\t", "|"), "Separator", "SIGN"),
+    Reading("quote", "sign", "the sign around fields; none: no sign", ('"', "'", ""), "Quotes", "SIGN"),
+    Reading("header", "switch", "whether the first row names the columns", title="First row"),
+    Reading("skip_rows", "number", "so many lines above the table are left out", title="Skip lines",
+            metavar="N"),
+    Reading("decimal", "sign", "between a number and its fraction", (".", ","), "Decimals", "SIGN"),
+    Reading("thousands", "sign", "between thousands", (".", ",", " ", "'", ""), metavar="SIGN"),
+    Reading("dates", "choice", "which part of a date such as 01/02/2025 comes first",
+            ("day-first", "month-first", "iso"), metavar="day-first|month-first|iso"),
+    Reading("zone", "zone", "of times without one, such as Europe/Berlin", title="Time zone", metavar="ZONE"),
+    Reading("nulls", "names", "words that stand for no value, in every column", title="Null words",
+            metavar="WORD,WORD,…"),
+    Reading("text_columns", "names", "columns that stay as they are written: versions such as 1.10 and 1.100",
+            metavar="COLUMNS"),
+    Reading("types", "pairs", "types of columns, by what the file calls them; a value that is none of its"
+            " type is null, and counted", metavar="COLUMN=TYPE,…"),
+    Reading("names", "pairs", "names of columns in place of those of the file", metavar="COLUMN=NAME,…"),
+    Reading("bad_lines", "choice", "what to do with lines that cannot be read: set-aside leaves them out,"
+            " counted and listed", ("refuse", "set-aside"), metavar="refuse|set-aside"),
+    Reading("cells", "range", "of a sheet, such as B3:F200", metavar="RANGE"),
+)  # fmt: skip
+BY_NAME = {reading.name: reading for reading in READING}
+
+
+def read_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are not None, checked. Raises `BadData` and `UnknownReading`."""
+    read = {}
+    for name, value in values.items():
+        if name not in BY_NAME:
+            raise UnknownReading(name, "open_dataset", BY_NAME)
+        if value is not None:
+            read[name] = BY_NAME[name].read(value)
+    return read
+
+
+def codec_name(encoding: str) -> str:
+    """As Python calls it; raises `BadData`."""
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError as error:
+        near = nearest(encoding, ENCODINGS)
+        fix = f"Did you mean '{near[0]}'?" if near else f"Some that are known: {', '.join(ENCODINGS[:9])}"
+        raise BadData(f"no encoding is called '{encoding}'", fix=fix) from error

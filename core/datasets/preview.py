@@ -1,0 +1,195 @@
+"""What a file holds before it is opened or imported: its columns with first values, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged
+from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.formats import open_dataset
+from lamella.core.datasets.text.dataset import TextFile
+from lamella.core.datasets.text.delimited import DelimitedText, word_for
+from lamella.core.datasets.text.files import SeveralTexts
+from lamella.core.datasets.text.regional import COMMA, Spelled
+from lamella.core.jobs import Job
+from lamella.core.scan.snapshot import NOTE
+
+SHOWN_VALUES, SHOWN_ROWS = 3, 20
+LEADING_ZEROS = "leading zeros kept"
+TYPES = (
+    "text", "int64", "float64", "decimal(10, 2)", "bool", "date", "timestamp", "time64[us]",
+)  # fmt: skip
+"""What a column of text can be read as, by the names that `types` takes."""
+
+
+@dataclass(frozen=True)
+class ColumnPreview:
+    """`key` is what the file calls it, `texts` are the first values as they are written. `nulls` and
+    `misfits` are of the rows that were looked at; a misfit is no value of the type that was chosen."""
+
+    key: str
+    name: str
+    kind: pa.DataType
+    texts: tuple[str | None, ...]
+    note: str = ""
+    nulls: float = 0.0
+    misfits: int = 0
+
+    @property
+    def remark(self) -> str:
+        """The most important thing to say of it, in few words."""
+        if self.misfits:
+            word = word_for(self.kind)
+            return f"1 is not a {word}" if self.misfits == 1 else f"{self.misfits:,} are not {word}s"
+        if self.note:
+            return self.note
+        return f"{self.nulls:.1%} null" if self.nulls else ""
+
+
+@dataclass(frozen=True)
+class FilePreview:
+    """`rows` are all where `counted`, else an estimate. `found` are the options of text as they are read now,
+    whether they were chosen or found."""
+
+    dataset: Dataset
+    size: int
+    rows: int
+    counted: bool
+    columns: tuple[ColumnPreview, ...]
+    head: pa.Table
+    found: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_text(self) -> bool:
+        return bool(self.found)
+
+    @property
+    def problems(self) -> Sequence[Problem]:
+        return self.dataset.problems
+
+    def checked(self, job: Job) -> FilePreview:
+        """The same once all rows were read: with their number, and problems wherever they are."""
+        return _described(self.dataset, count_rows(self.dataset, job))
+
+
+def preview(
+    path: str | Path,
+    reading: Mapping[str, Any] | None = None,
+    *,
+    ragged: Ragged = "refuse",
+    checksums: Checksums = "verify",
+    table: str | None = None,
+    job: Job | None = None,
+) -> FilePreview:
+    """A file as `open_dataset` opens it with the options of `reading`. Raises what that raises."""
+    options = {"bad_lines": "set-aside", **(reading or {})}
+    dataset = open_dataset(path, ragged=ragged, checksums=checksums, table=table, job=job, **options)
+    return _described(dataset, None)
+
+
+def is_sheet(dataset: Dataset) -> bool:
+    """Whether it is a sheet of a workbook, of which a range of cells can be read."""
+    return isinstance(dataset, CachedDataset) and dataset.file.label == "Excel"
+
+
+def is_delimited(dataset: Dataset) -> bool:
+    """Whether it is a delimited text that is open in place, which can be read in other ways."""
+    file = dataset.file if isinstance(dataset, CachedDataset) else None
+    return isinstance(file, TextFile) and isinstance(file.text, DelimitedText)
+
+
+def count_rows(dataset: Dataset, job: Job) -> int:
+    """All rows; a text is read to its end for that, without its cache."""
+    from lamella.core.datasets.blocks import TypesWidened
+
+    if not isinstance(dataset, CachedDataset) or dataset.snapshot().complete:
+        return dataset.num_rows
+    while True:
+        rows = 0
+        try:
+            for batch in dataset.rows_once(job, lambda rows, done: job.report(done, dataset.file.size)):
+                rows += batch.num_rows
+            return rows
+        except TypesWidened:  # the next reading begins with the wider types
+            continue
+
+
+def _described(dataset: Dataset, counted: int | None) -> FilePreview:
+    head = dataset.snapshot().num_rows and dataset.head(SHOWN_ROWS)
+    shown = head if isinstance(head, pa.Table) else dataset.schema.empty_table()
+    snapshot = dataset.snapshot()
+    rows = counted if counted is not None else snapshot.num_rows
+    is_counted = counted is not None or snapshot.complete
+    file = dataset.file if isinstance(dataset, CachedDataset) else None
+    if isinstance(file, TextFile) and isinstance(file.text, DelimitedText):
+        return _of_text(dataset, file, file.text, rows, is_counted, shown)
+    size = file.size if isinstance(file, (TextFile, SeveralTexts)) else _size_of(dataset)
+    columns = tuple(
+        ColumnPreview(f.name, f.name, f.type, _first_texts(shown, f.name), _note_of(f))
+        for f in dataset.schema
+    )
+    return FilePreview(dataset, size, rows, is_counted, columns, shown)
+
+
+def _of_text(
+    dataset: Dataset, file: TextFile, text: DelimitedText, rows: int, is_counted: bool, shown: pa.Table
+) -> FilePreview:
+    block, schema, _ = file.begin()
+    if not is_counted and block.data:
+        rows = round(file.size * max(shown.num_rows, dataset.num_rows) / max(1, block.done))
+    texts = text.fields(block)
+    misfits = dict(file.misfits)
+    final = dataset.reading_schema if isinstance(dataset, CachedDataset) else dataset.schema
+    columns = tuple(
+        _column_of_text(key, name, final.field(name), column, misfits.get(name, 0))
+        for key, name, column in zip(text.stored, text.dialect.names, texts, strict=True)
+    )
+    return FilePreview(dataset, file.size, rows, is_counted, columns, shown, _found(file, text, schema))
+
+
+def _column_of_text(key: str, name: str, field: pa.Field, texts: pa.Array, misfits: int) -> ColumnPreview:
+    note, kind = _note_of(field), field.type
+    if not note and pa.types.is_string(kind) and _has_zeros_in_front(texts):
+        note = LEADING_ZEROS
+    nulls = texts.null_count / len(texts) if len(texts) else 0.0
+    return ColumnPreview(key, name, kind, tuple(texts[:SHOWN_VALUES].to_pylist()), note, nulls, misfits)
+
+
+def _has_zeros_in_front(texts: pa.Array) -> bool:
+    return pc.any(pc.match_substring_regex(texts, "^0[0-9]+$")).as_py() is True
+
+
+def _found(file: TextFile, text: DelimitedText, schema: pa.Schema) -> dict[str, Any]:
+    spellings = [kind.spelling for kind in schema.types if isinstance(kind, Spelled)]
+    orders = {spelling.order for spelling in spellings if spelling.order not in ("", "iso")}
+    commas = [spelling for spelling in spellings if spelling.decimal == COMMA]
+    named = text.options
+    decimal = named.decimal or (COMMA if commas else ".")
+    return {
+        "encoding": file.source.encoding,
+        "delimiter": text.dialect.delimiter,
+        "quote": text.dialect.quote,
+        "header": bool(text.dialect.header),
+        "skip_rows": text.skip_lines - text.dialect.header if named.skip_rows is None else named.skip_rows,
+        "decimal": decimal,
+        "dates": named.dates or (orders.pop() if len(orders) == 1 else "iso"),
+    }
+
+
+def _note_of(field: pa.Field) -> str:
+    return str((field.metadata or {}).get(NOTE, b"").decode())
+
+
+def _first_texts(rows: pa.Table, name: str) -> tuple[str | None, ...]:
+    values = rows.column(name)[:SHOWN_VALUES].to_pylist()
+    return tuple(None if value is None else str(value) for value in values)
+
+
+def _size_of(dataset: Dataset) -> int:
+    return sum(path.stat().st_size for path in getattr(dataset, "paths", ()) if path.is_file())

@@ -1,0 +1,178 @@
+"""Lines of a delimited text that make no row, found where a block of them does not read as a whole."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lamella.core.datasets.base import Problem
+from lamella.core.datasets.text.blocks import RowEnds
+from lamella.core.datasets.text.dialect import Dialect
+from lamella.core.errors import FileProblem
+
+MOST_PROBLEMS, MOST_TEXT = 100_000, 32 << 20
+"""Of a file: with more lines than that, or characters in them, it is rather read in a wrong way."""
+LONGEST_TEXT = 1 << 20
+"""Characters of a line that are listed."""
+MOST_LINES_A_ROW = 1_000
+"""Of a row whose quote may have been left open."""
+
+
+@dataclass(frozen=True)
+class GoodRows:
+    """The rows that are left of a block, the line of each, and the lines that were set aside."""
+
+    data: bytes
+    lines: tuple[int, ...]
+    problems: tuple[Problem, ...]
+
+
+def set_aside(data: bytes, dialect: Dialect, ends: RowEnds, first_line: int) -> GoodRows:
+    """Leave out lines that cannot be decoded, hold NUL bytes, open a quote that nothing closes, or have too
+    few or too many fields."""
+    raw = data.splitlines(keepends=True)
+    problems: list[Problem] = []
+    texts: list[tuple[int, str]] = []
+    for number, line in enumerate(raw, first_line):
+        why = _no_text(line)
+        if why:
+            problems.append(_problem(number, line.decode(errors="replace"), why))
+        else:
+            texts.append((number, line.decode()))
+    good: list[str] = []
+    lines: list[int] = []
+    place = 0
+    while place < len(texts):
+        for start, stop, fields in _rows(texts, place, dialect):
+            row = "".join(text for _, text in texts[start:stop])
+            why = _no_row(row, fields, stop - start, stop == len(texts), dialect, ends)
+            place = stop
+            if why is None:
+                good.append(row)
+                if fields or ends.blank_rows:
+                    lines.append(texts[start][0])
+                continue
+            problems.append(_problem(*texts[start], why))
+            if stop - start > 1:
+                place = start + 1  # the lines behind it may be rows by themselves
+                break
+    problems.sort(key=lambda problem: problem.line)
+    return GoodRows("".join(good).encode(), tuple(lines), tuple(problems))
+
+
+def _rows(texts: Sequence[tuple[int, str]], place: int, dialect: Dialect) -> Iterator[tuple[int, int, int]]:
+    """Where each row begins and ends among the lines, and how many fields it has."""
+    lines = (texts[at][1] for at in range(place, len(texts)))
+    if dialect.quote:
+        reader = csv.reader(lines, delimiter=dialect.delimiter, quotechar=dialect.quote)
+    else:
+        reader = csv.reader(lines, delimiter=dialect.delimiter, quoting=csv.QUOTE_NONE)
+    start = place
+    for row in reader:
+        stop = place + reader.line_num
+        yield start, stop, len(row)
+        start = stop
+
+
+def _no_text(line: bytes) -> str | None:
+    if b"\0" in line:
+        return "It holds a NUL byte"
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return f"The byte 0x{line[error.start]:02X} in it cannot be decoded"
+    return None
+
+
+def _no_row(row: str, fields: int, lines: int, is_last: bool, dialect: Dialect, ends: RowEnds) -> str | None:
+    """Why it is none; an empty line is a row of none or one field."""
+    if is_last and lines + (fields != len(dialect.names)) > 0 and dialect.quote and _is_open(row, ends):
+        return "It opens a quote that is never closed"
+    if lines > MOST_LINES_A_ROW:
+        return f"It opens a quote that is not closed within {MOST_LINES_A_ROW:,} lines"
+    wanted = len(dialect.names)
+    if fields in (0, wanted):
+        return None
+    count = "1 field" if fields == 1 else f"{fields:,} fields"
+    return f"It has {count}{INSTEAD_OF}{wanted:,}"
+
+
+INSTEAD_OF = " instead of "
+
+
+def is_ragged(problem: Problem) -> bool:
+    """Whether the line has too few or too many fields, which `ragged="pad"` may mend."""
+    return not problem.column and INSTEAD_OF in problem.why
+
+
+def _is_open(row: str, ends: RowEnds) -> bool:
+    data = row.encode()
+    return ends.last(data + ends.newline) <= len(data) - data.endswith(ends.newline)
+
+
+def _problem(line: int, text: str, why: str) -> Problem:
+    return Problem(line, text.rstrip("\r\n")[:LONGEST_TEXT], why)
+
+
+class Problems:
+    """Of one file, by its blocks, each of which may be read more than once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._by_block: dict[int, tuple[tuple[Problem, ...], dict[str, int]]] = {}
+
+    def put(self, block: int, problems: Sequence[Problem], misfits: dict[str, int]) -> None:
+        """Raises `FileProblem` where there are too many for lines that are bad by chance."""
+        if not (problems or misfits):
+            self._by_block.pop(block, None)
+            return
+        self._by_block[block] = tuple(problems), misfits
+        lines = [problem for problem in self.all if not problem.column]
+        if len(lines) > MOST_PROBLEMS or sum(len(problem.text) for problem in lines) > MOST_TEXT:
+            raise FileProblem(
+                self._path,
+                f"has more than {len(lines) - 1:,} lines that cannot be read",
+                f"The first is line {lines[0].line:,}: {lines[0].why}".replace(": It ", ": it "),
+                "Read it with another delimiter, quote or encoding",
+            )
+
+    @property
+    def all(self) -> tuple[Problem, ...]:
+        """In the order of the lines."""
+        return tuple(problem for block in sorted(self._by_block) for problem in self._by_block[block][0])
+
+    @property
+    def misfits(self) -> dict[str, int]:
+        """How many values of each column are null, as they are none of its type."""
+        counts: dict[str, int] = {}
+        for _, misfits in list(self._by_block.values()):
+            for column, count in misfits.items():
+                counts[column] = counts.get(column, 0) + count
+        return counts
+
+
+MOST_EXAMPLES = 2
+
+
+def sentences(problems: Sequence[Problem], misfits: dict[str, int], types: dict[str, str]) -> tuple[str, ...]:
+    """What is said of them in a dataset's remarks."""
+    said = []
+    lines = [problem for problem in problems if not problem.column]
+    if lines:
+        some = "; ".join(f"line {p.line:,}: {p.why[:1].lower()}{p.why[1:]}" for p in lines[:MOST_EXAMPLES])
+        more = f"; {len(lines) - MOST_EXAMPLES:,} more" if len(lines) > MOST_EXAMPLES else ""
+        number = "1 line that cannot be read is" if len(lines) == 1 else _many_lines(len(lines))
+        said.append(f"{number} left out ({some}{more})")
+    for column, count in misfits.items():
+        examples = [p for p in problems if p.column == column][:MOST_EXAMPLES]
+        some = " and ".join(f"'{p.text[:40]}' in line {p.line:,}" for p in examples)
+        values = "1 value is" if count == 1 else f"{count:,} values are"
+        rest = ", such as " if count > len(examples) else ": "
+        said.append(f"{column}: {values} no {types.get(column, 'value')}, and null{rest}{some}")
+    return tuple(said)
+
+
+def _many_lines(count: int) -> str:
+    return f"{count:,} lines that cannot be read are"

@@ -1,0 +1,104 @@
+"""Columns of text that look like numbers or dates, and what reading them so would make of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.datasets.text.regional import (
+    DAY_FIRST,
+    YEAR_FIRST,
+    Conventions,
+    Spelled,
+    likely_spelling,
+)
+from lamella.core.datasets.text.types import convert
+
+Goal = Literal["numbers", "dates"]
+GOALS: tuple[Goal, ...] = ("dates", "numbers")
+SAMPLE_ROWS, LEAST_SHARE, MOST_EXAMPLES = 2_000, 0.8, 3
+_ZEROS_IN_FRONT = "^[+-]?0[0-9]+$"
+"""Of postcodes and part numbers, which are none to count with."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """`kind` is how the texts are read; `total` of them are not null, and `failing` would become so."""
+
+    goal: Goal
+    kind: Spelled
+    total: int
+    failing: int
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """For people: what would be lost."""
+        if not self.failing:
+            return f"All {self.total:,} values are {self.goal}"
+        shown = ", ".join(f"'{text[:40]}'" for text in self.examples)
+        word = "1 is not, and becomes" if self.failing == 1 else f"{self.failing:,} are not, and become"
+        return f"{self.total - self.failing:,} of {self.total:,} values are {self.goal}; {word} null: {shown}"
+
+
+def looks_like(texts: pa.Array) -> Goal | None:
+    """What most of the first values of a column may be read as."""
+    present = pc.drop_null(texts)
+    if not len(present):
+        return None
+    for goal in GOALS:
+        values, misfits = convert(present, _kind(goal, present))
+        if goal == "numbers" and pc.any(pc.match_substring_regex(present, _ZEROS_IN_FRONT)).as_py():
+            continue
+        failing = 0 if misfits is None else pc.sum(misfits).as_py()
+        if len(values) - values.null_count and len(present) - failing >= LEAST_SHARE * len(present):
+            return goal
+    return None
+
+
+def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
+    """What reading all of a column as numbers or dates does; the first values tell how they are written."""
+    kinds: list[Spelled] = []
+    totals, failing, examples = 0, [0, 0], list[str]()
+    for part in texts:
+        if not kinds:
+            first = pc.drop_null(part).slice(0, SAMPLE_ROWS)
+            if not len(first):
+                continue
+            kinds = _kinds(goal, first)
+        totals += len(part) - part.null_count
+        for place, kind in enumerate(kinds):
+            _, misfits = convert(part, kind)
+            if misfits is not None:
+                failing[place] += pc.sum(misfits).as_py() or 0
+                if not place and len(examples) < MOST_EXAMPLES:
+                    examples += part.filter(misfits).slice(0, MOST_EXAMPLES - len(examples)).to_pylist()
+    if not kinds:
+        kinds = [_kind(goal, pa.nulls(0, pa.string()))]
+    narrow = len(kinds) > 1 and failing[1] == failing[0]
+    return Conversion(goal, kinds[1] if narrow else kinds[0], totals, failing[0], tuple(examples))
+
+
+def _kinds(goal: Goal, first: pa.Array) -> list[Spelled]:
+    """The type that takes the most values, and a narrower one for where that takes as many."""
+    wide = _kind(goal, first)
+    narrow = pa.int64() if goal == "numbers" else pa.date32()
+    return [wide, Spelled(narrow, wide.spelling)]
+
+
+def _kind(goal: Goal, first: pa.Array) -> Spelled:
+    kind = pa.float64() if goal == "numbers" else pa.timestamp("us")
+    spelling = likely_spelling(first, kind, Conventions())
+    if goal == "dates" and spelling.order == YEAR_FIRST:
+        doubtful = pc.any(pc.match_substring_regex(first, r"^\s*[0-9]{1,2}[./-][0-9]{1,2}[./-]")).as_py()
+        spelling = replace(spelling, order=DAY_FIRST) if doubtful else spelling
+    return Spelled(kind, replace(spelling, forced=True))
+
+
+def as_texts(texts: pa.Array, kind: Spelled) -> pa.Array:
+    """The values as text in their plain form, null for what is none of the kind."""
+    values, _ = convert(texts, kind)
+    return pc.cast(values, pa.string())

@@ -1,0 +1,454 @@
+"""Numbers and dates as regions write them: a decimal comma, thousands set apart, the day or the month first.
+
+`Spelled` types stand for what texts become by such rules. They are found where all values of a column fit
+them and nothing else; where two readings fit, the text stays, and a note says what it may be."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.datasets.text.exact_numbers import doubles, integers
+
+DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "day-first", "month-first", "iso"
+COMMA, POINT = ",", "."
+SEPARATORS = {" ": "[ \u00a0\u202f]", "'": "['\u2019]", ".": r"\.", ",": ",", "": ""}
+"""What may stand between thousands, as patterns."""
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """How values of a text are written. None: found out column by column. `comma_seen` and `order_seen` are
+    what other columns of the text show."""
+
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: str | None = None
+    zone: str | None = None
+    comma_seen: bool = False
+    order_seen: str | None = None
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """Rules by which texts are read. `forced`: a person chose the type, so what does not fit is null."""
+
+    decimal: str = POINT
+    thousands: str = ""
+    order: str = ""
+    zone: str = ""
+    forced: bool = False
+
+
+class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
+    """Stands for its storage type in the schema that a text is read with."""
+
+    def __init__(self, storage: pa.DataType, spelling: Spelling) -> None:
+        self.spelling = spelling
+        # pyarrow 26 compares types by their names alone, not by what they serialize to.
+        super().__init__(storage, f"spelled {json.dumps(astuple(spelling))}")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return json.dumps(astuple(self.spelling)).encode()
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage: pa.DataType, data: bytes) -> Spelled:
+        return cls(storage, Spelling(*json.loads(data)))
+
+    def __hash__(self) -> int:
+        return hash((self.storage_type, self.spelling))
+
+    @property
+    def is_number(self) -> bool:
+        kind = self.storage_type
+        return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+    def read(self, texts: pa.Array) -> pa.Array | None:
+        """The values; None where one would be lost or changed by that, unless it is forced."""
+        values = self._values(texts)
+        return values if values is not None and values.null_count == texts.null_count else None
+
+    def _values(self, texts: pa.Array) -> pa.Array | None:
+        kind, spelling = self.storage_type, self.spelling
+        if not self.is_number:
+            return _temporal(texts, kind, spelling)
+        if not _all_match(texts, number_pattern(spelling)):
+            return None
+        plain = _plain_numbers(texts, spelling)
+        return integers(plain) if pa.types.is_integer(kind) else doubles(plain)
+
+    def convert(self, texts: pa.Array) -> pa.Array:
+        """The values that texts have, null for those that are none of the type."""
+        kind, spelling = self.storage_type, self.spelling
+        if pa.types.is_boolean(kind):
+            return _truths(texts)
+        if pa.types.is_string(kind):
+            return texts
+        if not self.is_number:
+            return _temporal(texts, kind, spelling)
+        return _numbers(texts, kind, spelling)
+
+
+def number_pattern(spelling: Spelling, signs: str = "-?") -> str:
+    between, point = SEPARATORS[spelling.thousands], re.escape(spelling.decimal)
+    grouped = f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|" if between else ""
+    return f"^{signs}(?:{grouped}[0-9]+)(?:{point}[0-9]+)?$"
+
+
+def _plain_numbers(texts: pa.Array, spelling: Spelling) -> pa.Array:
+    if spelling.thousands:
+        texts = pc.replace_substring_regex(texts, SEPARATORS[spelling.thousands], "")
+    return texts if spelling.decimal == POINT else pc.replace_substring(texts, spelling.decimal, POINT)
+
+
+def _all_match(texts: pa.Array, pattern: str) -> bool:
+    return pc.all(pc.match_substring_regex(texts, pattern)).as_py() is not False
+
+
+def _any(texts: pa.Array, pattern: str) -> bool:
+    return pc.any(pc.match_substring_regex(texts, pattern)).as_py() is True
+
+
+def _only(texts: pa.Array, mask: pa.Array) -> pa.Array:
+    return pc.if_else(mask, texts, pa.nulls(len(texts), texts.type))
+
+
+_CURRENCY = "(?: ?(?:€|EUR|\\$|USD|£|GBP|CHF|%))?"
+"""Behind a number, where a person says that it is one."""
+
+
+def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array:
+    plain = pc.replace_substring_regex(texts, _CURRENCY + "$", "")
+    fitting = pc.match_substring_regex(plain, number_pattern(spelling, "[+-]?"))
+    if spelling.decimal == POINT and pa.types.is_floating(kind):
+        fitting = pc.or_(
+            fitting, pc.match_substring_regex(plain, r"^[+-]?[0-9]*\.?[0-9]+[eE][+-]?[0-9]{1,3}$")
+        )
+    plain = pc.replace_substring_regex(_plain_numbers(_only(plain, fitting), spelling), r"^\+", "")
+    if pa.types.is_integer(kind):
+        plain = pc.replace_substring_regex(plain, r"\.0+$", "")
+        plain = _only(plain, pc.match_substring_regex(plain, "^-?0*[0-9]{1,18}$"))
+    elif pa.types.is_decimal(kind):
+        plain = pc.replace_substring_regex(plain, r"^(-?)0*([0-9])", r"\1\2")
+        whole, places = kind.precision - kind.scale, kind.scale
+        pattern = rf"^-?[0-9]{{1,{max(whole, 1)}}}(?:\.[0-9]{{0,{places}}}0*)?$"
+        plain = _only(plain, pc.match_substring_regex(plain, pattern))
+        plain = pc.replace_substring_regex(plain, rf"(\.[0-9]{{{places}}})0*$", r"\1")
+    return pc.cast(plain, kind)
+
+
+_TRUE = ("true", "t", "yes", "y", "on", "1", "ja", "j", "wahr", "oui", "vrai", "si", "s\u00ed", "x")
+_FALSE = ("false", "f", "no", "n", "off", "0", "nein", "falsch", "non", "faux")
+
+
+def _truths(texts: pa.Array) -> pa.Array:
+    words = pc.utf8_lower(texts)
+    is_true = pc.is_in(words, value_set=from_values(_TRUE, pa.string()))
+    known = pc.or_(is_true, pc.is_in(words, value_set=from_values(_FALSE, pa.string())))
+    return pc.if_else(known, is_true, pa.nulls(len(texts), pa.bool_()))
+
+
+_DAY = r"(?P<a>[0-9]{1,4})[./-](?P<b>[0-9]{1,2})[./-](?P<c>[0-9]{4}|[0-9]{1,2})"
+_TIME = (
+    r"(?P<h>[0-9]{1,2}):(?P<mi>[0-9]{2})(?::(?P<s>[0-9]{2})(?:[.,](?P<f>[0-9]{1,6}))?)?"
+    r"(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?"
+)
+_ONLY_DAY, _ONLY_TIME = f"^{_DAY}$", f"^{_TIME}$"
+_DAY_AND_TIME = f"^{_DAY}(?:(?:, ?|[T ]+){_TIME})?$"
+_WITH_TIME = r"[0-9]:[0-9]{2}"
+_TWO_DIGITS_MEAN = 69
+"""Years of two digits from that on are of the last century, as for POSIX's strptime."""
+_US_A_DAY = 86_400_000_000
+
+
+def _temporal(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array:
+    """Each date or time, null for what is none: the 31st of February, or text of another form."""
+    if pa.types.is_time(kind):
+        parts = _Parts(pc.extract_regex(texts, _ONLY_TIME))
+        micros, valid = parts.time()
+        return from_numpy(micros, pa.time64("us"), valid & parts.present)
+    parts = _Parts(pc.extract_regex(texts, _ONLY_DAY if pa.types.is_date(kind) else _DAY_AND_TIME))
+    days, valid = parts.days(spelling.order)
+    valid &= parts.present
+    if pa.types.is_date(kind):
+        return from_numpy(days.astype(np.int32), pa.date32(), valid)
+    micros, timely = parts.time()
+    if not spelling.forced:
+        timely &= parts.lengths("h") > 0  # a day alone is a date
+    values = from_numpy(days * _US_A_DAY + micros, pa.timestamp("us"), valid & timely)
+    return in_zone(values, spelling.zone) if spelling.zone else values
+
+
+def in_zone(values: pa.Array, zone: str) -> pa.Array:
+    """Local times of the zone. Of the hour that comes twice, the earlier one; of the one that does not come,
+    the end."""
+    return pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
+
+
+_ZERO, _NO_LENGTH = (from_numpy(np.zeros(1, kind))[0] for kind in (np.int64, np.int32))
+_NOT = from_numpy(np.zeros(1, np.bool_))[0]
+
+
+class _Parts:
+    def __init__(self, parts: pa.StructArray) -> None:
+        self._parts = parts
+        self.present = to_numpy(pc.is_valid(parts))
+
+    def number(self, name: str) -> np.ndarray:
+        """0 where the part is missing."""
+        texts = self._text(name)
+        filled = pc.if_else(pc.equal(texts, _scalar("")), _scalar("0"), texts)
+        return to_numpy(pc.fill_null(pc.cast(filled, pa.int64()), _ZERO))
+
+    def _text(self, name: str) -> pa.Array:
+        return pc.struct_field(self._parts, name)
+
+    def lengths(self, name: str) -> np.ndarray:
+        return to_numpy(pc.fill_null(pc.binary_length(self._text(name)), _NO_LENGTH))
+
+    def days(self, order: str) -> tuple[np.ndarray, np.ndarray]:
+        """Days since 1970, and which of them are there. A year that comes first needs no order."""
+        a, b, c = (self.number(part) for part in "abc")
+        led, digits = self.lengths("a"), self.lengths("c")
+        year_leads = led == 4
+        short = np.where(c < _TWO_DIGITS_MEAN, 2000, 1900)
+        year = np.where(year_leads, a, np.where(digits == 2, c + short, c))
+        is_day_first = order == DAY_FIRST
+        month = np.where(year_leads, b, b if is_day_first else a)
+        day = np.where(year_leads, c, a if is_day_first else b)
+        formed = np.where(year_leads, digits <= 2, (led <= 2) & (digits != 1) & (order in _ORDERS))
+        valid = formed & (year > 0) & (month >= 1) & (month <= 12) & (day >= 1)
+        months = (np.where(valid, year - 1970, 0) * 12 + np.where(valid, month - 1, 0)).astype(
+            "datetime64[M]"
+        )
+        first = months.astype("datetime64[D]").astype(np.int64)
+        after = (months + 1).astype("datetime64[D]").astype(np.int64)
+        return first + day - 1, valid & (day <= after - first)
+
+    def time(self) -> tuple[np.ndarray, np.ndarray]:
+        """Microseconds since midnight."""
+        hour, minute, second = (self.number(part) for part in ("h", "mi", "s"))
+        fraction = self.number("f") * 10 ** (6 - self.lengths("f").astype(np.int64))
+        half = pc.utf8_lower(self._text("p"))
+        is_half = self.lengths("p") > 0
+        is_pm = to_numpy(pc.fill_null(pc.equal(half, _scalar("p")), _NOT)) & is_half
+        valid = np.where(is_half, (hour >= 1) & (hour <= 12), hour < 24) & (minute < 60) & (second < 60)
+        hour = np.where(is_half, hour % 12 + 12 * is_pm, hour)
+        return ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction, valid
+
+
+_ORDERS = (DAY_FIRST, MONTH_FIRST)
+
+
+def _scalar(text: str) -> pa.Scalar:
+    return from_values([text], pa.string())[0]
+
+
+# ---------------------------------------------------------------- what a column may be
+
+_GLIMPSE = 64
+_NUMBER_SIGNS = "^-?[0-9][0-9.,' \u00a0\u202f\u2019]*$"
+_DATE_SIGNS = r"^[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}(?:$|[T ,])"
+_SURE_COMMA = r",(?:[0-9]{1,2}|[0-9]{4,})$|^-?0[0-9]*,|[0-9]{4},"
+_SURE_POINT = r"\.(?:[0-9]{1,2}|[0-9]{4,})$|^-?0[0-9]*\.|[0-9]{4}\."
+
+
+@dataclass(frozen=True)
+class Guess:
+    """`kind` None: it stays text. `note` says what was assumed, or what the text may be."""
+
+    kind: pa.DataType | None = None
+    note: str = ""
+
+
+def guess(texts: pa.Array, conventions: Conventions) -> Guess:
+    """What a column of text may be, whose values have no blanks around them and no null markers."""
+    present = pc.drop_null(texts)
+    glimpse = present.slice(0, _GLIMPSE)
+    if not len(glimpse):
+        return Guess()
+    if _all_match(glimpse, _NUMBER_SIGNS) and not _all_match(glimpse, _DATE_SIGNS):
+        return _guess_number(present, conventions)
+    if _all_match(glimpse, _DATE_SIGNS):
+        return _guess_date(present, conventions)
+    return Guess()
+
+
+def _guess_number(texts: pa.Array, conventions: Conventions) -> Guess:
+    for decimal, thousands in _ways_to_write(texts, conventions):
+        for kind in (pa.int64(), pa.float64()):
+            spelled = Spelled(kind, Spelling(decimal, thousands))
+            if spelled.read(texts) is not None:
+                return Guess(spelled)
+    if conventions.decimal is None and _all_match(texts, r"^-?[1-9][0-9]{0,2}(?:,[0-9]{3})?$"):
+        example = next(text for text in texts.to_pylist() if "," in text)
+        return Guess(
+            None, f"{example} may be {example.replace(',', '.')} or {example.replace(',', '')}: {_CHOOSE}"
+        )
+    return Guess()
+
+
+_CHOOSE = "say how numbers are written to read it as one"
+
+
+def _ways_to_write(texts: pa.Array, conventions: Conventions) -> list[tuple[str, str]]:
+    """Decimal sign and what sets thousands apart, where the values leave no doubt."""
+    blanks = [sign for sign in (" ", "'") if _any(texts, SEPARATORS[sign])]
+    has_comma, has_point = _any(texts, ","), _any(texts, r"\.")
+    if conventions.decimal is not None:
+        return [_as_chosen(conventions.decimal, conventions.thousands, blanks)]
+    if blanks:
+        sign = COMMA if has_comma else POINT
+        return [(sign, blanks[0])] if has_comma != has_point and len(blanks) == 1 else []
+    if has_comma and has_point:
+        comma_last, point_last = _any(texts, r"\.[0-9]{3},"), _any(texts, r",[0-9]{3}\.")
+        if not (comma_last or point_last):
+            comma_last, point_last = _any(texts, _SURE_COMMA), _any(texts, _SURE_POINT)
+        return [(COMMA, POINT)] * (comma_last and not point_last) + [(POINT, COMMA)] * (
+            point_last and not comma_last
+        )
+    if has_comma:
+        if _any(texts, ",[0-9]{3},"):
+            return [(POINT, COMMA)]
+        return [(COMMA, "")] if conventions.comma_seen or _any(texts, _SURE_COMMA) else []
+    grouped = has_point and (conventions.comma_seen or _any(texts, r"\.[0-9]{3}\."))
+    return [(COMMA, POINT)] if grouped else []
+
+
+def _as_chosen(decimal: str, thousands: str | None, blanks: Sequence[str]) -> tuple[str, str]:
+    if thousands is None:
+        thousands = blanks[0] if blanks else POINT if decimal == COMMA else COMMA
+    return decimal, thousands
+
+
+def _guess_date(texts: pa.Array, conventions: Conventions) -> Guess:
+    kind = pa.timestamp("us") if _any(texts, _WITH_TIME) else pa.date32()
+    order, note = _order_of(texts, conventions)
+    zone = conventions.zone or "" if pa.types.is_timestamp(kind) else ""
+    if order is None:
+        return Guess(None, note)
+    stored = pa.timestamp("us", zone) if zone else kind
+    spelled = Spelled(stored, Spelling(order=order, zone=zone))
+    return Guess(spelled, note) if spelled.read(texts) is not None else Guess()
+
+
+def _order_of(texts: pa.Array, conventions: Conventions) -> tuple[str | None, str]:
+    """None where it is in doubt; and what is to be said of it."""
+    parts = _Parts(pc.extract_regex(texts, _DAY_AND_TIME))
+    if not parts.present.all():
+        return None, ""
+    if (parts.lengths("a") == 4).all() or conventions.dates is not None:
+        return conventions.dates or YEAR_FIRST, ""
+    few = (parts.lengths("c") == 2) & (parts.lengths("a") < 4)
+    if few.any() and not (few & (parts.lengths("a") == 2) & (parts.lengths("b") == 2)).all():
+        return None, ""  # versions such as 1.2.10
+    return _order_by_days(texts, parts, few, conventions)
+
+
+def _order_by_days(
+    texts: pa.Array, parts: _Parts, few: np.ndarray, conventions: Conventions
+) -> tuple[str | None, str]:
+    """`few` are the years of two digits."""
+    led = parts.lengths("a") == 4
+    day_first, month_first = (bool(((parts.number(part) > 12) & ~led).any()) for part in "ab")
+    with_points = _any(texts, r"^[0-9]{1,2}\.")
+    example = texts[0].as_py()
+    years = " Years of two digits are those from 1969 to 2068" if few.any() else ""
+    if day_first and month_first:
+        return (
+            None,
+            f"Some values have the day first, some the month, such as {example}: they stay as written",
+        )
+    if day_first or (month_first and not with_points):
+        return (DAY_FIRST if day_first else MONTH_FIRST), years.strip()
+    if month_first or (few.any() and not conventions.order_seen):
+        return None, ""
+    if with_points or conventions.order_seen:
+        order = DAY_FIRST if with_points else conventions.order_seen
+        why = "as with points between" if with_points else "as in another column"
+        first = "day" if order == DAY_FIRST else "month"
+        return order, f"No day is after the 12th: read with the {first} first, {why}.{years}".rstrip(".")
+    return (
+        None,
+        f"{example} may have the day or the month first, as no day is after the 12th: {_CHOOSE_DATES}",
+    )
+
+
+_CHOOSE_DATES = "say which to read it as a date"
+
+
+def likely_spelling(texts: pa.Array, kind: pa.DataType, conventions: Conventions) -> Spelling:
+    """The rules to read values as a type that a person chose, by those of them that may be of it."""
+    present = pc.utf8_trim_whitespace(pc.drop_null(texts))
+    if pa.types.is_temporal(kind):
+        dated = present.filter(pc.match_substring_regex(present, _DAY_AND_TIME))
+        order = _order_of(dated, conventions)[0] if len(dated) else None
+        return Spelling(order=order or conventions.dates or conventions.order_seen or YEAR_FIRST)
+    plain = pc.replace_substring_regex(present, _CURRENCY + "$", "")
+    numbers = plain.filter(pc.match_substring_regex(plain, _NUMBER_SIGNS))
+    ways = _ways_to_write(numbers, conventions) if len(numbers) else []
+    if not ways and conventions.comma_seen:
+        ways = [(COMMA, POINT)]
+    return Spelling(*ways[0]) if ways else Spelling()
+
+
+def evidence(kinds: Sequence[pa.DataType], conventions: Conventions) -> Conventions:
+    """The conventions with what columns of these types show."""
+    spellings = [kind.spelling for kind in kinds if isinstance(kind, Spelled)]
+    orders = {spelling.order for spelling in spellings if spelling.order in _ORDERS}
+    comma = any(s.decimal == COMMA for s in spellings)
+    points = any(s.thousands == COMMA for s in spellings)
+    return replace(
+        conventions,
+        comma_seen=comma and not points,
+        order_seen=orders.pop() if len(orders) == 1 else None,
+    )
+
+
+def revised(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
+    """The type of values that read as `kind` by the plain rules, by what is known of the text: 1.234 beside
+    decimal commas is a thousand."""
+    if pa.types.is_floating(kind) and (conventions.decimal == COMMA or conventions.comma_seen):
+        if not _any(texts, r"\."):
+            return kind
+        if conventions.decimal is None and _any(texts, _SURE_POINT):
+            return kind
+        return guess(texts, conventions).kind or (pa.string() if conventions.decimal else kind)
+    if conventions.zone and pa.types.is_timestamp(kind) and kind.tz is None and kind.unit == "us":
+        zone = conventions.zone
+        return Spelled(pa.timestamp("us", zone), Spelling(order=YEAR_FIRST, zone=zone))
+    return kind
+
+
+def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
+    """The narrowest type for both, one of which is spelled."""
+    for kind in (a, b):
+        if isinstance(kind, Spelled) and kind.spelling.forced:
+            return kind
+    spelled, other = (a, b) if isinstance(a, Spelled) else (b, a)
+    if isinstance(other, Spelled):
+        return _join_spelled(spelled, other)
+    if spelled.is_number:
+        return spelled if other == pa.int64() else pa.string()
+    same = other == spelled.storage_type and spelled.spelling.order != ""
+    return spelled if same else pa.string()
+
+
+def _join_spelled(a: Spelled, b: Spelled) -> pa.DataType:
+    if not (a.is_number and b.is_number):
+        orders = {a.spelling.order, b.spelling.order} - {YEAR_FIRST}
+        if a.storage_type != b.storage_type or len(orders) > 1:
+            return pa.string()
+        return a if a.spelling.order in orders or not orders else b
+    thousands = {a.spelling.thousands, b.spelling.thousands} - {""}
+    if a.spelling.decimal != b.spelling.decimal or len(thousands) > 1:
+        return pa.string()
+    kind = a.storage_type if a.storage_type == b.storage_type else pa.float64()
+    return Spelled(kind, Spelling(a.spelling.decimal, "".join(thousands)))

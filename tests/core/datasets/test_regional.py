@@ -1,0 +1,312 @@
+"""Numbers and dates as regions write them: found, read exactly, and said where two readings fit."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.datasets import open_dataset
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.text.regional import Conventions, Spelled
+from lamella.core.datasets.text.types import read_as, tentative_guess
+from lamella.core.errors import BadData, FileProblem, UnknownColumn
+from lamella.core.jobs import Job
+
+BANK = """"Konto:";"DE12 3456"
+"Zeitraum:";"01.12.2025 - 31.12.2025"
+
+"Buchungstag";"Valuta";"Auftraggeber";"PLZ";"Betrag";"Saldo";"Anteil"
+"31.12.2025";"01.01.2026";"Müller & Söhne";"01067";"1.234,56";"12.345";"0,5"
+"30.12.2025";"30.12.2025";"Bäckerei Groß";"80331";"-89,90";"1.000";"0,25"
+"02.12.2025";"03.12.2025";"Café";"50667";"12.600,00";"999";""
+"""
+
+
+def opened(path: Path, text: str | bytes, **options: Any) -> Dataset:
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return open_dataset(path, cache_dir=path.parent / "cache", **options)
+
+
+def column(path: Path, *values: str, **options: Any) -> tuple[str, list[Any], str]:
+    """Type, values and note of a column of a file."""
+    dataset = opened(path, "\n".join(["a|b", *(f"{value}|x" for value in values)]) + "\n", **options)
+    field = dataset.schema.field("a")
+    note = (field.metadata or {}).get(b"note", b"").decode()
+    return str(field.type), dataset.read(["a"])["a"].to_pylist(), note
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-8-sig", "utf-16"])
+def test_the_file_of_a_german_bank_opens_as_what_it_is(tmp_path: Path, encoding: str) -> None:
+    bank = opened(tmp_path / "bank.csv", BANK.encode(encoding))
+    assert [str(kind) for kind in bank.schema.types] == [
+        "date32[day]", "date32[day]", "string", "string", "double", "int64", "double",
+    ]  # fmt: skip
+    assert bank.read().to_pylist()[0] == {
+        "Buchungstag": dt.date(2025, 12, 31), "Valuta": dt.date(2026, 1, 1), "Auftraggeber": "Müller & Söhne",
+        "PLZ": "01067", "Betrag": 1234.56, "Saldo": 12345, "Anteil": 0.5,
+    }  # fmt: skip
+    titles = "Konto: DE12 3456; Zeitraum: 01.12.2025 - 31.12.2025"
+    assert bank.remarks == (f"2 lines above the table are left out: {titles}",)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "read"),
+    [
+        (["1.234,56", "0,5"], "double", [1234.56, 0.5]),
+        (["1,234.56", "12"], "double", [1234.56, 12.0]),
+        (["1 234,5", "7,25"], "double", [1234.5, 7.25]),
+        (["1'234.50", "7.25"], "double", [1234.5, 7.25]),
+        (["1.234.567", "12"], "int64", [1234567, 12]),
+        (["1,234,567", "-12"], "int64", [1234567, -12]),
+        (["0,123", "5"], "double", [0.123, 5.0]),
+        (["1234,567", "5"], "double", [1234.567, 5.0]),
+        (["01.234,5", "2,5"], "string", ["01.234,5", "2,5"]),  # a zero in front says that it is no number
+        (["1.234,5", "12.34,5"], "string", ["1.234,5", "12.34,5"]),
+        (["1,2,3", "4"], "string", ["1,2,3", "4"]),
+        (["123456789012345678,5"], "string", ["123456789012345678,5"]),  # a double has fewer digits
+        (["89 123 456", "12 345 678"], "string", ["89 123 456", "12 345 678"]),  # a telephone's, perhaps
+        (["31.12.2025", "01.01.2026"], "date32[day]", [dt.date(2025, 12, 31), dt.date(2026, 1, 1)]),
+        (["12/31/2025", "1/2/2025"], "date32[day]", [dt.date(2025, 12, 31), dt.date(2025, 1, 2)]),
+        (["31/12/2025", "01/02/2025"], "date32[day]", [dt.date(2025, 12, 31), dt.date(2025, 2, 1)]),
+        (["2025/12/31", "2025/01/02"], "date32[day]", [dt.date(2025, 12, 31), dt.date(2025, 1, 2)]),
+        (["31.12.25", "01.02.69"], "date32[day]", [dt.date(2025, 12, 31), dt.date(1969, 2, 1)]),
+        (["31.12.2025", "2025-12-30"], "date32[day]", [dt.date(2025, 12, 31), dt.date(2025, 12, 30)]),
+        (["29.02.2024", "29.02.2025"], "string", ["29.02.2024", "29.02.2025"]),
+        (["1.2.10", "1.13.2"], "string", ["1.2.10", "1.13.2"]),  # versions
+        (["15.01.20", "1.2.10"], "string", ["15.01.20", "1.2.10"]),
+        (["31.12.2025 14:05", "01.01.2026 00:00:01"], "timestamp[us]",
+         [dt.datetime(2025, 12, 31, 14, 5), dt.datetime(2026, 1, 1, 0, 0, 1)]),
+        (["12/31/2025 2:05:06 PM", "1/2/2025 12:00:00 AM"], "timestamp[us]",
+         [dt.datetime(2025, 12, 31, 14, 5, 6), dt.datetime(2025, 1, 2)]),
+        (["31.12.2025 25:00"], "string", ["31.12.2025 25:00"]),
+        (["31.12.2025", "31.12.2025 10:00"], "string", ["31.12.2025", "31.12.2025 10:00"]),
+        (["007", "12"], "string", ["007", "12"]),
+        (["12345678901234567890"], "string", ["12345678901234567890"]),
+        (["1.234,5", "NA", " 2,5 "], "double", [1234.5, None, 2.5]),
+    ],
+)  # fmt: skip
+def test_values_are_read_where_nothing_is_lost(
+    tmp_path: Path, values: list[str], kind: str, read: list[Any]
+) -> None:
+    assert column(tmp_path / "x.csv", *values)[:2] == (kind, read)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "note"),
+    [
+        (["1,234", "5,678"], "string", "1,234 may be 1.234 or 1234"),
+        (["01/02/2025", "03/04/2025"], "string", "01/02/2025 may have the day or the month first"),
+        (["13/02/2025", "03/14/2025"], "string", "Some values have the day first, some the month"),
+        (["01.02.2025", "03.04.2025"], "date32[day]", "No day is after the 12th: read with the day first"),
+        (["31.12.25", "30.12.25"], "date32[day]", "Years of two digits are those from 1969 to 2068"),
+    ],
+)
+def test_what_is_in_doubt_is_said(tmp_path: Path, values: list[str], kind: str, note: str) -> None:
+    found, _, said = column(tmp_path / "x.csv", *values)
+    assert (found, said[: len(note)]) == (kind, note)
+
+
+def test_other_columns_decide_what_is_in_doubt(tmp_path: Path) -> None:
+    text = "a;b;c;d\n1.234;0,5;01/02/2025;31/12/2025\n2.000;7,25;03/04/2025;01/01/2025\n"
+    dataset = opened(tmp_path / "x.csv", text)
+    assert dataset.read().to_pylist()[0] == {
+        "a": 1234, "b": 0.5, "c": dt.date(2025, 2, 1), "d": dt.date(2025, 12, 31),
+    }  # fmt: skip
+    note = dataset.schema.field("c").metadata[b"note"].decode()
+    assert note == "No day is after the 12th: read with the day first, as in another column"
+
+
+def test_thousands_far_in_a_file_are_no_fractions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """12, 3 and 140 may be followed by 1.234 where other columns have decimal commas."""
+    from lamella.core.datasets.text import dataset as text_dataset
+
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 1 << 10)
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 4 << 10)
+    rows = ["12;0,5;"] * 2000 + ["1.234;1.000,5;2.000"] * 2000
+    dataset: Any = opened(tmp_path / "x.csv", "\n".join(["a;b;c", *rows]) + "\n")
+    dataset.fill(Job())
+    assert [str(kind) for kind in dataset.schema.types] == ["int64", "double", "int64"]
+    assert dataset.read(limit=1, offset=3999).to_pylist() == [{"a": 1234, "b": 1000.5, "c": 2000}]
+
+
+def test_a_type_that_changes_far_in_the_file_leaves_text_as_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lamella.core.datasets.text import dataset as text_dataset
+
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 1 << 10)
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 4 << 10)
+    rows = ["31.12.2025;1.234,50"] * 2000 + ["12/31/2025;1.5"]
+    dataset: Any = opened(tmp_path / "x.csv", "\n".join(["a;b", *rows]) + "\n")
+    dataset.fill(Job())
+    assert [str(kind) for kind in dataset.schema.types] == ["string", "string"]
+    assert dataset.read(limit=1).to_pylist() == [{"a": "31.12.2025", "b": "1.234,50"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "read"),
+    [
+        ({"decimal": ","}, ["1.234", "5"], [1234, 5]),
+        ({"decimal": ","}, ["1.5", "5"], ["1.5", "5"]),
+        ({"decimal": "."}, ["1,234", "5"], [1234, 5]),
+        ({"decimal": ".", "thousands": ""}, ["1,234", "5"], ["1,234", "5"]),
+        ({"decimal": ",", "thousands": " "}, ["1 234", "5"], [1234, 5]),
+        ({"dates": "month-first"}, ["01/02/2025"], [dt.date(2025, 1, 2)]),
+        ({"dates": "day-first"}, ["01/02/2025"], [dt.date(2025, 2, 1)]),
+        ({"nulls": ["k. A.", "-"]}, ["1", "k. A.", "-"], [1, None, None]),
+        ({"nulls": ["-"]}, ["x", "-"], ["x", None]),
+        ({"types": {"a": "date"}, "dates": "day-first"}, ["01/02/2025", "2025-03-01", "31/02/2025"],
+         [dt.date(2025, 2, 1), dt.date(2025, 3, 1), None]),
+        ({"types": {"a": "decimal(10, 2)"}}, ["1.234,5", "0,25", "1,234"],
+         [Decimal("1234.50"), Decimal("0.25"), None]),
+        ({"types": {"a": "bool"}}, ["ja", "Nein", "vielleicht"], [True, False, None]),
+        ({"types": {"a": "int64"}}, ["007", "1.000,00", "x"], [7, 1000, None]),
+        ({"types": {"a": "double"}}, ["12,5 €", "-3 %", "?"], [12.5, -3.0, None]),
+        ({"types": {"a": "text"}}, ["1", "2"], ["1", "2"]),
+        ({"types": {"a": "time64[us]"}}, ["14:05", "2:05 PM"], [dt.time(14, 5), dt.time(14, 5)]),
+    ],
+)  # fmt: skip
+def test_an_option_decides(
+    tmp_path: Path, options: dict[str, Any], values: list[str], read: list[Any]
+) -> None:
+    assert column(tmp_path / "x.csv", *values, **options)[1] == read
+
+
+def test_times_without_a_zone_are_of_the_one_that_is_named(tmp_path: Path) -> None:
+    options = {"zone": "Europe/Berlin"}
+    kind, (at,), _ = column(tmp_path / "x.csv", "2025-07-01 12:00:00", **options)
+    assert (kind, at.isoformat()) == ("timestamp[us, tz=Europe/Berlin]", "2025-07-01T12:00:00+02:00")
+    kind, (at,), _ = column(tmp_path / "x.csv", "31.12.2025 12:00", **options)
+    assert (kind, at.isoformat()) == ("timestamp[us, tz=Europe/Berlin]", "2025-12-31T12:00:00+01:00")
+
+
+def test_values_that_are_none_of_a_chosen_type_are_counted_and_listed(tmp_path: Path) -> None:
+    dataset = opened(
+        tmp_path / "x.csv", 'd,t\n31.02.2025,"a\nb"\n01.03.2025,\nk. A.,\nNA,\n', types={"d": "date"}
+    )
+    assert dataset.read(["d"])["d"].to_pylist() == [None, dt.date(2025, 3, 1), None, None]
+    assert dataset.remarks == (
+        "d: 2 values are no date, and null: '31.02.2025' in line 2 and 'k. A.' in line 5",
+    )
+    assert [(p.line, p.column, p.text) for p in dataset.problems] == [
+        (2, "d", "31.02.2025"),
+        (5, "d", "k. A."),
+    ]
+
+
+def test_columns_have_other_names_and_the_lines_above_are_skipped(tmp_path: Path) -> None:
+    text = "report\nof today\nDatum;PLZ\n31.12.2025;01067\n"
+    dataset = opened(tmp_path / "x.csv", text, skip_rows=2, names={"Datum": "day"}, types={"PLZ": "text"})
+    assert dataset.read().to_pylist() == [{"day": dt.date(2025, 12, 31), "PLZ": "01067"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"types": {"x": "date"}}, UnknownColumn),
+        ({"names": {"x": "y"}}, UnknownColumn),
+        ({"names": {"a": "b"}}, FileProblem),
+        ({"names": {"a": " "}}, FileProblem),
+        ({"types": {"a": "nonsense"}}, BadData),
+        ({"types": "a"}, BadData),
+        ({"decimal": ";"}, BadData),
+        ({"thousands": "x"}, BadData),
+        ({"dates": "day"}, BadData),
+        ({"zone": "Berlin"}, BadData),
+        ({"encoding": "utf-9"}, BadData),
+        ({"skip_rows": -1}, BadData),
+        ({"bad_lines": "drop"}, BadData),
+        ({"quote": "ab"}, BadData),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path: Path, options: dict[str, Any], error: type[Exception]) -> None:
+    try:
+        opened(tmp_path / "x.csv", "a,b\n1,2\n", **options)
+    except error:
+        return
+    except Exception as other:  # noqa: BLE001 -- `UnknownType` is no `BadData`
+        assert type(other).__name__ == "UnknownType"
+        return
+    pytest.fail("it was accepted")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("имя,город\nИван,Москва\nМария,Санкт-Петербург\nПётр,Новосибирск\n", "cp1251"),
+        ("miasto,ulica\nŁódź,Żółkiewskiego\nGdańsk,Długa\nKraków,Świętej Anny\nWrocław,Piękna\n", "cp1250"),
+        ("name,city\nJürgen,Köln\nFrançois,Besançon\nMüller,Groß-Gerau\n", "cp1252"),
+        ("名前,都市\n山田太郎,東京都千代田区\n鈴木花子,大阪市北区\n佐藤一郎,名古屋市中区\n", "cp932"),
+    ],
+)  # fmt: skip
+def test_the_encoding_is_found_by_the_bytes(tmp_path: Path, text: str, encoding: str) -> None:
+    dataset = opened(tmp_path / "x.csv", (text * 5).encode(encoding))
+    first = text.splitlines()[1].split(",")
+    assert list(dataset.read(limit=1).to_pylist()[0].values()) == first
+    assert bool(dataset.remarks) == (encoding != "cp1252")
+
+
+NUMBERS = st.lists(
+    st.one_of(
+        st.integers(-(10**9), 10**9).map(Decimal),
+        st.decimals(-(10**6), 10**6, allow_nan=False, allow_infinity=False, places=2),
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(NUMBERS, st.sampled_from([(",", "."), (",", " "), (".", "'"), (".", ",")]))
+def test_numbers_are_read_as_they_were_written_or_stay_text(
+    numbers: list[Decimal], signs: tuple[str, str]
+) -> None:
+    """Whatever the signs: never another number."""
+    decimal, thousands = signs
+    written = [
+        f"{n:,}".replace(",", "T").replace(".", "D").replace("T", thousands).replace("D", decimal)
+        for n in numbers
+    ]
+    texts = from_values(written, pa.string())
+    for conventions in (Conventions(decimal=decimal, thousands=thousands), Conventions()):
+        kind = tentative_guess(texts, conventions).kind
+        assert conventions.decimal is None or not pa.types.is_string(kind)
+        if isinstance(kind, Spelled):
+            assert [Decimal(str(value)) for value in read_as(texts, kind).to_pylist()] == numbers
+
+
+@given(st.dates(dt.date(1000, 1, 1)), st.sampled_from("./-"), st.sampled_from(["day-first", "month-first"]))
+def test_dates_are_read_as_they_were_written(day: dt.date, sign: str, order: str) -> None:
+    parts = [day.day, day.month] if order == "day-first" else [day.month, day.day]
+    texts = from_values([f"{parts[0]}{sign}{parts[1]:02}{sign}{day.year}"], pa.string())
+    kind = tentative_guess(texts, Conventions(dates=order)).kind
+    assert read_as(texts, kind).to_pylist() == [day]
+    alone = tentative_guess(texts, Conventions()).kind
+    if isinstance(alone, Spelled) and (day.day > 12 or sign == "."):
+        assert read_as(texts, alone).to_pylist() == [day] or (sign == "." and order == "month-first")
+
+
+def test_a_single_column_of_thousands_is_no_table_of_three(tmp_path: Path) -> None:
+    rows = opened(tmp_path / "x.csv", "n\n1,234,567\n2,000\n12\n-3,000,000\n").read()["n"].to_pylist()
+    assert rows == [1234567, 2000, 12, -3000000]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "above"),
+    [
+        ("Konto:;DE12\n\nTag;PLZ;Betrag\n1;2;3\n4;5\n6;7;8\n", ["Tag", "PLZ", "Betrag"], 1),
+        ("title\na;b;c\n1;2;3\n4;5;6\n", ["a", "b", "c"], 1),
+        ("a;b\n1;2;3\n4;5;6\n7;8;9\n", ["a", "b"], 0),  # a header that is too short, rather than a title
+    ],
+)
+def test_titles_are_told_from_a_header(tmp_path: Path, text: str, names: list[str], above: int) -> None:
+    dataset = opened(tmp_path / "x.csv", text, bad_lines="set-aside")
+    assert dataset.schema.names == names
+    assert sum("above the table" in remark for remark in dataset.remarks) == above

@@ -1,0 +1,102 @@
+"""Rows of a file into a table: a new one, or one that is there, and what that will do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import BadData, LamellaError, UnknownColumn
+from lamella.core.store.importing import import_dataset, import_into, plan_import
+from lamella.core.store.store import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as store:
+        store.create_table("stock", {"id": [1, 2, 3], "name": ["a", "b", "c"], "n": [10, 20, 30]})
+        yield store
+
+
+@pytest.fixture
+def opened(tmp_path: Path):
+    def make(text: str, **options: Any):
+        (tmp_path / "new.csv").write_text(text)
+        return open_dataset(tmp_path / "new.csv", cache_dir=tmp_path / "cache", **options)
+
+    return make
+
+
+def rows(store: Store) -> list[tuple[Any, ...]]:
+    names = [name for name in store["stock"].schema.names if name != "_id"]
+    return [tuple(row.values()) for row in store["stock"].read(names, sort=["id"]).to_pylist()]
+
+
+def test_columns_are_chosen_and_named(store: Store, opened) -> None:
+    table = import_dataset(opened("a,b,c\n1,2,3\n"), store, "t", columns={"c": "last", "a": "first"})
+    assert table.read(["first", "last"]).to_pylist() == [{"first": 1, "last": 3}]
+    assert "b" not in table.schema.names
+    with pytest.raises(UnknownColumn):
+        import_dataset(opened("a\n1\n"), store, "u", columns={"x": "y"})
+
+
+def test_append(store: Store, opened) -> None:
+    new = opened("id,n,colour\n4,40,red\n")
+    plan = plan_import(new, store["stock"], "append")
+    assert str(plan) == (
+        "Adds 1 row to the 3 that are there. New: column colour, null in the rows that are there."
+        " Null in the new rows: column name."
+    )
+    assert rows(store)[-1] == (3, "c", 30)
+    commit = import_into(new, store["stock"])
+    assert (commit.inserted, rows(store)[-1]) == (1, (4, None, 40, "red"))
+
+
+def test_replace_can_be_undone(store: Store, opened) -> None:
+    new = opened("id,name,n\n7,z,70\n")
+    assert str(plan_import(new, store["stock"], "replace")) == (
+        "Deletes all 3 rows and adds 1; undo brings them back."
+    )
+    import_into(new, store["stock"], "replace")
+    assert rows(store) == [(7, "z", 70)]
+    store["stock"].history.undo()
+    assert rows(store) == [(1, "a", 10), (2, "b", 20), (3, "c", 30)]
+
+
+def test_upsert_by_a_key(store: Store, opened) -> None:
+    new = opened("id,n\n2,22\n3,33\n9,99\n")
+    plan = plan_import(new, store["stock"], "upsert", ["id"])
+    assert (plan.matched, plan.new_rows, plan.twice) == (2, 1, 0)
+    assert str(plan) == "Changes 2 rows and adds 1; the others stay."
+    commit = import_into(new, store["stock"], "upsert", ["id"])
+    assert (commit.updated, commit.inserted) == (2, 1)
+    assert rows(store) == [(1, "a", 10), (2, "b", 22), (3, "c", 33), (9, None, 99)]
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "key", "error"),
+    [
+        ("id,n\n2,22\n2,33\n", "upsert", ["id"], BadData),
+        ("id,n\n2,22\n", "upsert", [], BadData),
+        ("id,n\n2,22\n", "upsert", ["name"], UnknownColumn),
+        ("id,n\n2,22\n", "upsert", ["nowhere"], UnknownColumn),
+        ("id,n\n2,22\n", "merge", [], BadData),
+        ("id,n\n2,x\n", "append", [], LamellaError),
+    ],
+)
+def test_what_cannot_be_changes_nothing(
+    store: Store, opened, text: str, mode: Any, key: list[str], error
+) -> None:
+    before = rows(store)
+    with pytest.raises(error):
+        import_into(opened(text), store["stock"], mode, key)
+    assert rows(store) == before
+
+
+def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -> None:
+    plan = plan_import(opened("id,n\n2,22\n2,33\n"), store["stock"], "upsert", ["id"])
+    assert plan.twice == 1
+    assert "choose another" in str(plan)

@@ -1,0 +1,102 @@
+"""A column of text read as numbers or dates, from its header's menu."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtWidgets import QMenu
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.datasets.text.conversions import conversion, looks_like
+
+TEXTS = {
+    "amount": ["1.234,50", "89,90", "k. A.", "5,5", "6,6"],
+    "day": ["31.12.2025", "01.01.2026", "02.01.2026", "03.01.2026", "04.01.2026"],
+    "plz": ["01067", "80331", "04109", "50667", "10115"],
+    "name": ["a", "b", "c", "d", "e"],
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "goal", "said"),
+    [
+        (TEXTS["amount"], "numbers", "4 of 5 values are numbers; 1 is not, and becomes null: 'k. A.'"),
+        (TEXTS["day"], "dates", "All 5 values are dates"),
+        (["12 €", "13,5 €", None], "numbers", "All 2 values are numbers"),
+        (["1", "2"], "numbers", "All 2 values are numbers"),
+        (TEXTS["plz"], None, ""),
+        (TEXTS["name"], None, ""),
+        ([None, None], None, ""),
+        (["1.234,50", "x", "y", "z"], None, ""),
+    ],
+)
+def test_what_a_column_looks_like(values: list[str | None], goal: str | None, said: str) -> None:
+    texts = from_values(values, pa.string())
+    assert looks_like(texts) == goal
+    if goal is not None:
+        assert str(conversion([texts, texts.slice(0, 0)], goal)) == said
+
+
+def test_whole_numbers_are_integers_unless_a_fraction_comes_late() -> None:
+    first, second = from_values(["1", "2"], pa.string()), from_values(["1.5", None], pa.string())
+    assert conversion([first], "numbers").kind.storage_type == pa.int64()
+    assert conversion([first, second], "numbers").kind.storage_type == pa.float64()
+
+
+def entry(qtbot, window, tab, name: str) -> str:
+    """What the menu of the column's header offers."""
+    column = tab.grid.grid_model.names.index(name)
+    window._column_menu(column, QPoint(10, 10))
+    menu = next(menu for menu in window.findChildren(QMenu) if menu.isVisible())
+    (action,) = [a for a in menu.actions() if a.text() == "" and not a.isSeparator()]
+    qtbot.waitUntil(lambda: "(" in action.text() and action.isVisible())
+    text = action.text()
+    action.trigger()
+    menu.close()
+    return text
+
+
+def test_a_column_of_a_table_is_read_as_numbers_and_undo_brings_it_back(
+    window, store, settled, qtbot
+) -> None:
+    table = store.create_table("sales", {**TEXTS, "n": [1, 2, 3, 4, 5]})
+    window.opening.open_key((str(store.path), "sales"))
+    tab = settled()
+    assert entry(qtbot, window, tab, "amount") == "Read as numbers… (1 would be null)"
+    qtbot.waitUntil(tab.messages.isVisible)
+    assert tab.messages.label.text().startswith("amount: 4 of 5 values are numbers; 1 is not")
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: table.schema.field("amount").type == pa.float64())
+    assert table.read(["amount"])["amount"].to_pylist() == [1234.5, 89.9, None, 5.5, 6.6]
+    table.history.undo()
+    assert table.read(["amount"])["amount"].to_pylist() == TEXTS["amount"]
+
+
+def test_a_column_of_a_text_file_is_read_as_dates_in_place(window, settled, qtbot, tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("d;n\n" + "".join(f"{day};1\n" for day in [*TEXTS["day"], "k. A."]))
+    window.open_paths([path])
+    tab = settled()
+    assert tab.view.schema.field("d").type == pa.string()
+    assert entry(qtbot, window, tab, "d") == "Read as dates… (1 would be null)"
+    qtbot.waitUntil(lambda: bool(tab.messages.buttons))
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: tab.view.schema.field("d").type == pa.date32())
+    assert "d: 1 value is no date, and null: 'k. A.' in line 7" in tab.messages.label.text()
+    assert path.read_text().endswith("k. A.;1\n")
+
+
+def test_a_column_that_looks_like_nothing_has_no_entry(window, store, settled, qtbot) -> None:
+    store.create_table("sales", TEXTS)
+    window.opening.open_key((str(store.path), "sales"))
+    tab = settled()
+    with qtbot.waitSignal(
+        window.tasks.finished, check_params_cb=lambda handle: handle.text == "Looking at plz"
+    ):
+        window._column_menu(tab.grid.grid_model.names.index("plz"), QPoint(10, 10))
+    menu = next(menu for menu in window.findChildren(QMenu) if menu.isVisible())
+    assert not [action for action in menu.actions() if action.text().startswith("Read as")]
+    menu.close()

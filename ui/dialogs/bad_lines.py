@@ -1,0 +1,87 @@
+"""The lines and values of a file that could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.datasets.base import Problem
+from lamella.core.errors import visible
+from lamella.ui import theme
+
+MOST_SHOWN, LONGEST_SHOWN = 1_000, 500
+SIZE = (760, 420)
+
+
+class BadLinesDialog(QDialog):
+    """Not modal: the rows stay in sight."""
+
+    def __init__(self, name: str, problems: Sequence[Problem], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._problems = problems
+        self.setWindowTitle("Bad lines")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        lines = sum(not problem.column for problem in problems)
+        values = len(problems) - lines
+        counts = [f"{lines:,} line{'' if lines == 1 else 's'} left out"] if lines else []
+        counts += [f"{values:,} value{'' if values == 1 else 's'} read as null"] if values else []
+        self.title = QLabel(f"{visible(name)}: {', '.join(counts)}")
+        theme.variant(self.title, "title")
+        headings = ["Line", "Column", "Text", "Why"]
+        self._with_file = any(problem.file for problem in problems)
+        self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Lines that could not be read")
+        self.list.setHeaderLabels(["File", *headings] if self._with_file else headings)
+        self.list.header().setSectionResizeMode(
+            len(headings) - 2 + self._with_file, QHeaderView.ResizeMode.Stretch
+        )
+        self.list.setUniformRowHeights(True)
+        for problem in problems[:MOST_SHOWN]:
+            self.list.addTopLevelItem(QTreeWidgetItem(self._cells(problem)))
+        for column in range(self.list.columnCount()):
+            self.list.resizeColumnToContents(column)
+        more = len(problems) - MOST_SHOWN
+        self.more = QLabel(f"and {more:,} more; an import has them all in a table of its own")
+        theme.variant(self.more, "muted")
+        self.more.setVisible(more > 0)
+        self.copy_button, close = QPushButton("Copy"), QPushButton("Close")
+        self.copy_button.clicked.connect(self._copy)
+        close.clicked.connect(self.reject)
+        close.setDefault(True)
+        row = QHBoxLayout(spacing=theme.S)
+        row.addWidget(self.more, 1)
+        row.addWidget(self.copy_button)
+        row.addWidget(close)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.M)
+        layout.addWidget(self.title)
+        layout.addWidget(self.list, 1)
+        layout.addLayout(row)
+        self.resize(*SIZE)
+
+    def _cells(self, problem: Problem) -> list[str]:
+        text = visible(problem.text[:LONGEST_SHOWN])
+        cells = [f"{problem.line:,}", problem.column, text, problem.why]
+        return [problem.file, *cells] if self._with_file else cells
+
+    def _copy(self) -> None:
+        """Line and text of each, in full."""
+        lines = [f"{problem.line}\t{problem.text}" for problem in self._problems]
+        QGuiApplication.clipboard().setText("\n".join(lines))
+
+
+def show_problems(name: str, problems: Sequence[Problem], window: QWidget) -> None:
+    BadLinesDialog(name, problems, window).show()

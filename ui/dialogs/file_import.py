@@ -1,0 +1,453 @@
+"""One file into a store: how it is read, which of its columns, into which table, and what that will do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.datasets.preview import FilePreview
+from lamella.core.datasets.tables import SeveralTables
+from lamella.core.errors import DamagedFile, LamellaError, visible
+from lamella.core.jobs import Job, Progress
+from lamella.core.store.importing import ImportPlan, Mode, free_name, import_dataset, import_into, plan_import
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.export_dialog import size_text
+from lamella.ui.dialogs.export_options import ColumnsChoice
+from lamella.ui.dialogs.open_import import DANGER, STEPS, time_left
+from lamella.ui.dialogs.reading_form import ReadingForm, said_of
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.window.file_readings import FileReading, with_options
+
+SIZE = QSize(960, 656)
+PLAN_AFTER_MS = 250
+NEW = "new"
+MODES: tuple[tuple[str, str], ...] = (
+    (NEW, "as a new table"),
+    ("append", "added to"),
+    ("replace", "in place of the rows of"),
+    ("upsert", "by key into"),
+)
+
+
+class FileImportDialog(QDialog):
+    """`imported` brings the table with its rows; `several` that the file holds several tables, of which one
+    has to be named; `failed` what cannot be mended here.
+
+    Not modal: the window stays usable while an import runs. Closing it stops the import.
+    """
+
+    imported = Signal(list)
+    several = Signal(Exception)
+    failed = Signal(Exception)
+
+    def __init__(
+        self,
+        path: Path,
+        stores: Sequence[Store],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        *,
+        table: str | None = None,
+        reading: FileReading | None = None,
+        name: str = "",
+    ) -> None:
+        """`table` is one of a file that holds several; `name` what to propose instead of the file's name."""
+        super().__init__(parent)
+        self._path, self._stores, self._tasks, self._proposed = path, list(stores), tasks, name
+        self._writing: Handle | None = None
+        self._planning: Handle | None = None
+        self._plan: ImportPlan | None = None
+        self._started = 0.0
+        self._plan_later = QTimer(self, singleShot=True, interval=PLAN_AFTER_MS)
+        self._plan_later.timeout.connect(self._ask_plan)
+        self.setWindowTitle("Import")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.form = ReadingForm(path, reading or FileReading(), tasks, self, table=table, choosing=True)
+        self.form.described.connect(self._describe)
+        self.form.failed.connect(self._cannot_read)
+        self.form.changed.connect(self._update)
+        self._make(f"{path.name} · {table}" if table else path.name)
+        self._lay_out()
+        self._choose_mode()
+        self.form.look()
+
+    # ------------------------------------------------------------------ looks
+
+    def _make(self, what: str) -> None:
+        self.title = QLabel(f"Import {visible(what)}")
+        theme.variant(self.title, "title")
+        self.icon = QLabel()
+        self.icon.setPixmap(theme.current().icon("file").pixmap(theme.ICON_SIDE))
+        self.about = QLabel("Looking into the file…")
+        theme.variant(self.about, "muted")
+        self.store_box = QComboBox(accessibleName="Store")
+        self.store_box.addItems([store.name for store in self._stores])
+        self.store_box.currentIndexChanged.connect(self._list_tables)
+        self.mode_box = QComboBox(accessibleName="What becomes of the rows")
+        for mode, text in MODES:
+            self.mode_box.addItem(text, mode)
+        self.mode_box.currentIndexChanged.connect(self._choose_mode)
+        self.name_edit = QLineEdit(self._proposed, accessibleName="Name of the new table")
+        self.name_edit.textChanged.connect(self._update)
+        self.table_box = QComboBox(accessibleName="Table")
+        self.table_box.currentIndexChanged.connect(self._choose_table)
+        self.key: ColumnsChoice | None = None
+        self.plan = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.plan.hide()
+        self.plan.setAccessibleName("What the import will do")
+        self.message = MessageBar(self)
+        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
+        self.progress.hide()
+        self.status = QLabel()
+        theme.variant(self.status, "caption")
+        self.cancel_button, self.import_button = QPushButton("Cancel"), QPushButton("Import")
+        theme.variant(self.import_button, "primary")
+        self.import_button.setDefault(True)
+        self.import_button.setEnabled(False)
+        self.import_button.clicked.connect(self._import)
+        self.cancel_button.clicked.connect(self.reject)
+
+    def _lay_out(self) -> None:
+        top = QHBoxLayout()
+        top.setSpacing(theme.S)
+        top.addWidget(self.icon)
+        top.addWidget(self.title)
+        top.addWidget(self.about)
+        top.addStretch(1)
+        top.addWidget(self.form.detected)
+        self._target = QHBoxLayout()
+        self._target.setSpacing(theme.S)
+        for part in (QLabel("Into"), self.store_box, self.mode_box, self.name_edit, self.table_box):
+            self._target.addWidget(part)
+        self._target.addStretch(1)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.S)
+        buttons.addWidget(self.status, 1)
+        buttons.addWidget(self.cancel_button)
+        buttons.addWidget(self.import_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.M)
+        layout.addLayout(top)
+        layout.addWidget(self.form, 1)
+        layout.addLayout(self._target)
+        layout.addWidget(self.plan)
+        layout.addWidget(self.message)
+        layout.addWidget(self.progress)
+        layout.addLayout(buttons)
+        parent = self.parentWidget()
+        room = parent.window().size() - QSize(48, 48) if parent is not None else SIZE
+        self.resize(SIZE.boundedTo(room))
+
+    # ---------------------------------------------------------------- reading
+
+    def _describe(self, found: FilePreview) -> None:
+        about = "" if found.counted else "about "
+        rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
+        self.about.setText(" · ".join(part for part in (size_text(found.size), about + rows) if part))
+        self.message.clear()
+        if not self.name_edit.isModified() and not self._proposed:
+            self._propose_name()
+        self._list_tables()
+        self._replan()
+
+    def _cannot_read(self, error: Exception) -> None:
+        if isinstance(error, SeveralTables):
+            self.several.emit(error)
+            self.reject()
+        elif isinstance(error, DamagedFile) and error.readable_anyway:
+            self.message.say(error.headline, ("Import anyway", self._ignore_checksums), kind=DANGER)
+        elif self.form.preview is None and not self.form.options:
+            self.failed.emit(error)
+            self.reject()
+        else:
+            again = [("Detect again", self.form.detect_again)] if self.form.options else []
+            self.message.say(said_of(error), *again, kind=DANGER, stays=True)
+        self._update()
+
+    def _ignore_checksums(self) -> None:
+        self.form.reading = FileReading(self.form.reading.ragged, "ignore", self.form.options)
+        self.form.look()
+
+    # ----------------------------------------------------------------- target
+
+    @property
+    def mode(self) -> str:
+        return str(self.mode_box.currentData())
+
+    def _store(self) -> Store | None:
+        place = self.store_box.currentIndex()
+        return self._stores[place] if 0 <= place < len(self._stores) else None
+
+    def _list_tables(self) -> None:
+        store = self._store()
+        if store is not None:
+            self._tasks.read(lambda job: store.tables, self._show_tables, owner=self, quiet=True)
+
+    def _show_tables(self, tables: list[str]) -> None:
+        now = self.table_box.currentText()
+        self.table_box.blockSignals(True)
+        self.table_box.clear()
+        self.table_box.addItems(tables)
+        self.table_box.setCurrentIndex(max(0, self.table_box.findText(now)))
+        self.table_box.blockSignals(False)
+        self._taken = tables
+        if not self.name_edit.isModified():
+            self._propose_name()
+        self.mode_box.setEnabled(bool(tables))
+        self._update()
+
+    _taken: Sequence[str] = ()
+
+    def _propose_name(self) -> None:
+        found = self.form.preview
+        if found is not None:
+            self.name_edit.setText(free_name(self._proposed or found.dataset.name, list(self._taken)))
+
+    def _choose_mode(self) -> None:
+        is_new = self.mode == NEW
+        self.name_edit.setVisible(is_new)
+        self.table_box.setVisible(not is_new)
+        self._choose_table()
+
+    def _choose_table(self) -> None:
+        if self.key is not None:
+            self.key.setParent(None)
+            self.key.deleteLater()
+            self.key = None
+        if self.mode == "upsert" and self.form.preview is not None:
+            self.key = ColumnsChoice("key", list(self.form.columns.chosen.values()), self)
+            self.key.changed.connect(self._replan)
+            self._target.insertWidget(self._target.count() - 1, self.key)
+        self._replan()
+
+    def _replan(self) -> None:
+        """What the import will do is counted anew, a moment later."""
+        self._plan = None
+        self._say_plan("")
+        self._plan_later.start()
+        self._update()
+
+    def _key(self) -> list[str]:
+        return self.key.names if self.key is not None else []
+
+    def _ask_plan(self) -> None:
+        found, store, mode = self.form.preview, self._store(), self.mode
+        if self._planning is not None:
+            self._planning.cancel()
+        if mode == NEW or found is None or store is None or not self.table_box.currentText():
+            return
+        key, table, columns = self._key(), self.table_box.currentText(), self.form.columns.chosen
+        if mode == "upsert" and not key:
+            self._say_plan("Choose the columns by which rows are the same.")
+            return
+
+        def work(job: Job) -> ImportPlan:
+            return plan_import(found.dataset, store[table], _mode(mode), key, job, columns)
+
+        self._say_plan("Counting what will change…")
+        self._planning = self._tasks.read(work, self._show_plan, self._cannot_plan, owner=self, quiet=True)
+
+    def _show_plan(self, plan: ImportPlan) -> None:
+        self._planning, self._plan = None, plan
+        self._say_plan(str(plan))
+        self._update()
+
+    def _cannot_plan(self, error: Exception) -> None:
+        self._planning = None
+        self._say_plan(said_of(error))
+        self._update()
+
+    def _say_plan(self, text: str) -> None:
+        self.plan.setText(text)
+        self.plan.setVisible(bool(text))
+
+    # -------------------------------------------------------------- importing
+
+    def _update(self) -> None:
+        busy = self._writing is not None
+        found = self.form.preview
+        for part in (self.form, self.store_box, self.mode_box, self.name_edit, self.table_box):
+            part.setEnabled(not busy)
+        is_named = bool(self.name_edit.text().strip()) if self.mode == NEW else self._plan is not None
+        refused = self._plan is not None and bool(self._plan.twice)
+        ready = found is not None and self.form.columns.ready and is_named and not refused
+        self.import_button.setEnabled(bool(self._stores) and ready and not busy)
+        self.import_button.setText(self._verb(found))
+
+    def _verb(self, found: FilePreview | None) -> str:
+        if found is None or not found.counted:
+            return "Import"
+        rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
+        if self.mode == "replace" and self._plan is not None:
+            return f"Replace {self._plan.existing:,} rows"
+        return f"Import {rows}"
+
+    def _import(self) -> None:
+        found, store, mode = self.form.preview, self._store(), self.mode
+        if found is None or store is None:
+            return
+        self.form.stop()
+        dataset, columns, key = found.dataset, self.form.columns.chosen, self._key()
+        name, target = self.name_edit.text().strip(), self.table_box.currentText()
+
+        def work(job: Job) -> list[Table]:
+            if mode == NEW:
+                return [import_dataset(dataset, store, name, job, columns)]
+            import_into(dataset, store[target], _mode(mode), key, job, columns)
+            return [store[target]]
+
+        self.message.clear()
+        self._started = time.monotonic()
+        self.progress.setValue(0)
+        self.progress.show()
+        self._writing = self._tasks.write(
+            work, self._finish, self._import_failed, progress=self._tell, stopped=self._stopped,
+            owner=self, text=self.title.text(),
+        )  # fmt: skip
+        self._writing.shown_by = self
+        self._update()
+
+    def _tell(self, progress: Progress) -> None:
+        fraction = progress.fraction
+        self.progress.setRange(0, 0 if fraction is None else STEPS)
+        self.progress.setValue(round((fraction or 0) * STEPS))
+        left = time_left(fraction, time.monotonic() - self._started)
+        self.status.setText(" · ".join(part for part in (progress.text, left) if part))
+
+    def _finish(self, tables: list[Table]) -> None:
+        self._writing = None
+        self.imported.emit(tables)
+        self.accept()
+
+    def _stopped(self) -> None:
+        self._writing = None
+        super().reject()
+
+    def _import_failed(self, error: Exception) -> None:
+        self._writing = None
+        self.progress.hide()
+        self.status.clear()
+        if isinstance(error, LamellaError):
+            self.message.say(f"Nothing was imported. {error}", kind=DANGER, stays=True)
+        else:
+            self.failed.emit(error)
+        self._list_tables()
+        self._update()
+
+    def reject(self) -> None:
+        """Stops an import that runs, and closes otherwise."""
+        if self._writing is not None:
+            self.cancel_button.setEnabled(False)
+            self.status.setText("Stopping…")
+            self._writing.cancel()
+            return
+        self.form.stop()
+        super().reject()
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.form.stop()
+        if self._writing is not None:
+            self._writing.cancel()
+        super().closeEvent(event)
+
+
+def _mode(text: str) -> Mode:
+    """Of those that a table which is there can take."""
+    if text == "append":
+        return "append"
+    return "replace" if text == "replace" else "upsert"
+
+
+class ReadingDialog(QDialog):
+    """A file that is open in place, read in another way. `chosen` has how."""
+
+    chosen = Signal(FileReading)
+
+    def __init__(
+        self, path: Path, table: str | None, reading: FileReading, tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Read differently")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.title = QLabel(f"Read {visible(path.name)} differently")
+        theme.variant(self.title, "title")
+        note = QLabel("The file stays as it is. What you choose is remembered for it.")
+        theme.variant(note, "muted")
+        self.form = ReadingForm(path, reading, tasks, self, table=table)
+        self.form.described.connect(self._describe)
+        self.form.failed.connect(self._fail)
+        self.form.changed.connect(self._update)
+        self.message = MessageBar(self)
+        self.cancel_button, self.read_button = QPushButton("Cancel"), QPushButton("Read")
+        theme.variant(self.read_button, "primary")
+        self.read_button.setDefault(True)
+        self.read_button.setEnabled(False)
+        self.read_button.clicked.connect(self._choose)
+        self.cancel_button.clicked.connect(self.reject)
+        buttons = QHBoxLayout(spacing=theme.S)
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel_button)
+        buttons.addWidget(self.read_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.M)
+        top = QHBoxLayout(spacing=theme.S)
+        top.addWidget(self.title)
+        top.addStretch(1)
+        top.addWidget(self.form.detected)
+        layout.addLayout(top)
+        layout.addWidget(note)
+        layout.addWidget(self.form, 1)
+        layout.addWidget(self.message)
+        layout.addLayout(buttons)
+        room = parent.window().size() - QSize(48, 48) if parent is not None else SIZE
+        self.resize(SIZE.boundedTo(room))
+        self.form.look()
+
+    def _describe(self, found: FilePreview) -> None:
+        self.message.clear()
+        self._update()
+
+    def _fail(self, error: Exception) -> None:
+        again = [("Detect again", self.form.detect_again)] if self.form.options else []
+        self.message.say(said_of(error), *again, kind=DANGER, stays=True)
+        self.read_button.setEnabled(False)
+
+    def _update(self) -> None:
+        self.read_button.setEnabled(self.form.preview is not None and self.form.columns.ready)
+
+    def _choose(self) -> None:
+        found = self.form.preview
+        if found is None:
+            return
+        options = self.form.options
+        options.pop("names", None)
+        wanted = self.form.columns.chosen
+        names = {c.key: wanted[c.name] for c in found.columns if wanted.get(c.name, c.key) != c.key}
+        if names:
+            options["names"] = tuple(names.items())
+        self.chosen.emit(with_options(self.form.reading, options))
+        self.accept()
+
+    def done(self, result: int) -> None:
+        self.form.stop()
+        super().done(result)

@@ -1,0 +1,271 @@
+"""The columns of a file as its reading has them: names, types, first values; and its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+
+from lamella.core.arrow.types import type_named
+from lamella.core.datasets.preview import SHOWN_VALUES, TYPES, ColumnPreview
+from lamella.core.errors import visible
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.store.importing import table_columns
+from lamella.ui import theme
+from lamella.ui.grid.model import is_right_aligned
+from lamella.ui.grid.texts import screen_texts
+
+MOST_COLUMNS = 200
+"""That can be named and typed; the others come as they are."""
+STORED, NAME, TYPE, VALUES = 0, 1, 2, 3
+NOTE = VALUES + SHOWN_VALUES
+ROW_HEIGHT, LONGEST = 36, 60
+WIDTHS = {STORED: 130, NAME: 120, TYPE: 140, **dict.fromkeys(range(VALUES, NOTE), 110)}
+ICONS = {
+    Kind.INTEGER: "number",
+    Kind.FLOAT: "number",
+    Kind.DECIMAL: "number",
+    Kind.TEXT: "text",
+    Kind.DATE: "date",
+    Kind.TIMESTAMP: "date",
+    Kind.TIME: "date",
+    Kind.DURATION: "date",
+    Kind.BOOLEAN: "bool",
+}
+
+
+def type_name(kind: pa.DataType) -> str:
+    """As people call it."""
+    names = {"string": "text", "double": "float64", "date32[day]": "date", "timestamp[us]": "timestamp"}
+    text = str(kind).replace("decimal128", "decimal")
+    return names.get(text, text)
+
+
+class ReadingColumns(QTableWidget):
+    """`type_chosen` has the column, as the file calls it, and the name of a type, None for the one found."""
+
+    type_chosen = Signal(str, object)
+    changed = Signal()
+
+    def __init__(self, choosing: bool, parent: QWidget | None = None) -> None:
+        super().__init__(0, NOTE + 1, parent)
+        self._choosing = choosing
+        self._columns: tuple[ColumnPreview, ...] = ()
+        self._found: dict[str, str] = {}
+        self._edits: list[QLineEdit] = []
+        self._boxes: list[QComboBox] = []
+        self.setHorizontalHeaderLabels(["In the file", "Column", "Type", "First values", "", "", "Notes"])
+        self.setAccessibleName("Columns")
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setShowGrid(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(theme.current().px(ROW_HEIGHT))
+        header = self.horizontalHeader()
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        for place, width in WIDTHS.items():
+            self.setColumnWidth(place, theme.current().px(width))
+        header.setSectionResizeMode(NOTE, QHeaderView.ResizeMode.Stretch)
+        self.setMinimumHeight(theme.current().px(4 * ROW_HEIGHT))
+        self.itemChanged.connect(self._item_changed)
+        theme.current().changed.connect(self._retint)
+
+    def show_columns(self, columns: Sequence[ColumnPreview], types: Mapping[str, str], typed: bool) -> None:
+        """`types` are those that were chosen; `typed`: whether they can be."""
+        same = [column.key for column in columns] == [column.key for column in self._columns]
+        self._columns = tuple(columns)
+        for column in columns:
+            if column.key not in types:
+                self._found[column.key] = type_name(column.kind)
+        self.blockSignals(True)
+        if not same:
+            self._rebuild(typed)
+        for row, column in enumerate(self._columns[:MOST_COLUMNS]):
+            self._fill(row, column)
+        self.blockSignals(False)
+        self._retint()
+        self.changed.emit()
+
+    def _rebuild(self, typed: bool) -> None:
+        self._edits, self._boxes = [], []
+        shown = self._columns[:MOST_COLUMNS]
+        more = len(self._columns) - len(shown)
+        self.setRowCount(len(shown) + (more > 0))
+        names = table_columns([column.name for column in self._columns])
+        for row, column in enumerate(shown):
+            for place in range(NOTE + 1):
+                self.setItem(row, place, QTableWidgetItem())
+            stored = self.item(row, STORED)
+            stored.setText(visible(column.key))
+            if self._choosing:
+                stored.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable)
+                stored.setCheckState(Qt.CheckState.Checked)
+            edit = QLineEdit(names[row] if self._choosing else column.name)
+            edit.setAccessibleName(f"Name of column {column.key}")
+            edit.setCursorPosition(0)
+            edit.textChanged.connect(self.changed)
+            self._edits.append(edit)
+            self.setCellWidget(row, NAME, _with_room(edit))
+            if typed:
+                self._boxes.append(self._type_box(column))
+                self.setCellWidget(row, TYPE, _with_room(self._boxes[row]))
+        if more > 0:
+            self.setItem(len(shown), STORED, QTableWidgetItem(f"and {more:,} more, as they are"))
+            self.setSpan(len(shown), STORED, 1, NOTE + 1)
+
+    def _type_box(self, column: ColumnPreview) -> QComboBox:
+        box = QComboBox(accessibleName=f"Type of column {column.key}")
+        box.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        box.installEventFilter(self)
+        box.activated.connect(lambda place: self._choose(column.key, box.itemText(place)))
+        return box
+
+    def eventFilter(self, watched: QWidget, event) -> bool:  # type: ignore[no-untyped-def]
+        """The wheel scrolls the columns; it chooses no types on its way."""
+        if event.type() == event.Type.Wheel and isinstance(watched, QComboBox):
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _choose(self, key: str, name: str) -> None:
+        self.type_chosen.emit(key, None if name == self._found.get(key) else name)
+
+    def _fill(self, row: int, column: ColumnPreview) -> None:
+        box = self._boxes[row] if self._boxes else None
+        now = type_name(column.kind)
+        if box is not None:
+            found = self._found.get(column.key)
+            names = dict.fromkeys([*([found] if found else []), now, *map(_shown_type, TYPES)])
+            box.clear()
+            box.addItems(list(names))
+            box.setCurrentText(now)
+        else:
+            self.item(row, TYPE).setText(now)
+        for place in range(SHOWN_VALUES):
+            item = self.item(row, VALUES + place)
+            there = place < len(column.texts)
+            text = column.texts[place] if there else ""
+            item.setText("NULL" if text is None else visible(text[:LONGEST]))
+            item.setData(Qt.ItemDataRole.UserRole, text is None)
+        note = self.item(row, NOTE)
+        note.setText(column.remark)
+        note.setToolTip(column.note or column.remark)
+
+    def _retint(self) -> None:
+        self.blockSignals(True)
+        self._tint()
+        self.blockSignals(False)
+
+    def _tint(self) -> None:
+        look = theme.current()
+        for row, column in enumerate(self._columns[:MOST_COLUMNS]):
+            back = look.color("warning_soft" if column.misfits else "surface")
+            for place in range(NOTE + 1):
+                item = self.item(row, place)
+                null = item.data(Qt.ItemDataRole.UserRole)
+                item.setBackground(back)
+                item.setForeground(look.color("faint" if null else "text"))
+            self.item(row, NOTE).setForeground(look.color("warning" if column.misfits else "muted"))
+            icon = ICONS.get(kind_of(column.kind), "table")
+            box = self._boxes[row] if self._boxes else None
+            if box is not None:
+                for place in range(box.count()):
+                    kind = kind_of(type_named(box.itemText(place)))
+                    box.setItemIcon(place, look.icon(ICONS.get(kind, "table")))
+            else:
+                self.item(row, TYPE).setIcon(look.icon(icon))
+
+    def _item_changed(self, item: QTableWidgetItem) -> None:
+        if self._choosing and item.column() == STORED:
+            if item.row() < len(self._edits):
+                self._edits[item.row()].setEnabled(item.checkState() is Qt.CheckState.Checked)
+            self.changed.emit()
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """The columns that are taken, by the names of the reading, each with its new name."""
+        taken = {}
+        rest = table_columns([column.name for column in self._columns])
+        for row, column in enumerate(self._columns):
+            if row >= MOST_COLUMNS:
+                taken[column.name] = rest[row]
+            elif not self._choosing or self.item(row, STORED).checkState() is Qt.CheckState.Checked:
+                taken[column.name] = self.name_edit(row).text().strip()
+        return taken
+
+    @property
+    def ready(self) -> bool:
+        """Whether each column that is taken has a name of its own."""
+        names = [name.casefold() for name in self.chosen.values()]
+        return bool(names) and all(names) and len(set(names)) == len(names)
+
+    def name_edit(self, row: int) -> QLineEdit:
+        return self._edits[row]
+
+    def type_box(self, row: int) -> QComboBox:
+        return self._boxes[row]
+
+
+def _with_room(field: QWidget) -> QWidget:
+    """A field of a cell that does not touch those around it."""
+    holder = QWidget()
+    layout = QHBoxLayout(holder)
+    layout.setContentsMargins(0, 2, theme.S, 2)
+    layout.addWidget(field)
+    return holder
+
+
+def _shown_type(name: str) -> str:
+    return type_name(type_named(name))
+
+
+class FirstRows(QTableWidget):
+    """The first rows as they will be."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows: pa.Table | None = None
+        self.setAccessibleName("The first rows as they will be")
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.verticalHeader().setDefaultSectionSize(theme.current().px(24))
+        self.setMinimumHeight(theme.current().px(96))
+        theme.variant(self, "preview")
+        theme.current().changed.connect(self._draw)
+
+    def show_rows(self, rows: pa.Table) -> None:
+        self._rows = (
+            rows.select(rows.column_names[:MOST_COLUMNS]) if rows.num_columns > MOST_COLUMNS else rows
+        )
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._rows is None:
+            return
+        rows, look = self._rows, theme.current()
+        self.setColumnCount(rows.num_columns)
+        self.setRowCount(rows.num_rows)
+        for place, field in enumerate(rows.schema):
+            right = is_right_aligned(field.type)
+            side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
+            head = QTableWidgetItem(visible(field.name))
+            head.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+            head.setIcon(look.icon(ICONS.get(kind_of(field.type), "table")))
+            self.setHorizontalHeaderItem(place, head)
+            for row, text in enumerate(screen_texts(rows.column(place))):
+                item = QTableWidgetItem("NULL" if text is None else visible(text))
+                item.setForeground(look.color("faint" if text is None else "text"))
+                item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
+                self.setItem(row, place, item)
+        self.resizeColumnsToContents()

@@ -1,0 +1,382 @@
+"""How a file is read, as it was found out and as it can be corrected, with its first rows as they will be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.datasets.options import BY_NAME, ENCODINGS
+from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview
+from lamella.core.errors import BadData, LamellaError
+from lamella.core.jobs import Job
+from lamella.ui import theme
+from lamella.ui.dialogs.bad_lines import BadLinesDialog
+from lamella.ui.dialogs.reading_columns import FirstRows, ReadingColumns
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.popover import ChoiceButton
+from lamella.ui.window.file_readings import FileReading, with_options
+
+LABELS: dict[str, list[tuple[Any, str]]] = {
+    "delimiter": [(",", ", comma"), (";", "; semicolon"), ("\t", "tab"), ("|", "| pipe"), ("\x1f", "none")],
+    "decimal": [(".", "1,234.50"), (",", "1.234,50")],
+    "dates": [
+        ("iso", "year first · 2025-01-31"),
+        ("day-first", "day first · 31.01.2025"),
+        ("month-first", "month first · 01/31/2025"),
+    ],
+    "encoding": [],
+    "quote": [('"', '"'), ("'", "'"), ("", "none")],
+    "header": [(True, "names"), (False, "values")],
+}
+"""The choices in one line, by the options that they are of, in the order of the screen."""
+ENCODING_LABELS = {
+    "utf-8": "UTF-8", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16 BE", "cp1252": "Windows-1252",
+    "cp1250": "Windows-1250", "cp1251": "Windows-1251", "cp1253": "Windows-1253", "cp1254": "Windows-1254",
+    "latin-1": "Latin-1", "iso8859-1": "Latin-1",
+}  # fmt: skip
+THOUSANDS = [
+    (None, "as found"),
+    ("", "none"),
+    (".", ". point"),
+    (",", ", comma"),
+    (" ", "space"),
+    ("'", "' apostrophe"),
+]
+PAUSE_MS, COUNT_AFTER_MS = 150, 400
+
+
+class ReadingForm(QWidget):
+    """Of one file. `described` has its preview after each change; `failed` why it cannot be read so. Whoever
+    shows it finds a place for the button `detected`.
+    `changed` when names or choices of columns are others, which need no new reading."""
+
+    described = Signal(FilePreview)
+    failed = Signal(Exception)
+    changed = Signal()
+
+    def __init__(
+        self,
+        path: Path,
+        reading: FileReading,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        *,
+        table: str | None = None,
+        choosing: bool = False,
+    ) -> None:
+        """`choosing`: columns can be left out."""
+        super().__init__(parent)
+        self._path, self._table, self._tasks = path, table, tasks
+        self.reading = reading
+        self.preview: FilePreview | None = None
+        self._looking: Handle | None = None
+        self._counting: Handle | None = None
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self.look)
+        self._count_later = QTimer(self, singleShot=True, interval=COUNT_AFTER_MS)
+        self._count_later.timeout.connect(self._count)
+        self._make(choosing)
+        theme.current().changed.connect(self._show_detected)
+
+    # ------------------------------------------------------------------ looks
+
+    def _make(self, choosing: bool) -> None:
+        self.boxes: dict[str, QComboBox] = {}
+        self.options_row = QWidget()
+        options = FlowLayout(theme.S, self.options_row)
+        for name, choices in LABELS.items():
+            options.addWidget(self._labelled(name, choices))
+        options.addWidget(self._more_options())
+        self.detected = QPushButton("All detected", self)
+        theme.variant(self.detected, "link")
+        self.detected.clicked.connect(self.detect_again)
+        self.detected.hide()
+        self.options_row.hide()
+        self._make_sheet_row()
+        self.columns = ReadingColumns(choosing)
+        self.columns.type_chosen.connect(self._choose_type)
+        self.columns.changed.connect(self.changed)
+        self.problem_icon, self.problem = QLabel(), QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.becomes = QComboBox(accessibleName="What values that do not fit become")
+        self.becomes.addItems(["null", "text"])
+        self.becomes.activated.connect(self._make_text)
+        self.show_rows = QPushButton("Show rows")
+        theme.variant(self.show_rows, "link")
+        self.show_rows.clicked.connect(self._show_problems)
+        self.problem_row = QWidget()
+        problem = QHBoxLayout(self.problem_row)
+        problem.setContentsMargins(0, 0, 0, 0)
+        problem.setSpacing(theme.S)
+        problem.addWidget(self.problem_icon)
+        problem.addWidget(self.problem, 1)
+        problem.addWidget(self.becomes)
+        problem.addWidget(self.show_rows)
+        self.problem_row.hide()
+        heading = QLabel("As it will be")
+        theme.variant(heading, "heading")
+        self.first_rows = FirstRows()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.options_row)
+        layout.addWidget(self.sheet_row)
+        layout.addWidget(self.columns, 3)
+        layout.addWidget(self.problem_row)
+        layout.addWidget(heading)
+        layout.addWidget(self.first_rows, 2)
+
+    def _make_sheet_row(self) -> None:
+        self.cells = QLineEdit(accessibleName="Cells of the sheet", placeholderText="B3:F200")
+        self.cells.setMaximumWidth(theme.current().px(160))
+        self.cells.editingFinished.connect(lambda: self._choose("cells", self.cells.text().strip() or None))
+        self.sheet_row = QWidget()
+        sheet = QHBoxLayout(self.sheet_row)
+        sheet.setContentsMargins(0, 0, 0, 0)
+        sheet.addWidget(QLabel("Cells"))
+        sheet.addWidget(self.cells)
+        sheet.addStretch(1)
+        self.sheet_row.hide()
+
+    def _labelled(self, name: str, choices: Sequence[tuple[Any, str]]) -> QWidget:
+        box = QComboBox(accessibleName=BY_NAME[name].label)
+        box.setToolTip(_sentence(BY_NAME[name].help))
+        for value, text in choices:
+            box.addItem(text, value)
+        box.activated.connect(lambda place: self._choose(name, box.itemData(place)))
+        self.boxes[name] = box
+        return _under_label(BY_NAME[name].label, box)
+
+    def _more_options(self) -> QWidget:
+        form = QWidget()
+        fields = QFormLayout(form)
+        self.thousands = QComboBox(accessibleName="Thousands")
+        for value, text in THOUSANDS:
+            self.thousands.addItem(text, value)
+        self.thousands.activated.connect(
+            lambda place: self._choose("thousands", self.thousands.itemData(place))
+        )
+        self.skip = QSpinBox(minimum=0, maximum=100_000, accessibleName="Lines above the table to skip")
+        self.skip.editingFinished.connect(self._choose_skip)
+        self.nulls = QLineEdit(accessibleName="Words for no value", placeholderText="k. A., -")
+        self.nulls.editingFinished.connect(self._choose_nulls)
+        self.zone = QLineEdit(
+            accessibleName="Time zone of times without one", placeholderText="Europe/Berlin"
+        )
+        self.zone.editingFinished.connect(self._choose_zone)
+        fields.addRow("Thousands", self.thousands)
+        fields.addRow("Skip lines", self.skip)
+        fields.addRow("Null words", self.nulls)
+        fields.addRow("Time zone", self.zone)
+        self.more = ChoiceButton("More options", form)
+        self.more.say("More")
+        theme.variant(self.more, "chip")
+        return _under_label(" ", self.more)
+
+    # --------------------------------------------------------------- choosing
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those that were chosen."""
+        return dict(self.reading.options)
+
+    def _choose(self, name: str, value: Any) -> None:
+        options = self.options
+        options.pop(name, None)
+        if value is not None:
+            options[name] = value
+        self._take(options)
+
+    def _take(self, options: Mapping[str, Any]) -> None:
+        if dict(options) != self.options:
+            self.reading = with_options(self.reading, options)
+            self._pause.start()
+
+    def _choose_skip(self) -> None:
+        if self.preview is not None and self.skip.value() != self.preview.found.get("skip_rows"):
+            self._choose("skip_rows", self.skip.value())
+
+    def _choose_nulls(self) -> None:
+        words = tuple(word.strip() for word in self.nulls.text().split(",") if word.strip())
+        self._choose("nulls", words or None)
+
+    def _choose_zone(self) -> None:
+        try:
+            self._choose("zone", BY_NAME["zone"].read(self.zone.text().strip() or None))
+        except BadData as error:
+            self.failed.emit(error)
+
+    def _choose_type(self, key: str, name: str | None) -> None:
+        """None for the type that is found."""
+        types = dict(self.options.get("types", ()))
+        types.pop(key, None)
+        if name is not None:
+            types[key] = name
+        self._choose("types", tuple(types.items()) or None)
+
+    def _make_text(self, place: int) -> None:
+        misfit = self._misfit()
+        if place == 1 and misfit is not None:
+            self._choose_type(misfit.key, "text")
+        self.becomes.setCurrentIndex(0)
+
+    def detect_again(self) -> None:
+        """Take back every choice."""
+        self._take({})
+
+    # ---------------------------------------------------------------- looking
+
+    def look(self) -> None:
+        """Read the beginning of the file, off the GUI thread."""
+        self.stop()
+        path, reading, table = self._path, self.reading, self._table
+
+        def work(job: Job) -> FilePreview:
+            return preview(
+                path,
+                reading.options,
+                ragged=reading.ragged,
+                checksums=reading.checksums,
+                table=table,
+                job=job,
+            )
+
+        self._looking = self._tasks.read(work, self._show, self._fail, owner=self, quiet=True)
+
+    def stop(self) -> None:
+        self._count_later.stop()
+        for handle in (self._looking, self._counting):
+            if handle is not None:
+                handle.cancel()
+        self._looking = self._counting = None
+
+    @property
+    def busy(self) -> bool:
+        return self._looking is not None or self._pause.isActive()
+
+    def _fail(self, error: Exception) -> None:
+        self._looking = None
+        self.failed.emit(error)
+
+    def _show(self, found: FilePreview) -> None:
+        self._looking = None
+        self._describe(found)
+        if not found.counted:
+            self._count_later.start()
+
+    def _count(self) -> None:
+        """Read all of it for its problems and the number of its rows."""
+        found = self.preview
+        if found is not None:
+            self._counting = self._tasks.read(
+                found.checked, self._describe, lambda _: None, owner=self, quiet=True
+            )
+
+    def _describe(self, found: FilePreview) -> None:
+        self.preview = found
+        self.options_row.setVisible(found.is_text)
+        self.detected.setVisible(found.is_text)
+        self.sheet_row.setVisible(is_sheet(found.dataset))
+        self.cells.setText(self.options.get("cells", ""))
+        for name, value in found.found.items():
+            if name in self.boxes:
+                _show_choice(self.boxes[name], name, value)
+        self.skip.setValue(found.found.get("skip_rows", 0))
+        place = self.thousands.findData(self.options.get("thousands"))
+        self.thousands.setCurrentIndex(max(0, place))
+        self.nulls.setText(", ".join(self.options.get("nulls", ())))
+        self.zone.setText(self.options.get("zone", ""))
+        self.columns.show_columns(found.columns, dict(self.options.get("types", ())), found.is_text)
+        self.first_rows.show_rows(found.head)
+        self._show_detected()
+        self._say_problems(found)
+        self.described.emit(found)
+
+    def _show_detected(self) -> None:
+        chosen = bool(self.options)
+        self.detected.setText("Detect again" if chosen else "All detected")
+        self.detected.setEnabled(chosen)
+        icon = "refresh" if chosen else "check"
+        self.detected.setIcon(theme.current().icon(icon, "accent" if chosen else "success"))
+        self.problem_icon.setPixmap(theme.current().icon("warning", "warning").pixmap(theme.ICON_SIDE))
+
+    def _misfit(self) -> ColumnPreview | None:
+        columns = self.preview.columns if self.preview is not None else ()
+        return next((column for column in columns if column.misfits), None)
+
+    def _say_problems(self, found: FilePreview) -> None:
+        misfit = self._misfit()
+        lines = [problem for problem in found.problems if not problem.column]
+        said = []
+        if misfit is not None:
+            values = [p for p in found.problems if p.column == misfit.name]
+            some = " and ".join(f"{_short(p.text)} in line {p.line:,}" for p in values[:2])
+            others = misfit.misfits - len(values[:2])
+            more = f", and {others:,} more," if others > 0 else ""
+            verb = "is" if misfit.misfits == 1 else "are"
+            kind = misfit.remark.partition(" not ")[2]
+            becomes = "It becomes" if misfit.misfits == 1 else "They become"
+            said.append(f"{misfit.name}: {some}{more} {verb} not {kind}. {becomes}")
+        if lines:
+            count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
+            verb = "is" if len(lines) == 1 else "are"
+            left = f"{count} that cannot be read {verb} left out, line {lines[0].line:,} first."
+            said.insert(0, left)
+        self.problem.setText(" ".join(said))
+        self.becomes.setVisible(misfit is not None)
+        self.problem_row.setVisible(bool(said))
+
+    def _show_problems(self) -> None:
+        if self.preview is not None:
+            BadLinesDialog(self._path.name, self.preview.problems, self).show()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 24 else f"{text[:23]}…"
+
+
+def _show_choice(box: QComboBox, name: str, value: Any) -> None:
+    """The value that is read with, which may be none of those that are offered."""
+    if name == "encoding" and not box.count():
+        for encoding in ENCODINGS:
+            box.addItem(ENCODING_LABELS.get(encoding, encoding), encoding)
+    place = box.findData(value)
+    if place < 0:
+        box.insertItem(0, ENCODING_LABELS.get(value, str(value)), value)
+        place = 0
+    box.setCurrentIndex(place)
+
+
+def _under_label(title: str, widget: QWidget) -> QWidget:
+    holder = QWidget()
+    label = QLabel(title)
+    theme.variant(label, "caption")
+    layout = QVBoxLayout(holder)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(theme.XS)
+    layout.addWidget(label)
+    layout.addWidget(widget)
+    label.setBuddy(widget)
+    return holder
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def said_of(error: Exception) -> str:
+    return str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,109 @@
+"""A column of text read as numbers or dates, offered in its header's menu where it looks like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu
+
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.preview import is_delimited
+from lamella.core.datasets.text.conversions import SAMPLE_ROWS, Conversion, Goal, conversion, looks_like
+from lamella.core.jobs import Job
+from lamella.core.query.line import split_steps
+from lamella.core.store.importing import read_column_as
+from lamella.ui.tasks import Handle
+from lamella.ui.window.file_readings import with_options
+from lamella.ui.window.file_watch import FileTab
+
+
+class Conversions(QObject):
+    """Of one tab. What a column looks like, and how many of its values would be lost, is found out off the
+    GUI thread while the menu is open."""
+
+    def __init__(self, tab: FileTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._counting: Handle | None = None
+
+    def add_to(self, menu: QMenu, name: str | None) -> None:
+        """An entry that appears once it is known that the column looks like numbers or dates."""
+        tab = self._tab
+        of_file = tab.table is None and is_delimited(tab.dataset)
+        if name is None or not (tab.table is not None or of_file) or split_steps(tab.line.active)[0]:
+            return
+        schema = tab.dataset.snapshot().schema
+        if name not in schema.names or not pa.types.is_string(schema.field(name).type):
+            return
+        action = menu.addAction("")
+        action.setVisible(False)
+        dataset = tab.dataset
+        tab.tasks.read(
+            lambda job: looks_like(_first(dataset, name)), partial(self._offer, action, name), owner=self,
+            quiet=True, text=f"Looking at {name}",
+        )  # fmt: skip
+
+    def _offer(self, action: QAction, name: str, goal: Goal | None) -> None:
+        if goal is None or not shiboken6.isValid(action):
+            return
+        action.setText(f"Read as {goal}…")
+        action.setVisible(True)
+        action.triggered.connect(lambda: self.ask(name, goal))
+        self.count(name, goal, lambda found: _say(action, found))
+
+    def count(self, name: str, goal: Goal, then) -> None:  # type: ignore[no-untyped-def]
+        """How many values would be lost, of all."""
+        dataset = self._tab.dataset
+        if self._counting is not None:
+            self._counting.cancel()
+        self._counting = self._tab.tasks.read(
+            lambda job: conversion(_texts(dataset, name, job), goal), then, owner=self, quiet=True,
+            text=f"Counting in {name}",
+        )  # fmt: skip
+
+    def ask(self, name: str, goal: Goal) -> None:
+        """Say what would be lost, and do it when that is wanted."""
+        self.count(name, goal, lambda found: self._propose(name, found))
+
+    def _propose(self, name: str, found: Conversion) -> None:
+        self._tab.messages.say(
+            f"{name}: {found}.", (f"Read as {found.goal}", lambda: self.apply(name, found)), stays=True
+        )
+
+    def apply(self, name: str, found: Conversion) -> None:
+        """In a table, a change that undo takes back; of a file in place, another reading of it."""
+        tab = self._tab
+        if tab.table is not None:
+            tab.commits.run(
+                tab.table, lambda table, job: read_column_as(table, name, found.kind, job), f"Reading {name}"
+            )
+            return
+        reading = tab.reopening.reading
+        options = dict(reading.options)
+        stored = {new: old for old, new in dict(options.get("names", ())).items()}.get(name, name)
+        types = {**dict(options.get("types", ())), stored: str(found.kind.storage_type)}
+        options["types"] = tuple(types.items())
+        tab.reopening.reopen(with_options(reading, options))
+
+
+def _say(action: QAction, found: Conversion) -> None:
+    if shiboken6.isValid(action):
+        lost = "all convert" if not found.failing else f"{found.failing:,} would be null"
+        action.setText(f"Read as {found.goal}… ({lost})")
+
+
+def _first(dataset: Dataset, name: str) -> pa.Array:
+    snapshot = dataset.snapshot()
+    if not snapshot.num_rows:
+        return pa.nulls(0, pa.string())
+    return dataset.head(SAMPLE_ROWS).column(name).combine_chunks()
+
+
+def _texts(dataset: Dataset, name: str, job: Job) -> Iterator[pa.Array]:
+    for batch in dataset.batches([name], job=job):
+        yield batch.column(0)
