@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -359,6 +360,33 @@ def fitting(form: Format | None, type_: pa.DataType) -> Format | None:
     return None if form == Format() else form
 
 
+SEPARATED = Format("number", "comma")
+WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+NO_AMOUNTS = {"year", "yr", "yyyy", "zip", "zipcode", "postcode", "plz", "phone", "isbn", "ean", "gtin"}
+NO_AMOUNTS_AT_END = {
+    *("id", "ids", "uid", "pid", "key", "code", "number", "no", "nr", "num"),
+    *("time", "date", "hhmm", "port", "epoch", "version"),
+}
+"""Words in names of columns whose numbers are names or moments, which nobody counts in thousands."""
+
+
+@lru_cache(maxsize=10_000)
+def usual_format(name: str, type_: pa.DataType) -> Format | None:
+    """How a column is shown until another format is chosen: whole numbers with separators, unless its name
+    says that they are no amounts."""
+    if not pa.types.is_integer(type_):
+        return None
+    words = [word.lower() for word in WORDS.findall(name)]
+    is_amount = NO_AMOUNTS.isdisjoint(words) and NO_AMOUNTS_AT_END.isdisjoint(words[-1:])
+    return SEPARATED if is_amount else None
+
+
+def form_of(formats: Mapping[str, Format], name: str, type_: pa.DataType) -> Format | None:
+    """The format of a column, by those that were chosen, as far as it says something of its values."""
+    chosen = formats.get(name)
+    return usual_format(name, type_) if chosen is None else fitting(chosen, type_)
+
+
 class FormattedTexts(list[str | None]):
     """What is shown of a page of a column; `values` are the texts without the format, and `numbers` what
     colours are made of, where the format has some."""
@@ -382,7 +410,10 @@ class FormattedTexts(list[str | None]):
 
 def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedTexts:
     plain = screen_texts(values)
-    texts = plain if form.kind == "plain" else BY_ID[form.kind].write(values, form)
+    if form == SEPARATED and pa.types.is_integer(values.type):  # ten times as fast as by decimals
+        texts: Texts = [None if value is None else f"{value:,}" for value in values.to_pylist()]
+    else:
+        texts = plain if form.kind == "plain" else BY_ID[form.kind].write(values, form)
     return FormattedTexts(form, texts, plain, [] if form.shading is None else numbers_of(values))
 
 

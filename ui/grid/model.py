@@ -29,7 +29,7 @@ from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
-from lamella.ui.formats.formats import BY_ID, Format, FormattedTexts, fitting, formatted
+from lamella.ui.formats.formats import BY_ID, Format, FormattedTexts, form_of, formatted
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
@@ -138,7 +138,7 @@ def read_pages(
     pages: PageTexts = {page: {} for page in range(request.first, request.last + 1)}
     for column, values in zip(request.columns, table.columns, strict=True):
         job.check()
-        form = fitting((formats or {}).get(names[column]), values.type)
+        form = form_of(formats or {}, names[column], values.type)
         texts = screen_texts(values) if form is None else formatted(values, form)
         pictures = thumbnails(values)
         for page in pages:
@@ -161,6 +161,7 @@ class Pages(QObject):
         self._tasks = tasks
         self._rows: Rows | None = None
         self._names: list[str] = []
+        self._types: list[pa.DataType] = []
         self._generation = 0
         self._broken = False
         self._cells = 0
@@ -187,6 +188,7 @@ class Pages(QObject):
         self._pages.clear()
         kinds = [fraction_of(field.type) for field in rows.schema] if rows is not None else []
         self._fractions = {c: kind for c, kind in enumerate(kinds) if kind is not Fraction.NONE}
+        self._types = [] if rows is None else rows.schema.types
         self._stale.clear()
         if others:
             self.fraction_digits, self.extents = {}, {}
@@ -212,9 +214,9 @@ class Pages(QObject):
     def form(self, column: int) -> Format | None:
         """The format of a column, as far as it says something of its values."""
         rows = self._rows
-        if not self.formats or rows is None or column >= len(self._names):
+        if rows is None or column >= len(self._names):
             return None
-        return fitting(self.formats.get(self._names[column]), rows.schema.field(column).type)
+        return form_of(self.formats, self._names[column], self._types[column])
 
     def cancel(self) -> None:
         """Nobody waits any more for what is under way."""
@@ -459,7 +461,7 @@ class GridModel(QAbstractTableModel):
         name = self.names[section]
         lines = [name, str(self.schema.field(section).type)]
         form = self.pages.form(section)
-        if form is not None and form.kind != "plain":
+        if form is not None and form.kind != "plain" and name in self.pages.formats:
             lines.append(f"Shown as {BY_ID[form.kind].label.lower()}")
         if name in self.notes:
             lines += ["", *textwrap.wrap(self.notes[name], TIP_CHARACTERS)]

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
-from lamella.ui.formats.formats import Format
+from lamella.ui.formats.formats import Format, usual_format
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
 from lamella.ui.grid.mouse import Mouse
@@ -407,10 +407,12 @@ class GridView(WindowScrolling):
         return self.grid_model.pages.formats
 
     def set_format(self, name: str, form: Format | None) -> None:
-        """Show a column in another form; None as it is."""
+        """Show a column in another form; None as is usual for it."""
         if form == self.formats.get(name):
             return
-        if form is None or form == Format():
+        names, types = self.grid_model.names, self.grid_model.schema.types
+        usual = usual_format(name, types[names.index(name)]) if name in names else None
+        if form is None or form == (usual or Format()):
             self.formats.pop(name, None)
         else:
             self.formats[name] = form

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from lamella.core.query.cards import ColumnCard
 from lamella.ui import theme
 from lamella.ui.formats.format_form import FormatForm
-from lamella.ui.formats.formats import can_be_shaded
+from lamella.ui.formats.formats import can_be_shaded, form_of
 from lamella.ui.grid.view import GridView
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.loader import Tab
@@ -32,7 +32,7 @@ class ColumnFormats(QObject):
         type_ = view.schema.field(name).type
         column = grid.grid_model.names.index(name)
         extent = _extent(grid.cards.card_of(column)) if can_be_shaded(type_) else None
-        form = self.form = FormatForm(name, type_, grid.formats.get(name), extent)
+        form = self.form = FormatForm(name, type_, form_of(grid.formats, name, type_), extent)
         popover = FormatPopover(form, grid)
         form.changed.connect(lambda chosen: grid.set_format(name, chosen))
         form.done.connect(popover.close)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.nested import python_values
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
-from lamella.ui.formats.formats import Format, fitting, formatted
+from lamella.ui.formats.formats import Format, form_of, formatted
 from lamella.ui.grid.texts import Texts, whole_texts
 
 Lines = Iterator[str]
@@ -43,7 +43,7 @@ class Cells:
 
     def _as_shown(self, page: pa.Table, name: str) -> Texts:
         values = page.column(name)
-        form = fitting(self.formats.get(name), values.type)
+        form = form_of(self.formats, name, values.type)
         return whole_texts(values) if form is None or form.kind == "plain" else formatted(values, form)
 
     def rows_of_values(self) -> Iterator[tuple[Any, ...]]:

@@ -24,6 +24,7 @@ from lamella.ui.formats.formats import (
     SEPARATORS,
     Format,
     fitting,
+    form_of,
     formatted,
     kinds_for,
 )
@@ -314,3 +315,22 @@ def test_what_is_no_format_is_refused(obj) -> None:
 def test_formats_need_no_qt() -> None:
     code = "import sys, lamella.ui.formats.formats; sys.exit('PySide6' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "has_separators"),
+    [
+        ("distance", True), ("n", True), ("", True), ("seats", True), ("number of rows", True),
+        ("year", False), ("yearBuilt", False), ("_id", False), ("userID", False), ("zip_code", False),
+        ("dep_time", False), ("order no", False), ("Postcode", False),
+    ],
+)  # fmt: skip
+def test_whole_numbers_have_separators_unless_they_are_no_amounts(name: str, has_separators: bool) -> None:
+    form = form_of({}, name, pa.int32())
+    values = pa.chunked_array([[1234567, None, -2013, 7]], pa.int32())
+    assert (form is not None) == has_separators
+    if form is not None:
+        assert list(formatted(values, form)) == ["1,234,567", None, "-2,013", "7"]
+        assert list(formatted(values, form)) == list(BY_ID["number"].write(values, form))
+    assert form_of({}, name, pa.float64()) is None and form_of({}, name, pa.string()) is None
+    assert form_of({name: Format()}, name, pa.int32()) is None

@@ -118,9 +118,10 @@ def test_the_cache_stays_bounded(pages, qtbot, monkeypatch) -> None:
 
 
 def test_columns_read_again_do_not_shrink_the_cache(pages, qtbot, monkeypatch) -> None:
-    """Two pages a turn, five columns each; the first column of one of them is read twice."""
+    """Two pages a turn, five columns each; the first column of one of them is read twice. Whole numbers count
+    twice, with separators and without."""
     turns, columns = 20, [0, 1, 2, 3, 4]
-    monkeypatch.setattr("lamella.ui.grid.model.MOST_CELLS", (2 * turns * len(columns) + 10) * PAGE_ROWS)
+    monkeypatch.setattr("lamella.ui.grid.model.MOST_CELLS", 2 * (2 * turns * len(columns) + 10) * PAGE_ROWS)
     shown(pages, FakeRows(2 * turns * PAGE_ROWS))
     for page in range(0, 2 * turns, 2):
         for last, wanted in ((page, [0]), (page + 1, columns)):

@@ -105,7 +105,7 @@ def test_the_form_opens_by_a_key_and_escape_takes_everything_back(
     assert read("size", 3) == ["512 B", "2.0 KiB", "3.0 MiB"]
     qtbot.keyClick(form.kind, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: file_tab.column_formats.form is None)
-    assert file_tab.grid.formats == {} and read("size", 2) == ["512", "2048"]
+    assert file_tab.grid.formats == {} and read("size", 2) == ["512", "2,048"]
 
 
 def test_enter_in_a_field_takes_what_was_chosen(file_tab, ask, read, qtbot) -> None:
@@ -114,7 +114,7 @@ def test_enter_in_a_field_takes_what_was_chosen(file_tab, ask, read, qtbot) -> N
     type_in(form.fields["suffix"], " B")
     qtbot.keyClick(form.fields["suffix"], Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: file_tab.column_formats.form is None)
-    assert read("size", 2) == ["512 B", "2048 B"]
+    assert read("size", 2) == ["512 B", "2,048 B"]
 
 
 def test_dates_and_zones(file_tab, ask, read, qtbot) -> None:

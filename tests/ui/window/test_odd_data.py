@@ -42,6 +42,15 @@ ODD = {
             TURNED: [{JOINED: 1.5}] * 6,
         }
     ),
+    "odd names": pa.table(
+        {
+            "": [1, 2, None],
+            " ": ["x", None, "y"],
+            "n" * 1000: [1.5, 2.5, None],
+            "a.b": [1, 2, 3],
+            "A.B": [4, 5, 6],
+        }
+    ),
     "10,000 columns": pa.table({f"c{n}": [n, None, -n] for n in range(10_000)}),
     "100 MB": pa.table({"small": [1, 2, 3], "large": ["x" * 100_000_000, "y", None]}),
 }
@@ -50,6 +59,7 @@ COMMANDS = (
     "filter_row", "filter", "filter", "columns", "compute", "join", "clear_steps", "filter_values",
     "select_row", "select_column", "fit_columns", "inspector", "hide_column", "show_columns", "follow",
     "edit_cell", "set_null", "back", "forward", "select_all", "copy", "copy_sql", "copy_python", "refresh",
+    "pin_column", "reset_layout", "group", "totals_row", "subtotals", "open_groups", "clear_steps",
 )  # fmt: skip
 
 
