@@ -281,6 +281,9 @@ TOOLBAR = (
 LABELLED = ("filter", "group", "benchmark")
 """These keep their names on a toolbar that is too narrow for all."""
 
+ICONS_ONLY = ("undo", "redo")
+"""These have no names on the toolbar, however wide it is."""
+
 BY_ID = {entry.id: entry for entry in ACTIONS}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import shiboken6
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QSplitter, QWidget
 
 from lamella.core.datasets.base import Dataset
@@ -341,8 +341,9 @@ class MainWindow(QMainWindow):
         splitter.setHandleWidth(1)
         self.setCentralWidget(splitter)
         self.setStatusBar(self.status)
+        self.action_bar = ActionBar(self.commands, self)
         self._make_menus()
-        self.addToolBar(ActionBar(self.commands, self))
+        self.addToolBar(self.action_bar)
         self.overlay = DropOverlay(self, self.tasks)
         self.library.when_ready(self._name_import)
         self.start.setFocus()
@@ -355,9 +356,26 @@ class MainWindow(QMainWindow):
             self.sidebar.show_problem(str(self.library.no_home))
 
     def _make_menus(self) -> None:
+        """Behind a button of the toolbar; Alt shows them as a bar. macOS has a bar of its own."""
+        bar, menus = self.menuBar(), []
         for name in MENUS:
-            menu = self.menuBar().addMenu(name)
-            self.commands.fill(menu, [entry for entry in ACTIONS if entry.menu == name])
+            menus.append(self.commands.fill(bar.addMenu(name), [one for one in ACTIONS if one.menu == name]))
+        self._alt_alone = False
+        folds = not bar.isNativeMenuBar()
+        self.action_bar.show_menus(menus if folds else [])
+        bar.setVisible(not folds)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        others = event.modifiers() & ~Qt.KeyboardModifier.AltModifier
+        self._alt_alone = event.key() == Qt.Key.Key_Alt and not others
+        super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        """Of Alt alone: show the menu bar, or hide it."""
+        if event.key() == Qt.Key.Key_Alt and self._alt_alone and not self.menuBar().isNativeMenuBar():
+            self.menuBar().setVisible(not self.menuBar().isVisible())
+        self._alt_alone = False
+        super().keyReleaseEvent(event)
 
     def _connect(self) -> None:
         self.library.opened.connect(self._show_dataset)

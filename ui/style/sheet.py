@@ -178,6 +178,11 @@ QPushButton[variant="primary"] {
 QPushButton[variant="primary"]:hover { background: $accent_hover; border-color: $accent_hover; }
 QPushButton[variant="primary"]:focus { border-color: $text; }
 QPushButton[variant="primary"]:disabled { background: $pressed; border-color: $pressed; color: $muted; }
+QPushButton[variant="search"] {
+  background: $surface; border: 1px solid $input_border; color: $muted; text-align: left; padding: 4px 8px;
+}
+QPushButton[variant="search"]:hover { border-color: $muted; }
+QPushButton[variant="search"]:focus { border-color: $accent; }
 QPushButton[variant="row"] { background: transparent; border: 1px solid transparent; text-align: left; }
 QPushButton[variant="row"]:hover { background: $hover; }
 QPushButton[variant="row"]:pressed { background: $pressed; }

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from PySide6.QtCore import QObject, Qt
-from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
-from PySide6.QtWidgets import QMenu, QToolBar, QToolButton, QWidget
+from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QResizeEvent
+from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
 
 from lamella.core.datasets.preview import is_delimited, is_sheet
 from lamella.core.errors import LamellaError
 from lamella.core.query.steps import Where
 from lamella.ui import theme
-from lamella.ui.actions import ACTIONS, BY_ID, LABELLED, TOOLBAR, Action, Situation, sequences, shown_keys
+from lamella.ui.actions import (
+    ACTIONS,
+    BY_ID,
+    ICONS_ONLY,
+    LABELLED,
+    TOOLBAR,
+    Action,
+    Situation,
+    sequences,
+    shown_keys,
+)
+from lamella.ui.widgets.controls import IconButton
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.nested_values import is_struct
 from lamella.ui.window.tab_set import TabSet
@@ -175,11 +186,15 @@ class ActionSet(QObject):
 
 
 class ActionBar(QToolBar):
-    """The toolbar. Where it is too narrow for all names, some give way to their icons, and then all."""
+    """The toolbar: a button with the menus, the actions, and a field that opens the search of commands. Where
+    it is too narrow for all names, some give way to their icons, and then all."""
 
     def __init__(self, commands: ActionSet, parent: QWidget | None = None) -> None:
         super().__init__("Actions", parent)
         self._width = 0
+        self.menu_button = IconButton("menu", "Menu (Alt shows it as a bar)")
+        self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self._menu_place = self.addWidget(self.menu_button)
         self.setMovable(False)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.PreventContextMenu)
         self.buttons: dict[str, QToolButton] = {}
@@ -192,7 +207,28 @@ class ActionBar(QToolBar):
                 assert isinstance(button, QToolButton)
                 button.setAccessibleName(BY_ID[action_id].toolbar)
                 self.buttons[action_id] = button
+        self._add_search(commands["palette"])
         theme.current().changed.connect(self._fit)
+
+    def show_menus(self, menus: Sequence[QMenu]) -> None:
+        """Behind the button at the left; none where the system has a menu bar of its own."""
+        own = QMenu(self.menu_button)
+        for menu in menus:
+            own.addMenu(menu)
+        self.menu_button.setMenu(own)
+        self._menu_place.setVisible(bool(menus))
+
+    def _add_search(self, action: QAction) -> None:
+        between = QWidget()
+        between.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        self.addWidget(between)
+        self.search = QPushButton()
+        theme.variant(self.search, "search")
+        self.search.setToolTip(action.toolTip())
+        self.search.setAccessibleName("Search commands, columns and tables")
+        self.search.clicked.connect(action.trigger)
+        self._search_keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        self.addWidget(self.search)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -201,15 +237,22 @@ class ActionBar(QToolBar):
             self._fit()
 
     def _fit(self) -> None:
-        self.setIconSize(theme.current().icon_size())
+        look = theme.current()
+        self.setIconSize(look.icon_size())
+        self.search.setIcon(look.icon("search"))
+        self.search.setText(f"Search   {self._search_keys}")
+        fixed = SLACK + self.menu_button.sizeHint().width() + self.search.sizeHint().width()
         for named in (tuple(self.buttons), LABELLED, ()):
             for action_id, button in self.buttons.items():
                 beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
                 button.setToolButtonStyle(
-                    beside if action_id in named else Qt.ToolButtonStyle.ToolButtonIconOnly
+                    beside
+                    if action_id in named and action_id not in ICONS_ONLY
+                    else Qt.ToolButtonStyle.ToolButtonIconOnly
                 )
-            if sum(button.sizeHint().width() for button in self.buttons.values()) + SLACK <= self.width():
-                break
+            if sum(button.sizeHint().width() for button in self.buttons.values()) + fixed <= self.width():
+                return
+        self.search.setText("")
 
 
 SLACK = 80

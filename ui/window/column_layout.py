@@ -10,10 +10,9 @@ from typing import Any, Protocol
 from PySide6.QtCore import QObject, QTimer
 
 from lamella.core.arrow.types import ID
-from lamella.core.datasets.base import Dataset
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.view import GridView
-from lamella.ui.window.loader import Loader
+from lamella.ui.window.loader import Loaded, Loader
 from lamella.ui.window.memory import Memory
 
 log = logging.getLogger(__name__)
@@ -91,7 +90,7 @@ def _names(said: object, known: Sequence[str]) -> list[str]:
 
 class LaidOutTab(Protocol):
     key: tuple[str, ...]
-    dataset: Dataset
+    shown: Loaded | None
     grid: GridView
     loader: Loader
 
@@ -148,7 +147,7 @@ class ColumnLayout(QObject):
             self._memory.save_layout(self._tab.key, now)
 
     def _now(self) -> dict[str, Any]:
-        layout = layout_of(self._tab.grid)
-        if self._tab.grid.grid_model.names == self._tab.dataset.schema.names:
+        layout, shown = layout_of(self._tab.grid), self._tab.shown
+        if shown is not None and shown.lines.source.schema.names == self._tab.grid.grid_model.names:
             self._own = {key: layout[key] for key in (ORDER, PINNED, HIDDEN, SHOWN) if key in layout}
         return {**self._own, **{key: layout[key] for key in (WIDTHS, FORMATS) if key in layout}}

@@ -180,9 +180,9 @@ def test_one_measurement_is_followed_over_all_runs(qtbot: QtBot, browser: Result
         timeout=WAIT,
     )
     assert [spot.x for spot in view.plot.spots if spot.series.system == "sqlite"] == [0, 1, 2]
-    low, high = view.plot._bottom.range
-    marks = [at for _, places in view.plot._bottom.tickValues(low, high, 600) for at in places]
-    assert len([text for text in view.plot._bottom.tickStrings(marks, 1, 1) if text]) >= 2
+    axis = view.plot.canvas.getAxis("bottom")
+    marks = [at for _, places in axis.tickValues(*axis.range, 600) for at in places]
+    assert len([text for text in axis.tickStrings(marks, 1, 1) if text]) >= 2
     spot = view.plot.spots[-1]
     assert "median of 5" in view.plot.describe(spot)
     place = view.plot.canvas.getViewBox().mapViewToScene(QPointF(spot.x, spot.y))

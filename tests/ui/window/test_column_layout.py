@@ -84,11 +84,11 @@ def test_columns_of_groups_are_not_taken_for_those_of_the_dataset(
     tab = settled()
     go_to(tab, 0, "carrier")
     window.commands["hide_column"].trigger()
-    tab.grid.set_format("n", Format("number", "comma"))
+    tab.grid.set_format("n", Format("number", "space"))
     tab = reopened(window, settled)
     assert columns(tab) == ["delay", "carrier"]
     tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
-    assert settled().grid.formats["n"].separators == "comma"
+    assert settled().grid.formats["n"].separators == "space"
 
 
 def test_the_layout_is_reset(

@@ -1,0 +1,52 @@
+"""The toolbar: the menus behind a button, and the field that opens the search."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from lamella.ui import theme
+from lamella.ui.actions import ACTIONS, MENUS
+from lamella.ui.dialogs.command_palette import CommandPalette
+from lamella.ui.main_window import MainWindow
+
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+
+
+def test_the_menus_stand_behind_a_button_with_every_action(window: MainWindow) -> None:
+    menu = window.action_bar.menu_button.menu()
+    assert [action.text() for action in menu.actions()] == list(MENUS)
+    inside = {one.objectName() for action in menu.actions() for one in action.menu().actions()}
+    assert {entry.id for entry in ACTIONS if entry.menu} <= inside
+
+
+def test_alt_alone_shows_the_menu_bar_and_hides_it(qtbot: QtBot, window: MainWindow) -> None:
+    assert not window.menuBar().isVisible()
+    for visible in (True, False):
+        qtbot.keyPress(window, Qt.Key.Key_Alt)
+        qtbot.keyRelease(window, Qt.Key.Key_Alt)
+        assert window.menuBar().isVisible() is visible
+    qtbot.keyPress(window, Qt.Key.Key_Alt)
+    qtbot.keyPress(window, Qt.Key.Key_Left)
+    qtbot.keyRelease(window, Qt.Key.Key_Alt)
+    assert not window.menuBar().isVisible()
+
+
+def test_the_search_field_opens_the_palette(qtbot: QtBot, window: MainWindow) -> None:
+    qtbot.mouseClick(window.action_bar.search, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: any(one.isVisible() for one in window.findChildren(CommandPalette)))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+@pytest.mark.parametrize("width", [1280, 1000, 800])
+def test_every_button_is_in_sight(window: MainWindow, width: int, scale: float) -> None:
+    theme.current().set_text_scale(scale)
+    window.resize(width, 700)
+    QApplication.processEvents()
+    bar = window.action_bar
+    for button in (bar.menu_button, bar.search, *bar.buttons.values()):
+        assert button.isVisible() and bar.rect().contains(button.geometry())
+    if (width, scale) == (1280, 1.0):
+        assert "Ctrl" in bar.search.text()
