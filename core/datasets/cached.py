@@ -201,7 +201,7 @@ def refuse_without_columns(file: BlockFile, schema: pa.Schema) -> None:
         raise FileProblem(
             file.path,
             "holds no columns",
-            "Each of its objects is empty: {}",
+            "It has no objects, or all of them are empty: {}",
             "Choose a file with data in it",
         )
 

@@ -122,3 +122,10 @@ def test_pieces_may_end_anywhere(
     source = opening.ArraySource(**vars(opening.open_source(path, None, 100)))
     text = b"".join(piece.data for piece in source.pieces(size)).decode()
     assert [json.loads(line) for line in text.split("\n") if line.strip()] == rows
+
+
+@pytest.mark.parametrize("text", ["[]", "[{}, {}]"])
+def test_an_array_without_columns_says_what_is_missing(tmp_path, text: str) -> None:
+    (tmp_path / "empty.json").write_text(text)
+    with pytest.raises(FileProblem, match="It has no objects, or all of them are empty"):
+        open_dataset(tmp_path / "empty.json")
