@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from lamella.app import paths
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset
+from lamella.core.datasets.base import Checksums, Dataset, problems_of
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.sql import sql as sql_over
 from lamella.core.datasets.tables import SeveralTables, TableEntry
@@ -84,7 +84,7 @@ def open_source(
 def _file_source(dataset: Dataset) -> Iterator[Source]:
     """What of it could not be read is said at the end, when all of it was read."""
     yield FileSource(dataset)
-    for remark in dataset.remarks if dataset.problems else ():
+    for remark in dataset.remarks if problems_of(dataset) else ():
         print(f"{remark}.", file=sys.stderr)
 
 

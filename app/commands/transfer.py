@@ -19,7 +19,7 @@ from lamella.app.commands import OK, terminal
 from lamella.app.commands.sources import Source, ignoring_checksums, open_source, table_of
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Dataset, problems_of
 from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, visible
@@ -77,7 +77,7 @@ def _import_one(
         )
     for remark in dataset.remarks:
         print(f"{remark}.", file=sys.stderr)
-    if dataset.problems:
+    if problems_of(dataset):
         print(f"They are in table {name_of_bad_lines(table.name, store)}.", file=sys.stderr)
     return table
 

@@ -102,11 +102,6 @@ class Dataset(Fluent, ABC):
         or is read otherwise than it is written. Complete once all rows were read."""
         return ()
 
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What of a text could not be read, in the order of its lines. Complete once all rows were read."""
-        return ()
-
     def query(self) -> Query:
         return query_of(self)
 
@@ -212,3 +207,8 @@ class Dataset(Fluent, ABC):
 
     def _whole(self, job: Job | None) -> Snapshot:
         return whole_snapshot(self, job or Job())
+
+
+def problems_of(dataset: Dataset) -> Sequence[Problem]:
+    """What of a file could not be read; of what is no file, nothing."""
+    return getattr(dataset, "problems", ())

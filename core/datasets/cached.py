@@ -75,6 +75,7 @@ class CachedDataset(Dataset):
 
     @property
     def problems(self) -> Sequence[Problem]:
+        """What of a text could not be read, in the order of its lines. Complete once all rows were read."""
         return getattr(self.file, "problems", ()) if self._problems is None else self._problems
 
     def rows_once(

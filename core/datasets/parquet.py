@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.arrow.types import common_type
-from lamella.core.datasets.base import Checksums, Dataset
+from lamella.core.datasets.base import Checksums, Dataset, Problem
 from lamella.core.datasets.contents import Contents, look_into
 from lamella.core.datasets.locate import Location
 from lamella.core.datasets.partitions import folder_columns, noted_types
@@ -172,6 +172,11 @@ class ParquetDataset(Dataset):
         self._snapshot = _snapshot(location, _footers(location.files, is_verified))
         files = [segment for segment in self._snapshot.segments if isinstance(segment, FileSegment)]
         check_whole(list(_small(files)) if is_verified else [])
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """A file of Parquet is read as a whole, or refused."""
+        return ()
 
     def snapshot(self) -> Snapshot:
         return self._snapshot

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
 from lamella.core.datasets.cached import CachedDataset
 from lamella.core.datasets.formats import open_dataset
 from lamella.core.datasets.text.dataset import TextFile
@@ -71,7 +71,7 @@ class FilePreview:
 
     @property
     def problems(self) -> Sequence[Problem]:
-        return self.dataset.problems
+        return problems_of(self.dataset)
 
     def checked(self, job: Job) -> FilePreview:
         """The same once all rows were read: with their number, and problems wherever they are."""

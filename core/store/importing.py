@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
 from lamella.core.datasets.blocks import TypesWidened
 from lamella.core.datasets.cached import CachedDataset
 from lamella.core.datasets.formats import foreign_keys_of, tables_of
@@ -88,7 +88,7 @@ def import_dataset(
             return store.create_table(name, reader, job=Unreported(job))
 
     table = _with_rows(dataset, create, job)
-    if dataset.problems:
+    if problems_of(dataset):
         try:
             keep_bad_lines(dataset, store, name)
         except BaseException:
@@ -211,7 +211,7 @@ def import_into(
                 return table.insert(reader, message, Unreported(job))
 
     commit = _with_rows(dataset, take, job)
-    if dataset.problems:
+    if problems_of(dataset):
         keep_bad_lines(dataset, cast("Store", table.store), table.name)
     return commit
 
@@ -320,7 +320,7 @@ def keep_bad_lines(dataset: Dataset, store: Store, name: str) -> Table:
     """What of a dataset could not be read, as the rows of a table beside table `name`."""
     beside = free_name(f"{name}{BAD_LINES}", store.tables)
     return store.create_table(
-        beside, problem_rows(dataset.problems), f"lines of {dataset.name} that are no rows"
+        beside, problem_rows(problems_of(dataset)), f"lines of {dataset.name} that are no rows"
     )
 
 

@@ -12,7 +12,7 @@ from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
-from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.base import Dataset, problems_of
 from lamella.core.datasets.text.bad_lines import is_ragged
 from lamella.core.errors import DamagedFile
 from lamella.core.filters import fits
@@ -383,7 +383,7 @@ class DatasetTab(QWidget):
 
     def _ways_on(self) -> list[Choice]:
         """What can be done about lines that could not be read."""
-        problems = self.dataset.problems
+        problems = problems_of(self.dataset)
         if not problems:
             return []
         show = ("Show bad lines", self._show_bad_lines)
@@ -392,7 +392,7 @@ class DatasetTab(QWidget):
 
     def _show_bad_lines(self) -> None:
         """What else can be done about them stays in sight."""
-        show_problems(self.name, self.dataset.problems, self.window())
+        show_problems(self.name, problems_of(self.dataset), self.window())
         self._remarks = ()
         self._say_remarks()
 

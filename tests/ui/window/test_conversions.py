@@ -49,7 +49,7 @@ def test_whole_numbers_are_integers_unless_a_fraction_comes_late() -> None:
 def entry(qtbot, window, tab, name: str) -> str:
     """What the menu of the column's header offers."""
     column = tab.grid.grid_model.names.index(name)
-    window._column_menu(column, QPoint(10, 10))
+    tab.grid.column_header.menu_requested.emit(column, QPoint(10, 10))
     menu = next(menu for menu in window.findChildren(QMenu) if menu.isVisible())
     (action,) = [a for a in menu.actions() if a.text() == "" and not a.isSeparator()]
     qtbot.waitUntil(lambda: "(" in action.text() and action.isVisible())
@@ -96,7 +96,7 @@ def test_a_column_that_looks_like_nothing_has_no_entry(window, store, settled, q
     with qtbot.waitSignal(
         window.tasks.finished, check_params_cb=lambda handle: handle.text == "Looking at plz"
     ):
-        window._column_menu(tab.grid.grid_model.names.index("plz"), QPoint(10, 10))
+        tab.grid.column_header.menu_requested.emit(tab.grid.grid_model.names.index("plz"), QPoint(10, 10))
     menu = next(menu for menu in window.findChildren(QMenu) if menu.isVisible())
     assert not [action for action in menu.actions() if action.text().startswith("Read as")]
     menu.close()
