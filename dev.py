@@ -325,6 +325,12 @@ LONG_FORMS = {
     "changes": property_test(
         "random changes of tables against plain Python", 8, 2000, "tests/property/test_store_model.py"
     ),
+    "checks": property_test(
+        "random changes of tables with checks and defaults against plain Python",
+        4,
+        300,
+        "tests/property/test_checks_model.py",
+    ),
     "indexes": property_test(
         "answers with and without indexes", 8, 500, "tests/property/test_indexes_agree.py"
     ),

@@ -129,6 +129,16 @@ class BadData(LamellaError):
     """Data handed over that cannot become rows of a table."""
 
 
+class BrokenCheck(BadData):
+    """A value that a check of its column does not let in: of the row `row_id`, or of a new one."""
+
+    def __init__(
+        self, what: str, why: str = "", fix: str = "", *, column: str, row_id: int | None = None
+    ) -> None:
+        self.column, self.row_id = column, row_id
+        super().__init__(what, why, fix)
+
+
 class TypeConflict(BadData):
     """A value or column whose type does not fit what the table already holds."""
 

@@ -6,7 +6,7 @@ import datetime as dt
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -257,11 +257,16 @@ ROWS_A_CHUNK = 1000
 Row = Mapping[str, Any]
 
 
-def blocks(data: Any) -> Iterator[RowBatch]:
-    """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow.
+def blocks(data: Any, noting: Collection[str] = ()) -> Iterator[RowBatch]:
+    """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow. `noting`: the
+    columns of which the blocks tell which rows leave them out; only dicts do.
 
     The caller's data is never modified. Raises `BadData` for what is none of these.
     """
+    if noting and is_rows(data):
+        rows = _NotedRows([data] if isinstance(data, Mapping) else data, noting)
+        yield from map(rows.noted, blocks(rows))
+        return
     for block in _blocks(data):
         yield block if block.checked else _checked(without_unnamed_index(block))
 
@@ -330,6 +335,39 @@ def _blocks(data: Any) -> Iterator[RowBatch]:
             f"{_a(data)} cannot become rows",
             fix="Give a list of dicts, a dict of columns, a DataFrame or an Arrow table",
         )
+
+
+def is_rows(data: Any) -> bool:
+    """Whether data is given as dicts, one for each row."""
+    if isinstance(data, Mapping):
+        return _is_one_row(data)
+    columns = isinstance(data, (str, bytes, pa.Table, pa.RecordBatch, pa.RecordBatchReader))
+    return isinstance(data, Iterable) and not columns and not hasattr(data, "__arrow_c_stream__")
+
+
+class _NotedRows:
+    """Rows as they are taken, and which of them leave out which columns."""
+
+    def __init__(self, rows: Iterable[Row], names: Collection[str]) -> None:
+        self._rows, self._names = rows, tuple(names)
+        self._lacking: list[list[bool]] = [[] for _ in self._names]
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            if isinstance(row, Mapping):
+                for name, lacking in zip(self._names, self._lacking, strict=True):
+                    lacking.append(name not in row and name not in map(str, row))
+            yield row
+
+    def noted(self, block: RowBatch) -> RowBatch:
+        """The block of the rows that come next."""
+        left_out: dict[str, np.ndarray] = {}
+        for name, lacking in zip(self._names, self._lacking, strict=True):
+            lacks = np.array(lacking[: block.num_rows], bool)
+            del lacking[: block.num_rows]
+            if lacks.any() and name in block.schema.names:
+                left_out[name] = lacks
+        return replace(block, left_out=left_out) if left_out else block
 
 
 def _is_one_row(data: Mapping[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +24,14 @@ ROWS_A_BLOCK = 100_000
 class RowBatch:
     """Some rows whose columns and types are known. `table` does what is left of converting them, in the
     thread that asks for it. `checked`: its names are distinct, and its layouts can be kept. `integers`: the
-    row, where it is a single one of nothing else."""
+    row, where it is a single one of nothing else. `left_out` tells for some columns which rows lack them."""
 
     schema: pa.Schema
     num_rows: int
     table: Callable[[], pa.Table]
     checked: bool = False
     integers: IntegerRow | None = None
+    left_out: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
 
 
 class RepeatableBlocks(Iterator[RowBatch]):

@@ -35,6 +35,7 @@ from lamella.core.scan.read import arrays_at, live_positions, tables, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, ids_at, refuse_unknown
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.cells import CellChanges, as_type
+from lamella.core.store.checks import defaults_by_name, fill_left_out
 from lamella.core.store.columns import refuse_stored_misfits
 from lamella.core.store.commit import Change
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
@@ -308,7 +309,11 @@ def upsert_change(
     plan, values = fit_to_columns(state, rows.table, take_ids)
     cells = _cells(state, plan, PartialRows(values, rows.left_out), lookup, {*on, *set_on_insert})
     change = Change(message, plan.applied(state.columns), cells=cells)
-    return with_rows(change, plan, rows_at(values, lookup.unknown)) if len(lookup.unknown) else change
+    if not len(lookup.unknown):
+        return change
+    left_out = {name: lacks[lookup.unknown] for name, lacks in rows.left_out.items()}
+    new = fill_left_out(rows_at(values, lookup.unknown), left_out, defaults_by_name(state))
+    return with_rows(change, plan, stored_as(new, plan.columns))
 
 
 def _whole_rows(

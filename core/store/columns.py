@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.arrow.arrays import from_values, take, to_numpy
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import (
     ID,
     TypeName,
@@ -32,11 +33,13 @@ from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.cells import CellChanges
+from lamella.core.store.checks import checks_change, default_change, rules_cast
+from lamella.core.store.column_rules import NO_CHECKS, RULES, Checks, value_array, with_default
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
 from lamella.core.store.evolution import Cast, LostValues, converted, is_carried, refuse_unrelated
 from lamella.core.store.table_version import Metadata, Reader, TableVersion
-from lamella.core.validation import names_of, text_of
+from lamella.core.validation import items_of, names_of, text_of
 
 TakeIds = Callable[[int], int]
 CAST_FROM = b"lamella.cast_from"
@@ -46,7 +49,7 @@ CAST_FROM = b"lamella.cast_from"
 def added(
     state: TableVersion, column: Column, default: Any, after: str | None, job: Job, message: str
 ) -> Change:
-    """One more column, null in every row, or `default`, which its type has to hold."""
+    """One more column, null in every row, or `default`, which its type has to hold and new rows get, too."""
     table = state.snapshot.name
     refuse_names(table, [c.name for c in state.columns], [column.name])
     place = 0 if after == ID else len(state.columns)
@@ -55,11 +58,10 @@ def added(
     columns = (*state.columns[:place], column, *state.columns[place:])
     if default is None:
         return Change(message, columns)
-    value = _fitting(table, column, default)
+    value = value_array(table, column, [default])
     ids = np.concatenate([np.empty(0, np.int64), *_ids(state, job)])
-    return Change(
-        message, columns, cells=CellChanges(ids, {column.key: take(value, np.zeros(len(ids), np.int64))})
-    )
+    cells = CellChanges(ids, {column.key: take(value, np.zeros(len(ids), np.int64))})
+    return Change(message, columns, with_default(state.metadata, column.key, value), cells=cells)
 
 
 def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
@@ -99,7 +101,8 @@ def cast_change(
     ids, values = _converted(state, column, how, job)
     made = Column(name, how.to, take_ids(1))
     cells = CellChanges(ids, {made.key: values}) if len(ids) else None
-    return Change(message, _replaced(state, column, made), _moved(state.metadata, column, made), cells=cells)
+    metadata = rules_cast(state, _moved(state.metadata, column, made), column, made, how)
+    return Change(message, _replaced(state, column, made), metadata, cells=cells)
 
 
 def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
@@ -148,17 +151,6 @@ def cast_from(metadata: Metadata, key: int) -> tuple[int, ...]:
     return tuple(map(int, noted.split(b","))) if noted else ()
 
 
-def _fitting(table: str, column: Column, default: Any) -> pa.Array:
-    try:
-        return from_values([default], column.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-        raise BadData(
-            f"{table}: {default!r} does not fit column '{column.name}' of type {column.type}",
-            str(error),
-            "Give a value that does, or another type",
-        ) from error
-
-
 def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
     """A row group at a time: only what is made of the column is kept in memory."""
     ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
@@ -185,7 +177,7 @@ Values = Mapping[str | bytes, str | bytes | None]
 _FIELD_ID = b"PARQUET:field_id"
 REQUIRED = b"lamella.required"
 """Noted about a column whose field said that it holds no null, until one comes."""
-_OWN = frozenset({REQUIRED, CAST_FROM})
+_OWN = frozenset({REQUIRED, CAST_FROM}) | RULES
 """Notes that are not people's."""
 
 
@@ -198,7 +190,8 @@ def from_schema(schema: pa.Schema, columns: Sequence[Column]) -> Metadata:
     noted = {(TABLE, key): value for key, value in (schema.metadata or {}).items()}
     keys = {c.name: c.key for c in columns}
     for field in schema:
-        noted |= {(keys[field.name], key): v for key, v in (field.metadata or {}).items() if key != _FIELD_ID}
+        own = _OWN | {_FIELD_ID}
+        noted |= {(keys[field.name], key): v for key, v in (field.metadata or {}).items() if key not in own}
         if not field.nullable:
             noted[keys[field.name], REQUIRED] = b""
     return noted
@@ -235,15 +228,14 @@ def _may_hold_null(file: WrittenFile, key: int) -> bool:
 
 
 def with_metadata(state: TableVersion) -> pa.Schema:
-    """The table's columns; of one that was given as required, and holds no null yet, that it is."""
+    """The table's columns; of one that is required, or was given so and holds no null yet, that it is."""
     by_column: dict[int, dict[bytes, bytes]] = {}
     for (column, key), value in state.metadata.items():
         if key not in _OWN:
             by_column.setdefault(column, {})[key] = value
-    fields = [
-        pa.field(c.name, c.type, (c.key, REQUIRED) not in state.metadata, by_column.get(c.key))
-        for c in state.columns
-    ]
+    required = {key for key, name in state.metadata if name == REQUIRED}
+    required |= {key for key, checks in state.rules.checks.items() if checks.required}
+    fields = [pa.field(c.name, c.type, c.key not in required, by_column.get(c.key)) for c in state.columns]
     return pa.schema([pa.field(ID_COLUMN.name, ID_COLUMN.type), *fields], by_column.get(TABLE))
 
 
@@ -261,6 +253,11 @@ def refuse_other_than_text(table: str, values: Values) -> None:
     for key, value in values.items():
         if not isinstance(key, (str, bytes)):
             raise BadData(f"{table}: a key of metadata is text, not {shown(key)}", fix="Write it as text")
+        if _bytes(key) in _OWN:
+            raise BadData(
+                f"{table}: '{key if isinstance(key, str) else key.decode()}' is a key of the store's own",
+                fix="Choose another key; table.columns.set_checks and set_default note checks and defaults",
+            )
         if value is not None and not isinstance(value, (str, bytes)):
             called = key if isinstance(key, str) else key.decode(errors="replace")
             raise BadData(
@@ -444,8 +441,9 @@ class Columns(Sequence[str]):
     ) -> Commit:
         """A new column, last or behind the column `after`; `default` fills the rows that are there.
 
-        The type may be Arrow's, its name, or a Python type, and is that of `default` when left out. Without a
-        default it takes no time, however many rows there are.
+        The type may be Arrow's, its name, or a Python type, and is that of `default` when left out. The
+        default lasts: new rows that leave the column out get it, until `set_default` changes it. Without one
+        it takes no time, however many rows there are.
         """
         text_of(name, f"{self._name}: the column name")
         if type is None and default is None:
@@ -457,6 +455,59 @@ class Columns(Sequence[str]):
             refuse_names(self._name, [c.name for c in state.columns], [name])
             column = Column(name, kind, self._writer.take_column_ids(1))
             return added(state, column, default, after, work, message or f"add {name}")
+
+        return self._writer.commit(build, work)
+
+    def default(self, column: str) -> Any:
+        """What new rows get that leave the column out; None where there is no default."""
+        state = self._reader.current()
+        value = state.rules.defaults.get(columns_named(state, [column])[0].key)
+        return None if value is None else python_value(value[0])
+
+    def set_default(self, column: str, value: Any, message: str = "") -> Commit:
+        """Give new rows that leave the column out this value, and None to forget it. Rows that are there stay
+        as they are, and None in a new row stays null."""
+        text_of(column, f"{self._name}: the column")
+        said = message or (f"no default for {column}" if value is None else f"default for {column}")
+        return self._writer.commit(
+            lambda state: default_change(state, columns_named(state, [column])[0], value, said), Job()
+        )
+
+    def checks(self, column: str) -> Checks:
+        """What every value of the column has to meet."""
+        state = self._reader.current()
+        return state.rules.checks.get(columns_named(state, [column])[0].key, NO_CHECKS).shown
+
+    def set_checks(
+        self,
+        column: str,
+        *,
+        required: bool | None = None,
+        unique: bool | None = None,
+        one_of: Iterable[Any] | None = None,
+        message: str = "",
+        job: Job | None = None,
+    ) -> Commit:
+        """Let in no null (`required`), no value twice (`unique`), or these values only (`one_of`).
+
+        Every change that comes later has to meet the checks, or is refused whole with `BrokenCheck`. What is
+        left out stays as it is; False, and `one_of=[]`, take a check away. Null is no double of null, and one
+        of any values, unless the column is required. An index of the column makes `unique` quicker.
+
+        Raises `BrokenCheck` listing the first rows that do not meet them now; nothing changes then.
+        """
+        text_of(column, f"{self._name}: the column")
+        for name, flag in (("required", required), ("unique", unique)):
+            if flag not in (True, False, None):
+                raise BadData(f"{self._name}: {name} is {shown(flag)}", fix="Say True or False")
+        values = None if one_of is None or isinstance(one_of, str) else items_of(one_of)
+        if one_of is not None and values is None:
+            raise BadData(f"{self._name}: one_of takes a list of values, not {shown(one_of)}")
+        work, said = job or Job(), message or f"checks of {column}"
+
+        def build(state: TableVersion) -> Change:
+            named = columns_named(state, [column])[0]
+            return checks_change(state, named, required, unique, values, work, said)
 
         return self._writer.commit(build, work)
 

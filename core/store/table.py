@@ -29,6 +29,7 @@ from lamella.core.store.changes import (
     transform_change,
     upsert_change,
 )
+from lamella.core.store.checks import defaults_by_name
 from lamella.core.store.columns import Columns, Values, noted, of_column, with_metadata
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.edits import cell_tables, edit_change
@@ -206,7 +207,8 @@ class Table(RowsById):
         """Add rows; columns the table lacks appear, types widen where no value is lost. A dotted key,
         `"size.h"`, is the field of the struct that is there. Where there is none it names a column in Arrow
         tables, DataFrames and files; in rows of Python's own it raises `UnknownColumn`."""
-        coming = self._refuse_odd_names(blocks(data)) if is_given_by_key(data) else blocks(data)
+        coming = blocks(data, defaults_by_name(self._reader.current()))
+        coming = self._refuse_odd_names(coming) if is_given_by_key(data) else coming
         return self._writer.insert(coming, message or "insert", job or Job(), expected_version)
 
     def _refuse_odd_names(self, coming: Iterator[RowBatch]) -> Iterator[RowBatch]:

@@ -28,6 +28,7 @@ from lamella.core.scan.snapshot import NOTE, Column, FileSegment, MemorySegment,
 from lamella.core.store.catalog.queries import Catalog, TableRow
 from lamella.core.store.catalog.schema import CHECKED, column_type, names_by_key, row_ids
 from lamella.core.store.cells import BatchColumns, CellChanges, from_batch, read_cells
+from lamella.core.store.column_rules import TableRules, rules_in
 from lamella.core.store.evolution import KnownPlans
 from lamella.core.store.folder import Claim, Readers, Reading
 from lamella.core.store.paths import StorePaths
@@ -79,6 +80,11 @@ class TableVersion:
     @cached_property
     def plans(self) -> KnownPlans:
         return KnownPlans()
+
+    @cached_property
+    def rules(self) -> TableRules:
+        """Defaults and checks of the columns."""
+        return rules_in(self.row.name, self.metadata)
 
     def locate(self, ids: np.ndarray) -> np.ndarray:
         """Positions of live rows; -1 for ids that are not, or no longer, in the table."""
@@ -146,6 +152,7 @@ class TableVersion:
             following.__dict__["ranges"] = self.ranges
             following.snapshot.__dict__["segment_starts"] = self.snapshot.segment_starts
         following.__dict__["plans"], following.__dict__["has_files"] = self.plans, self.has_files
+        following.__dict__["rules"] = self.rules
         return following
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,6 +25,13 @@ from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.schema import VERSIONED
 from lamella.core.store.cells import CellChanges
 from lamella.core.store.changes import fit_to_columns
+from lamella.core.store.checks import (
+    block_with_defaults,
+    defaults_by_name,
+    fill_left_out,
+    refuse_broken,
+    with_defaults,
+)
 from lamella.core.store.columns import refuse_misfits, refuse_stored_misfits, with_nulls_noted
 from lamella.core.store.commit import (
     CatalogEntries,
@@ -72,9 +79,25 @@ def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[R
         head.append(block)
     if sum(b.num_rows for b in head) <= FEW_ROWS:
         table = concat_batches(head)
-        return table, iter([as_block(table)])
+        return table, iter([replace(as_block(table), left_out=_left_out(head, table.schema.names))])
     schema = common_schema(block.schema for block in head)
     return None, chain([as_block(pa.Table.from_batches([], schema))], head, blocks)
+
+
+def _left_out(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, np.ndarray]:
+    """Of the rows of all these; a block that lacks a column leaves it out in each of its rows."""
+    noted = dict.fromkeys(name for block in head for name in block.left_out)
+    if len(head) > 1:
+        noted |= dict.fromkeys(n for block in head for n in names if n not in block.schema.names)
+    return {
+        name: np.concatenate(
+            [
+                block.left_out.get(name, np.full(block.num_rows, name not in block.schema.names))
+                for block in head
+            ]
+        )
+        for name in noted
+    }
 
 
 def catalog_change(plan: ColumnPlan, columns: Columns, rows: pa.Table, message: str) -> Change:
@@ -125,12 +148,16 @@ class TableWriter:
         few, rows = few_or_many(blocks)
         if few is not None:
             refuse_ids(self._reader.last_name, few.schema)
+            left_out = next(rows).left_out
             return self.commit(
-                lambda state: self._catalog_change(state, few, message), job, started, expected_version
+                lambda state: self._catalog_change(state, few, left_out, message),
+                job,
+                started,
+                expected_version,
             )
         state = self._reader.current()
         with self._staging() as staging:
-            intake = self._intake(state.snapshot.name, state.columns, staging)
+            intake = self._intake(state.snapshot.name, state.columns, staging, defaults_by_name(state))
             change = intake.change(rows, staging, message, job)
 
             def attempt(now: TableVersion) -> Commit:
@@ -143,7 +170,11 @@ class TableWriter:
         self.upkeep.index_new_files(job)
         return done
 
-    def _catalog_change(self, state: TableVersion, rows: pa.Table, message: str) -> Change:
+    def _catalog_change(
+        self, state: TableVersion, rows: pa.Table, left_out: Mapping[str, np.ndarray], message: str
+    ) -> Change:
+        if left_out:
+            rows = fill_left_out(rows, left_out, defaults_by_name(state))
         rows = with_paths_inside(rows, {c.name: c.type for c in state.columns}, state.snapshot.name)
         plan, rows = fit_to_columns(state, rows, self.take_column_ids)
         return catalog_change(plan, plan.applied(state.columns), rows, message)
@@ -193,6 +224,8 @@ class TableWriter:
         if fits_in_catalog(blocks):
             return None
         state = expected(self._reader.current(), expected_version)
+        if state.rules.checks:
+            return None
         with self._staging() as staging:
             made = stage_replacement(state, blocks.again(), on, by_key, staging, job)
             if made is None:
@@ -228,13 +261,19 @@ class TableWriter:
     def _stage_and_commit(
         self, state: TableVersion, change: Change, staging: Staging | None, job: Job, started: float
     ) -> Commit:
-        change = with_nulls_noted(change, state.metadata)
+        change = with_nulls_noted(with_defaults(state, change), state.metadata)
+        refuse_broken(state, change)
         where = storage_of(state, change)
-        if staging is None and where is Storage.CATALOG and not has_many_rows(change):
+        if staging is not None:
+            return self._commit_staged(state, change, where, staging, job, started)
+        if where is Storage.CATALOG and not has_many_rows(change):
             return self._commit(state, change, Staged(), None, started)
-        if staging is None:
-            with self._staging() as own:
-                return self._stage_and_commit(state, change, own, job, started)
+        with self._staging() as own:
+            return self._commit_staged(state, change, where, own, job, started)
+
+    def _commit_staged(
+        self, state: TableVersion, change: Change, where: Storage, staging: Staging, job: Job, started: float
+    ) -> Commit:
         with self._withdrawn_on_failure(staging):
             change = self._with_rows_in_files(state, change, staging, job)
             under_way = self._catalog.ids_under_way(self._table_id)
@@ -289,12 +328,18 @@ class TableWriter:
         if state.has_files:
             self._layout.refuse_missing_folder(state.row.folder)
 
-    def _intake(self, name: str, columns: tuple[Column, ...], staging: Staging) -> Intake:
+    def _intake(
+        self,
+        name: str,
+        columns: tuple[Column, ...],
+        staging: Staging,
+        defaults: Mapping[str, pa.Array] | None = None,
+    ) -> Intake:
         def take_ids(count: int) -> int:
             with self._catalog.transaction() as transaction:
                 return transaction.take_ids_for_later(self._table_id, count, staging.name)
 
-        return Intake(name, columns, self.take_column_ids, take_ids)
+        return Intake(name, columns, self.take_column_ids, take_ids, defaults)
 
     @contextmanager
     def _staging(self) -> Iterator[Staging]:
@@ -350,8 +395,16 @@ class Intake:
     """Many rows become data files of a table that has the columns `have`; each block may add columns or
     widen them, and the next file is written that way."""
 
-    def __init__(self, table: str, have: Columns, take_column_ids: TakeIds, take_ids: TakeIds) -> None:
+    def __init__(
+        self,
+        table: str,
+        have: Columns,
+        take_column_ids: TakeIds,
+        take_ids: TakeIds,
+        defaults: Mapping[str, pa.Array] | None = None,
+    ) -> None:
         self._table, self._before, self.columns = table, have, have
+        self._defaults = defaults or {}
         self._take_column_ids, self._take_ids = take_column_ids, take_ids
         self._file_columns: Columns = ()
         self._widened: dict[int, Column] = {}
@@ -370,7 +423,7 @@ class Intake:
         return Change(message, self.columns, files=files, inserted=done, unused_ids=self._ids)
 
     def _add(self, block: RowBatch, encoder: Encoder) -> None:
-        fitting = self._met(block)
+        fitting = self._met(block_with_defaults(block, self._defaults) if self._defaults else block)
         columns, start = self._file_columns, 0
         while start < fitting.num_rows:
             ids = self._next_ids(fitting.num_rows - start)

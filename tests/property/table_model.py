@@ -11,10 +11,12 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Content:
-    """A table at a version: its columns in order, each with the kind of its values, and its rows by `_id`."""
+    """A table at a version: its columns in order, each with the kind of its values, its rows by `_id`, and
+    what new rows get that leave a column out."""
 
     kinds: Mapping[str, str]
     rows: Mapping[int, Row]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, ids: Iterable[int] | None = None) -> list[Row]:
         """The rows as `table.read().to_pylist()` gives them, in `_id` order."""
@@ -29,31 +31,35 @@ class Content:
 
     def with_column(self, name: str, kind: str, value: object = None) -> Content:
         rows = {i: {**row, name: value} for i, row in self.rows.items()}
-        return Content({**self.kinds, name: kind}, rows)
+        return Content({**self.kinds, name: kind}, rows, {**self.defaults, name: value})
 
     def with_order(self, names: Sequence[str]) -> Content:
         """These columns alone."""
         rows = {i: {name: row[name] for name in names} for i, row in self.rows.items()}
-        return Content({name: self.kinds[name] for name in names}, rows)
+        defaults = {name: value for name, value in self.defaults.items() if name in names}
+        return Content({name: self.kinds[name] for name in names}, rows, defaults)
 
     def renamed(self, names: Mapping[str, str]) -> Content:
         rows = {i: {names.get(k, k): v for k, v in row.items()} for i, row in self.rows.items()}
-        return Content({names.get(k, k): v for k, v in self.kinds.items()}, rows)
+        defaults = {names.get(name, name): value for name, value in self.defaults.items()}
+        return Content({names.get(k, k): v for k, v in self.kinds.items()}, rows, defaults)
 
     def cast(self, name: str, kind: str, convert: Callable[[Any], Any]) -> Content:
         cells = {i: None if row[name] is None else convert(row[name]) for i, row in self.rows.items()}
         changed = {i: {name: cell} for i, cell in cells.items()}
-        return Content({**self.kinds, name: kind}, self.rows).with_rows(changed)
+        default = self.defaults.get(name)
+        defaults = {**self.defaults, name: None if default is None else convert(default)}
+        return Content({**self.kinds, name: kind}, self.rows, defaults).with_rows(changed)
 
     def with_rows(self, rows: Mapping[int, Row]) -> Content:
         """Rows are added, or replaced in the columns given."""
-        empty = dict.fromkeys(self.kinds)
-        merged = {i: {**empty, **self.rows.get(i, {}), **row} for i, row in rows.items()}
-        return Content(self.kinds, {**self.rows, **merged})
+        new = {**dict.fromkeys(self.kinds), **self.defaults}
+        merged = {i: {**new, **self.rows.get(i, {}), **row} for i, row in rows.items()}
+        return Content(self.kinds, {**self.rows, **merged}, self.defaults)
 
     def without(self, ids: Iterable[int]) -> Content:
         gone = set(ids)
-        return Content(self.kinds, {i: row for i, row in self.rows.items() if i not in gone})
+        return Content(self.kinds, {i: row for i, row in self.rows.items() if i not in gone}, self.defaults)
 
     def duplicates(self, names: Sequence[str], keep: str) -> list[int]:
         """Ids of all but the first or last of the rows that are alike in these columns."""

@@ -73,13 +73,13 @@ def test_an_added_column_is_null_and_found_by_filters_sorts_views_and_sql(table:
     assert pages(table)[0]["late"] is None
 
 
-def test_a_default_fills_the_rows_that_are_there(table: Any) -> None:
+def test_a_default_fills_the_rows_that_are_there_and_those_that_come(table: Any) -> None:
     table.delete(ids=[0])
     done = table.columns.add("price", default=Decimal("1.50"), type=pa.decimal128(9, 2))
     assert done.updated == table.num_rows
     assert set(table.read()["price"].to_pylist()) == {Decimal("1.50")}
     table.insert([{"n": 5}])
-    assert table.read()["price"].to_pylist()[-1] is None
+    assert table.read()["price"].to_pylist()[-1] == Decimal("1.50")
     table.history.undo()
     table.history.undo()
     assert table.schema.names == ["_id", "n", "word", "half"]

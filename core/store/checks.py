@@ -1,0 +1,400 @@
+"""Every change meets the checks of its columns, and new rows get the defaults of what they lack."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.ingest import RowBatch
+from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.types import ID, exact_cast, wider_type
+from lamella.core.errors import BadData, BrokenCheck, shown
+from lamella.core.jobs import Job
+from lamella.core.scan.chunks import column_chunks
+from lamella.core.scan.parquet_file import unchanged
+from lamella.core.scan.read import tables
+from lamella.core.scan.row_ids import ID_COLUMN
+from lamella.core.scan.snapshot import Column, FileSegment
+from lamella.core.scan.take import KeyCodes
+from lamella.core.store.column_rules import (
+    NO_CHECKS,
+    ColumnChecks,
+    TableRules,
+    decoded,
+    each_once,
+    rules_in,
+    value_array,
+    with_checks,
+    with_default,
+)
+from lamella.core.store.commit import Change
+from lamella.core.store.evolution import Cast, LostValues, converted
+from lamella.core.store.row_lookup import matches
+from lamella.core.store.table_version import Metadata, TableVersion
+
+MOST_NAMED = 5
+Rows = Callable[[int], str]
+"""What to call the row of a value, by its place."""
+
+
+def with_defaults(state: TableVersion, change: Change) -> Change:
+    """`change` with the defaults of columns that its new rows lack."""
+    defaults = state.rules.defaults
+    if not defaults or change.rows is None:
+        return change
+    values, count = change.rows
+    missing = {
+        c.key: _repeated(defaults[c.key], c.type, count)
+        for c in change.columns
+        if c.key in defaults and c.key not in values
+    }
+    return replace(change, rows=({**values, **missing}, count)) if missing else change
+
+
+def defaults_by_name(state: TableVersion) -> Mapping[str, pa.Array]:
+    """The defaults of columns, as arrays of one value."""
+    defaults = state.rules.defaults
+    return {c.name: defaults[c.key] for c in state.columns if c.key in defaults} if defaults else {}
+
+
+def fill_left_out(
+    rows: pa.Table, left_out: Mapping[str, np.ndarray], defaults: Mapping[str, pa.Array]
+) -> pa.Table:
+    """`rows` with defaults where a row leaves a column out that others give."""
+    for name, lacks in left_out.items():
+        if name in defaults and name in rows.column_names and lacks.any():
+            place = rows.schema.get_field_index(name)
+            values = _filled(rows.column(place), lacks, defaults[name])
+            rows = rows.set_column(place, pa.field(name, values.type), values)
+    return rows
+
+
+def block_with_defaults(block: RowBatch, defaults: Mapping[str, pa.Array]) -> RowBatch:
+    """A block of new rows with what it leaves out. A column is there, too, where a field of it is given."""
+    names = set(block.schema.names)
+    inside = {name.partition(".")[0] for name in names if "." in name}
+    missing = {name: default for name, default in defaults.items() if name not in names | inside}
+    if not missing and not block.left_out:
+        return block
+    rows = fill_left_out(block.table(), block.left_out, defaults)
+    for name, default in missing.items():
+        rows = rows.append_column(name, take(default, np.zeros(block.num_rows, np.int64)))
+    return RowBatch(rows.schema, block.num_rows, lambda: rows, block.checked)
+
+
+def _filled(values: pa.ChunkedArray, lacks: np.ndarray, default: pa.Array) -> pa.ChunkedArray:
+    """As they are where default and values have no type in common: fitting them to the column says so."""
+    kind = wider_type(values.type, default.type)
+    fit, own = (None, None) if kind is None else (exact_cast(values, kind), exact_cast(default, kind))
+    if fit is None or own is None:
+        return values
+    places = np.where(lacks, len(values), np.arange(len(values)))
+    return pa.chunked_array([take(pa.concat_arrays([*fit.chunks, own]), places)])
+
+
+def _repeated(default: pa.Array, kind: pa.DataType, count: int) -> pa.Array:
+    fit = default.cast(kind) if pa.types.is_dictionary(kind) else exact_cast(default, kind)
+    return take(default if fit is None else fit, np.zeros(count, np.int64))
+
+
+# ----------------------------------------------------------------- what a change may not break
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Values that a change gives a column; `row` names the row of each, `ids` are those of rows that are
+    there."""
+
+    values: pa.Array
+    row: Rows
+    ids: np.ndarray | None = None
+
+
+def refuse_broken(state: TableVersion, change: Change) -> None:
+    """Raise `BrokenCheck` for the first value of `change` that a check of its column does not let in."""
+    rules = _rules_after(state, change)
+    if not rules.checks:
+        return
+    for column in change.columns:
+        checks = rules.checks.get(column.key)
+        if checks is not None:
+            parts = list(_parts(change, column))
+            for part in parts:
+                _refuse_part(state.snapshot.name, column, checks, part)
+            if checks.unique:
+                _refuse_doubles(state, change, column, parts)
+
+
+def _rules_after(state: TableVersion, change: Change) -> TableRules:
+    if change.metadata is None or change.metadata is state.metadata:
+        return state.rules
+    return rules_in(state.snapshot.name, change.metadata)
+
+
+def _parts(change: Change, column: Column) -> Iterator[_Part]:
+    cells, before = change.cells, 0
+    if cells is not None and column.key in cells.values:
+        ids = cells.ids
+        yield _Part(cells.values[column.key], lambda place: _by_id(ids[place]), ids)
+    if change.rows is not None:
+        values, count = change.rows
+        there = values[column.key] if column.key in values else pa.nulls(count, column.type)
+        yield _Part(there, _given_from(before))
+        before += count
+    for file in change.files:
+        names = {int(key): name for key, name in json.loads(file.names).items()}
+        yield _Part(_file_values(FileSegment(file.path, file.rows, names), column), _given_from(before))
+        before += file.rows
+
+
+def _file_values(segment: FileSegment, column: Column) -> pa.Array:
+    if column.key not in segment.names:
+        return pa.nulls(segment.num_rows, column.type)
+    groups = range(unchanged(segment).metadata.num_row_groups)
+    read = (column_chunks(segment, group, [column], into=None)[0] for group in groups)
+    return in_one(pa.chunked_array([chunk for values in read for chunk in values.chunks], column.type))
+
+
+def _refuse_part(table: str, column: Column, checks: ColumnChecks, part: _Part) -> None:
+    if checks.required and part.values.null_count:
+        place = int(np.argmax(to_numpy(part.values.is_null())))
+        raise BrokenCheck(
+            f"{table}: column '{column.name}' is required, and {part.row(place)} has no value",
+            fix="Give it a value; nothing was changed",
+            column=column.name,
+            row_id=_id_at(part, place),
+        )
+    wrong = checks.not_allowed(part.values)
+    if len(wrong):
+        place = int(wrong[0])
+        raise BrokenCheck(
+            f"{table}: column '{column.name}' takes no {_text(part.values[place])}, the value of"
+            f" {part.row(place)}",
+            f"It takes {_listing(checks)}",
+            "Give one of these; nothing was changed",
+            column=column.name,
+            row_id=_id_at(part, place),
+        )
+
+
+def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: Sequence[_Part]) -> None:
+    """Nulls are no doubles of each other."""
+    pieces = [(part, np.flatnonzero(to_numpy(part.values.is_valid()))) for part in parts]
+    pieces = [(part, places) for part, places in pieces if len(places)]
+    if not pieces:
+        return
+    taken = [p.values if len(at) == len(p.values) else take(p.values, at) for p, at in pieces]
+    values = decoded(pa.concat_arrays(taken))
+    ends = np.cumsum([len(places) for _, places in pieces])
+
+    def origin(number: int) -> tuple[_Part, int]:
+        piece = int(np.searchsorted(ends, number, side="right"))
+        part, places = pieces[piece]
+        return part, int(places[number - (ends[piece] - len(places))])
+
+    def refusal(number: int, other: str) -> BrokenCheck:
+        part, place = origin(number)
+        return BrokenCheck(
+            f"{state.snapshot.name}: column '{column.name}' is unique, and {part.row(place)} has"
+            f" {_text(values[number])} again",
+            f"{other[0].upper()}{other[1:]} has it",
+            "Give another value; nothing was changed",
+            column=column.name,
+            row_id=_id_at(part, place),
+        )
+
+    if len(values) > 1:
+        first = KeyCodes([pa.chunked_array([values])]).first
+        again = np.flatnonzero(first != np.arange(len(values)))
+        if len(again):
+            part, place = origin(int(first[again[0]]))
+            raise refusal(int(again[0]), part.row(place))
+    own = next((c for c in state.columns if c.key == column.key), None)
+    if own is None:
+        return
+    lookup = matches(state, pa.table([values], names=[own.name]))
+    leaving = [change.deleted, *(part.ids for part in parts if part.ids is not None)]
+    others = np.flatnonzero(~np.isin(lookup.ids, np.concatenate(leaving)))
+    if len(others):
+        place = int(others[np.argmin(lookup.keys[others])])
+        raise refusal(int(lookup.keys[place]), _by_id(lookup.ids[place]))
+
+
+# ------------------------------------------------------------------------- set and forgotten
+
+
+def default_change(state: TableVersion, column: Column, value: Any, message: str) -> Change:
+    """The column with this default, None for none. Raises `BadData` for one that its checks do not let in."""
+    name = state.snapshot.name
+    default = None if value is None else value_array(name, column, [value])
+    checks = state.rules.checks.get(column.key, NO_CHECKS)
+    if default is not None:
+        _refuse_default(name, column, checks, default)
+    return Change(message, state.columns, with_default(state.metadata, column.key, default))
+
+
+def checks_change(
+    state: TableVersion,
+    column: Column,
+    required: bool | None,
+    unique: bool | None,
+    one_of: Sequence[Any] | None,
+    job: Job,
+    message: str,
+) -> Change:
+    """The column with these checks, None for those that stay as they are. Raises `BrokenCheck` listing the
+    first rows that one does not let in."""
+    name, before = state.snapshot.name, state.rules.checks.get(column.key, NO_CHECKS)
+    checks = before
+    if required is not None:
+        checks = replace(checks, required=required)
+    if unique is not None:
+        checks = replace(checks, unique=unique)
+    if one_of is not None:
+        checks = replace(checks, allowed=_allowed(name, column, one_of))
+    if (checks.unique or checks.allowed is not None) and _is_nested(column.type):
+        raise BadData(
+            f"{name}: column '{column.name}' holds nested values ({column.type}), which are not compared",
+            fix="Such a column can be required",
+        )
+    default = state.rules.defaults.get(column.key)
+    if default is not None:
+        _refuse_default(name, column, checks, default)
+    _refuse_rows(state, column, before, checks, job)
+    return Change(message, state.columns, with_checks(state.metadata, column.key, checks))
+
+
+def rules_cast(state: TableVersion, notes: Metadata, column: Column, made: Column, how: Cast) -> Metadata:
+    """`notes`, in which the rules of `made` are those of `column`, cast. A default that becomes null is
+    none. Raises `BadData` for one that does not survive."""
+    default = state.rules.defaults.get(column.key)
+    if default is not None:
+        value = _cast(state, column, default, how, "the default")
+        notes = with_default(notes, made.key, None if value.null_count else value)
+    checks = state.rules.checks.get(column.key)
+    if checks is not None and checks.allowed is not None:
+        values = _cast(state, column, checks.allowed, how, "a value of its check").drop_null()
+        notes = with_checks(notes, made.key, replace(checks, allowed=each_once(values)))
+    return notes
+
+
+def _cast(state: TableVersion, column: Column, values: pa.Array, how: Cast, what: str) -> pa.Array:
+    try:
+        return converted(values, how)
+    except LostValues as lost:
+        raise BadData(
+            f"{state.snapshot.name}: {what} of column '{column.name}' is {lost.value}, which is no {how.to}",
+            lost.why,
+            "Change the default or the check first",
+        ) from lost
+
+
+def _allowed(table: str, column: Column, one_of: Sequence[Any]) -> pa.Array | None:
+    if None in one_of:
+        raise BadData(
+            f"{table}: None is among the values that column '{column.name}' takes",
+            "Null is let in unless the column is required",
+            "Leave it out",
+        )
+    return each_once(value_array(table, column, one_of)) if len(one_of) else None
+
+
+def _refuse_default(table: str, column: Column, checks: ColumnChecks, default: pa.Array) -> None:
+    if len(checks.not_allowed(default)):
+        raise BadData(
+            f"{table}: {_text(default[0])} cannot be the default of column '{column.name}'",
+            f"It takes {_listing(checks)}",
+            "Give one of these, or forget the default: table.columns.set_default(name, None)",
+        )
+
+
+def _refuse_rows(
+    state: TableVersion, column: Column, before: ColumnChecks, checks: ColumnChecks, job: Job
+) -> None:
+    """Raise `BrokenCheck` listing the first rows that a check which is new does not let in."""
+    required, unique = checks.required and not before.required, checks.unique and not before.unique
+    allowed = checks.allowed is not None and checks.allowed is not before.allowed
+    if not (required or unique or allowed):
+        return
+    ids, parts = [np.empty(0, np.int64)], [pa.nulls(0, column.type)]
+    for rows in tables(state.snapshot, (ID_COLUMN, column), job):
+        ids.append(to_numpy(rows.column(0)))
+        parts.append(rows.column(1).combine_chunks())
+    all_ids, values = np.concatenate(ids), decoded(pa.concat_arrays(parts))
+    table = state.snapshot.name
+    if required and values.null_count:
+        null = np.flatnonzero(to_numpy(values.is_null()))
+        raise _refused(table, column, "required", f"{_rows(len(null))} null", all_ids[null])
+    wrong = checks.not_allowed(values) if allowed else np.empty(0, np.int64)
+    if len(wrong):
+        some = [f"{_text(values[int(i)])} ({ID} {all_ids[i]})" for i in wrong[:MOST_NAMED]]
+        held = f"{_rows(len(wrong))} other values"
+        raise _refused(table, column, f"one of {_listing(checks)}", held, all_ids[wrong], some)
+    if unique:
+        _refuse_doubled_rows(table, column, all_ids, values)
+
+
+def _refuse_doubled_rows(table: str, column: Column, ids: np.ndarray, values: pa.Array) -> None:
+    there = np.flatnonzero(to_numpy(values.is_valid()))
+    if not len(there):
+        return
+    held = values if len(there) == len(values) else take(values, there)
+    first = KeyCodes([pa.chunked_array([held])]).first
+    again = np.flatnonzero(first != np.arange(len(first)))
+    if len(again):
+        some = [
+            f"{_text(held[int(i)])} ({ID} {ids[there[first[i]]]} and {ids[there[i]]})"
+            for i in again[:MOST_NAMED]
+        ]
+        held_by = f"{_rows(len(again))} a value that a row before has"
+        raise _refused(table, column, "unique", held_by, ids[there[again]], some)
+
+
+def _refused(
+    table: str, column: Column, check: str, held: str, ids: np.ndarray, some: Sequence[str] = ()
+) -> BrokenCheck:
+    listed = list(some) or [f"{ID} {i}" for i in ids[:MOST_NAMED]]
+    more = ", …" if len(ids) > len(listed) else ""
+    return BrokenCheck(
+        f"{table}: column '{column.name}' cannot be {check}: {held}",
+        f"They are {', '.join(listed)}{more}" if len(ids) > 1 else f"It is {listed[0]}",
+        "Change these rows first",
+        column=column.name,
+        row_id=int(ids[0]),
+    )
+
+
+def _rows(count: int) -> str:
+    return "1 row has" if count == 1 else f"{count:,} rows have"
+
+
+def _listing(checks: ColumnChecks) -> str:
+    values = () if checks.allowed is None else checks.shown.one_of
+    some = ", ".join(shown(value) for value in values[: 2 * MOST_NAMED])
+    return some + (", …" if len(values) > 2 * MOST_NAMED else "")
+
+
+def _text(value: pa.Scalar) -> str:
+    return shown(python_value(value))
+
+
+def _by_id(row_id: int) -> str:
+    return f"the row with {ID} {row_id}"
+
+
+def _given_from(first: int) -> Rows:
+    return lambda place: f"row {first + place} of those given"
+
+
+def _id_at(part: _Part, place: int) -> int | None:
+    return None if part.ids is None else int(part.ids[place])
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind))

@@ -1,0 +1,185 @@
+"""The rules of columns as the catalog keeps them: defaults of new rows, and checks of every value.
+
+They are notes about columns (`core.store.columns`), so they belong to versions, as columns do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_values, to_numpy
+from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.types import exact_cast
+from lamella.core.errors import BadData, DamagedStore
+from lamella.core.scan.snapshot import Column
+from lamella.core.scan.take import KeyCodes
+
+DEFAULT = b"lamella.default"
+CHECKS = b"lamella.checks"
+ONE_OF = b"lamella.one_of"
+RULES = frozenset({DEFAULT, CHECKS, ONE_OF})
+_FLAGS = ("required", "unique")
+Notes = dict[tuple[int, bytes], bytes]
+"""By column id and key."""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What every value of a column has to meet: `required` is for no null; `unique` for no value twice and
+    `one_of` for these values only, of which null is neither."""
+
+    required: bool = False
+    unique: bool = False
+    one_of: tuple[Any, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.required or self.unique or bool(self.one_of)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnChecks:
+    """The checks of a column; `allowed` has the values of `one_of`."""
+
+    required: bool = False
+    unique: bool = False
+    allowed: pa.Array | None = None
+
+    @property
+    def shown(self) -> Checks:
+        values = () if self.allowed is None else tuple(map(python_value, self.allowed))
+        return Checks(self.required, self.unique, values)
+
+    @cached_property
+    def _codes(self) -> KeyCodes:
+        return KeyCodes([pa.chunked_array([self.allowed])])
+
+    def not_allowed(self, values: pa.Array) -> np.ndarray:
+        """The places of values that are not one of those allowed."""
+        if self.allowed is None:
+            return np.empty(0, np.int64)
+        there = to_numpy(values.is_valid())
+        plain = decoded(values)
+        fit = exact_cast(self.allowed, plain.type)
+        if fit is None:  # the column became one of another kind of value
+            return np.flatnonzero(there)
+        codes = self._codes if fit is self.allowed else KeyCodes([pa.chunked_array([fit])])
+        there[codes.match([pa.chunked_array([plain])])[0]] = False
+        return np.flatnonzero(there)
+
+
+NO_CHECKS = ColumnChecks()
+
+
+@dataclass(frozen=True, eq=False)
+class TableRules:
+    """The rules of a table's columns, by their ids. A default is an array of one value."""
+
+    defaults: Mapping[int, pa.Array]
+    checks: Mapping[int, ColumnChecks]
+
+
+NO_RULES = TableRules({}, {})
+
+
+def rules_in(table: str, notes: Notes) -> TableRules:
+    """Raises `DamagedStore` for notes that nobody wrote so."""
+    if not any(key in RULES for _, key in notes):
+        return NO_RULES
+    defaults: dict[int, pa.Array] = {}
+    checks: dict[int, ColumnChecks] = {}
+    for (column, key), value in notes.items():
+        if key == DEFAULT:
+            defaults[column] = _values(table, column, value, 1)
+        elif key == CHECKS:
+            checks[column] = replace(checks.get(column, NO_CHECKS), **_flags(table, column, value))
+        elif key == ONE_OF:
+            checks[column] = replace(checks.get(column, NO_CHECKS), allowed=_values(table, column, value))
+    return TableRules(defaults, checks)
+
+
+def with_default(notes: Notes, column: int, default: pa.Array | None) -> Notes:
+    """`notes`, of which the column's default is this one, or None for none."""
+    others = {about: value for about, value in notes.items() if about != (column, DEFAULT)}
+    return others if default is None else others | {(column, DEFAULT): _bytes(default)}
+
+
+def with_checks(notes: Notes, column: int, checks: ColumnChecks) -> Notes:
+    """`notes`, of which the column's checks are these."""
+    others = {at: value for at, value in notes.items() if at not in ((column, CHECKS), (column, ONE_OF))}
+    flags = [flag for flag in _FLAGS if getattr(checks, flag)]
+    if flags:
+        others[column, CHECKS] = json.dumps(flags).encode()
+    if checks.allowed is not None:
+        others[column, ONE_OF] = _bytes(checks.allowed)
+    return others
+
+
+def value_array(table: str, column: Column, values: Iterable[Any]) -> pa.Array:
+    """Python values in the type of the column; raises `BadData` where one does not fit."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    given = list(values)
+    try:
+        return from_values(given, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+        said = repr(given[0]) if len(given) == 1 else f"one of {given!r:.200}"
+        raise BadData(
+            f"{table}: {said} does not fit column '{column.name}' of type {column.type}",
+            str(error),
+            "Give a value that does, or another type",
+        ) from error
+
+
+def decoded(values: pa.Array) -> pa.Array:
+    return values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+
+
+def each_once(values: pa.Array) -> pa.Array:
+    """Without those that are equal to one before."""
+    codes = KeyCodes([pa.chunked_array([values])])
+    first = codes.first == np.arange(len(values))
+    return pc.filter(values, pa.array(first)) if not first.all() else values
+
+
+def _flags(table: str, column: int, value: bytes) -> dict[str, bool]:
+    try:
+        flags = json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(table, column, str(error)) from error
+    if not isinstance(flags, list) or not all(flag in _FLAGS for flag in flags):
+        raise _damaged(table, column, "It names no checks")
+    return dict.fromkeys(flags, True)
+
+
+def _bytes(values: pa.Array) -> bytes:
+    schema, sink = pa.schema([pa.field("value", values.type)]), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as stream:
+        stream.write_batch(pa.RecordBatch.from_arrays([values], schema=schema))
+    return bytes(sink.getvalue())
+
+
+def _values(table: str, column: int, value: bytes, count: int | None = None) -> pa.Array:
+    try:
+        rows = pa.ipc.open_stream(pa.py_buffer(value)).read_all()
+        rows.validate(full=True)
+        values: pa.Array = rows.column(0).combine_chunks()
+    except (pa.ArrowException, OSError, EOFError, ValueError, LookupError, TypeError) as error:
+        raise _damaged(table, column, str(error)) from error
+    if count is not None and len(values) != count:
+        raise _damaged(table, column, f"It holds {len(values)} values")
+    return values
+
+
+def _damaged(table: str, column: int, why: str) -> DamagedStore:
+    return DamagedStore(
+        f"{table}: what the catalog says of the checks of column {column} cannot be read",
+        why,
+        "Verify the store, which tells what else is damaged, and restore a backup",
+    )
