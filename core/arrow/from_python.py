@@ -6,7 +6,7 @@ import datetime as dt
 import itertools
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import lru_cache
@@ -257,14 +257,14 @@ ROWS_A_CHUNK = 1000
 Row = Mapping[str, Any]
 
 
-def blocks(data: Any, noting: Collection[str] = ()) -> Iterator[RowBatch]:
-    """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow. `noting`: the
-    columns of which the blocks tell which rows leave them out; only dicts do.
+def blocks(data: Any, noting: Callable[[], Collection[str]] | None = None) -> Iterator[RowBatch]:
+    """`data` in blocks, in order: rows, a dict of columns, a DataFrame, or anything of Arrow. `noting` names
+    the columns of which the blocks tell which rows leave them out that others have; only dicts do.
 
     The caller's data is never modified. Raises `BadData` for what is none of these.
     """
-    if noting and is_rows(data):
-        rows = _NotedRows([data] if isinstance(data, Mapping) else data, noting)
+    if noting is not None and _are_rows(data) and (names := noting()):
+        rows = _NotedRows(data, names)
         yield from map(rows.noted, blocks(rows))
         return
     for block in _blocks(data):
@@ -337,11 +337,11 @@ def _blocks(data: Any) -> Iterator[RowBatch]:
         )
 
 
-def is_rows(data: Any) -> bool:
-    """Whether data is given as dicts, one for each row."""
-    if isinstance(data, Mapping):
-        return _is_one_row(data)
-    columns = isinstance(data, (str, bytes, pa.Table, pa.RecordBatch, pa.RecordBatchReader))
+def _are_rows(data: Any) -> bool:
+    """Whether data may be several dicts, of which some lack what others have."""
+    if isinstance(data, list):
+        return len(data) > 1
+    columns = isinstance(data, (Mapping, str, bytes, pa.Table, pa.RecordBatch, pa.RecordBatchReader))
     return isinstance(data, Iterable) and not columns and not hasattr(data, "__arrow_c_stream__")
 
 

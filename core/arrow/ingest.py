@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ class RowBatch:
     table: Callable[[], pa.Table]
     checked: bool = False
     integers: IntegerRow | None = None
-    left_out: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    left_out: Mapping[str, np.ndarray] | None = None
 
 
 class RepeatableBlocks(Iterator[RowBatch]):

@@ -82,7 +82,7 @@ def block_with_defaults(block: RowBatch, defaults: Mapping[str, pa.Array]) -> Ro
     missing = {name: default for name, default in defaults.items() if name not in names | inside}
     if not missing and not block.left_out:
         return block
-    rows = fill_left_out(block.table(), block.left_out, defaults)
+    rows = fill_left_out(block.table(), block.left_out or {}, defaults)
     for name, default in missing.items():
         rows = rows.append_column(name, take(default, np.zeros(block.num_rows, np.int64)))
     return RowBatch(rows.schema, block.num_rows, lambda: rows, block.checked)

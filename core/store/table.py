@@ -207,7 +207,7 @@ class Table(RowsById):
         """Add rows; columns the table lacks appear, types widen where no value is lost. A dotted key,
         `"size.h"`, is the field of the struct that is there. Where there is none it names a column in Arrow
         tables, DataFrames and files; in rows of Python's own it raises `UnknownColumn`."""
-        coming = blocks(data, defaults_by_name(self._reader.current()))
+        coming = blocks(data, lambda: defaults_by_name(self._reader.current()))
         coming = self._refuse_odd_names(coming) if is_given_by_key(data) else coming
         return self._writer.insert(coming, message or "insert", job or Job(), expected_version)
 

@@ -79,20 +79,22 @@ def few_or_many(blocks: Iterator[RowBatch]) -> tuple[pa.Table | None, Iterator[R
         head.append(block)
     if sum(b.num_rows for b in head) <= FEW_ROWS:
         table = concat_batches(head)
-        return table, iter([replace(as_block(table), left_out=_left_out(head, table.schema.names))])
+        block, left_out = as_block(table), _left_out(head, table.schema.names)
+        return table, iter([replace(block, left_out=left_out) if left_out else block])
     schema = common_schema(block.schema for block in head)
     return None, chain([as_block(pa.Table.from_batches([], schema))], head, blocks)
 
 
-def _left_out(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, np.ndarray]:
+def _left_out(head: Sequence[RowBatch], names: Sequence[str]) -> Mapping[str, np.ndarray] | None:
     """Of the rows of all these; a block that lacks a column leaves it out in each of its rows."""
-    noted = dict.fromkeys(name for block in head for name in block.left_out)
-    if len(head) > 1:
-        noted |= dict.fromkeys(n for block in head for n in names if n not in block.schema.names)
+    if len(head) == 1:
+        return head[0].left_out
+    noted = dict.fromkeys(name for block in head for name in block.left_out or ())
+    noted |= dict.fromkeys(name for block in head for name in names if name not in block.schema.names)
     return {
         name: np.concatenate(
             [
-                block.left_out.get(name, np.full(block.num_rows, name not in block.schema.names))
+                (block.left_out or {}).get(name, np.full(block.num_rows, name not in block.schema.names))
                 for block in head
             ]
         )
@@ -171,7 +173,7 @@ class TableWriter:
         return done
 
     def _catalog_change(
-        self, state: TableVersion, rows: pa.Table, left_out: Mapping[str, np.ndarray], message: str
+        self, state: TableVersion, rows: pa.Table, left_out: Mapping[str, np.ndarray] | None, message: str
     ) -> Change:
         if left_out:
             rows = fill_left_out(rows, left_out, defaults_by_name(state))
