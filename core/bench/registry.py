@@ -109,6 +109,7 @@ ENTRIES = {
                 "entity-relations": "lamella_indexes:LamellaRelations",
                 "catalog": "lamella:LamellaCatalog",
                 "taxi": "lamella:LamellaTaxi",
+                "transfer": "lamella:LamellaTransfer",
                 "mine": "lamella:LamellaUserTable",
             },
         ),
@@ -126,6 +127,7 @@ ENTRIES = {
                 "bridge": "sqlite_parquet:BridgeOwnTable",
                 "catalog": "sqlite_entities:SQLiteCatalog",
                 "taxi": "sqlite_entities:SQLiteTaxi",
+                "transfer": "sqlite_entities:SQLiteTransfer",
                 "mine": "sqlite_user_table:SQLiteUserTable",
             },
         ),
@@ -209,6 +211,7 @@ ENTRIES = {
                 "entity-relations": "duckdb:DuckDBRelations",
                 "bridge": "duckdb:DuckDBTable",
                 "taxi": "duckdb:DuckDBTaxi",
+                "transfer": "duckdb:DuckDBTransfer",
                 "mine": "duckdb:DuckDBUserTable",
             },
             absent={
@@ -227,6 +230,7 @@ ENTRIES = {
                 "entity-memory": "polars_entities:PolarsMemory",
                 "entity-indexes": "polars_entities:PolarsScans",
                 "taxi": "polars_entities:PolarsTaxi",
+                "transfer": "polars_entities:PolarsTransfer",
                 "mine": "polars_user_table:PolarsUserTable",
             },
         ),
@@ -239,6 +243,7 @@ ENTRIES = {
                 "entity-memory": "pandas:PandasMemory",
                 "entity-indexes": "pandas:PandasScans",
                 "taxi": "pandas:PandasTaxi",
+                "transfer": "pandas:PandasTransfer",
                 "mine": "pandas:PandasUserTable",
             },
         ),
@@ -444,6 +449,7 @@ FAMILIES = {
         ),
         Family("own", "systems.user_script:ScriptCycle"),
         Family("taxi", "workloads.taxi:TaxiCycle", "workloads.taxi:expected"),
+        Family("transfer", "workloads.transfer:TransferCycle", "workloads.transfer:expected"),
         Family("window", *(f"workloads.window:{name}" for name in ("WindowCycle", "expected", "prepare"))),
     )
 }
@@ -492,6 +498,7 @@ WORKLOADS: Mapping[str, Workload] = _Workloads(
         "bridge": "bridge:BRIDGE",
         "taxi": "taxi:TAXI",
         "catalog": "catalog:CATALOG",
+        "transfer": "transfer:TRANSFER",
         "window": "window:WINDOW",
     }
 )

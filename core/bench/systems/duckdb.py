@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import duckdb
 import pyarrow as pa
@@ -39,6 +39,12 @@ from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiSystem
+from lamella.core.bench.workloads.transfer import (
+    NAME,
+    NO_EXCEL_EXTENSION,
+    NO_SQLITE_EXTENSION,
+    TransferSystem,
+)
 from lamella.core.bench.workloads.user_table import UserTableSystem, change_to_sql, condition_to_sql
 
 
@@ -449,6 +455,33 @@ class DuckDBParquetTaxi(DuckDBTrips):
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+class DuckDBTransfer(DuckDBFile, TransferSystem):
+    description = "a table of its own file, by CREATE TABLE … AS FROM read_csv; files by COPY, not synced"
+    cannot: ClassVar[Mapping[str, str]] = {
+        "import_sqlite": NO_SQLITE_EXTENSION,
+        "export_sqlite": NO_SQLITE_EXTENSION,
+        "export_excel": NO_EXCEL_EXTENSION,
+    }
+
+    def import_csv(self, source: Path) -> None:
+        self._connection.execute(f"CREATE TABLE {NAME} AS FROM read_csv({_quoted(str(source))})")
+
+    def import_sqlite(self, source: Path) -> None:
+        raise NotImplementedError
+
+    def imported(self, operation: str) -> pa.Table:
+        return self._connection.sql(f"FROM {NAME}").to_arrow_table()
+
+    def export_parquet(self, target: Path) -> None:
+        self._copy(target, "(FORMAT parquet, CODEC 'zstd')")
+
+    def export_csv(self, target: Path) -> None:
+        self._copy(target, "(HEADER)")
+
+    def _copy(self, target: Path, how: str) -> None:
+        self._connection.execute(f"COPY {NAME} TO {_quoted(str(target))} {how}")
 
 
 class DuckDBUserTable(DuckDBFile, UserTableSystem):

@@ -21,6 +21,7 @@ from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.model import Columns, Workload
 from lamella.core.bench.workloads.table_rows import Numbers, Row
 from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiSystem
+from lamella.core.bench.workloads.transfer import EXCEL_ROWS, TransferSystem
 from lamella.core.bench.workloads.user_table import UserTableSystem
 from lamella.core.filters import Filter, Predicate, all_of
 from lamella.core.jobs import Job
@@ -317,6 +318,41 @@ def _insert(file: Path, table: Table) -> None:
         except TypesWidened:  # by values far in the file: it is read again
             continue
         return
+
+
+class LamellaTransfer(LamellaStore, TransferSystem):
+    description = "tables of a store; every import and every file that is written is durable (synced)"
+
+    def __init__(self, folder: Path, workload: Workload) -> None:
+        super().__init__(folder, workload)
+        import lamella.core.datasets.sqlite_file
+        import lamella.core.datasets.text.files
+        import lamella.core.transfer.exporting  # noqa: F401 -- not for the timers
+        from lamella.core.store.importing import import_file
+
+        self._import = import_file
+
+    def import_csv(self, source: Path) -> None:
+        self._import(source, self._store, "import_csv")
+
+    def import_sqlite(self, source: Path) -> None:
+        self._import(source, self._store, "import_sqlite")
+
+    def imported(self, operation: str) -> pa.Table:
+        return self._store[operation].read()
+
+    def export_parquet(self, target: Path) -> None:
+        self._store["import_csv"].export(target, codec="zstd")
+
+    def export_csv(self, target: Path) -> None:
+        self._store["import_csv"].export(target)
+
+    def export_sqlite(self, target: Path) -> None:
+        self._store["import_csv"].export(target)
+
+    def export_excel(self, target: Path) -> None:
+        """Rows are numbered from 0 on."""
+        self._store["import_csv"].export(target, where=col(ID) < EXCEL_ROWS)
 
 
 class LamellaUserTable(LamellaStore, UserTableSystem):

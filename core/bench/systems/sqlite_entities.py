@@ -10,7 +10,8 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -37,6 +38,8 @@ from lamella.core.bench.workloads.entity_memory import PAYLOAD_SCHEMA, EntityMem
 from lamella.core.bench.workloads.entity_relations import RELATED_TYPES, tables
 from lamella.core.bench.workloads.entity_storage import EntityStorage
 from lamella.core.bench.workloads.taxi import SQLITE_QUERIES, TRIP_SCHEMA, TaxiSystem
+from lamella.core.bench.workloads.transfer import DECLARED, NAME, TransferSystem
+from lamella.core.bench.workloads.transfer import SCHEMA as RECORDS
 
 INSERT_ENTITY = f"INSERT INTO entities ({', '.join(FIELDS)}) VALUES ({', '.join('?' for _ in FIELDS)})"
 SELECT_ENTITIES = f"SELECT {', '.join(FIELDS)} FROM entities"
@@ -407,3 +410,46 @@ class SQLiteTaxi(AsPublished, TaxiSystem):
 
     def rows_of(self, answer: list[tuple[Any, ...]]) -> Iterable[Sequence[Any]]:
         return answer
+
+
+class SQLiteTransfer(AsPublished, TransferSystem):
+    """Through Python's modules for SQLite and CSV: rows are tuples of Python's on their way."""
+
+    cannot: ClassVar[Mapping[str, str]] = {
+        "export_parquet": "Neither SQLite nor Python's standard library writes Parquet",
+        "export_excel": "Neither SQLite nor Python's standard library writes Excel workbooks",
+    }
+
+    def import_csv(self, source: Path) -> None:
+        marks = ", ".join("NULLIF(?, '')" for _ in RECORDS)
+        self._connection.execute(f"CREATE TABLE import_csv ({DECLARED})")
+        with source.open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(file)
+            next(rows)
+            self._connection.executemany(f"INSERT INTO import_csv VALUES ({marks})", rows)
+        self._connection.commit()
+
+    def import_sqlite(self, source: Path) -> None:
+        self._copy(str(source), f"source.{NAME}", "main.import_sqlite")
+
+    def imported(self, operation: str) -> pa.Table:
+        columns = zip(*self._connection.execute(f"SELECT * FROM {operation}"), strict=True)
+        return pa.Table.from_arrays([pa.array(values) for values in columns], RECORDS.names)
+
+    def export_csv(self, target: Path) -> None:
+        with target.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(RECORDS.names)
+            writer.writerows(self._connection.execute("SELECT * FROM import_csv"))
+
+    def export_sqlite(self, target: Path) -> None:
+        self._copy(str(target), "main.import_csv", f"source.{NAME}")
+
+    def _copy(self, other: str, table: str, to: str) -> None:
+        """Of a table as it is declared, from or to another file."""
+        self._connection.execute("ATTACH ? AS source", [other])
+        self._connection.execute("PRAGMA source.synchronous = OFF")
+        self._connection.execute(f"CREATE TABLE {to} ({DECLARED})")
+        self._connection.execute(f"INSERT INTO {to} SELECT * FROM {table}")
+        self._connection.commit()
+        self._connection.execute("DETACH source")

@@ -1,0 +1,332 @@
+"""Rows that come in from a CSV file and a SQLite file, and go out to Parquet, CSV, SQLite and Excel."""
+
+from __future__ import annotations
+
+import sqlite3
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import closing
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.bench.engine.measure import Cycle, Sample, measure
+from lamella.core.bench.systems.base import System
+from lamella.core.bench.workloads.model import Operation, Workload
+from lamella.core.bench.workloads.questions import digest
+from lamella.core.bench.workloads.table_rows import SEED
+
+EXCEL_ROWS = 200_000
+_FROM_OWN = " From the system's own form, in which the rows of the CSV file are."
+
+TRANSFER = Workload(
+    id="transfer",
+    title="Import and export",
+    about=(
+        "Ten columns of every common type: a CSV file and a SQLite file become the system's own form, which "
+        "is written to files of other formats. What was written is read back by other programs."
+    ),
+    steps=("import_csv", "import_sqlite", "export_parquet", "export_csv", "export_sqlite", "export_excel"),
+    operations=(
+        Operation(
+            "import_csv",
+            "Import CSV",
+            "imports {rows} from CSV",
+            "From a CSV file with a header to the system's own form, types found by the system.",
+            resizes=True,
+        ),
+        Operation(
+            "import_sqlite",
+            "Import SQLite",
+            "imports {rows} from SQLite",
+            "From a table of a SQLite file to the system's own form.",
+        ),
+        Operation("export_parquet", "Export Parquet", "writes {rows} to Parquet", "zstd." + _FROM_OWN),
+        Operation("export_csv", "Export CSV", "writes {rows} to CSV", "With a header." + _FROM_OWN),
+        Operation("export_sqlite", "Export SQLite", "writes {rows} to SQLite", "A new file." + _FROM_OWN),
+        Operation(
+            "export_excel",
+            "Export Excel",
+            "writes {rows} to Excel",
+            f"The first {EXCEL_ROWS:,} rows where there are more." + _FROM_OWN,
+        ),
+    ),
+    default_rows=(100_000, 2_000_000),
+    default_repeats=3,
+    family="transfer",
+    asks_only=True,
+    small_rows=(5_000,),
+    published_rows=(2_000_000,),
+    options={
+        "costs": {
+            "lamella": (1.5e-6, 400, 200),
+            "sqlite": (3e-6, 2_000, 150),
+            "duckdb": (0.5e-6, 700, 100),
+            "polars": (3e-6, 1_500, 150),
+            "pandas": (4e-6, 2_500, 150),
+        }
+    },
+)
+
+NAME = "records"
+SCHEMA = pa.schema(
+    {
+        "id": pa.int64(),
+        "amount": pa.int64(),
+        "x": pa.float64(),
+        "price": pa.float64(),
+        "word": pa.string(),
+        "note": pa.string(),
+        "day": pa.date32(),
+        "at": pa.timestamp("us"),
+        "late": pa.bool_(),
+        "rating": pa.int64(),
+    }
+)
+_SQLITE_TYPES = [
+    "INTEGER",
+    "INTEGER",
+    "REAL",
+    "REAL",
+    "TEXT",
+    "TEXT",
+    "DATE",
+    "TIMESTAMP",
+    "BOOLEAN",
+    "INTEGER",
+]
+DECLARED = ", ".join(f'"{name}" {kind}' for name, kind in zip(SCHEMA.names, _SQLITE_TYPES, strict=True))
+SAMPLED = 500
+
+
+def records(rows: int) -> pa.Table:
+    """Times are whole seconds, as every format keeps them; one rating of five is missing."""
+    random, numbers = np.random.default_rng([SEED, rows]), np.arange(rows)
+    words = from_values([f"word {number}" for number in range(1000)], pa.string())
+    notes = from_values([f"note {number} of a thousand" for number in range(1000)], pa.string())
+    arrays = [
+        from_numpy(numbers),
+        from_numpy(random.integers(0, 10**6, rows)),
+        from_numpy(random.normal(size=rows)),
+        from_numpy(np.round(random.normal(size=rows) * 100, 2)),
+        words.take(from_numpy(random.integers(0, 1000, rows))),
+        notes.take(from_numpy(random.integers(0, 1000, rows))),
+        from_numpy(random.integers(10_000, 20_000, rows).astype(np.int32), pa.date32()),
+        from_numpy(random.integers(10**9, 17 * 10**8, rows) * 10**6, pa.timestamp("us")),
+        from_numpy(random.integers(0, 2, rows) == 1, pa.bool_()),
+        from_numpy(numbers % 7, valid=numbers % 5 > 0),
+    ]
+    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+
+
+def csv_file(folder: Path, rows: int) -> Path:
+    """Made once for all systems of a benchmark."""
+    from pyarrow import csv
+
+    path = folder / f"transfer-{rows}.csv"
+    if not path.exists():
+        draft = path.with_suffix(".part")
+        csv.write_csv(records(rows), draft)
+        draft.rename(path)
+    return path
+
+
+def sqlite_file(folder: Path, rows: int) -> Path:
+    path = folder / f"transfer-{rows}.sqlite"
+    if not path.exists():
+        draft = path.with_suffix(".part")
+        draft.unlink(missing_ok=True)
+        with closing(sqlite3.connect(draft)) as connection:
+            write_rows(connection, records(rows))
+        draft.rename(path)
+    return path
+
+
+def write_rows(connection: sqlite3.Connection, data: pa.Table) -> None:
+    """Into a new table, in one transaction; dates and times as ISO text."""
+    connection.execute(f"CREATE TABLE {NAME} ({DECLARED})")
+    insert = f"INSERT INTO {NAME} VALUES ({', '.join('?' * len(SCHEMA))})"
+    for batch in data.to_batches(max_chunksize=100_000):
+        columns = [
+            _as_text(values) if pa.types.is_temporal(values.type) else values for values in batch.columns
+        ]
+        connection.executemany(insert, zip(*(values.to_pylist() for values in columns), strict=True))
+    connection.commit()
+
+
+def _as_text(values: pa.Array) -> pa.Array:
+    whole = values.cast(pa.timestamp("s")) if pa.types.is_timestamp(values.type) else values
+    return whole.cast(pa.string())
+
+
+# --------------------------------------------------------------------------- right answers
+
+
+def expected(_workload: Workload, operation: Operation, rows: int) -> str:
+    return _fingerprint_of(min(rows, EXCEL_ROWS) if operation.id == "export_excel" else rows, rows)
+
+
+@cache
+def _fingerprint_of(count: int, rows: int) -> str:
+    return fingerprint(records(rows).slice(0, count))
+
+
+def fingerprint(data: pa.Table) -> str:
+    """Of rows in order: what every column adds up to, how many nulls it has, and some rows whole."""
+    import pyarrow.compute as pc
+
+    data = as_written(data)
+    sums = []
+    for values in data.columns:
+        if pa.types.is_string(values.type):
+            number = pc.sum(pc.binary_length(values)).as_py()
+        elif pa.types.is_floating(values.type):
+            number = float(np.sum(to_numpy(values)))
+        else:
+            whole = values.cast(pa.int32()) if pa.types.is_date(values.type) else values
+            number = int(np.sum(to_numpy(whole.cast(pa.int64()).fill_null(0))))
+        sums.append([number, values.null_count, len(values)])
+    places = np.random.default_rng([SEED, data.num_rows]).choice(
+        data.num_rows, min(SAMPLED, data.num_rows), False
+    )
+    some = data.take(from_numpy(np.sort(places)))
+    return digest([[n, *each] for n, each in enumerate(sums)] + [[-1, digest(some)]])
+
+
+def as_written(data: pa.Table) -> pa.Table:
+    """The rows in the types that they were made in: text that says a date, 0 and 1 for truths, and so on."""
+    return pa.Table.from_arrays(
+        [_in_type(data.column(field.name), field.type) for field in SCHEMA], schema=SCHEMA
+    )
+
+
+def _in_type(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_boolean(kind) and not pa.types.is_boolean(values.type):
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return values.cast(pa.bool_())
+        return values.cast(pa.int64()).cast(pa.bool_())
+    if pa.types.is_date(kind) and pa.types.is_timestamp(values.type):
+        return values.cast(pa.timestamp("s"), safe=False).cast(kind)
+    if pa.types.is_temporal(kind) and pa.types.is_large_string(values.type):
+        values = values.cast(pa.string())
+    return values.cast(kind)
+
+
+def read_exported(path: Path) -> pa.Table:
+    """What a file holds, read by other programs than those that write it."""
+    if path.suffix == ".parquet":
+        from pyarrow import parquet
+
+        return parquet.ParquetFile(path).read()
+    if path.suffix == ".csv":
+        from pyarrow import csv
+
+        types = csv.ConvertOptions(column_types=SCHEMA, true_values=["true", "True", "1"], false_values=["false", "False", "0"])  # fmt: skip # noqa: E501
+        return csv.read_csv(path, convert_options=types)
+    return _from_rows(_sqlite_rows(path) if path.suffix == ".sqlite" else _excel_rows(path))
+
+
+def _sqlite_rows(path: Path) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as connection:
+        (table,) = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchone()
+        names = ", ".join(f'"{name}"' for name in SCHEMA.names)
+        return connection.execute(f'SELECT {names} FROM "{table}" ORDER BY id').fetchall()
+
+
+def _excel_rows(path: Path) -> list[list[Any]]:
+    from python_calamine import CalamineWorkbook
+
+    with CalamineWorkbook.from_path(path) as book:
+        head, *rows = book.get_sheet_by_index(0).to_python()
+    places = [head.index(name) for name in SCHEMA.names]
+    return [[None if row[place] == "" else row[place] for place in places] for row in rows]
+
+
+def _from_rows(rows: Any) -> pa.Table:
+    columns = zip(*rows, strict=True)
+    made = (pa.array(values, from_pandas=False) for values in columns)
+    return pa.Table.from_arrays([pa.chunked_array([values]) for values in made], SCHEMA.names)
+
+
+# -------------------------------------------------------------------------------- systems
+
+
+class TransferSystem(System):
+    """Its own form is a table of a database, or a file, in `folder`."""
+
+    columns = len(SCHEMA)
+
+    @abstractmethod
+    def import_csv(self, source: Path) -> None: ...
+
+    @abstractmethod
+    def import_sqlite(self, source: Path) -> None:
+        """The table `NAME` of a SQLite file, beside what was imported before."""
+
+    @abstractmethod
+    def imported(self, operation: str) -> pa.Table:
+        """All rows that this operation imported, in order; not timed."""
+
+    def export_parquet(self, target: Path) -> None:
+        raise NotImplementedError
+
+    def export_csv(self, target: Path) -> None:
+        raise NotImplementedError
+
+    def export_sqlite(self, target: Path) -> None:
+        raise NotImplementedError
+
+    def export_excel(self, target: Path) -> None:
+        """The first `EXCEL_ROWS` rows."""
+        raise NotImplementedError
+
+
+SUFFIXES = {
+    "export_parquet": ".parquet",
+    "export_csv": ".csv",
+    "export_sqlite": ".sqlite",
+    "export_excel": ".xlsx",
+}
+NO_SQLITE_EXTENSION = (
+    "DuckDB's extension for SQLite does not come with its Python package: it is downloaded where it is"
+    " first used"
+)
+NO_EXCEL_EXTENSION = NO_SQLITE_EXTENSION.replace("SQLite", "Excel")
+
+
+class TransferCycle(Cycle[TransferSystem]):
+    steps: ClassVar[tuple[str, ...]] = TRANSFER.steps
+
+    def step(self, name: str) -> Iterator[Sample]:
+        yield from self._import(name) if name.startswith("import") else self._export(name)
+
+    def _import(self, name: str) -> Iterator[Sample]:
+        """Making the files is not timed. Closing counts: what is put off until then is a part of it."""
+        shared = self.system.folder.parents[1]
+        self.system.folder.mkdir(parents=True, exist_ok=True)
+        source = (csv_file if name == "import_csv" else sqlite_file)(shared, self.rows)
+        cost = self._changing(partial(getattr(self.system, name), source))
+        self.system.open(writing=False)
+        checksum = fingerprint(self.system.imported(name))
+        self.system.close()
+        yield Sample(name, cost, self.system.disk_bytes(), checksum)
+
+    def _export(self, name: str) -> Iterator[Sample]:
+        target = self.system.folder.with_name(f"{self.system.folder.name}-exported{SUFFIXES[name]}")
+        target.unlink(missing_ok=True)
+        self.system.open(writing=False)
+        _, cost = measure(partial(getattr(self.system, name), target))
+        self.system.close()
+        size = target.stat().st_size
+        checksum = fingerprint(read_exported(target))
+        target.unlink()
+        yield Sample(name, cost, size, checksum)
+
+    def _digest_of_all(self) -> str:
+        raise AssertionError("Every step is checked by what it read or wrote")
