@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.arrays import from_values, to_numpy
 from lamella.core.errors import BadData, visible
 from lamella.core.jobs import Job
 from lamella.core.transfer.text_columns import TextStyle, holds, joined, scalar_text, texts_of, without_nulls
@@ -28,6 +29,9 @@ MARKS = {"utf-8-bom": b"\xef\xbb\xbf", "utf-16": b"\xff\xfe"}
 FORMULA_SIGNS = "=+-@\t\r"
 UNQUOTED = frozenset("0123456789+-./: aefilnrstuDHMPSTYW")
 """What values that are not text are written with, but for a decimal comma."""
+CELLS_AT_ONCE, LEAST_ROWS, MOST_ROWS = 500_000, 1_000, 50_000
+"""Made into text at once: each column of a piece costs some calls of Arrow, however few rows it has."""
+_SPACE = ord(" ")
 TEXTS = frozenset(("text", "category", "binary", "list", "struct", "map"))
 
 
@@ -91,6 +95,8 @@ class Dialect:
             return self._quoted(texts)
         if not is_text and not {self.delimiter, self.quote} & {*UNQUOTED, self.style.decimal_sign}:
             return texts
+        if not self._may_need_quotes(texts):
+            return texts
         signs = "".join(f"\\x{{{ord(sign):x}}}" for sign in (self.delimiter, self.quote, "\r", "\n"))
         needs = pc.or_(
             pc.match_substring_regex(texts, f"[{signs}]|^ | $"), pc.equal(texts, scalar_text(self.null))
@@ -98,6 +104,32 @@ class Dialect:
         if not pc.any(needs).as_py():
             return texts
         return pc.if_else(needs, self._quoted(texts), texts)
+
+    def _may_need_quotes(self, texts: pa.Array) -> bool:
+        """Looks at all the bytes at once: most columns hold none of the signs, no space at an end of a text,
+        and no text that would be read as null."""
+        if not len(texts):
+            return False
+        offsets, data = np.frombuffer(texts.buffers()[1], np.int32), texts.buffers()[2]
+        ends = offsets[texts.offset : texts.offset + len(texts) + 1]
+        lengths = np.diff(ends)
+        if not self.null and not lengths.all():
+            empty = lengths == 0
+            if not texts.null_count or (empty & to_numpy(texts.is_valid())).any():
+                return True
+        first, last = int(ends[0]), int(ends[-1])
+        if data is None or first == last:
+            return False
+        whole = data.slice(first, last - first).to_pybytes()
+        if any(sign.encode() in whole for sign in (self.delimiter, self.quote, "\r", "\n")):
+            return True
+        if self.null and self.null.encode() in whole:
+            return True
+        begins, stops = ends[:-1] - first, ends[1:] - first - 1
+        if not lengths.all():
+            begins, stops = begins[lengths > 0], stops[lengths > 0]
+        bytes_ = np.frombuffer(whole, np.uint8)
+        return bool((bytes_[begins] == _SPACE).any() or (bytes_[stops] == _SPACE).any())
 
     def _quoted(self, texts: pa.Array) -> pa.Array:
         if holds(texts, self.quote):
@@ -119,7 +151,8 @@ def _texts(dialect: Dialect, rows: Rows, header: bool) -> Iterator[Any]:
     if header:
         yield dialect.header(rows.schema.names).encode()
     first = True
-    for lines in made_in_order(pieces(rows.tables), dialect.lines):
+    most_rows = max(LEAST_ROWS, min(MOST_ROWS, CELLS_AT_ONCE // max(1, len(rows.schema))))
+    for lines in made_in_order(pieces(rows.tables, most_rows), dialect.lines):
         yield memoryview(lines)[len(end) :] if first else lines
         first = False
     if not first:

@@ -8,14 +8,16 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from lamella import open_dataset
 from lamella.core.errors import BadData, TypeConflict
+from lamella.core.transfer.delimited import Dialect
 from lamella.core.transfer.exporting import ExportOptions, UnknownOption, export
-from lamella.core.transfer.text_columns import texts_of
+from lamella.core.transfer.text_columns import PLAIN, texts_of
 
 ROWS = pa.table(
     {
@@ -52,6 +54,31 @@ def test_null_and_empty_text_differ_by_their_quotes(tmp_path: Path) -> None:
         lines = written(tmp_path, ROWS.select(["name", "x"]), quoting=quoting).decode().splitlines()
         assert lines[-2].startswith('"",')
         assert lines[-1].startswith(",")
+
+
+HIDDEN = pa.StringArray.from_buffers(
+    2, pa.py_buffer(np.array([0, 3, 3], np.int32)), pa.py_buffer(b"a,b"), pa.py_buffer(b"\x02"), 1
+)
+"""A null that hides bytes, and an empty text."""
+
+
+@pytest.mark.parametrize(
+    ("texts", "null", "quoted"),
+    [
+        (HIDDEN, "", ["", '""']),
+        (HIDDEN, "NULL", ["NULL", ""]),
+        (pa.array(["plain", "NULL", None]), "NULL", ["plain", '"NULL"', "NULL"]),
+        (pa.array(["x", " a", "b ", "a b"]), "", ["x", '" a"', '"b "', "a b"]),
+        (pa.array(["skipped, too", "x", "y", "skipped "]).slice(1, 2), "", ["x", "y"]),
+        (pa.array(["skipped", "a,b", "y"]).slice(1), "", ['"a,b"', "y"]),
+        (pa.array(['"', "x"]), "", ['""""', "x"]),
+        (pa.array(["ä", "\r"]), "", ["ä", '"\r"']),
+    ],
+)
+def test_only_texts_that_need_quotes_have_them(texts: pa.Array, null: str, quoted: list[str]) -> None:
+    dialect = Dialect(",", '"', "needed", null, "\n", False, PLAIN)
+    lines = str(dialect.lines(pa.RecordBatch.from_arrays([texts], ["name"])), "utf-8")
+    assert lines == "".join(f"\n{each}" for each in quoted)
 
 
 def test_a_german_dialect(tmp_path: Path) -> None:
