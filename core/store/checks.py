@@ -57,6 +57,16 @@ def with_defaults(state: TableVersion, change: Change) -> Change:
     return replace(change, rows=({**values, **missing}, count)) if missing else change
 
 
+def new_rows(state: TableVersion, count: int) -> pa.Table:
+    """So many rows of defaults, and of nulls in other columns."""
+    defaults = state.rules.defaults
+    values = [
+        _repeated(defaults[c.key], c.type, count) if c.key in defaults else pa.nulls(count, c.type)
+        for c in state.columns
+    ]
+    return pa.Table.from_arrays(values, names=[c.name for c in state.columns])
+
+
 def defaults_by_name(state: TableVersion) -> Mapping[str, pa.Array]:
     """The defaults of columns, as arrays of one value."""
     defaults = state.rules.defaults

@@ -33,13 +33,13 @@ from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
 from lamella.core.store.cells import CellChanges
-from lamella.core.store.checks import checks_change, default_change, rules_cast
+from lamella.core.store.checks import checks_change, default_change, new_rows, rules_cast
 from lamella.core.store.column_rules import NO_CHECKS, RULES, Checks, value_array, with_default
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
 from lamella.core.store.evolution import Cast, LostValues, converted, is_carried, refuse_unrelated
 from lamella.core.store.table_version import Metadata, Reader, TableVersion
-from lamella.core.validation import items_of, names_of, text_of
+from lamella.core.validation import count_of, items_of, names_of, text_of
 
 TakeIds = Callable[[int], int]
 CAST_FROM = b"lamella.cast_from"
@@ -472,6 +472,10 @@ class Columns(Sequence[str]):
         return self._writer.commit(
             lambda state: default_change(state, columns_named(state, [column])[0], value, said), Job()
         )
+
+    def new_rows(self, count: int) -> pa.Table:
+        """So many rows of defaults, and of nulls in other columns, as `table.edit` takes them."""
+        return new_rows(self._reader.current(), count_of(count, f"{self._name}: new_rows"))
 
     def checks(self, column: str) -> Checks:
         """What every value of the column has to meet."""

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QLabel,
     QLineEdit,
+    QPushButton,
     QSizePolicy,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -301,10 +302,12 @@ class BarPainter(QStyledItemDelegate):
 
 
 class ColumnPage(QWidget):
-    """`filter_requested` has a condition, for a value that was chosen; `values_requested` a `ValueList`."""
+    """`filter_requested` has a condition, for a value that was chosen; `values_requested` a `ValueList`, and
+    `rules_requested` the name of a column whose default and checks are to be set."""
 
     filter_requested = Signal(object)
     values_requested = Signal(object)
+    rules_requested = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -312,6 +315,7 @@ class ColumnPage(QWidget):
         self.histogram, self.figures, self.values = HistogramView(), QTreeWidget(), QTreeWidget()
         self.find = QLineEdit(placeholderText="Search the values", accessibleName="Search the values")
         self.unit, self.heading = QComboBox(accessibleName="Count the values"), QLabel("Most frequent")
+        self.rules = QPushButton(flat=True, visible=False)
         self._name = ""
         self._column: tuple[str, pa.DataType, ColumnFigures | None] | None = None
         self._listed: tuple[Values, int] = ((), 0)
@@ -342,6 +346,12 @@ class ColumnPage(QWidget):
         self._show_figures(figures, kind)
         self.show_values(figures.values, shown.rows)
 
+    def show_rules(self, text: str | None) -> None:
+        """The default and the checks of the column; None where it can have none."""
+        self.rules.setText(text or "Default and checks…")
+        self.rules.setToolTip("" if text is None else "Set the default and the checks of this column")
+        self.rules.setVisible(text is not None)
+
     def show_unread(self, name: str, kind: pa.DataType) -> None:
         """A column that is computed as its rows are shown, and of no others."""
         self.show_column(name, kind, None)
@@ -349,6 +359,7 @@ class ColumnPage(QWidget):
 
     def show_nothing(self) -> None:
         self._name, self._column = "", None
+        self.show_rules(None)
         self.title.setText("No column is current")
         self.kind.clear()
         self.histogram.show_card(None)
@@ -446,13 +457,23 @@ class ColumnPage(QWidget):
         layout.setSpacing(theme.S)
         theme.variant(self.heading, "heading")
         self._offer_units(())
-        top = (self.title, self.kind, self.histogram, self.figures, self.heading, self.unit, self.find)
+        top = (
+            self.title,
+            self.kind,
+            self.rules,
+            self.histogram,
+            self.figures,
+            self.heading,
+            self.unit,
+            self.find,
+        )
         for widget in top:
             layout.addWidget(widget)
         layout.addWidget(self.values, 1)
         theme.current().changed.connect(self._restyle)
         self.values.itemActivated.connect(self._take)
         self.histogram.filter_requested.connect(self.filter_requested)
+        self.rules.clicked.connect(lambda: self.rules_requested.emit(self._name))
         self.find.textEdited.connect(lambda _: self._wait.start())
         self._wait.timeout.connect(lambda: self.values_requested.emit(self.wanted))
         self.unit.activated.connect(lambda _: self.values_requested.emit(self.wanted))

@@ -37,6 +37,7 @@ from lamella.core.relations import Link
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.editing.column_rules import read_rules, rules_text
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.tree import TreeRows
@@ -76,10 +77,12 @@ class Links(Protocol):
 
 class Inspector(QFrame):
     """Reads only while it is shown. `filter_requested` has a condition, `cell_requested` a column of the
-    current row whose value rows should have, `follow_requested` a `Follow`."""
+    current row whose value rows should have, `rules_requested` one whose default and checks are wanted,
+    `follow_requested` a `Follow`."""
 
     filter_requested = Signal(object)
     cell_requested = Signal(str)
+    rules_requested = Signal(str)
     follow_requested = Signal(Follow)
     back_requested = Signal()
     closed = Signal()
@@ -203,18 +206,26 @@ class Inspector(QFrame):
 
     def _read_column(self, view: View | ComputedView, name: str) -> None:
         kind, rows = view.schema.field(name).type, rows_of(view, name)
+        table = None if name == ID else self._links.table
+        self.column_page.show_rules(None)
         if rows is None:
             self.column_page.show_unread(name, kind)
             return
         self.column_page.show_column(name, kind, None)
         wanted = self.column_page.wanted
 
-        def show(figures: ColumnFigures) -> None:
+        def read(job: Job) -> tuple[ColumnFigures, str | None]:
+            rules = None if table is None else rules_text(read_rules(table, name), kind)
+            return read_figures(*rows(job), name, wanted, job), rules
+
+        def show(found: tuple[ColumnFigures, str | None]) -> None:
+            figures, rules = found
+            self.column_page.show_rules(rules)
             self._rows = (figures.part or figures.whole).rows
             self.column_page.show_column(name, kind, figures)
 
         self._handle = self._tasks.read(
-            lambda job: read_figures(*rows(job), name, wanted, job),
+            read,
             show,
             self._tasks.failed.emit,
             owner=self,
@@ -287,6 +298,7 @@ class Inspector(QFrame):
         self.row_page.related.follow_requested.connect(self.follow_requested)
         self.row_page.back_requested.connect(self.back_requested)
         self.column_page.filter_requested.connect(self.filter_requested)
+        self.column_page.rules_requested.connect(self.rules_requested)
         self.column_page.values_requested.connect(self._read_values)
 
 

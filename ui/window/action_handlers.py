@@ -248,6 +248,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "reset_layout": on(_reset_layout),
         "unpin_columns": on(_unpin_columns),
         "format_column": on(lambda tab: tab.column_formats.ask(current_column(tab))),
+        "column_rules": on(lambda tab: tab.column_rules.ask(current_column(tab))),
         "field_columns": on(lambda tab: tab.nested_values.ask_fields(current_column(tab))),
         "open_value": on(lambda tab: tab.nested_values.open()),
         "fit_columns": on(lambda tab: tab.grid.fit_columns()),

@@ -336,21 +336,16 @@ class BlockEditing(QObject):
             self._ask(f"Delete {counted(count, 'row')}?", f"Delete {counted(count, 'row')}", go_on)
 
     def insert_rows(self) -> None:
-        """As many empty rows as are selected, at the end."""
+        """As many rows as are selected, at the end: empty but for the defaults of columns."""
         table, view = self._editable("insert_rows", needs_cell=False), self._tab.view
         if table is None or view is None:
             return
         count = max(1, sum(map(len, self._spans())))
-        nulls = {f.name: pa.nulls(count, f.type) for f in table.schema if f.name != ID}
-        if not nulls:
+        columns = table.columns.new_rows(count)
+        if not columns.num_columns:
             self._tab.messages.say("The table has no columns: add one first")
             return
-        add = partial(
-            self._commit,
-            BlockEdit(view, rows=pa.Table.from_arrays(list(nulls.values()), names=list(nulls))),
-            "insert",
-            select_new=count,
-        )
+        add = partial(self._commit, BlockEdit(view, rows=columns), "insert", select_new=count)
         if count <= ASK_ABOVE:
             add()
         else:

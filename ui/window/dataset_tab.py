@@ -37,6 +37,7 @@ from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.column_formats import ColumnFormats
 from lamella.ui.window.column_layout import HIDDEN_FIRST, ColumnLayout, layout_of, show_layout
+from lamella.ui.window.column_rules import ColumnRulesForms
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
@@ -102,6 +103,7 @@ class DatasetTab(QWidget):
         self.failures, self.reopening = Failures(self), Reopening(self)
         self.column_filters, self.column_formats = ColumnFilters(self), ColumnFormats(self)
         self.nested_values, self.column_layout = NestedValues(self), ColumnLayout(self)
+        self.column_rules = ColumnRulesForms(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups = GroupRows(self)
         self._then: list[Callable[[], object]] = []
@@ -160,6 +162,7 @@ class DatasetTab(QWidget):
         made = Inspector(self.grid, lambda: self.view, self.relations, self.tasks)
         made.filter_requested.connect(self.add_filter)
         made.cell_requested.connect(self.filter_by_cell)
+        made.rules_requested.connect(self.column_rules.ask)
         made.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
         self.loader.loaded.connect(lambda _: made.follow())
         self.relations.attach(made)

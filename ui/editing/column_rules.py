@@ -1,0 +1,166 @@
+"""The default and the checks of a column of a table, and the form in which they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.cells import parse_cell
+from lamella.core.filters.kinds import NESTED, kind_of
+from lamella.core.jobs import Job
+from lamella.core.store.column_rules import Checks
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.grid.texts import whole_texts
+
+LISTED_LINES = 4
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Of one column."""
+
+    default: Any = None
+    checks: Checks = field(default_factory=Checks)
+
+    def commit(self, table: Table, name: str, job: Job) -> Commit | None:
+        """Set what differs, as one step of undo; None where nothing does. Blocks."""
+        before, commit = read_rules(table, name), None
+        with table.store.transaction():
+            if before.checks != self.checks:
+                commit = table.columns.set_checks(
+                    name,
+                    required=self.checks.required,
+                    unique=self.checks.unique,
+                    one_of=None if self.checks.one_of == before.checks.one_of else self.checks.one_of,
+                    job=job,
+                )
+            if before.default != self.default:
+                commit = table.columns.set_default(name, self.default)
+        return commit
+
+
+def read_rules(table: Table, name: str) -> Rules:
+    """Blocks."""
+    return Rules(table.columns.default(name), table.columns.checks(name))
+
+
+def rules_text(rules: Rules, kind: pa.DataType) -> str:
+    """In a line: "Required · unique · default 0"; empty for none."""
+    words = [word for word in ("required", "unique") if getattr(rules.checks, word)]
+    if rules.checks.one_of:
+        words.append(f"one of {', '.join(_shown(rules.checks.one_of, kind))}")
+    if rules.default is not None:
+        words.append(f"default {_shown([rules.default], kind)[0]}")
+    text = " · ".join(words)
+    return text[:1].upper() + text[1:]
+
+
+def _shown(values: Sequence[Any], kind: pa.DataType) -> list[str]:
+    """As they are typed."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return [visible(text or "") for text in whole_texts(from_values(list(values), plain))]
+
+
+class RulesForm(QWidget):
+    """`applied` has the `Rules`."""
+
+    applied = Signal(Rules)
+    done = Signal()
+
+    def __init__(self, name: str, kind: pa.DataType) -> None:
+        """Nothing can be set before `show_rules` was told what there is."""
+        super().__init__()
+        self._kind = kind
+        self.default = QLineEdit(accessibleName="Default", placeholderText="none: new rows get NULL")
+        self.required = QCheckBox("Required: no NULL")
+        self.unique = QCheckBox("Unique: no value twice")
+        self.one_of = QPlainTextEdit(
+            accessibleName="One of", placeholderText="any value; or one in each line"
+        )
+        self.apply_button, self.close_button = QPushButton("Apply"), QPushButton("Cancel")
+        self.reason = QLabel(wordWrap=True, visible=False)
+        self._fields = QWidget(enabled=False)
+        self._build(name)
+        self.apply_button.setEnabled(False)
+
+    def show_rules(self, rules: Rules) -> None:
+        if rules.default is not None:
+            self.default.setText(_shown([rules.default], self._kind)[0])
+        self.required.setChecked(rules.checks.required)
+        self.unique.setChecked(rules.checks.unique)
+        self.one_of.setPlainText("\n".join(_shown(rules.checks.one_of, self._kind)))
+        self._fields.setEnabled(True)
+        self.apply_button.setEnabled(True)
+        self.default.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def rules(self) -> Rules:
+        """Raises `BadData` for a value that does not fit the column."""
+        lines = dict.fromkeys(line for line in self.one_of.toPlainText().split("\n") if line)
+        values = tuple(parse_cell(line, self._kind) for line in lines)
+        checks = Checks(self.required.isChecked(), self.unique.isChecked(), values)
+        text = self.default.text()
+        return Rules(parse_cell(text, self._kind) if text else None, checks)
+
+    def refuse(self, reason: str) -> None:
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason))
+        self.apply_button.setEnabled(True)
+
+    def apply(self) -> None:
+        try:
+            rules = self.rules()
+        except LamellaError as error:
+            self.refuse(message(error))
+            return
+        self.refuse("")
+        self.apply_button.setEnabled(False)
+        self.applied.emit(rules)
+
+    def _build(self, name: str) -> None:
+        title = QLabel(f"Default and checks of {visible(name)}")
+        theme.variant(title, "title")
+        theme.variant(self.reason, "danger")
+        theme.variant(self.apply_button, "primary")
+        self.one_of.setFixedHeight(LISTED_LINES * self.fontMetrics().lineSpacing() + 2 * theme.S)
+        self.one_of.setTabChangesFocus(True)
+        nested = kind_of(self._kind) in NESTED
+        self.unique.setDisabled(nested)
+        self.one_of.setDisabled(nested)
+        form = QFormLayout(self._fields)
+        form.setContentsMargins(0, 0, 0, 0)
+        form.addRow("Default", self.default)
+        form.addRow("", self.required)
+        form.addRow("", self.unique)
+        form.addRow("One of", self.one_of)
+        buttons = QHBoxLayout()
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        buttons.addWidget(self.apply_button)
+        layout = QVBoxLayout(self)
+        layout.addWidget(title)
+        layout.addWidget(self._fields)
+        layout.addWidget(self.reason)
+        layout.addLayout(buttons)
+        self.apply_button.clicked.connect(self.apply)
+        self.close_button.clicked.connect(self.done)
+        self.default.returnPressed.connect(self.apply)
