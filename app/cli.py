@@ -214,6 +214,12 @@ def _index(arguments: argparse.Namespace) -> int:
     return store.index(arguments)
 
 
+def _checks(arguments: argparse.Namespace) -> int:
+    from lamella.app.commands import store
+
+    return store.checks(arguments)
+
+
 def _make_data(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import transfer
 
@@ -282,6 +288,7 @@ COMMANDS = {
     "import": ("copy a file into a table of a store", options.import_file, _import),
     "query": ("ask a store or files, in SQL or by a condition", options.query, _query),
     "index": ("list, make and drop the indexes of a table", options.index, _index),
+    "checks": ("show and set defaults and checks of columns", options.checks, _checks),
     "sqlite": ("open files and stores in SQLite's shell", options.sqlite, _sqlite),
     "export": ("write a table or files as a file of another format", options.export, _export),
     "compact": ("merge small files and work in what is pending", options.compact, _run_on_store),

@@ -263,6 +263,32 @@ def index(parser: argparse.ArgumentParser) -> None:
     of_index(parser, names)
 
 
+CHECKS_EXAMPLES = """examples:
+  lamella checks shop people                                   # those of every column that has any
+  lamella checks shop people email --required yes --unique yes
+  lamella checks shop people state --one-of new,paid --default new
+  lamella checks shop people state --any-value --no-default    # take them back; so does undo
+
+exit status: 0 when all is set; 1 for a bug; 2 when rows do not meet a check, of which the first are named,
+and for what cannot be set; 130 when stopped with Ctrl+C. Nothing is set then."""
+
+
+def checks(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = CHECKS_EXAMPLES
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument("column", nargs="?", metavar="COLUMN", help="left out: all that have any")
+    parser.add_argument("--required", choices=("yes", "no"), help="whether nulls are refused")
+    parser.add_argument("--unique", choices=("yes", "no"), help="whether a value may be there once only")
+    values = parser.add_mutually_exclusive_group()
+    values.add_argument("--one-of", type=names, metavar="VALUE,VALUE,…", help="the only values let in")
+    values.add_argument("--any-value", action="store_true", help="no longer these values only")
+    default = parser.add_mutually_exclusive_group()
+    default.add_argument("--default", metavar="VALUE", help="what new rows get that leave the column out")
+    default.add_argument("--no-default", action="store_true", help="they get null")
+
+
 def sqlite(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("sources", nargs="+", metavar="STORE|FILE", help="stores, files, folders or patterns")
     parser.add_argument("--command", action="append", metavar="SQL", help="run this and end; may be repeated")

@@ -1,18 +1,22 @@
-"""Commands on a store: compact, verify, backup, summary, index and relations."""
+"""Commands on a store: compact, verify, backup, summary, index, checks and relations."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+import pyarrow as pa
+
 from lamella.app.commands import DAMAGED, OK, terminal
 from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.filters.cells import parse_cell
 from lamella.core.relations import Relation
 from lamella.core.relations.checking import RelationCheck
 from lamella.core.relations.suggesting import Suggestion
+from lamella.core.store.columns import Columns
 from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
@@ -95,6 +99,52 @@ def index(arguments: argparse.Namespace) -> int:
         else:
             print(table.indexes.create(arguments.columns, job=job))
     return OK
+
+
+def checks(arguments: argparse.Namespace) -> int:
+    """Lists what is set, unless something is to be set; all of it is one step of undo."""
+    name, one_of = arguments.column, arguments.one_of
+    wanted = {flag: _yes(getattr(arguments, flag)) for flag in ("required", "unique")}
+    changes = any(flag is not None for flag in wanted.values()) or one_of is not None or arguments.any_value
+    sets_default = arguments.default is not None or arguments.no_default
+    if (changes or sets_default) and name is None:
+        raise LamellaError("Nothing says which column", fix="Name it after the table")
+    with terminal.job() as job, _open_store(arguments, read_only=not (changes or sets_default)) as store:
+        table = store[arguments.table]
+        columns = table.columns
+        if not (changes or sets_default):
+            print("\n".join(_rule_lines(columns, name)) or "no defaults or checks")
+            return OK
+        kind = table.schema.field(name).type if name in columns else None
+        with store.transaction():
+            if changes:
+                values = [] if arguments.any_value else one_of
+                given = None if values is None else [_value(value, kind) for value in values]
+                columns.set_checks(name, **wanted, one_of=given, job=job)
+            if sets_default:
+                text = arguments.default
+                columns.set_default(name, None if text is None else _value(text, kind))
+        print("\n".join(_rule_lines(columns, name)) or "no defaults or checks")
+    return OK
+
+
+def _yes(word: str | None) -> bool | None:
+    return None if word is None else word == "yes"
+
+
+def _value(text: str, kind: pa.DataType | None) -> Any:
+    """As it is typed into a cell; the store refuses a column that it lacks."""
+    return text if kind is None else parse_cell(text, kind)
+
+
+def _rule_lines(columns: Columns, only: str | None) -> Iterator[str]:
+    for name in columns if only is None else [only]:
+        rules, default = columns.checks(name), columns.default(name)
+        words = [word for word in ("required", "unique") if getattr(rules, word)]
+        words += [f"one of {', '.join(map(str, rules.one_of))}"] if rules.one_of else []
+        words += [] if default is None else [f"default {default}"]
+        if words:
+            yield f"{name}: {', '.join(words)}"
 
 
 def relations(arguments: argparse.Namespace) -> int:

@@ -116,3 +116,34 @@ def _content(folder: Path) -> dict[Path, bytes]:
     """Without what SQLite makes to read a catalog with others."""
     found = (path for path in folder.rglob("*") if path.suffix not in (".sqlite-wal", ".sqlite-shm"))
     return {path: path.read_bytes() if path.is_file() else b"" for path in found}
+
+
+def test_checks_are_listed_and_set(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*words: str) -> str:
+        assert cli.main(["checks", str(store), "trips", *words]) == cli.OK
+        return capsys.readouterr().out
+
+    assert told() == "no defaults or checks\n"
+    assert told("n", "--required", "yes", "--unique", "yes") == "n: required, unique\n"
+    assert told("zone", "--one-of", "a,b,c", "--default", "b") == "zone: one of a, b, c, default b\n"
+    assert told("n", "--default", "0") == "n: required, unique, default 0\n"
+    assert told() == "n: required, unique, default 0\nzone: one of a, b, c, default b\n"
+    with Store.open(store) as opened:
+        assert opened["trips"].columns.default("n") == 0
+        opened["trips"].history.undo()
+    assert told("n") == "n: required, unique\n"
+    assert told("zone", "--any-value", "--no-default", "--unique", "no") == "no defaults or checks\n"
+
+
+def test_checks_that_cannot_be_set_change_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["zone", "--required", "yes", "--default", "b"], "1 row has null. It is _id 1500"),
+        (["zone", "--one-of", "a,b", "--default", "a"], "'c' (_id 2)"),
+        (["n", "--default", "many"], "'many' does not fit a column of type int64"),
+        (["m", "--unique", "yes"], "no column 'm'"),
+        (["--unique", "yes"], "Nothing says which column"),
+    ):
+        assert cli.main(["checks", str(store), "trips", *words]) == cli.REFUSED
+        assert said in capsys.readouterr().err
+    assert cli.main(["checks", str(store), "trips"]) == cli.OK
+    assert capsys.readouterr().out == "no defaults or checks\n"
