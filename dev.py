@@ -383,6 +383,7 @@ LONG_FORMS = {
         2,
         500,
         "tests/property/test_export_round_trips.py",
+        "tests/core/transfer/test_other_programs.py",
     ),
     "damage": property_test("300 files of each kind damaged", 8, 1200, "tests/property/test_damage.py"),
     "hostile": property_test(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -245,7 +246,12 @@ def _excel_rows(path: Path) -> list[list[Any]]:
     with CalamineWorkbook.from_path(path) as book:
         head, *rows = book.get_sheet_by_index(0).to_python()
     places = [head.index(name) for name in SCHEMA.names]
-    return [[None if row[place] == "" else row[place] for place in places] for row in rows]
+    at = SCHEMA.names.index("at")
+    found = [[None if row[place] == "" else row[place] for place in places] for row in rows]
+    for row in found:
+        if isinstance(row[at], dt.date) and not isinstance(row[at], dt.datetime):
+            row[at] = dt.datetime.combine(row[at], dt.time())  # calamine takes midnight for a day
+    return found
 
 
 def _from_rows(rows: Any) -> pa.Table:
