@@ -30,7 +30,6 @@ def test_every_system_transfers_every_row(
     monkeypatch.setattr(transfer, "EXCEL_ROWS", 1_000)
     for module in ("lamella", "pandas", "polars_entities"):
         monkeypatch.setattr(f"lamella.core.bench.systems.{module}.EXCEL_ROWS", 1_000)
-    transfer._fingerprint_of.cache_clear()
     system = registry.load(name, "transfer")(benchmark_folder / name / "0", TRANSFER)
     cycle = TransferCycle(system, TRANSFER, ROWS)
     steps = [step for step in TRANSFER.steps if step not in system.cannot]
@@ -39,7 +38,6 @@ def test_every_system_transfers_every_row(
     right = {step: expected(TRANSFER, TRANSFER.operation(step), ROWS) for step in steps}
     assert {sample.operation: sample.checksum for sample in samples} == right
     assert all(sample.disk_bytes > 1_000 for sample in samples)
-    transfer._fingerprint_of.cache_clear()
 
 
 @pytest.mark.parametrize("name", transfer.SCHEMA.names)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ import pytest
 from lamella import Store
 from lamella.core.errors import BadData, BrokenCheck, DamagedStore, UnknownColumn
 from lamella.core.store.column_rules import Checks
+from lamella.core.store.folder import CATALOG
 from lamella.core.store.table import Table
 
 ROWS = [
@@ -321,9 +324,10 @@ def test_metadata_does_not_reach_the_rules(table: Table, store: Store, tmp_path:
     "value", [b"", b"5", b'["none"]', b"\xff\xff\xff\xff0000"], ids=["nothing", "number", "name", "noise"]
 )
 def test_rules_that_cannot_be_read_are_damage(table: Table, store: Store, key: bytes, value: bytes) -> None:
-    with store._catalog.transaction() as transaction:
-        transaction._connection.execute("UPDATE metadata SET value = ? WHERE key = ?", (value, key))
     store.close()
+    with closing(sqlite3.connect(store.path / CATALOG)) as catalog:
+        catalog.execute("UPDATE metadata SET value = ? WHERE key = ?", (value, key))
+        catalog.commit()
     with Store.open(store.path) as again, pytest.raises(DamagedStore, match="checks of column"):
         again["t"].insert({"email": "z"})
 
