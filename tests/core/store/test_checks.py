@@ -310,15 +310,19 @@ def test_checks_follow_a_cast(store: Store) -> None:
 def test_metadata_does_not_reach_the_rules(table: Table, store: Store, tmp_path: Path) -> None:
     assert table.columns.metadata("email") == {} and not table.schema.field("state").metadata
     with pytest.raises(BadData, match="is a key of the store's own"):
-        table.columns.set_metadata("email", {"lamella.checks": "x"})
-    field = pa.field("a", pa.int64(), metadata={"lamella.checks": "x", "lamella.cast_from": "y", "unit": "m"})
+        table.columns.set_metadata("email", {b"lamella.checks": "x"})
+    field = pa.field(
+        "a", pa.int64(), metadata={b"lamella.checks": b"x", b"lamella.cast_from": b"y", b"unit": b"m"}
+    )
     pq.write_table(pa.table([[1]], schema=pa.schema([field])), tmp_path / "a.parquet")
     other = store.create_table("other", pq.read_table(tmp_path / "a.parquet"))
     assert other.columns.metadata("a") == {"unit": "m"} and not other.columns.checks("a")
 
 
 @pytest.mark.parametrize("key", [b"lamella.checks", b"lamella.one_of", b"lamella.default"])
-@pytest.mark.parametrize("value", [b"", b"5", b'["none"]', b"\xff\xff\xff\xff0000"])
+@pytest.mark.parametrize(
+    "value", [b"", b"5", b'["none"]', b"\xff\xff\xff\xff0000"], ids=["nothing", "number", "name", "noise"]
+)
 def test_rules_that_cannot_be_read_are_damage(table: Table, store: Store, key: bytes, value: bytes) -> None:
     store.close()
     with closing(sqlite3.connect(store.path / CATALOG)) as catalog:
