@@ -11,6 +11,7 @@ import pytest
 from pictures import SHOWN
 from PySide6.QtGui import QImage
 
+from lamella.app import cli
 from lamella.app.tour import STEPS, wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,11 +48,11 @@ def test_screens_at_200_percent_have_the_table_with_twice_the_pixels(tmp_path: P
 
 
 @pytest.mark.parametrize("option", ["--tour", "--screens"])
-def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path, option):
+def test_pictures_that_cannot_be_written_are_refused_at_once(tmp_path, option, capsys, monkeypatch):
+    monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")  # it is set anew, for a screen of a certain size
     (tmp_path / "file").write_text("")
-    command = [sys.executable, "-m", "lamella.app", option, str(tmp_path / "file")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and str(tmp_path / "file") in done.stderr
+    assert cli.main([option, str(tmp_path / "file")]) == 2
+    assert str(tmp_path / "file") in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("comes_true", [True, False])

@@ -30,11 +30,11 @@ COMBINING = "e" + "\u0301" * 40 + "a\u0308"
 JOINED = "\U0001f469\u200d\U0001f469\u200d\U0001f467\u200d\U0001f466"
 TURNED = "abc\u202egnp.exe\u2066x\u2069"
 
-ODD = {
-    "no rows": pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}),
-    "no columns": pa.table({}),
-    "one null": pa.table({"a": pa.nulls(1)}),
-    "other scripts": pa.table(
+ODD: dict[str, Callable[[], pa.Table]] = {
+    "no rows": lambda: pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}),
+    "no columns": lambda: pa.table({}),
+    "one null": lambda: pa.table({"a": pa.nulls(1)}),
+    "other scripts": lambda: pa.table(
         {
             ARABIC: [ARABIC, HEBREW, COMBINING, JOINED, TURNED, None],
             HEBREW: [1, 2, 3, 4, 5, 6],
@@ -42,7 +42,7 @@ ODD = {
             TURNED: [{JOINED: 1.5}] * 6,
         }
     ),
-    "odd names": pa.table(
+    "odd names": lambda: pa.table(
         {
             "": [1, 2, None],
             " ": ["x", None, "y"],
@@ -51,9 +51,11 @@ ODD = {
             "A.B": [4, 5, 6],
         }
     ),
-    "10,000 columns": pa.table({f"c{n}": [n, None, -n] for n in range(10_000)}),
-    "100 MB": pa.table({"small": [1, 2, 3], "large": ["x" * 100_000_000, "y", None]}),
+    "10,000 columns": lambda: pa.table({f"c{n}": [n, None, -n] for n in range(10_000)}),
+    "100 MB": lambda: pa.table({"small": [1, 2, 3], "large": ["x" * 100_000_000, "y", None]}),
 }
+"""Each is made where it is needed: every worker collects this module."""
+
 COMMANDS = (
     "sort_ascending", "sort_within", "filter_equal", "clear_steps", "group", "clear_steps", "filter_row",
     "filter_row", "filter", "filter", "columns", "compute", "join", "clear_steps", "filter_values",
@@ -67,7 +69,7 @@ COMMANDS = (
 def opened(window: MainWindow, tmp_path: Path, settled: Settled) -> Callable[[str], DatasetTab]:
     def open_file(kind: str) -> DatasetTab:
         path = tmp_path / f"{kind}.parquet"
-        pq.write_table(ODD[kind], path)
+        pq.write_table(ODD[kind](), path)
         window.open_paths([path])
         return settled()
 
@@ -122,7 +124,7 @@ def test_odd_data_is_exported_and_read_again(
     tab, path = opened(kind), tmp_path / "again.parquet"
     tab.line_actions.export(path)
     qtbot.waitUntil(lambda: "Exported" in tab.messages.label.text(), timeout=20_000)
-    assert pq.read_table(path).equals(ODD[kind])
+    assert pq.read_table(path).equals(ODD[kind]())
 
 
 def test_marks_that_turn_text_round_are_seen_in_the_grid(opened, shown) -> None:
