@@ -31,7 +31,6 @@ EXCEPTIONS = {
     "ui/window/test_block_editing.py": {"_menu_of"},
     "ui/window/test_cell_editors.py": {"_offers"},
     "ui/window/test_column_cards.py": {"_ask", "_soon"},
-    "ui/window/test_conversions.py": {"_column_menu"},
     "ui/window/test_group_rows.py": {"_names", "_words"},
     "ui/window/test_monkey.py": {"_call_back"},
     # What is in memory, or no longer.
