@@ -26,7 +26,6 @@ from lamella.core.store.changes import (
     duplicate_ids,
     insert_instead_change,
     integer_update_change,
-    transform_change,
     upsert_change,
 )
 from lamella.core.store.checks import defaults_by_name
@@ -43,6 +42,7 @@ from lamella.core.store.row_lookup import chosen_ids
 from lamella.core.store.rows import OldVersion, RowsById
 from lamella.core.store.search import find_words
 from lamella.core.store.table_version import Reader, TableVersion
+from lamella.core.store.transforming import transform_change
 from lamella.core.store.writer import TableWriter
 from lamella.core.validation import Missing, ignores_missing, names_of
 
@@ -348,7 +348,7 @@ class Table(RowsById):
         Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
         `BadData` or `TypeConflict` for what does not fit; nothing changes then.
         """
-        chosen = rows_chosen(where, f"{self._reader.last_name}: update_where", self)
+        chosen, own = rows_chosen(where, f"{self._reader.last_name}: update_where", self), job or Job()
 
         def build(state: TableVersion) -> Change:
             edits = assignments(operators, state.columns, state.snapshot.name)
@@ -356,9 +356,9 @@ class Table(RowsById):
             said, take_ids = message or operators_text(operators), self._writer.take_column_ids
             if upsert and not len(ids):
                 return insert_instead_change(state, chosen, edits, take_ids, said)
-            return changes.operator_change(state, ids, edits, take_ids, said)
+            return changes.operator_change(state, ids, edits, take_ids, said, own)
 
-        return self._writer.commit(build, job or Job(), expected_version=expected_version)
+        return self._writer.commit(build, own, expected_version=expected_version)
 
     def edit(
         self,
