@@ -20,19 +20,15 @@ from lamella.core.arrow.from_python import (
     rows_at,
 )
 from lamella.core.arrow.ingest import IntegerRow, as_block
-from lamella.core.arrow.sorted_ids import without
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.filters.values import convert, number_text
 from lamella.core.jobs import Job, Unreported
-from lamella.core.libraries import exp
-from lamella.core.query.duckdb_source import POSITION, identifier, relation
-from lamella.core.query.engine import cursor
 from lamella.core.scan.chunks import BatchValues
-from lamella.core.scan.read import arrays_at, live_positions, tables, take_rows
-from lamella.core.scan.row_ids import ID_COLUMN, ids_at, refuse_unknown
+from lamella.core.scan.read import arrays_at, tables, take_rows
+from lamella.core.scan.row_ids import ID_COLUMN, refuse_unknown
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.cells import CellChanges, as_type
 from lamella.core.store.checks import defaults_by_name, fill_left_out
@@ -460,36 +456,6 @@ def _cells(
 
 def with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
     return replace(change, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
-
-
-_KEPT = {"first": "min", "last": "max"}
-
-
-def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job: Job) -> np.ndarray:
-    """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
-    when the last is kept. Null equals null, and NaN equals NaN."""
-    snapshot = state.snapshot
-    if text_of(keep, f"{snapshot.name}: keep") not in _KEPT:
-        raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
-    columns = _compare_columns(state, on)
-    with cursor(job, snapshot.name) as own:
-        rows = relation(snapshot, columns, own, job=job)
-        position = exp.func(_KEPT[keep], exp.column(POSITION, quoted=True))
-        query = (
-            exp.select(position)
-            .from_(rows)
-            .group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
-        )
-        positions = np.sort(to_numpy(own.sql(query.sql("duckdb")).to_arrow_table().column(0)))
-    live = live_positions(snapshot, np.arange(snapshot.num_rows))
-    return ids_at(state, without(live, positions))
-
-
-def _compare_columns(state: TableVersion, on: Sequence[str] | None) -> tuple[Column, ...]:
-    columns = state.columns if on is None else state.snapshot.select(on)
-    if not columns:
-        raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
-    return columns
 
 
 def integer_update_change(state: TableVersion, row: IntegerRow, message: str) -> Change | None:

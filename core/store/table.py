@@ -23,7 +23,6 @@ from lamella.core.scan.row_ids import ids_of
 from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
-    duplicate_ids,
     insert_instead_change,
     integer_update_change,
     upsert_change,
@@ -38,7 +37,7 @@ from lamella.core.store.maintenance import Maintenance
 from lamella.core.store.operators import Operators, assignments, operators_text
 from lamella.core.store.partial_values import is_odd
 from lamella.core.store.relations import StoreRelations, TableRelations
-from lamella.core.store.row_lookup import chosen_ids
+from lamella.core.store.row_lookup import chosen_ids, duplicate_ids
 from lamella.core.store.rows import OldVersion, RowsById
 from lamella.core.store.search import find_words
 from lamella.core.store.table_version import Reader, TableVersion
@@ -429,13 +428,17 @@ class Table(RowsById):
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
+        *,
+        where: Condition | Iterable[int] | None = None,
     ) -> Commit:
         """Delete the rows that have the same values in the columns `on` (None: in all) as the one that is
-        kept, the "first" or the "last". Null equals null, and NaN equals NaN."""
+        kept, the "first" or the "last". Null equals null, and NaN equals NaN. With `where`, a filter or ids,
+        the rows that it chooses are compared, and no others."""
         own, names = job or Job(), None if on is None else self._names(on)
+        chosen = rows_chosen(where, f"{self._reader.last_name}: drop_duplicates", self)
 
         def build(state: TableVersion) -> Change:
-            gone = duplicate_ids(state, names, keep, own)
+            gone = duplicate_ids(state, names, keep, own, chosen)
             return changes.delete_change(state, gone, message or "drop duplicates")
 
         return self._writer.commit(build, own, expected_version=expected_version)
