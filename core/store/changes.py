@@ -48,6 +48,7 @@ from lamella.core.store.partial_values import (
 from lamella.core.store.row_lookup import (
     Matches,
     Where,
+    firsts_of_keys,
     known_matches,
     matches,
     refuse_duplicates,
@@ -206,6 +207,16 @@ def changed_cells(
     return CellChanges(ids[places], cells)
 
 
+def differing_values(
+    state: TableVersion, old: Mapping[str, pa.Array], new: Mapping[str, pa.Array], take_ids: TakeIds
+) -> tuple[ColumnPlan, dict[Column, pa.Array], np.ndarray]:
+    """What `new` makes of the columns, the values as they will be stored, and the places of the rows that
+    any of them changes."""
+    plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
+    arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
+    return plan, arrays, np.flatnonzero(_differ(old, arrays))
+
+
 def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> PartialRows:
     """`rows` for those of `ids` (ascending), with columns that are whole: fields of structs that are not
     given as the table holds them, and the values of dotted keys inside their columns."""
@@ -333,13 +344,16 @@ def upsert_change(
     set_on_insert: Mapping[str, Any],
     take_ids: TakeIds,
     message: str,
+    keep: str = "refuse",
 ) -> Change:
     """Rows found by `on` get the other columns' values; the others are new, and get `set_on_insert` too."""
-    name, data = state.snapshot.name, rows.table
+    name = state.snapshot.name
     refuse_keys(name, on)
-    if not data.num_rows:
+    if not rows.table.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(name, rows, on)
+    rows = rows_of_keys(rows, on, keep, name)
+    data = rows.table
     _refuse(state, data, set_on_insert)
     refuse_odd_keys(state, [*data.column_names, *set_on_insert])
     _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
@@ -355,6 +369,21 @@ def upsert_change(
     left_out = {name: lacks[lookup.unknown] for name, lacks in rows.left_out.items()}
     new = fill_left_out(rows_at(values, lookup.unknown), left_out, defaults_by_name(state))
     return with_rows(change, plan, stored_as(new, plan.columns))
+
+
+def rows_of_keys(rows: PartialRows, on: Sequence[str], keep: str, name: str) -> PartialRows:
+    """One row for each key, the first or the last of those given; all of them where `keep` is "refuse"."""
+    if text_of(keep, f"{name}: keep") not in ("refuse", "first", "last"):
+        raise BadData(f"{name}: keep is '{keep}'", fix="Say 'refuse', 'first' or 'last'")
+    if keep == "refuse":
+        return rows
+    firsts = firsts_of_keys(name, rows.table.select(list(on)))
+    places = np.arange(len(firsts))
+    if keep == "first":
+        return rows.take(places[firsts == places])
+    last = np.zeros(len(firsts), np.int64)
+    last[firsts] = places  # of several that are written to one place, the last counts
+    return rows.take(last[firsts == places])
 
 
 def _whole_rows(

@@ -148,10 +148,20 @@ def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Ta
         yield pa.concat_tables(gathered)
 
 
-def _codes(table: str, keys: pa.Table) -> KeyCodes:
+def firsts_of_keys(table: str, keys: pa.Table) -> np.ndarray:
+    """For each row the number of the first one that has its key. Raises `BadData` for nested keys."""
+    _refuse_nested(table, keys)
+    return KeyCodes(keys.columns).first
+
+
+def _refuse_nested(table: str, keys: pa.Table) -> None:
     for name in keys.column_names:
         if _is_nested(keys.schema.field(name).type):
             raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
+
+
+def _codes(table: str, keys: pa.Table) -> KeyCodes:
+    _refuse_nested(table, keys)
     codes = KeyCodes(keys.columns)
     again = np.flatnonzero(codes.first != np.arange(keys.num_rows))
     if len(again):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -303,6 +303,8 @@ class Table(RowsById):
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
+        *,
+        keep: Literal["refuse", "first", "last"] = "refuse",
     ) -> Commit:
         """Update the rows whose columns `on` hold the same values, and insert the others, in one commit.
 
@@ -310,15 +312,15 @@ class Table(RowsById):
         `set_on_insert`, a value for each of some other columns or fields. Null is a key like any other, and
         every row that has a key is updated.
 
-        Raises `BadData` for a key given twice, `UnknownColumn` for a key column the table lacks; nothing
-        changes then.
+        Raises `BadData` for a key given twice, unless `keep` takes the "first" or the "last" row of a key,
+        and `UnknownColumn` for a key column the table lacks; nothing changes then.
         """
         rows, keys = partial_rows(data), self._names(on)
         constants = {} if set_on_insert is None else set_on_insert
 
         def build(state: TableVersion) -> Change:
             ids = self._writer.take_column_ids
-            return upsert_change(state, rows, keys, constants, ids, message or "upsert")
+            return upsert_change(state, rows, keys, constants, ids, message or "upsert", keep)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
