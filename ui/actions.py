@@ -132,8 +132,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("review_edits", "Review edits", "Edit", 2, "Ctrl+Alt+E", checkable=True,
            tip="Collect edits, look at them before and after, and save them as one commit",
            when=lambda s: s.dataset and s.editable),
-    Action("set_values", "Set values…", "Edit", 2, "Ctrl+U", "edit", "Set values", context=("column",),
-           tip="Set a column in all rows, or in those the filter shows",
+    Action("change", "Change…", "Edit", 2, "Ctrl+U", "edit", "Change…", context=("column",),
+           tip="Set, compute, clean, cast, split or delete, in the selection, the filter or all rows",
            when=lambda s: s.dataset and (s.editable or not s.table)),
     Action("column_rules", "Default and checks…", "Edit", 2, "", context=("column",),
            tip="What new rows get in this column, and what every value of it has to meet",
@@ -274,7 +274,7 @@ MENUS = ("File", "Edit", "View", "Tools", "Help")
 TOOLBAR = (
     ("open", "import"),
     ("filter", "columns", "group", "join"),
-    ("set_values", "undo", "redo"),
+    ("change", "undo", "redo"),
     ("export",),
     ("benchmark",),
 )

@@ -191,7 +191,7 @@ class DropDuplicates:
     ) -> Effect:
         (state, chosen), own, started = _chosen(table, where), job or Job(), time.perf_counter()
         gone = duplicate_ids(state, self.on, self.keep, own, chosen)
-        return duplicates_effect(state, gone, chosen, own, time.perf_counter() - started)
+        return duplicates_effect(state, gone, self.on or (), chosen, own, time.perf_counter() - started)
 
     def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
         return table.drop_duplicates(self.on, self.keep, message, job, where=where)

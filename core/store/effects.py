@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,6 +14,7 @@ from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import PartialRows, partial_rows
 from lamella.core.arrow.types import ID
 from lamella.core.filters.expr import Filter
+from lamella.core.filters.expr import columns_read as filter_columns
 from lamella.core.jobs import Job
 from lamella.core.query.find import find_rows
 from lamella.core.scan.read import live_positions, take_rows
@@ -30,7 +31,7 @@ from lamella.core.store.changes import (
 )
 from lamella.core.store.column_changes import CastFailures, cast_failures, columns_named
 from lamella.core.store.evolution import Cast, ColumnPlan, converted
-from lamella.core.store.operators import Operators, assignments
+from lamella.core.store.operators import Operators, assignments, columns_read
 from lamella.core.store.operators.values import choose
 from lamella.core.store.row_lookup import Matches, Where, chosen_ids, firsts_of_keys, matches
 from lamella.core.store.split_merge import Merge, Split, checked, computed
@@ -100,7 +101,7 @@ def update_effect(
     taken = time.perf_counter() - started
     nulls = _stay_null(old, values, len(ids))
     return Effect(
-        _preview(state, ids[shown], before, after, CHANGED),
+        _preview(state, ids[shown], before, after, CHANGED, [*_read_by(where), *columns_read(edits)]),
         len(ids),
         changed=len(places),
         nulls=nulls,
@@ -135,20 +136,24 @@ def delete_effect(state: TableVersion, where: Where, job: Job) -> Effect:
     started = time.perf_counter()
     ids = chosen_ids(state, where)
     job.check()
-    return _deletion(state, ids, len(ids), time.perf_counter() - started)
+    return _deletion(state, ids, len(ids), time.perf_counter() - started, _read_by(where))
 
 
 def duplicates_effect(
-    state: TableVersion, gone: np.ndarray, where: Where, job: Job, seconds: float
+    state: TableVersion, gone: np.ndarray, on: Iterable[str], where: Where, job: Job, seconds: float
 ) -> Effect:
     matching = state.snapshot.num_rows if where is None else len(chosen_ids(state, where))
     job.check()
-    return _deletion(state, gone, matching, seconds)
+    return _deletion(state, gone, matching, seconds, [*on, *_read_by(where)])
 
 
-def _deletion(state: TableVersion, ids: np.ndarray, matching: int, seconds: float) -> Effect:
+def _deletion(
+    state: TableVersion, ids: np.ndarray, matching: int, seconds: float, known_by: Iterable[str]
+) -> Effect:
     shown = ids[:SHOWN]
-    columns = list(state.columns[: 2 * MOST_CONTEXT])
+    own = {c.name: c for c in state.columns}
+    names = [name for name in dict.fromkeys([*known_by, *own]) if name in own]
+    columns = [own[name] for name in names[: 2 * MOST_CONTEXT]]
     rows = take_rows(state.snapshot, state.locate(shown), columns)
     context = pa.Table.from_arrays([from_numpy(shown)], names=[ID])
     preview = Preview(context, rows, rows.select([]), [DELETED] * len(shown))
@@ -315,6 +320,12 @@ def _upsert_preview(
 # ------------------------------------------------------------------------------ rows that are shown
 
 
+def _read_by(where: Where) -> list[str]:
+    """The columns of a filter."""
+    names = filter_columns(where) if isinstance(where, Filter) else ()
+    return [name.partition(".")[0] for name in names]
+
+
 def first_ids(state: TableVersion, where: Where, most: int) -> np.ndarray:
     """Of the rows that `where` chooses, the first so many."""
     if where is None:
@@ -331,9 +342,12 @@ def _preview(
     before: Mapping[str, pa.Array],
     after: Mapping[str, pa.Array],
     kind: str,
+    known_by: Iterable[str] = (),
 ) -> Preview:
-    changing = before.keys() | after.keys()
-    columns = [c for c in state.columns if c.name not in changing][:MOST_CONTEXT]
+    """`known_by` are columns that rows are likely to be known by: those of the filter or an expression."""
+    changing, own = before.keys() | after.keys(), {c.name: c for c in state.columns}
+    names = [name for name in dict.fromkeys([*known_by, *own]) if name in own and name not in changing]
+    columns = [own[name] for name in names[:MOST_CONTEXT]]
     rows = take_rows(state.snapshot, state.locate(ids), columns)
     context = pa.Table.from_arrays([from_numpy(ids), *rows.columns], names=[ID, *rows.column_names])
     return Preview(context, _table(before), _table(after), [kind] * len(ids))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu
 
 from lamella.core.arrow.nested import python_values
 from lamella.core.arrow.types import ID
@@ -26,8 +26,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
-from lamella.ui.editing.update_dialog import UpdateDialog
-from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.editing.change_dialog import ChangeDialog, SelectedRows, Shown
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.action_state import current_column
@@ -45,25 +44,31 @@ if TYPE_CHECKING:
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
 
 
-def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
-    """None when the tab's rows cannot be changed."""
+def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeDialog | None:
+    """None when the tab's rows cannot be changed. `kind` is that of the act, by its id."""
     if tab.editable is None or tab.view is None:
         return None
     column = current_column(tab)
-    dialog = UpdateDialog(
-        tab.table,
-        tab.name,
-        tab.view.snapshot,
-        tab.tasks,
+    blocks = tab.grid.selection.blocks
+    names = dict.fromkeys(name for block in blocks for name in tab.grid.names_in(block) if name != ID)
+    shown = Shown(
         "" if column is None or column == ID else column,
         tab.where,
         selected_rows(tab),
-        window,
+        list(names) if 1 < len(names) <= MOST_SELECTED else (),
+        [e.key[1] for e in window.sidebar.entries("table") if e.key[0] == tab.key[0] and e.key != tab.key],
     )
+    dialog = ChangeDialog(tab.table, tab.name, tab.view.snapshot, tab.tasks, shown, window)
     dialog.committed.connect(lambda commit: tab.commits.committed.emit(tab.table, commit))
     dialog.finished.connect(dialog.deleteLater)
+    if kind != "update":
+        dialog.choose_kind(kind)
     dialog.open()
     return dialog
+
+
+MOST_SELECTED = 20
+"""Columns that are selected by hand, and not the whole row."""
 
 
 def selected_rows(tab: DatasetTab) -> SelectedRows | None:
@@ -196,7 +201,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "insert_rows": on(lambda tab: tab.blocks.insert_rows()),
         "duplicate_rows": on(lambda tab: tab.blocks.duplicate_rows()),
         "delete_rows": on(lambda tab: tab.blocks.delete_rows()),
-        "set_values": window.set_values,
+        "change": window.change,
         "copy": on(lambda tab: tab.copying.copy()),
         "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.copying.ask_format()),
