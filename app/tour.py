@@ -26,7 +26,6 @@ from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
-from lamella.ui.editing.change_dialog import ChangeDialog
 from lamella.ui.tasks import Handle
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -79,6 +78,8 @@ def sort_by_delay(tour: Tour) -> None:
 
 
 def set_a_value_on_the_matching_rows(tour: Tour) -> None:
+    from lamella.ui.editing.change_dialog import ChangeDialog
+
     tab = settled(tour)
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index(CHANGED_COLUMN)))
     tour.window.commands["change"].trigger()

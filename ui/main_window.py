@@ -174,6 +174,10 @@ class MainWindow(QMainWindow):
         else:
             ask_change(tab, self)
 
+    def offer_import(self, column: str, then: Callable[[DatasetTab], object]) -> None:
+        """Say that a file is read-only, and do `then` in the tab of a copy that can be changed."""
+        self._offer_import(0, column, then)
+
     def _committed(self, table: Table, commit: Commit) -> None:
         """The summary drives what is read again, and tells what happened."""
         self.library.count(table)

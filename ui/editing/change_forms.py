@@ -39,14 +39,11 @@ from lamella.core.store.acts import (
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.export_options import ColumnsChoice
+from lamella.ui.dialogs.new_table import TYPES
 from lamella.ui.editing.assignment_line import AssignmentLine, Types
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.widgets.controls import IconButton
 
-TYPES = (
-    "string", "int64", "int32", "int16", "int8", "float64", "float32", "decimal(18, 2)", "bool", "date",
-    "timestamp[us]", "timestamp[us, UTC]", "time64[us]", "duration[us]", "uint64", "binary",
-)  # fmt: skip
 NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Make null of it", "null"))
 ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
 TWICE = (("Refuse", "refuse"), ("Take the first", "first"), ("Take the last", "last"))

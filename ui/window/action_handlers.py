@@ -26,10 +26,11 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
-from lamella.ui.editing.change_dialog import ChangeDialog, SelectedRows, Shown
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.window import table_columns
 from lamella.ui.window.action_state import current_column
+from lamella.ui.window.block_editing import COMPUTED
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
@@ -42,10 +43,15 @@ if TYPE_CHECKING:
     from lamella.core.bench.workloads.user_table_source import Source
     from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
+    from lamella.ui.editing.change_dialog import ChangeDialog, SelectedRows
 
 
 def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeDialog | None:
     """None when the tab's rows cannot be changed. `kind` is that of the act, by its id."""
+    from lamella.ui.editing.change_dialog import ChangeDialog, Shown
+
+    if tab.editable is None:
+        tab.messages.say(COMPUTED)
     if tab.editable is None or tab.view is None:
         return None
     column = current_column(tab)
@@ -71,8 +77,15 @@ MOST_SELECTED = 20
 """Columns that are selected by hand, and not the whole row."""
 
 
+def _change_column(window: Window, kind: str) -> TabWork:
+    """The Change dialog with the form of a kind of act."""
+    return table_columns.on_column(window, lambda tab, _name: ask_change(tab, window, kind))
+
+
 def selected_rows(tab: DatasetTab) -> SelectedRows | None:
     """The rows of the selection when it is more than the one current cell."""
+    from lamella.ui.editing.change_dialog import SelectedRows
+
     view, blocks = tab.view, list(tab.grid.selection.blocks)
     count = sum(block.num_rows for block in blocks)
     if view is None or count < 2:
@@ -202,6 +215,19 @@ def handlers(window: Window) -> dict[str, Handler]:
         "duplicate_rows": on(lambda tab: tab.blocks.duplicate_rows()),
         "delete_rows": on(lambda tab: tab.blocks.delete_rows()),
         "change": window.change,
+        "add_column": on(table_columns.on_column(window, table_columns.ask_new)),
+        "rename_column": on(table_columns.on_column(window, table_columns.ask_name)),
+        "describe_column": on(table_columns.on_column(window, table_columns.ask_description)),
+        "cast_column": on(_change_column(window, "cast")),
+        "split_column": on(_change_column(window, "split")),
+        "merge_columns": on(_change_column(window, "merge")),
+        "drop_duplicates": on(_change_column(window, "drop_duplicates")),
+        "move_left": on(table_columns.on_column(window, partial(table_columns.move, by=-1))),
+        "move_right": on(table_columns.on_column(window, partial(table_columns.move, by=1))),
+        "keep_order": on(table_columns.on_column(window, table_columns.keep_order)),
+        "drop_column": on(table_columns.on_column(window, table_columns.drop)),
+        "new_table": lambda: table_columns.ask_table(window),
+        "make_table": on(partial(table_columns.ask_table_of_shown, window)),
         "copy": on(lambda tab: tab.copying.copy()),
         "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.copying.ask_format()),
