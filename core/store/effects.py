@@ -199,7 +199,8 @@ def made_columns_effect(
     parts = next(computed(state, act, some, Job()), [pa.nulls(0, pa.string()) for _ in names])
     rows = take_rows(state.snapshot, state.locate(some), sources)
     before = {name: in_one(rows.column(name)) for name in rows.column_names}
-    preview = _preview(state, some, before, dict(zip(names, parts, strict=True)), CHANGED)
+    after = dict(zip(names, parts, strict=True))
+    preview = _preview(state, some, before, after, CHANGED, _read_by(where))
     job.check()
     return Effect(
         preview,

@@ -229,7 +229,7 @@ class AssignmentLine(QWidget):
         self.column = ColumnBox(names, column)
         self.column.setFixedWidth(10 * theme.current().line_height())
         self.what = QComboBox(accessibleName="What to do")
-        self.what.setFixedWidth(10 * theme.current().line_height())
+        self.what.setFixedWidth(12 * theme.current().line_height())
         self.field = AnswerField()
         self.remove = IconButton("close", "Remove this column")
         self.reason = QLabel()

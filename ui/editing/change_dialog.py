@@ -33,7 +33,7 @@ from lamella.core.store.effects import SHOWN, Effect
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.editing.change_forms import ActForm, UpdateForm, forms
+from lamella.ui.editing.change_forms import ActForm, UpdateForm, form_label, forms
 from lamella.ui.editing.change_preview import PreviewTable, button_text, effect_text, refusal
 from lamella.ui.tasks import Handle
 
@@ -187,12 +187,9 @@ class ChangeDialog(QDialog):
         what = QHBoxLayout()
         what.addWidget(self.kind_box)
         what.addStretch(1)
-        self._choices = QFormLayout(horizontalSpacing=theme.XL, verticalSpacing=theme.M)
-        self._choices.addRow("What", what)
-        self._choices.addRow("Rows", self.rows_row)
-        for place in range(2):
-            label = self._choices.itemAt(place, QFormLayout.ItemRole.LabelRole).widget()
-            theme.variant(label, "muted")
+        self._choices = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        self._choices.addRow(form_label("What"), what)
+        self._choices.addRow(form_label("Rows"), self.rows_row)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)
         buttons.addWidget(self.note)
@@ -296,8 +293,7 @@ class ChangeDialog(QDialog):
         self.apply.setEnabled(changes and not why_not)
         if self._where() is not None and not isinstance(self._where(), SelectedRows):
             self.rows.checkedButton().setText(f"Filter · {effect.matching:,}")
-        text = effect_text(act, effect)
-        self._say(f"{why_not} {text}" if why_not else text, "danger" if why_not else "muted")
+        self._say(why_not or effect_text(act, effect), "danger" if why_not else "muted")
 
     def _show_rows(self, act: Act, effect: Effect) -> None:
         self.preview.show_preview(effect.preview, plain_after=self.kind.id == "rename")

@@ -49,6 +49,7 @@ ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
 TWICE = (("Refuse", "refuse"), ("Take the first", "first"), ("Take the last", "last"))
 SIGNS = {"": "none", " ": "space"}
 EMS = 12
+LABEL_WIDTH = 120
 
 
 class ActForm(QWidget):
@@ -104,7 +105,7 @@ class ActForm(QWidget):
         form = QFormLayout(self, horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.setContentsMargins(0, 0, 0, 0)
         for label, field in rows:
-            form.addRow(label, field)
+            form.addRow(form_label(label), field)
         form.addRow(self.reason)
         return form
 
@@ -116,6 +117,15 @@ class ActForm(QWidget):
         return known
 
 
+def form_label(text: str) -> QLabel:
+    """As wide as those of the other forms, so that fields stand below each other."""
+    label = QLabel(text)
+    theme.variant(label, "muted")
+    label.setMinimumWidth(theme.current().px(LABEL_WIDTH))
+    label.setMinimumHeight(theme.current().line_height() + theme.S)
+    return label
+
+
 def beside(*widgets: QWidget, stretch: bool = True) -> QHBoxLayout:
     layout = QHBoxLayout()
     layout.setSpacing(theme.S)
@@ -124,6 +134,12 @@ def beside(*widgets: QWidget, stretch: bool = True) -> QHBoxLayout:
     if stretch:
         layout.addStretch(1)
     return layout
+
+
+def columns_choice(label: str, types: Types) -> ColumnsChoice:
+    choice = ColumnsChoice(label, list(types))
+    theme.variant(choice, "chip")
+    return choice
 
 
 class UpdateForm(ActForm):
@@ -204,7 +220,7 @@ class CastForm(ActForm):
         self._reading.layout().setContentsMargins(0, 0, 0, 0)  # type: ignore[union-attr]
         self.laid_out(
             ("Column", beside(self.column, QLabel("to"), self.type)),
-            ("Text is written with", self._reading),
+            ("Written with", self._reading),
             ("What does not fit", beside(self.on_error, self.lossy)),
         )
 
@@ -264,7 +280,7 @@ class SplitForm(ActForm):
 class MergeForm(ActForm):
     def __init__(self, types: Types, columns: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.columns = ColumnsChoice("Columns", list(types))
+        self.columns = columns_choice("Columns", types)
         self.columns.choose(columns)
         self.columns.changed.connect(self.changed)
         self.between = self.line_edit("Between", text=" ")
@@ -342,7 +358,7 @@ class RenameForm(ActForm):
 class DuplicatesForm(ActForm):
     def __init__(self, types: Types, columns: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.columns = ColumnsChoice("Columns", list(types))
+        self.columns = columns_choice("Columns", types)
         self.columns.choose(columns)
         self.columns.changed.connect(self.changed)
         self.keep = self.choice("Which to keep", [label for label, _ in ENDS])
@@ -360,7 +376,7 @@ class DuplicatesForm(ActForm):
 class DeleteForm(ActForm):
     def __init__(self, types: Types, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.laid_out(("", QLabel("The rows that are chosen are deleted. Undo brings them back.")))
+        self.laid_out()
 
     def act(self) -> Act | None:
         return Delete()
@@ -378,13 +394,13 @@ class UpsertForm(ActForm):
         self.browse = QPushButton("File…")
         self.browse.clicked.connect(self._browse)
         self.path: Path | None = None
-        self.columns = ColumnsChoice("Key", list(types))
+        self.columns = columns_choice("Key", types)
         self.columns.changed.connect(self.changed)
         self.keep = self.choice("A key that comes twice", [label for label, _ in TWICE])
         self.laid_out(
             ("Rows of", beside(self.source, self.browse)),
             ("Key", beside(self.columns)),
-            ("A key that comes twice", beside(self.keep)),
+            ("The same key twice", beside(self.keep)),
         )
 
     def act(self) -> Act | None:

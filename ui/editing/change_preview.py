@@ -116,7 +116,7 @@ class PreviewTable(QTableWidget):
 
     def _color(self, look: str, kind: str, quiet: bool) -> QColor:
         colors = theme.current()
-        if kind == CONFLICT:
+        if kind == CONFLICT and look != "muted":
             return colors.color("danger")
         return colors.color("muted" if quiet else look)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID, type_named
@@ -22,7 +22,6 @@ from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.block_editing import COMPUTED
-from lamella.ui.window.column_formats import beside_column
 
 if TYPE_CHECKING:
     from lamella.ui.window.dataset_tab import DatasetTab
@@ -122,7 +121,9 @@ def _open(tab: DatasetTab, name: str, form: ColumnForm) -> ColumnForm:
     column = grid.grid_model.names.index(name)
     grid.show_column(grid.place(column))
     popover.fit()
-    popover.open_at(beside_column(grid, column, popover), grid)
+    header = grid.column_header
+    last = max(0, header.width() - popover.width())
+    popover.open_at(header.mapToGlobal(QPoint(min(grid.x_of(column), last), header.own_height)), grid)
     first = next(iter(form.fields.values()))
     first.setFocus(Qt.FocusReason.PopupFocusReason)
     if isinstance(first, QLineEdit):
