@@ -22,13 +22,13 @@ from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.block_editing import COMPUTED
+from lamella.ui.window.loader import DESCRIPTION as DESCRIPTION_KEY
 
 if TYPE_CHECKING:
     from lamella.ui.window.dataset_tab import DatasetTab
     from lamella.ui.window.window import Window
 
-DESCRIPTION = "description"
-"""The key of a column's metadata under which it is described."""
+DESCRIPTION = DESCRIPTION_KEY.decode()
 TabAct = Callable[["DatasetTab", str], object]
 
 

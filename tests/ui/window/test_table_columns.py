@@ -97,8 +97,12 @@ def test_columns_are_moved_and_described(window, table_tab, table, go_to, form, 
     one = form("describe_column")
     QTest.keyClicks(one.fields["text"], "in minutes")
     one.accept.click()
-    settled()
+    tab = settled()
     assert table.columns.metadata("delay") == {"description": "in minutes"}
+    model = tab.grid.grid_model
+    tip = Qt.ItemDataRole.ToolTipRole
+    place = model.names.index("delay")
+    assert "in minutes" in model.headerData(place, Qt.Orientation.Horizontal, tip).split("\n")
     assert form("describe_column").fields["text"].text() == "in minutes"
 
 
