@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
+from lamella.core.arrow.from_python import repeatable
 from lamella.core.arrow.types import TypeName, type_named
 from lamella.core.errors import BadData
 from lamella.core.filters.condition import Condition, rows_chosen
@@ -27,6 +28,7 @@ from lamella.core.store.effects import (
     cast_effect,
     delete_effect,
     duplicates_effect,
+    has_conflicts,
     made_columns_effect,
     rename_effect,
     update_effect,
@@ -216,7 +218,7 @@ class Delete:
 @dataclass(frozen=True)
 class Upsert:
     """See `Table.upsert`. `data` is anything that `insert` takes; a function gives it each time anew, as of a
-    file."""
+    file. With `keep` "refuse", rows of one key that are alike count once."""
 
     data: Any
     on: Sequence[str]
@@ -230,10 +232,15 @@ class Upsert:
 
     def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:
         _refuse_rows(table, where, "the keys say which rows change")
-        return table.upsert(self._rows(), list(self.on), message=message, job=job, keep=self.keep)
+        rows, on, keep = self._rows(), list(self.on), self.keep
+        if keep == "refuse" and on and not has_conflicts(table.name, rows, on):
+            keep = "first"
+        return table.upsert(rows, on, message=message, job=job, keep=keep)
 
     def _rows(self) -> Any:
-        return self.data() if callable(self.data) else self.data
+        """Can be gone through more than once."""
+        data = repeatable(self.data() if callable(self.data) else self.data)
+        return data.read_all() if isinstance(data, pa.RecordBatchReader) else data
 
 
 # ------------------------------------------------------------------------------ the tables

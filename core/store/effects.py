@@ -258,6 +258,13 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
     )
 
 
+def has_conflicts(table: str, data: object, on: Sequence[str]) -> bool:
+    """Whether a key is given twice with other values."""
+    rows = partial_rows(data)
+    refuse_missing_keys(table, rows, on)
+    return len(_conflicts(rows, on, table)) > 0
+
+
 def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
     """The numbers of the rows whose key is given by another row with other values."""
     firsts = firsts_of_keys(name, rows.table.select(list(on)))

@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lamella import Store, open_dataset
 from lamella.core.errors import BadData, Cancelled, LamellaError
@@ -248,3 +250,44 @@ def test_each_assignment_changes_a_row(store: Store, name: str) -> None:
     assert one.fits(kind) and one in assignments_for(kind)
     act = update_of([("x", one, answer)])
     assert act.effect(table).changed == act.apply(table).updated == 1
+
+
+KEYS = st.none() | st.integers(0, 4)
+ROWS_OF_KEYS = st.lists(st.tuples(KEYS, st.none() | st.integers(0, 2)), max_size=8)
+
+
+@settings(max_examples=30, deadline=None)
+@given(held=ROWS_OF_KEYS, coming=ROWS_OF_KEYS, keep=st.sampled_from(["refuse", "first", "last"]))
+def test_upserts_are_counted_as_plain_python_counts_them(
+    tmp_path_factory: pytest.TempPathFactory,
+    held: list[tuple[int | None, int | None]],
+    coming: list[tuple[int | None, int | None]],
+    keep: Any,
+) -> None:
+    def arrow(rows: list[tuple[int | None, int | None]]) -> pa.Table:
+        columns = list(zip(*rows, strict=True)) or [(), ()]
+        return pa.table({"k": pa.array(columns[0], pa.int64()), "v": pa.array(columns[1], pa.int64())})
+
+    values: dict[int | None, list[int | None]] = {}
+    for key, value in coming:
+        values.setdefault(key, []).append(value)
+    wanted = {key: every[-1 if keep == "last" else 0] for key, every in values.items()}
+    clashing = sum(len(every) for every in values.values() if len(set(every)) > 1)
+    with Store.open(tmp_path_factory.mktemp("s")) as store:
+        table = store.create_table("t", arrow(held))
+        act = Upsert(arrow(coming), ["k"], keep)
+        effect = act.effect(table)
+        assert effect.conflicting == (clashing if keep == "refuse" else 0)
+        assert effect.inserted == len(wanted.keys() - {key for key, _ in held})
+        assert effect.changed == sum(key in wanted and wanted[key] != value for key, value in held)
+        assert effect.same == sum(key in wanted and wanted[key] == value for key, value in held)
+        if effect.conflicting:
+            with pytest.raises(BadData):
+                act.apply(table)
+            return
+        act.apply(table)
+        after = table.read(["k", "v"]).to_pylist()
+    expected = [{"k": key, "v": wanted.get(key, value)} for key, value in held]
+    known = {key for key, _ in held}
+    expected += [{"k": key, "v": value} for key, value in wanted.items() if key not in known]
+    assert sorted(map(str, after)) == sorted(map(str, expected))
