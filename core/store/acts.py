@@ -340,14 +340,13 @@ def update_of(lines: Sequence[tuple[str, Assignment, Any]]) -> Update:
 @dataclass(frozen=True)
 class Kind:
     """A kind of act, as it is offered. `some_rows`: whether rows are chosen for it. `verb` begins the text of
-    the button, "Change 12 rows"; `done` says what happens to them."""
+    the button, "Change 12 rows"."""
 
     id: str
     label: str
     act: type[Any]
     verb: str
     some_rows: bool = True
-    destructive: bool = False
 
 
 KINDS = (
@@ -356,8 +355,8 @@ KINDS = (
     Kind("split", "Split a column", Split, "Split"),
     Kind("merge", "Merge columns", Merge, "Merge"),
     Kind("rename", "Rename columns", Rename, "Rename", some_rows=False),
-    Kind("drop_duplicates", "Drop duplicates", DropDuplicates, "Delete", destructive=True),
-    Kind("delete", "Delete rows", Delete, "Delete", destructive=True),
+    Kind("drop_duplicates", "Drop duplicates", DropDuplicates, "Delete"),
+    Kind("delete", "Delete rows", Delete, "Delete"),
     Kind("upsert", "Update and add rows by key", Upsert, "Apply", some_rows=False),
 )
 READING_CHOICES: Mapping[str, Sequence[str]] = {

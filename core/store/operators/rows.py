@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +17,8 @@ from lamella.core.errors import shown
 from lamella.core.filters.kinds import NUMBERS, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.builder import query_of
+from lamella.core.query.expressions import Call, Constant, Expression, columns_in, expression_of
 from lamella.core.query.expressions import Column as Named
-from lamella.core.query.expressions import Expression, columns_in, expression_of
 from lamella.core.query.source import SnapshotSource
 from lamella.core.query.steps import Compute, Select
 from lamella.core.scan.snapshot import snapshot_of_rows
@@ -110,8 +111,29 @@ def read_expression(operand: Any) -> Computation:
     )
 
 
-def computed(_values: pa.Array, operand: Computation, rows: RowContext, _column: str) -> pa.Array:
-    return rows.computed(operand.expression)
+def computed(values: pa.Array, operand: Computation, rows: RowContext, _column: str) -> pa.Array:
+    """For a column of decimals 1.19 is meant as it is written, and not as the double that is next to it."""
+    kind = values.type
+    if not pa.types.is_decimal(kind):
+        return rows.computed(operand.expression)
+    made = rows.computed(_with_decimals(operand.expression))
+    if not pa.types.is_floating(made.type):
+        return made
+    try:
+        return made.cast(pa.string()).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise Refusal(
+            f"a result has more digits than {kind} holds", f"Round it: round(…, {kind.scale})"
+        ) from error
+
+
+def _with_decimals(expression: Expression) -> Expression:
+    if isinstance(expression, Constant) and isinstance(expression.value, float):
+        exact = Decimal(repr(expression.value))
+        return Constant(exact) if exact.is_finite() else expression
+    if isinstance(expression, Call):
+        return replace(expression, arguments=tuple(map(_with_decimals, expression.arguments)))
+    return expression
 
 
 # ------------------------------------------------------------------------------ $fill

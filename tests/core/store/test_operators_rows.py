@@ -82,6 +82,20 @@ def test_compute_widens_exactly_or_is_refused(table: Table) -> None:
     assert table.schema.field("n").type == pa.float64()
 
 
+def test_compute_of_decimals_is_exact_or_asks_to_be_rounded(store: Store) -> None:
+    prices = pa.array([Decimal("1.10"), None, Decimal("19.99")], pa.decimal128(10, 2))
+    table = store.create_table("p", pa.table({"d": prices}))
+    table.update_where(None, {"$compute": {"d": "round(d * 1.19, 2)"}})
+    assert values(table, "d") == [Decimal("1.31"), None, Decimal("23.79")]
+    table.update_where(None, {"$compute": {"d": "round(d / 3, 2)"}})
+    assert values(table, "d") == [Decimal("0.44"), None, Decimal("7.93")]
+    assert table.schema.field("d").type == pa.decimal128(10, 2)
+    with pytest.raises(BadData, match=r"more digits than decimal128\(10, 2\) holds.*round"):
+        table.update_where(None, {"$compute": {"d": "d / 3"}})
+    table.update_where(None, {"$compute": {"d": "d * 1.5"}})
+    assert values(table, "d") == [Decimal("0.660"), None, Decimal("11.895")]
+
+
 def test_compute_of_an_upsert_makes_the_new_row(table: Table) -> None:
     table.update_where(col("name") == "new", {"$compute": {"price": "length(name) * 1.5"}}, upsert=True)
     assert table.read(["name", "price"], where="name = 'new'").to_pylist() == [{"name": "new", "price": 4.5}]
