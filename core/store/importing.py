@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
@@ -80,11 +80,10 @@ def import_dataset(
     read is a table beside it. `columns` are those that are taken, each with its name in the table."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
-    chosen = _chosen(dataset, columns)
+    opened, chosen = dataset.schema.names, _chosen(dataset, columns)
 
     def create(schema: pa.Schema, rows: Batches) -> Table:
-        with closing(_renamed(rows, chosen)) as batches:
-            reader = pa.RecordBatchReader.from_batches(_named(schema, chosen), batches)
+        with _renamed(schema, rows, opened, chosen) as reader:
             return store.create_table(name, reader, job=Unreported(job))
 
     table = _with_rows(dataset, create, job)
@@ -196,13 +195,12 @@ def import_into(
     and committing raise; nothing changes then.
     """
     job = job or Job()
-    chosen = _chosen(dataset, columns)
+    opened, chosen = dataset.schema.names, _chosen(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
     message = f"{mode} {dataset.name}"
 
     def take(schema: pa.Schema, rows: Batches) -> Commit:
-        with closing(_renamed(rows, chosen)) as batches:
-            reader = pa.RecordBatchReader.from_batches(_named(schema, chosen), batches)
+        with _renamed(schema, rows, opened, chosen) as reader:
             if mode == "upsert":
                 return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
             if mode == "append":
@@ -358,14 +356,25 @@ def table_columns(names: list[str]) -> list[str]:
     return [free_name(name, [ID, *names]) if name == ID else name for name in names]
 
 
-def _named(schema: pa.Schema, chosen: Mapping[str, str]) -> pa.Schema:
-    return pa.schema([schema.field(name).with_name(new) for name, new in chosen.items()])
+@contextmanager
+def _renamed(
+    schema: pa.Schema, rows: Batches, opened: Sequence[str], chosen: Mapping[str, str]
+) -> Iterator[pa.RecordBatchReader]:
+    """The columns that are chosen, and those that the dataset had not yet when it was `opened`: of objects
+    the first of which lack a member, it appears with the others."""
+    later = [name for name in schema.names if name not in opened]
+    names, new = [*chosen, *later], list(chosen.values())
+    for name in later:
+        new.append(free_name(name, [ID, *new]))
 
+    def batches() -> Batches:
+        with closing(rows):
+            for batch in rows:
+                yield batch.select(names).rename_columns(new)
 
-def _renamed(rows: Batches, chosen: Mapping[str, str]) -> Batches:
-    with closing(rows):
-        for batch in rows:
-            yield batch.select(list(chosen)).rename_columns(list(chosen.values()))
+    fields = [schema.field(name).with_name(title) for name, title in zip(names, new, strict=True)]
+    with closing(batches()) as renamed:
+        yield pa.RecordBatchReader.from_batches(pa.schema(fields), renamed)
 
 
 def _kept_rows(dataset: Dataset, job: Job) -> Batches:

@@ -100,3 +100,19 @@ def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -
     plan = plan_import(opened("id,n\n2,22\n2,33\n"), store["stock"], "upsert", ["id"])
     assert plan.twice == 1
     assert "choose another" in str(plan)
+
+
+@pytest.mark.parametrize("columns", [None, {"a": "_a"}])
+def test_members_that_appear_late_in_a_file_are_imported(
+    tmp_path: Path, store: Store, columns: dict[str, str] | None
+) -> None:
+    """Beyond the first blocks, of which alone the columns are known at first."""
+    path = tmp_path / "late.jsonl"
+    lines = ['{"a": 1}'] * 300_000 + ['{"a": 2, "b": "late", "_a": 3}']
+    path.write_text("\n".join(lines))
+    dataset = open_dataset(path, cache_dir=tmp_path / "cache")
+    assert dataset.schema.names == ["a"]
+    table = import_dataset(dataset, store, columns=columns)
+    last = table.read(ids=[300_000]).to_pylist()[0]
+    first, third = ("_a", "_a_2") if columns else ("a", "_a")
+    assert last == {"_id": 300_000, first: 2, "b": "late", third: 3}
