@@ -30,6 +30,7 @@ from lamella.core.datasets.text.dataset import (
 from lamella.core.datasets.text.files import open_delimited, open_json_document, open_json_lines
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+from lamella.core.validation import path_of
 
 NAMED = 3
 MOST_LOOKED_AT = 100
@@ -296,7 +297,7 @@ def _openable() -> str:
 def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     path: str | Path | Sequence[str | Path],
     *,
-    cache_dir: Path | None = None,
+    cache_dir: str | Path | None = None,
     ragged: Ragged = "refuse",
     bad_lines: BadLines = "refuse",
     encoding: str | None = None,
@@ -357,8 +358,9 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     if part is not None and known.tables is None:
         raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
     bad_lines = BY_NAME["bad_lines"].read(bad_lines)
+    cache = None if cache_dir is None else path_of(cache_dir, "the cache")
     options = OpenOptions(
-        cache_dir, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
+        cache, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
     )
     return known.open(location, options)
 
