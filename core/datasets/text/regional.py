@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
-from lamella.core.datasets.text.exact_numbers import doubles, integers
+from lamella.core.datasets.text.exact_numbers import LAST_EXACT_INTEGER, doubles, integers
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "day-first", "month-first", "iso"
 COMMA, POINT = ",", "."
@@ -141,7 +141,22 @@ def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array
         pattern = rf"^-?[0-9]{{1,{max(whole, 1)}}}(?:\.[0-9]{{0,{places}}}0*)?$"
         plain = _only(plain, pc.match_substring_regex(plain, pattern))
         plain = pc.replace_substring_regex(plain, rf"(\.[0-9]{{{places}}})0*$", r"\1")
+    elif pa.types.is_floating(kind):
+        plain = _only(plain, pc.invert(_too_long(plain)))
     return pc.cast(plain, kind)
+
+
+def _too_long(texts: pa.Array) -> pa.Array:
+    """Which texts are whole numbers, as those of accounts, of which a double would lose digits."""
+    long = pc.match_substring_regex(texts, "^-?0*[1-9][0-9]{15,}$")
+    if not pc.any(long).as_py():
+        return long
+    lost = [
+        text
+        for text in pc.unique(texts.filter(long)).to_pylist()
+        if text and abs(int(text)) > LAST_EXACT_INTEGER
+    ]
+    return pc.is_in(texts, value_set=from_values(lost, pa.string()))
 
 
 _TRUE = ("true", "t", "yes", "y", "on", "1", "ja", "j", "wahr", "oui", "vrai", "si", "s\u00ed", "x")
