@@ -442,6 +442,39 @@ def revised(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.
     return kind
 
 
+_DOUBTFUL = r"^-?[1-9][0-9]{0,2}[.,][0-9]{3}$"
+
+
+def by_other_columns(before: Guess, after: Guess, texts: pa.Array) -> Guess:
+    """A second guess with a note where it is another one: 1.234 is a number either way."""
+    kind = after.kind
+    if after.note or kind == before.kind or not (isinstance(kind, Spelled) and kind.is_number):
+        return after
+    example = _first_doubtful(texts)
+    if example is None:
+        return after
+    (value,) = kind.convert(from_values([example], pa.string())).to_pylist()
+    return replace(after, note=f"{example} is read as {value:.15g}, as another column has decimal commas")
+
+
+def saying_doubt(guess: Guess, texts: pa.Array) -> Guess:
+    """With a note for doubles all of which may be whole numbers with thousands set apart by points."""
+    if guess.kind != pa.float64() or _any(
+        texts, r"^\s*-?(?:0|[0-9]*\.(?:[0-9]{0,2}$|[0-9]{4})|[0-9]{4})|[eE]"
+    ):
+        return guess
+    example = _first_doubtful(texts)
+    if example is None:
+        return guess
+    what = f"{example} may be {example.replace('.', '')}, too: say how numbers are written if it is"
+    return replace(guess, note=" ".join(filter(None, (guess.note, what))))
+
+
+def _first_doubtful(texts: pa.Array) -> str | None:
+    doubtful = texts.filter(pc.match_substring_regex(texts, _DOUBTFUL))
+    return str(doubtful[0].as_py()) if len(doubtful) else None
+
+
 def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     """The narrowest type for both, one of which is spelled."""
     for kind in (a, b):
