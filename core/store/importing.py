@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from lamella.core.arrow.arrays import from_values
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.arrow.types import ID, wider_type
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
 from lamella.core.datasets.blocks import TypesWidened
@@ -22,7 +23,7 @@ from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.tables import ForeignKey
 from lamella.core.datasets.text.conversions import as_texts
 from lamella.core.datasets.text.regional import Spelled
-from lamella.core.errors import BadData, LamellaError, UnknownColumn, shown
+from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
 from lamella.core.store.commit import Commit
 from lamella.core.store.store import Store
@@ -158,9 +159,11 @@ def plan_import(
     chosen = _chosen(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
     there = [name for name in table.schema.names if name != ID]
+    coming = dataset.count(job=job)
+    types = _common_types(dataset, table, chosen)
     plan = ImportPlan(
         mode,
-        dataset.count(job=job),
+        coming,
         table.num_rows,
         tuple(name for name in chosen.values() if name not in there),
         tuple(name for name in there if name not in chosen.values() and table.columns.default(name) is None),
@@ -168,15 +171,27 @@ def plan_import(
     if mode != "upsert":
         return plan
     sources = {name: source for source, name in chosen.items()}
-    new = dataset.read([sources[name] for name in key], job=job).rename_columns(list(key))
-    keys = [*key]
-    distinct = new.group_by(keys).aggregate([([], "count_all")])
-    twice = pc.sum(pc.greater(distinct.column("count_all"), 1)).as_py() or 0
-    known = table.read(keys, job=job)
-    common = known.cast(pa.schema([new.schema.field(name).with_metadata(None) for name in keys]))
-    matched = common.join(distinct, keys, join_type="left semi").num_rows
-    found = distinct.join(common, keys, join_type="left semi").num_rows
-    return replace(plan, matched=matched, new_rows=distinct.num_rows - found, twice=twice)
+    new = dataset.read([sources[name] for name in key], job=job)
+    old, fresh = _times_of_keys(table.read([*key], job=job), new, [types[name] for name in key])
+    added, twice = np.count_nonzero((fresh > 0) & (old == 0)), np.count_nonzero(fresh > 1)
+    return replace(plan, matched=int(old[fresh > 0].sum()), new_rows=int(added), twice=int(twice))
+
+
+def _times_of_keys(
+    old: pa.Table, new: pa.Table, types: Sequence[pa.DataType]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many rows of either have each key. Null is equal to null, as it is for `upsert`."""
+    keys = [str(place) for place in range(len(types))]
+    wide = pa.schema([pa.field(name, kind) for name, kind in zip(keys, types, strict=True)])
+    parts = []
+    for at, rows in enumerate((old, new)):
+        part = rows.rename_columns(keys).cast(wide, safe=False)
+        for place, name in enumerate(("old", "new")):
+            part = part.append_column(name, from_numpy(np.full(len(part), place == at, np.int64)))
+        parts.append(part)
+    times = pa.concat_tables(parts).group_by(keys).aggregate([("old", "sum"), ("new", "sum")])
+    counts = (to_numpy(times.column(f"{name}_sum").combine_chunks()) for name in ("old", "new"))
+    return next(counts), next(counts)
 
 
 def import_into(
@@ -213,6 +228,24 @@ def import_into(
     if problems_of(dataset):
         keep_bad_lines(dataset, cast("Store", table.store), table.name)
     return commit
+
+
+def _common_types(dataset: Dataset, table: Table, chosen: Mapping[str, str]) -> dict[str, pa.DataType]:
+    """Of the columns that both have, by their names in the table. Raises `TypeConflict` where a column of the
+    dataset has no place in that of the table, as the numbers of postcodes have none in a text."""
+    types = {}
+    for source, name in chosen.items():
+        if name not in table.schema.names:
+            continue
+        have, coming = table.schema.field(name).type, dataset.schema.field(source).type
+        wide = wider_type(have, coming)
+        if wide is None:
+            raise TypeConflict(
+                f"{table.name}: column '{name}' is {have} and cannot take {coming} values of '{source}'",
+                fix=f"Read '{source}' as {have}, or leave it out",
+            )
+        types[name] = wide
+    return types
 
 
 def refuse_bad_target(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lamella.core.datasets import open_dataset
-from lamella.core.errors import BadData, LamellaError, UnknownColumn
+from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
 from lamella.core.store.importing import import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 
@@ -74,6 +74,36 @@ def test_upsert_by_a_key(store: Store, opened) -> None:
     commit = import_into(new, store["stock"], "upsert", ["id"])
     assert (commit.updated, commit.inserted) == (2, 1)
     assert rows(store) == [(1, "a", 10), (2, "b", 22), (3, "c", 33), (9, None, 99)]
+
+
+@pytest.mark.parametrize(
+    ("ids", "text", "changes", "adds"),
+    [
+        ([1, None, 3], "id,n\n1,5\n,6\n4,7\n", 2, 1),  # null is equal to null
+        ([1, 2, 3], "id,n\n2.0,5\n2.5,6\n", 1, 1),
+        ([1.5, 2.0, 3.0], "id,n\n2,5\n4,6\n", 1, 1),
+        ([1, 1, 2], "id,n\n1,5\n", 2, 0),
+    ],
+)
+def test_the_plan_of_an_upsert_counts_as_the_upsert_does(
+    store: Store, opened, ids: list[Any], text: str, changes: int, adds: int
+) -> None:
+    table, new = store.create_table("t", {"id": ids, "n": [1, 2, 3]}), opened(text)
+    plan = plan_import(new, table, "upsert", ["id"])
+    assert (plan.matched, plan.new_rows) == (changes, adds)
+    commit = import_into(new, table, "upsert", ["id"])
+    assert (commit.updated, commit.inserted) == (changes, adds)
+
+
+@pytest.mark.parametrize(("mode", "key"), [("append", []), ("replace", []), ("upsert", ["plz"])])
+def test_a_column_of_another_kind_is_refused_in_the_plan(
+    store: Store, opened, mode: Any, key: list[str]
+) -> None:
+    """Postcodes without a zero in front are numbers in this month's file."""
+    table = store.create_table("shops", {"plz": ["01067"], "n": [1]})
+    with pytest.raises(TypeConflict, match="Read 'PLZ' as string, or leave it out"):
+        plan_import(opened("PLZ,n\n80331,2\n"), table, mode, key, columns={"PLZ": "plz", "n": "n"})
+    assert plan_import(opened("plz,n\n80331,2\n", text_columns=["plz"]), table, mode, key).coming == 1
 
 
 @pytest.mark.parametrize(
