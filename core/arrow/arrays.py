@@ -87,15 +87,15 @@ def checked(values: list[Any], kind: pa.DataType | None = None) -> pa.Array:
     """What `pa.array` makes of the values, if it kept each: it cuts 1.5 to 1 and a time to its day, and
     drops time zones. Raises like `from_values`."""
     try:
-        made = pa.array(values, type=kind)
-        for value, stored in zip(values, made.to_pylist(), strict=True):
+        array = pa.array(values, type=kind)
+        for value, stored in zip(values, array.to_pylist(), strict=True):
             if not _survives(value, stored):
-                raise pa.ArrowInvalid(f"{shown(value)} would become {shown(stored)} as {made.type}")
+                raise pa.ArrowInvalid(f"{shown(value)} would become {shown(stored)} as {array.type}")
     except OverflowError as error:
         raise pa.ArrowInvalid(f"A number is too large: {error}") from error
     except RecursionError as error:
         raise pa.ArrowInvalid("Values are nested too deep to be kept") from error
-    return made
+    return array
 
 
 def _survives(value: Any, stored: Any) -> bool:
@@ -145,27 +145,27 @@ def _texts_alone(values: Sequence[Any], valid: np.ndarray | None = None) -> pa.A
         builder = StringBuilder()
         builder.append_values(values)
         return builder.finish()
-    joined = "".join(values)
-    data = joined.encode()
-    ascii_alone = len(data) == len(joined)
-    ends = np.zeros(len(values) + 1, np.int64)
+    text = "".join(values)
+    data = text.encode()
+    ascii_alone = len(data) == len(text)
+    offsets = np.zeros(len(values) + 1, np.int64)
     lengths = map(len, values) if ascii_alone else (len(value.encode()) for value in values)
-    np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=ends[1:])
-    return _text_array(ends, data, valid) if ends[-1] <= _MOST_TEXT else None
+    np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
+    return _text_array(offsets, data, valid) if offsets[-1] <= _MOST_TEXT else None
 
 
-def _text_array(ends: np.ndarray, data: bytes, valid: np.ndarray | None) -> pa.Array:
+def _text_array(offsets: np.ndarray, data: bytes, valid: np.ndarray | None) -> pa.Array:
     bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    buffers = [bits, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.string(), len(ends) - 1, buffers)
+    buffers = [bits, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
 
 
 def _plain_numbers(values: Sequence[Any], kind: pa.DataType) -> pa.Array | None:
     dtype, convert = _PLAIN.get(kind, (None, None))
     if dtype is None:
         return None
-    own = set(map(type, values))
-    if len(own) == 1 and _COMPLETE.get(next(iter(own))) == kind:
+    types = set(map(type, values))
+    if len(types) == 1 and _COMPLETE.get(next(iter(types))) == kind:
         return _complete(values, kind, dtype)
     valid = np.fromiter((v is not None for v in values), bool, len(values))
     try:

@@ -89,13 +89,13 @@ def folded(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 def whole(value: Any) -> Any:
     """A value read back, with the rest of each dict where it belongs; such dicts leave out what is null."""
     if isinstance(value, dict):
-        known = {key: whole(inner) for key, inner in value.items() if key != REST}
+        fields = {key: whole(inner) for key, inner in value.items() if key != REST}
         if REST not in value:
-            return known
+            return fields
         rest = _read(value[REST])
         if rest is None:
-            return known | {REST: value[REST]}
-        return {key: inner for key, inner in known.items() if inner is not None} | rest
+            return fields | {REST: value[REST]}
+        return {key: inner for key, inner in fields.items() if inner is not None} | rest
     return [whole(inner) for inner in value] if isinstance(value, list) else value
 
 
@@ -150,12 +150,12 @@ def _folded(values: pa.StructArray, kind: pa.StructType) -> pa.Array | None:
 def _more_rest(rest: pa.Array | None, moved: Mapping[str, pa.Array], rows: int) -> pa.Array:
     before = [None] * rows if rest is None else rest.to_pylist()
     columns = {key: array.to_pylist() for key, array in moved.items()}
-    merged = [json.loads(old) if old else {} for old in before]
+    rests = [json.loads(old) if old else {} for old in before]
     for key, inner in columns.items():
-        for document, value in zip(merged, inner, strict=True):
+        for document, value in zip(rests, inner, strict=True):
             if value is not None:
                 document[key] = whole(value)
-    return _texts(map(json_of, merged))
+    return _texts(map(json_of, rests))
 
 
 def _rest_of(values: Iterable[Document | None], keys: set[str]) -> pa.Array:
@@ -165,6 +165,6 @@ def _rest_of(values: Iterable[Document | None], keys: set[str]) -> pa.Array:
 
 
 def _texts(values: Iterable[str | None]) -> pa.Array:
-    made = quick_array(list(values), REST_FIELD.type)
-    assert made is not None
-    return made
+    array = quick_array(list(values), REST_FIELD.type)
+    assert array is not None
+    return array

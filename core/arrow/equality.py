@@ -67,18 +67,18 @@ def lists_of(values: pa.Array) -> Lists:
 
 def _all_there(values: pa.ListArray | pa.LargeListArray) -> Lists:
     """Several times as quick as Arrow's functions, which look at each list for a null."""
-    ends = to_numpy(values.offsets)
-    first, last = int(ends[0]), int(ends[-1])
+    offsets = to_numpy(values.offsets)
+    first, last = int(offsets[0]), int(offsets[-1])
     items = values.values.slice(first, last - first)
-    return Lists(np.diff(ends).astype(np.int64), np.ones(len(values), bool), items)
+    return Lists(np.diff(offsets).astype(np.int64), np.ones(len(values), bool), items)
 
 
 def as_array(lists: Lists) -> pa.Array:
     """A `list` column, whatever layout the lists came from."""
-    ends = np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(lists.lengths)]).astype(np.int32)
     bits = None if lists.valid.all() else pa.py_buffer(np.packbits(lists.valid, bitorder="little"))
     kind = pa.list_(lists.items.type)
-    buffers = [bits, from_numpy(ends).buffers()[1]]
+    buffers = [bits, from_numpy(offsets).buffers()[1]]
     return pa.Array.from_buffers(kind, len(lists.lengths), buffers, children=[lists.items])
 
 
@@ -134,12 +134,12 @@ def _structs(a: pa.Array, b: pa.Array) -> np.ndarray:
 
 def _lists(a: pa.Array, b: pa.Array) -> np.ndarray:
     """Of lists equally long, the items are compared, all at once."""
-    mine, theirs = lists_of(a), lists_of(b)
-    different: np.ndarray = mine.lengths != theirs.lengths
-    rows = np.flatnonzero(~different & (mine.lengths > 0))
+    ours, theirs = lists_of(a), lists_of(b)
+    different: np.ndarray = ours.lengths != theirs.lengths
+    rows = np.flatnonzero(~different & (ours.lengths > 0))
     if len(rows):
-        items = differs(take(mine.items, mine.places(rows)), take(theirs.items, theirs.places(rows)))
-        starts = np.cumsum(mine.lengths[rows]) - mine.lengths[rows]
+        items = differs(take(ours.items, ours.places(rows)), take(theirs.items, theirs.places(rows)))
+        starts = np.cumsum(ours.lengths[rows]) - ours.lengths[rows]
         different[rows] = np.logical_or.reduceat(items, starts)
     return different
 

@@ -108,12 +108,12 @@ def _converted(values: list[Any]) -> pa.Array:
 def _lists(values: list[Any], nulls: bool) -> pa.Array:
     """Lists as lists of their own lengths, whatever these add up to; None among them only with `nulls`."""
     there: list[Any] = [() if value is None else value for value in values] if nulls else values
-    ends = np.zeros(len(there) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, there), np.int64, len(there)), out=ends[1:])
-    if ends[-1] >= 2**31:
+    offsets = np.zeros(len(there) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, there), np.int64, len(there)), out=offsets[1:])
+    if offsets[-1] >= 2**31:
         raise OverflowError("too many values in lists")
     inside, mask = _converted(list(chain.from_iterable(there))), nulls_among(values) if nulls else None
-    return pa.ListArray.from_arrays(from_numpy(ends.astype(np.int32)), inside, mask=mask)
+    return pa.ListArray.from_arrays(from_numpy(offsets.astype(np.int32)), inside, mask=mask)
 
 
 def _numpy_times(values: list[Any], kind: type) -> np.ndarray:
@@ -134,16 +134,16 @@ def _from_numpy_times(values: np.ndarray) -> pa.Array:
     unit, span = np.datetime_data(values.dtype)[0], values.dtype.kind == "m"
     if unit == "generic" and np.isnat(values).all():
         return pa.nulls(len(values))
-    wanted = (_SPAN_UNITS if span else _MOMENT_UNITS).get(unit, unit if unit in _ARROW_UNITS else "")
-    if not wanted:
+    arrow_unit = (_SPAN_UNITS if span else _MOMENT_UNITS).get(unit, unit if unit in _ARROW_UNITS else "")
+    if not arrow_unit:
         raise TypeError(f"a span of NumPy's unit '{unit}' has no length of its own" if span else "no unit")
-    made = values.astype(f"{'timedelta64' if span else 'datetime64'}[{wanted}]")
+    array = values.astype(f"{'timedelta64' if span else 'datetime64'}[{arrow_unit}]")
     there = ~np.isnat(values)
-    if not (np.isnat(made) == ~there).all() or (made[there] != values[there]).any():
+    if not (np.isnat(array) == ~there).all() or (array[there] != values[there]).any():
         raise OverflowError(f"a time in NumPy's unit '{unit}' does not fit Arrow's units")
-    if wanted == "D" and there.any() and abs(made[there].astype(np.int64)).max() >= 2**31:
+    if arrow_unit == "D" and there.any() and abs(array[there].astype(np.int64)).max() >= 2**31:
         raise OverflowError("a date is too far away")
-    return pa.array(made, mask=~there)
+    return pa.array(array, mask=~there)
 
 
 def _kinds(values: list[Any]) -> set[type]:
@@ -172,10 +172,10 @@ def _python_time(value: np.datetime64 | np.timedelta64) -> Any:
     """What stands beside Python's own times is as coarse as these."""
     unit, count = np.datetime_data(value.dtype)
     if unit in ("ns", *_FINE):
-        made = value.astype(value.dtype.str.replace(f"[{'' if count == 1 else count}{unit}]", "[us]"))
-        if made != value:
+        microseconds = value.astype(value.dtype.str.replace(f"[{'' if count == 1 else count}{unit}]", "[us]"))
+        if microseconds != value:
             raise OverflowError(f"{value} is finer than the times of Python beside it")
-        value = made
+        value = microseconds
     plain = value.item()
     if isinstance(plain, int):
         raise OverflowError(f"{value!r} is no time that Python's own can stand beside")
@@ -268,10 +268,10 @@ def blocks(data: Any, noting: Callable[[], Collection[str]] | None = None) -> It
         yield from map(rows.noted, blocks(rows))
         return
     for block in _blocks(data):
-        yield block if block.checked else _checked(without_unnamed_index(block))
+        yield block if block.checked else _check(without_unnamed_index(block))
 
 
-def _checked(block: RowBatch) -> RowBatch:
+def _check(block: RowBatch) -> RowBatch:
     _refuse_duplicates(block.schema)
     return _laid_out(block)
 
@@ -435,20 +435,20 @@ def _stream(reader: pa.RecordBatchReader) -> Iterator[RowBatch]:
 
 
 def _row_blocks(rows: Iterable[Row]) -> Iterator[RowBatch]:
-    source, done = iter(rows), 0
+    source, position = iter(rows), 0
     integers: IntegerRows | None = None
     while chunk := list(itertools.islice(source, ROWS_A_CHUNK)):
-        _refuse_other_than_rows(chunk, done)
+        _refuse_other_than_rows(chunk, position)
         if integers is None or not integers.add(chunk):
             if integers is not None and integers.rows:
                 yield integers.row_batch()
             integers = IntegerRows(chunk[0]) if fits(chunk[0]) else None
             if integers is None or not integers.add(chunk):
                 integers = None
-                yield as_block(_chunk_table(chunk, done))
+                yield as_block(_chunk_table(chunk, position))
         if integers is not None and integers.is_full:
             yield integers.row_batch()
-        done += len(chunk)
+        position += len(chunk)
     if integers is not None and integers.rows:
         yield integers.row_batch()
 
@@ -530,17 +530,17 @@ class PartialRows:
     def take(self, places: np.ndarray) -> PartialRows:
         """The rows at these places."""
         left_out = {name: lacks[places] for name, lacks in self.left_out.items()}
-        listed = places.tolist() if self.documents else []
-        documents = {name: [values[i] for i in listed] for name, values in self.documents.items()}
+        place_list = places.tolist() if self.documents else []
+        documents = {name: [values[i] for i in place_list] for name, values in self.documents.items()}
         return PartialRows(rows_at(self.table, places), left_out, documents)
 
     def without(self, names: Iterable[str]) -> PartialRows:
         """The rows without these columns, of which some may not be there."""
-        gone = set(names)
+        left_out = set(names)
         return PartialRows(
-            self.table.select([name for name in self.table.column_names if name not in gone]),
-            {name: lacks for name, lacks in self.left_out.items() if name not in gone},
-            {name: values for name, values in self.documents.items() if name not in gone},
+            self.table.select([name for name in self.table.column_names if name not in left_out]),
+            {name: lacks for name, lacks in self.left_out.items() if name not in left_out},
+            {name: values for name, values in self.documents.items() if name not in left_out},
         )
 
 
@@ -590,8 +590,12 @@ def _documents(schema: pa.Schema, data: Any) -> dict[str, Sequence[Any]]:
     if isinstance(data, list):
         return {name: [_value(row, name) for row in data] for name in names}
     columns = {str(name): values for name, values in data.items()}
-    known = {name: columns[name] for name in names}
-    return {n: values for n, values in known.items() if not isinstance(values, (pa.Array, pa.ChunkedArray))}
+    known_columns = {name: columns[name] for name in names}
+    return {
+        n: values
+        for n, values in known_columns.items()
+        if not isinstance(values, (pa.Array, pa.ChunkedArray))
+    }
 
 
 def _value(row: Row, name: str) -> Any:

@@ -155,8 +155,8 @@ class IntegerRows:
         """As large as the first rows need, then at once as large as it gets: few rows touch little memory."""
         room = self._columns.shape[1]
         if self.rows + count > room:
-            wanted = max(self._most, self.rows + count) if room else count
-            larger = np.empty((len(self._keys), wanted), np.int64)
+            size = max(self._most, self.rows + count) if room else count
+            larger = np.empty((len(self._keys), size), np.int64)
             larger[:, : self.rows] = self._columns[:, : self.rows]
             self._columns = larger
 
@@ -204,8 +204,8 @@ def _table(columns: np.ndarray, rows: int, schema: pa.Schema) -> pa.Table:
 def _head(count: int, rows: int) -> bytes:
     """What comes before the values in a message of so many columns of integers: they follow each other."""
     column = from_numpy(np.zeros(rows, np.int64))
-    made = pa.RecordBatch.from_arrays([column] * count, names=[str(place) for place in range(count)])
-    message: bytes = made.serialize().to_pybytes()
+    batch = pa.RecordBatch.from_arrays([column] * count, names=[str(place) for place in range(count)])
+    message: bytes = batch.serialize().to_pybytes()
     return message[: len(message) - count * column.nbytes]
 
 

@@ -97,8 +97,8 @@ def in_key_order(ids: np.ndarray, keys: np.ndarray, check: Callable[[], object] 
         if int(ids[-1]) - first < len(ids):  # they count on: to add is quicker than to look up
             places += first
             return places
-        found: np.ndarray = ids[places]
-        return found
+        places_by_id: np.ndarray = ids[places]
+        return places_by_id
     packed = np.empty_like(keys)
     for start in range(0, len(keys), BLOCK):
         block = packed[start : start + BLOCK]

@@ -71,11 +71,11 @@ def type_of(value: Any) -> pa.DataType:
 
 
 def _by_name(name: str) -> pa.DataType:
-    wanted = name.strip().casefold()
-    if wanted in _NAMES:
-        return _NAMES[wanted]
+    plain = name.strip().casefold()
+    if plain in _NAMES:
+        return _NAMES[plain]
     try:
-        return _spelled(name.strip()) or pa.type_for_alias(wanted)
+        return _spelled(name.strip()) or pa.type_for_alias(plain)
     except ValueError:
         raise UnknownType(name, "Arrow", [*_NAMES, *_ALIASES]) from None
 
@@ -172,8 +172,8 @@ def _from_view(values: pa.Array) -> pa.Array:
     large = is_.is_large_list_view(values.type)
     lengths = to_numpy(pc.fill_null(pc.list_value_length(values), 0))
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64 if large else np.int32)
-    made = pa.LargeListArray if large else pa.ListArray
-    return made.from_arrays(from_numpy(offsets), values.flatten(), mask=values.is_null())
+    list_type = pa.LargeListArray if large else pa.ListArray
+    return list_type.from_arrays(from_numpy(offsets), values.flatten(), mask=values.is_null())
 
 
 def _holds_null(values: pa.ChunkedArray) -> bool:
@@ -323,8 +323,8 @@ def _integers(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
     if is_.is_signed_integer(a) == is_.is_signed_integer(b):
         return max(a, b, key=lambda t: t.bit_width)
     unsigned, signed = (a, b) if is_.is_unsigned_integer(a) else (b, a)
-    needed = max(signed.bit_width, 2 * unsigned.bit_width)
-    return next((t for t in _SIGNED if t.bit_width >= needed), None)
+    width = max(signed.bit_width, 2 * unsigned.bit_width)
+    return next((t for t in _SIGNED if t.bit_width >= width), None)
 
 
 def _floats(a: pa.DataType, b: pa.DataType) -> pa.DataType | None:
@@ -428,10 +428,10 @@ def exact_cast(values: Values, kind: pa.DataType) -> Values | None:
     if not _same_meaning(values.type, kind):
         return None
     try:
-        made = _with_room(values, kind).cast(kind)
+        array = _with_room(values, kind).cast(kind)
         source = _filled(values.type, kind)
-        back = made.cast(source, safe=not pa.types.is_floating(source))  # safe leaves large integers out
-        return made if _same(values.cast(source), back) else None
+        back = array.cast(source, safe=not pa.types.is_floating(source))  # safe leaves large integers out
+        return array if _same(values.cast(source), back) else None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
         return None
 

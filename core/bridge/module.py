@@ -272,8 +272,8 @@ def _meeting(condition: Condition, values: pa.ChunkedArray) -> np.ndarray:
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     null = to_numpy(values.is_null(nan_is_null=isinstance(order, Floats)))
-    needed = None if wanted.all_values else order
-    matching = np.ones(len(values), bool) if needed is None else needed.mask(values, wanted)
+    keys_order = None if wanted.all_values else order
+    matching = np.ones(len(values), bool) if keys_order is None else keys_order.mask(values, wanted)
     return np.where(null, wanted.nulls, matching)
 
 
@@ -341,16 +341,16 @@ class Scans:
 
     def _lookup(self, start: StartScan, plan: Plan, columns: tuple[int, ...]) -> Lookup | None:
         """None for a table that is too large for it."""
-        wanted = (plan, columns)
-        if wanted not in self._lookups:
+        key = (plan, columns)
+        if key not in self._lookups:
             scan = start(Plan(plan.columns, ()), ())
             keys = [ROWID if column == ROWID else plan.columns.index(column) for column in columns]
-            few = scan.snapshot.num_rows <= MOST_ROWS
-            self._lookups[wanted] = Lookup(scan.blocks(), keys) if few else None
+            is_small = scan.snapshot.num_rows <= MOST_ROWS
+            self._lookups[key] = Lookup(scan.blocks(), keys) if is_small else None
             if len(self._lookups) > MOST_LOOKUPS:
                 self._lookups.popitem(last=False)
-        self._lookups.move_to_end(wanted)
-        return self._lookups[wanted]
+        self._lookups.move_to_end(key)
+        return self._lookups[key]
 
 
 class VirtualTable:
@@ -419,8 +419,8 @@ class Module:
     def Create(  # noqa: N802 -- SQLite's name
         self, connection: apsw.Connection, modulename: str, databasename: str, tablename: str, *args: object
     ) -> tuple[str, VirtualTable]:
-        said = [_unquoted(str(word)) for word in args]
-        table = self._registered(*said) if modulename == BY_NAME else self._named(said)
+        words = [_unquoted(str(word)) for word in args]
+        table = self._registered(*words) if modulename == BY_NAME else self._named(words)
         return table.declaration, table
 
     Connect = Create
@@ -442,8 +442,8 @@ class Module:
         store = Store.open(path, read_only=True)
         try:
             dataset = store[table]
-            shown = dataset.as_of(int(version) if version.isdigit() else version) if version else dataset
-            return VirtualTable(shown, self.counted, store.close)
+            rows = dataset.as_of(int(version) if version.isdigit() else version) if version else dataset
+            return VirtualTable(rows, self.counted, store.close)
         except BaseException:
             store.close()
             raise
@@ -530,8 +530,8 @@ def left_out(connection: apsw.Connection) -> dict[str, BadData]:
 
 def row_groups(connection: apsw.Connection) -> RowGroups:
     """How many row groups the statements of this connection read so far, and how many they skipped."""
-    counted = add_modules(connection).counted
-    return RowGroups(counted.read, counted.skipped)
+    counts = add_modules(connection).counted
+    return RowGroups(counts.read, counts.skipped)
 
 
 def _datasets(
@@ -556,7 +556,7 @@ def _datasets(
 
 def _free(name: str, names: Iterable[str]) -> str:
     """Files of different folders may be called alike."""
-    known, free, number = set(map(folded, names)), name, 2
-    while folded(free) in known:
+    taken_names, free, number = set(map(folded, names)), name, 2
+    while folded(free) in taken_names:
         free, number = f"{name}_{number}", number + 1
     return free

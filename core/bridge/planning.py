@@ -129,10 +129,10 @@ def _as_number(text: str) -> tuple[Any, Any]:
     match = _NUMBER.fullmatch(text)
     if match is None:
         return _ANY_NUMBER
-    written = match[1]
-    if written.lstrip("+-").isdigit() and -(1 << 63) <= int(written) < 1 << 63:
-        return int(written), int(written)
-    near = float(written)
+    number = match[1]
+    if number.lstrip("+-").isdigit() and -(1 << 63) <= int(number) < 1 << 63:
+        return int(number), int(number)
+    near = float(number)
     return _steps(near, -math.inf), _steps(near, math.inf)
 
 
@@ -204,8 +204,8 @@ def declare(columns: Iterable[Column]) -> list[Declared]:
 
 
 def statement(columns: Iterable[Declared]) -> str:
-    listed = ", ".join(f"{quoted(column.name)} {column.type.declared}" for column in columns)
-    return f"CREATE TABLE declared ({listed})"
+    columns_text = ", ".join(f"{quoted(column.name)} {column.type.declared}" for column in columns)
+    return f"CREATE TABLE declared ({columns_text})"
 
 
 def quoted(name: str) -> str:
@@ -300,8 +300,8 @@ def _usable(
 
 def _columns_read(info: apsw.IndexInfo, columns: int) -> set[int]:
     """SQLite has 64 bits to say which columns it reads: the last one stands for all from there on."""
-    used = info.colUsed
-    return {place for place in used if place < columns} | (set(range(63, columns)) if 63 in used else set())
+    mask = info.colUsed
+    return {place for place in mask if place < columns} | (set(range(63, columns)) if 63 in mask else set())
 
 
 def _estimate(info: apsw.IndexInfo, plan: Plan, numbered: Numbered, rows: int) -> None:
@@ -309,10 +309,10 @@ def _estimate(info: apsw.IndexInfo, plan: Plan, numbered: Numbered, rows: int) -
         info.estimatedRows, info.idxFlags = 1, apsw.SQLITE_INDEX_SCAN_UNIQUE
         info.estimatedCost = BEGINNING_COST
         return
-    seen = rows * math.prod(SHARES.get(each.op, OTHER_SHARE) for each in plan.constraints)
-    info.estimatedRows = max(1, int(seen))
+    estimate = rows * math.prod(SHARES.get(each.op, OTHER_SHARE) for each in plan.constraints)
+    info.estimatedRows = max(1, int(estimate))
     unseen = rows * UNSEEN_COST * len(plan.constraints)
-    info.estimatedCost = BEGINNING_COST + unseen + seen * (1 + COLUMN_COST * len(plan.columns))
+    info.estimatedCost = BEGINNING_COST + unseen + estimate * (1 + COLUMN_COST * len(plan.columns))
 
 
 def _in_order(info: apsw.IndexInfo, numbered: Numbered) -> bool:

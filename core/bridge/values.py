@@ -201,14 +201,14 @@ class Bytes(Order):
 def _in_some(plain: pa.ChunkedArray, wanted: MatchingValues) -> np.ndarray:
     """From the first end to the last lies little where the ranges are the cases of one beginning."""
     lows, highs = zip(*wanted.ranges, strict=True)
-    ends = (None if None in lows else min(lows), None if None in highs else max(highs))
-    places = np.flatnonzero(_between_bytes(plain, *ends))
+    bounds = (None if None in lows else min(lows), None if None in highs else max(highs))
+    places = np.flatnonzero(_between_bytes(plain, *bounds))
     candidates = take(plain, places)
-    met = np.zeros(len(places), bool)
+    hits = np.zeros(len(places), bool)
     for low, high in wanted.ranges:
-        met |= _between_bytes(candidates, low, high)
+        hits |= _between_bytes(candidates, low, high)
     matching = np.zeros(len(plain), bool)
-    matching[places[met]] = True
+    matching[places[hits]] = True
     return matching
 
 
@@ -224,8 +224,8 @@ def _between_bytes(plain: pa.ChunkedArray, low: bytes | None, high: bytes | None
 
 
 def _byte_strings(keys: list[bytes]) -> pa.Array:
-    ends = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(keys))]
+    offsets = np.cumsum([0, *map(len, keys)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(keys))]
     return pa.Array.from_buffers(pa.large_binary(), len(keys), buffers)
 
 
@@ -288,12 +288,12 @@ class Moments(Numbers):
     def compared(self, op: str, low: str, high: str) -> MatchingValues:
         """Moments outside the years 1 to 9999, whose texts are in no order, are wanted whatever is asked."""
         first, last = self._bounds()
-        place, met = _place(self, low)
-        at_most = min(place if met and op == "<=" else place - 1, last)
-        at_least = place + 1 if met and op == ">" else place
+        place, equal = _place(self, low)
+        at_most = min(place if equal and op == "<=" else place - 1, last)
+        at_least = place + 1 if equal and op == ">" else place
         ranges = {
-            "=": [(place, place)] if met else [],
-            "<>": [(first, place - 1), (place + met, last)],
+            "=": [(place, place)] if equal else [],
+            "<>": [(first, place - 1), (place + equal, last)],
             "<": [(first, at_most)],
             "<=": [(first, at_most)],
             ">": [(at_least, last)],
@@ -447,8 +447,8 @@ def _other(values: pa.Array) -> list[Any]:
 
 def _in_dictionary(kind: ColumnType) -> Values:
     def values(array: pa.Array) -> list[Any]:
-        known = kind.values(array.dictionary)
-        return [None if place is None else known[place] for place in _as_they_are(array.indices)]
+        members = kind.values(array.dictionary)
+        return [None if place is None else members[place] for place in _as_they_are(array.indices)]
 
     return values
 

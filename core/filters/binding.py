@@ -225,16 +225,16 @@ def _refuse_other_fields(predicate: Predicate, place: Place, value: Struct) -> N
         refuse_twins(place.name, place.type, name)
     for name, one in value:
         if name not in names and one is not None:
-            known = [f"{place.name}.{other}" for other in names]
-            raise UnknownColumn(f"{place.name}.{name}", predicate.column, known)
+            paths = [f"{place.name}.{other}" for other in names]
+            raise UnknownColumn(f"{place.name}.{name}", predicate.column, paths)
 
 
 def known_operator(predicate: Predicate) -> Operator:
     """Raises `BadFilter` for one that the table does not have."""
-    called = str(predicate.operator)
-    operator = OPERATORS.get(called)
+    operator_name = str(predicate.operator)
+    operator = OPERATORS.get(operator_name)
     if operator is None:
-        guesses = " or ".join(f"'{g}'" for g in nearest(called, list(OPERATORS)))
+        guesses = " or ".join(f"'{g}'" for g in nearest(operator_name, list(OPERATORS)))
         raise BadFilter(
             f"There is no operator '{predicate.operator}' (asked of column '{predicate.column}')",
             fix=f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(OPERATORS)}",

@@ -59,10 +59,10 @@ def from_json(obj: Any) -> Filter:
 
 
 def _predicate_json(predicate: Predicate) -> dict[str, Any]:
-    made: dict[str, Any] = {"column": predicate.column, "operator": predicate.operator}
+    item: dict[str, Any] = {"column": predicate.column, "operator": predicate.operator}
     if predicate.values:
-        made["values"] = [value_json(value) for value in predicate.values]
-    return made | ({"ignore_case": True} if predicate.ignore_case else {})
+        item["values"] = [value_json(value) for value in predicate.values]
+    return item | ({"ignore_case": True} if predicate.ignore_case else {})
 
 
 def _branch_json(node: Branch, children: list[dict[str, Any]]) -> dict[str, Any]:

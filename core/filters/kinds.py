@@ -113,8 +113,8 @@ def type_test(word: str, type_: pa.DataType) -> tuple[bool, bool]:
     """Whether values of this type are asked for, and whether null is. Raises ValueError."""
     if word not in WORDS and word != NULL:
         guesses = nearest(word, [*WORDS, NULL])
-        known = f"Did you mean '{guesses[0]}'?" if guesses else f"There are: {', '.join(WORDS)}, {NULL}"
-        raise ValueError(f"there is no type '{word}'. {known}")
+        hint = f"Did you mean '{guesses[0]}'?" if guesses else f"There are: {', '.join(WORDS)}, {NULL}"
+        raise ValueError(f"there is no type '{word}'. {hint}")
     return word != NULL and WORDS[word](type_), word == NULL
 
 

@@ -71,12 +71,12 @@ NAMES: dict[str, tuple[str, ...]] = {
 
 def words_for(name: Any) -> tuple[str, ...]:
     """What is not known is given back: it is refused where the filter meets a column."""
-    called = _NUMBERS.get(name, name) if isinstance(name, int) and not isinstance(name, bool) else name
-    if not isinstance(called, str):
-        return (repr(called),)
-    if called in WORDS and called not in _WORDS:
-        return (called,)
-    return _WORDS.get(called, (called,))
+    alias = _NUMBERS.get(name, name) if isinstance(name, int) and not isinstance(name, bool) else name
+    if not isinstance(alias, str):
+        return (repr(alias),)
+    if alias in WORDS and alias not in _WORDS:
+        return (alias,)
+    return _WORDS.get(alias, (alias,))
 
 
 _VALUES = {
@@ -190,16 +190,16 @@ def _unequal(column: str, value: Any) -> Filter:
 
 def _one_of(column: str, operand: Any) -> Filter:
     values = _list("$in", operand)
-    known = tuple(value for value in values if value is not None)
-    listed = Predicate(column, "in", known)
-    return any_of([listed, Predicate(column, "is_null")]) if len(known) < len(values) else listed
+    present = tuple(value for value in values if value is not None)
+    is_one = Predicate(column, "in", present)
+    return any_of([is_one, Predicate(column, "is_null")]) if len(present) < len(values) else is_one
 
 
 def _none_of(column: str, operand: Any) -> Filter:
     values = _list("$nin", operand)
-    known = tuple(value for value in values if value is not None)
-    unlisted = Predicate(column, "nin", known)
-    return all_of([unlisted, Predicate(column, "not_null")]) if len(known) < len(values) else unlisted
+    present = tuple(value for value in values if value is not None)
+    unlisted = Predicate(column, "nin", present)
+    return all_of([unlisted, Predicate(column, "not_null")]) if len(present) < len(values) else unlisted
 
 
 def _all_of(column: str, operand: Any) -> Filter:
@@ -223,8 +223,8 @@ def _type(column: str, operand: Any) -> Filter:
 def _pattern(column: str, pattern: Any, options: Any) -> Filter:
     own = ""
     if isinstance(pattern, re.Pattern):
-        known = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
-        own = "".join(flag for bit, flag in known.items() if pattern.flags & bit)
+        letters = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s", re.VERBOSE: "x"}
+        own = "".join(flag for bit, flag in letters.items() if pattern.flags & bit)
         pattern = pattern.pattern
     if not isinstance(pattern, str) or not isinstance(options, str):
         raise BadFilter(f"Column '{column}': $regex takes a pattern as text, not {shown(pattern)}")
@@ -292,12 +292,12 @@ def _neither(parts: list[Filter]) -> Filter:
     return Not(any_of(parts) if len(parts) != 1 else parts[0])
 
 
-def _unknown(key: str, known: Sequence[str]) -> BadFilter:
+def _unknown(key: str, names: Sequence[str]) -> BadFilter:
     if key in ("$text", "$search"):
         fix = "Write {'notes': {'$words': 'fox'}}, or give the words to a table's search: table.search('fox')"
         return BadFilter(f"A condition asks for the words of one column, which {key} does not name", fix=fix)
-    guesses = " or ".join(f"'{guess}'" for guess in nearest(key, known))
-    fix = f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(known)}"
+    guesses = " or ".join(f"'{guess}'" for guess in nearest(key, names))
+    fix = f"Did you mean {guesses}?" if guesses else f"There are: {', '.join(names)}"
     return BadFilter(f"There is no operator '{key}'", fix=fix)
 
 

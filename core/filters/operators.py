@@ -207,11 +207,11 @@ def fitting(type_: pa.DataType) -> list[Operator]:
 def offered(type_: pa.DataType) -> list[Operator]:
     """Those of them that a form can ask of any table: their values can be typed one by one, the answer is not
     the same for a whole column, needs no index, and nobody lists the two truth values."""
-    odd, listed = (Takes.FILTER, Takes.TYPES, Takes.WORDS), kind_of(type_) is not Kind.BOOLEAN
+    odd, comparable = (Takes.FILTER, Takes.TYPES, Takes.WORDS), kind_of(type_) is not Kind.BOOLEAN
     return [
         one
         for one in fitting(type_)
-        if one.takes not in odd and one.id not in PRESENCE and (listed or one.arity is not Arity.MANY)
+        if one.takes not in odd and one.id not in PRESENCE and (comparable or one.arity is not Arity.MANY)
     ]
 
 
@@ -238,8 +238,8 @@ def _has(x: Operand[Any], value: Any) -> Any:
 
 def _has_type(x: Operand[Any], values: Sequence[Any]) -> Any:
     """Each value says whether cells of the column's type are asked for, and whether null is."""
-    met = x.always(any(own for own, _null in values))
-    return x.either(met, x.is_null()) if any(null for _own, null in values) else met
+    hit = x.always(any(equal for equal, _null in values))
+    return x.either(hit, x.is_null()) if any(null for _own, null in values) else hit
 
 
 def _one(id_: str, label: str, kinds: frozenset[Kind], test: Test, spelling: str, **more: Any) -> Operator:

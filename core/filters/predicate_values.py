@@ -206,13 +206,13 @@ def _open_group(pattern: str) -> int:
     bare = re.sub(
         r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", lambda match: "." * len(match[0]), pattern, flags=re.DOTALL
     )
-    opened: list[int] = []
+    brackets: list[int] = []
     for at, sign in enumerate(bare):
         if sign == "(":
-            opened.append(at)
-        elif sign == ")" and opened:
-            opened.pop()
-    return opened[-1] if opened else -1
+            brackets.append(at)
+        elif sign == ")" and brackets:
+            brackets.pop()
+    return brackets[-1] if brackets else -1
 
 
 def _items(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
@@ -258,10 +258,10 @@ def _types(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:
     if not values:
         raise BadFilter(f"Column '{column}' is asked for no type", fix="Name one, such as 'number' or 'text'")
     try:
-        met = [type_test(word if isinstance(word, str) else shown(word), typed.type) for word in values]
+        tests = [type_test(word if isinstance(word, str) else shown(word), typed.type) for word in values]
     except ValueError as error:
         raise BadFilter(f"Column '{column}' cannot be asked for its type", str(error)) from error
-    return [Value(word, answer) for word, answer in zip(values, met, strict=True)]
+    return [Value(word, answer) for word, answer in zip(values, tests, strict=True)]
 
 
 def _filter(typed: TypedPredicate, values: Sequence[Any]) -> list[Value]:

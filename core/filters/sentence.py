@@ -49,16 +49,16 @@ def word_list(words: Sequence[str], more: int = 0, last: str = "or") -> str:
     return ", ".join(words[:-1]) + f" {last} {words[-1]}" if len(words) > 1 else words[0]
 
 
-def _branch(node: Branch, said: list[Said]) -> Said:
+def _branch(node: Branch, parts: list[Said]) -> Said:
     if isinstance(node, Not):
-        return f"not ({said[0][0]})", None
+        return f"not ({parts[0][0]})", None
     kind = And if isinstance(node, And) else type(node)
-    if not said:
+    if not parts:
         return ("anything" if kind is And else "nothing"), None
-    if len(said) == 1:
-        return said[0]
+    if len(parts) == 1:
+        return parts[0]
     word = " and " if kind is And else " or "
-    return word.join(f"({words})" if group not in (None, kind) else words for words, group in said), kind
+    return word.join(f"({words})" if group not in (None, kind) else words for words, group in parts), kind
 
 
 def _kind(predicate: Predicate) -> Kind | None:

@@ -62,9 +62,9 @@ def scalar_of(value: Any, type_: pa.DataType) -> pa.Scalar:
 
 
 def _variable(values: Sequence[bytes], type_: pa.DataType) -> pa.Array:
-    ends = np.cumsum([0, *map(len, values)], dtype=np.int64)
+    offsets = np.cumsum([0, *map(len, values)], dtype=np.int64)
     return pa.Array.from_buffers(
-        type_, len(values), [None, pa.py_buffer(ends), pa.py_buffer(b"".join(values))]
+        type_, len(values), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(values))]
     )
 
 
@@ -139,8 +139,8 @@ def _floats(how: str, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
     """NaN equals itself and is greater than every number."""
     a, b = to_numpy(one), to_numpy(other)
     nan, beside = np.isnan(a), np.isnan(b)
-    met = np.where(nan | beside, _NUMPY[how](nan.astype(int), beside.astype(int)), _NUMPY[how](a, b))
-    return _where_both(met, one, other)
+    hits = np.where(nan | beside, _NUMPY[how](nan.astype(int), beside.astype(int)), _NUMPY[how](a, b))
+    return _where_both(hits, one, other)
 
 
 def _integers_and_floats(how: str, one: Side, other: Side) -> pa.BooleanArray:
@@ -149,9 +149,9 @@ def _integers_and_floats(how: str, one: Side, other: Side) -> pa.BooleanArray:
     low, high = (float(np.iinfo(numbers.dtype).min), 2.0 ** (64 - (numbers.dtype.kind == "i")))
     whole = np.ceil(floats) if how in ("lt", "gte") else np.floor(floats)
     above, below = ~(whole < high), whole < low
-    met = _NUMPY[how](numbers, np.where(above | below, 0, whole).astype(numbers.dtype))
-    met = np.where(above, how in ("lt", "lte"), np.where(below, how in ("gt", "gte"), met))
-    return _where_both(met & (floats == whole) if how == "eq" else met, one.values, other.values)
+    hits = _NUMPY[how](numbers, np.where(above | below, 0, whole).astype(numbers.dtype))
+    hits = np.where(above, how in ("lt", "lte"), np.where(below, how in ("gt", "gte"), hits))
+    return _where_both(hits & (floats == whole) if how == "eq" else hits, one.values, other.values)
 
 
 def _counts(how: str, one: Side, other: Side) -> pa.BooleanArray:
@@ -160,12 +160,12 @@ def _counts(how: str, one: Side, other: Side) -> pa.BooleanArray:
         return _counts(_MIRRORED[how], other, one)
     coarse, fine = to_numpy(one.values), to_numpy(other.values)
     whole, rest = np.divmod(fine, unit_ns(one.type) // unit_ns(other.type))
-    met = _NUMPY[how](coarse, whole + (rest != 0) if how in ("lt", "gte") else whole)
-    return _where_both(met & (rest == 0) if how == "eq" else met, one.values, other.values)
+    hits = _NUMPY[how](coarse, whole + (rest != 0) if how in ("lt", "gte") else whole)
+    return _where_both(hits & (rest == 0) if how == "eq" else hits, one.values, other.values)
 
 
-def _where_both(met: np.ndarray, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
-    return pc.and_(from_numpy(np.asarray(met)), pc.and_(pc.is_valid(one), pc.is_valid(other)))
+def _where_both(hits: np.ndarray, one: pa.Array, other: pa.Array) -> pa.BooleanArray:
+    return pc.and_(from_numpy(np.asarray(hits)), pc.and_(pc.is_valid(one), pc.is_valid(other)))
 
 
 Items = tuple[pa.Array, np.ndarray, np.ndarray]
@@ -220,9 +220,9 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     """Case is folded as Arrow's Unicode tables know it, which are a year
     or two newer than DuckDB's."""
 
-    def __init__(self, array: pa.Array, ignore_case: bool, made: dict[Any, Any] | None = None) -> None:
-        """`made`: what was made of the same predicate's values before, by what it is and by type."""
-        self._made = {} if made is None else made
+    def __init__(self, array: pa.Array, ignore_case: bool, memory: dict[Any, Any] | None = None) -> None:
+        """`memory`: what was made of the same predicate's values before, by what it is and by type."""
+        self._memory = {} if memory is None else memory
         self.array, self._type, self._kind = array, value_type(array.type), kind_of(array.type)
         self._raw = _computable(array, self._kind)
         self._ignore_case = ignore_case
@@ -242,9 +242,9 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def one_of(self, values: Sequence[Any]) -> pa.BooleanArray:
         if not values:
             return self.always(False)
-        wanted = self._memoized("one of", lambda: self._value_set(values))
-        hits = self._among(wanted.values)
-        return pc.or_(hits, self._is_nan) if wanted.nan else hits
+        members = self._memoized("one of", lambda: self._value_set(values))
+        hits = self._among(members.values)
+        return pc.or_(hits, self._is_nan) if members.nan else hits
 
     def contains(self, text: str) -> pa.BooleanArray:
         return _sure(pc.match_substring(self._array, self._folded(text)))
@@ -273,8 +273,8 @@ class ArrowOperand(Operand[pa.BooleanArray]):
 
     def any_item(self, test: Callable[[ArrowOperand], pa.BooleanArray]) -> pa.BooleanArray:
         items, starts, stops = items_of(self.array)
-        met = to_numpy(test(ArrowOperand(items, self._ignore_case, self._made)))
-        before = np.concatenate([[0], np.cumsum(met)])
+        hits = to_numpy(test(ArrowOperand(items, self._ignore_case, self._memory)))
+        before = np.concatenate([[0], np.cumsum(hits)])
         return self._where_valid(before[stops] > before[starts])
 
     def has_size(self, size: int) -> pa.BooleanArray:
@@ -296,17 +296,17 @@ class ArrowOperand(Operand[pa.BooleanArray]):
     def either(self, one: pa.BooleanArray, other: pa.BooleanArray) -> pa.BooleanArray:
         return pc.or_(one, other)
 
-    def _among(self, wanted: pa.Array) -> pa.BooleanArray:
-        if not 0 < len(wanted) <= FEW_WANTED:
-            return pc.is_in(self._array, value_set=wanted)
-        return _sure(reduce(pc.or_, (pc.equal(self._array, value) for value in wanted)))
+    def _among(self, members: pa.Array) -> pa.BooleanArray:
+        if not 0 < len(members) <= FEW_WANTED:
+            return pc.is_in(self._array, value_set=members)
+        return _sure(reduce(pc.or_, (pc.equal(self._array, value) for value in members)))
 
     @property
     def _side(self) -> Side:
         return Side(self._array, self._type)
 
-    def _where_valid(self, met: np.ndarray) -> pa.BooleanArray:
-        return pc.and_(from_numpy(np.asarray(met)), pc.is_valid(self._array))
+    def _where_valid(self, hits: np.ndarray) -> pa.BooleanArray:
+        return pc.and_(from_numpy(np.asarray(hits)), pc.is_valid(self._array))
 
     def _folded(self, value: Any) -> Any:
         if not self._ignore_case:
@@ -317,13 +317,13 @@ class ArrowOperand(Operand[pa.BooleanArray]):
         compared = self._memoized(("scalar", value), lambda: scalar_of(value, self._array.type))
         return _sure(_COMPARISONS[how](self._array, compared))
 
-    def _memoized(self, wanted: Hashable, make: Callable[[], T]) -> T:
+    def _memoized(self, question: Hashable, make: Callable[[], T]) -> T:
         """What is made of a condition's values for columns of this type: once, not for each block of rows."""
-        key = (wanted, self._type)
-        if key not in self._made:
-            self._made[key] = make()
-        made: T = self._made[key]
-        return made
+        key = (question, self._type)
+        if key not in self._memory:
+            self._memory[key] = make()
+        answer: T = self._memory[key]
+        return answer
 
     def _value_set(self, values: Sequence[Any]) -> ValueSet:
         if self._kind in AS_THEY_ARE:

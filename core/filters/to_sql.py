@@ -415,8 +415,8 @@ class SqlOperand(Operand["exp.Expr"]):
         return exp.Lower(this=self._column) if self._ignore_case else self._column
 
     def _literal(self, value: Any) -> exp.Expr:
-        written = literal(value, self._type)
-        return exp.Lower(this=written) if self._ignore_case else written
+        expression = literal(value, self._type)
+        return exp.Lower(this=expression) if self._ignore_case else expression
 
     def _narrow(self, how: str, value: Any) -> tuple[str, int] | bool:
         return narrow(how, in_sql_units(value, self._type), *sql_range(self._type))
@@ -563,7 +563,7 @@ def _any(conditions: list[exp.Expr]) -> exp.Expr:
 
 def _balanced(conditions: list[exp.Expr], join: type[exp.Connector]) -> exp.Expr:
     """One connector over all, as a tree of little depth; it reads as a flat chain in SQL."""
-    level = [_grouped(condition, join) for condition in conditions]
+    level = [_in_parentheses(condition, join) for condition in conditions]
     while len(level) > 1:
         pairs = zip(level[::2], level[1::2], strict=False)
         odd = level[-1:] if len(level) % 2 else []
@@ -571,6 +571,6 @@ def _balanced(conditions: list[exp.Expr], join: type[exp.Connector]) -> exp.Expr
     return level[0]
 
 
-def _grouped(condition: exp.Expr, join: type[exp.Connector]) -> exp.Expr:
+def _in_parentheses(condition: exp.Expr, join: type[exp.Connector]) -> exp.Expr:
     mixed = isinstance(condition, exp.Connector) and not isinstance(condition, join)
     return exp.Paren(this=condition) if mixed else condition

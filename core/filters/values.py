@@ -235,24 +235,24 @@ _WORDS |= {"false": False, "f": False, "no": False, "n": False, "0": False}
 
 def _moment(value: Any, type_: pa.DataType) -> Value:
     zone = type_.tz if types.is_timestamp(type_) else None
-    shown, extra_ns = value, getattr(value, "nanosecond", 0)
+    display, extra_ns = value, getattr(value, "nanosecond", 0)
     if isinstance(value, str):
         moment, extra_ns = moment_from_text(value.strip())
-        shown = value.strip() if extra_ns else moment
+        display = value.strip() if extra_ns else moment
     elif isinstance(value, dt.date):
         moment = value  # type: ignore[assignment]
-        shown = value.isoformat(sep=" ") if extra_ns and isinstance(value, dt.datetime) else value
+        display = value.isoformat(sep=" ") if extra_ns and isinstance(value, dt.datetime) else value
     else:
         raise ValueError(f"{value_text(value)} is not a date")
-    return Value(shown, _count(moment_ns(moment, zone) + extra_ns, type_))
+    return Value(display, _count(moment_ns(moment, zone) + extra_ns, type_))
 
 
 def _date(value: Any, type_: pa.DataType) -> Value:
     moment = _moment(value, type_)
-    shown = moment.shown
-    if isinstance(shown, dt.datetime) and moment.exact * unit_ns(type_) % DAY_NS == 0:
-        shown = shown.date()
-    return Value(shown, moment.exact)
+    display = moment.shown
+    if isinstance(display, dt.datetime) and moment.exact * unit_ns(type_) % DAY_NS == 0:
+        display = display.date()
+    return Value(display, moment.exact)
 
 
 def _clock(value: Any, type_: pa.DataType) -> Value:

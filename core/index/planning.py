@@ -78,15 +78,17 @@ def candidates(snapshot: Snapshot, condition: Bound, held_by: FileIndexes) -> Ca
     if column is None:
         return None
     try:
-        named = named_runs(sought, column, held_by(column))
+        runs_named = named_runs(sought, column, held_by(column))
         laid_over = _overlay_candidates(snapshot, condition, column, sought)
     except NotServed:
         return None
-    rows = sum(index.count(runs.spans) for _, index, runs in named) + index_placement(snapshot).loose_rows
-    exact = all(runs.exact for _, _, runs in named) and (laid_over is None or laid_over.exact)
+    rows = (
+        sum(index.count(runs.spans) for _, index, runs in runs_named) + index_placement(snapshot).loose_rows
+    )
+    exact = all(runs.exact for _, _, runs in runs_named) and (laid_over is None or laid_over.exact)
     return Candidates(
         rows + (0 if laid_over is None else laid_over.rows),
-        partial(_positions, snapshot, condition, column, named, laid_over),
+        partial(_positions, snapshot, condition, column, runs_named, laid_over),
         (index_name(column),),
         () if exact else (condition,),
     )
@@ -172,8 +174,8 @@ def key_columns(snapshot: Snapshot, keys: Sequence[SortKey]) -> list[Column] | N
     """The columns that are sorted by; None where the values of one cannot be put in order here."""
     if not keys:
         return []
-    named = {column.name: column for column in snapshot.columns}
-    columns = [named[key.column] for key in keys if key.column in named]
+    by_name = {column.name: column for column in snapshot.columns}
+    columns = [by_name[key.column] for key in keys if key.column in by_name]
     if len(columns) < len(keys) or not all(can_be_ordered(column.type) for column in columns):
         return None
     return columns
@@ -186,8 +188,8 @@ def in_sort_order(
     if not keys or len(positions) < 2:
         return positions
     values = take_rows(snapshot, positions, columns).columns
-    ranked = [ranks(in_one(column), key.descending) for column, key in zip(values, keys, strict=True)]
-    ordered: np.ndarray = positions[np.lexsort(ranked[::-1])]
+    ranks_of_keys = [ranks(in_one(column), key.descending) for column, key in zip(values, keys, strict=True)]
+    ordered: np.ndarray = positions[np.lexsort(ranks_of_keys[::-1])]
     return ordered
 
 
@@ -208,8 +210,8 @@ def first_rows(
     rows = []
     for start, index, span in spans:
         gone = np.searchsorted(moved, [start, start + len(index.rows)])
-        wanted = count + int(gone[1] - gone[0])
-        rows.append(_first(index, span, wanted, keys[0].descending, whole=len(keys) > 1) + start)
+        size = count + int(gone[1] - gone[0])
+        rows.append(_first(index, span, size, keys[0].descending, whole=len(keys) > 1) + start)
         if sum(map(len, rows)) > most_served(snapshot):
             return None
     candidates = union(np.sort(np.concatenate([EMPTY, *rows])), moved, *loose)
@@ -283,15 +285,15 @@ def find_by_index(
     if early is not None or where is None:
         return early
     columns = key_columns(snapshot, keys)
-    named = None if columns is None else _candidates(snapshot, where)
-    if columns is None or named is None or named.rows > most_served(snapshot):
+    candidates = None if columns is None else _candidates(snapshot, where)
+    if columns is None or candidates is None or candidates.rows > most_served(snapshot):
         return None
-    positions = without(named.positions(), snapshot.deleted)
-    looked_at = positions if named.rest else EMPTY
-    if named.rest and len(positions):
-        positions = positions[are_met(snapshot, positions, And(named.rest))]
-    used = ", ".join(dict.fromkeys(named.indexes))
-    return IndexedRows(in_sort_order(snapshot, positions, keys, columns), used, looked_at)
+    positions = without(candidates.positions(), snapshot.deleted)
+    looked_at = positions if candidates.rest else EMPTY
+    if candidates.rest and len(positions):
+        positions = positions[are_met(snapshot, positions, And(candidates.rest))]
+    names = ", ".join(dict.fromkeys(candidates.indexes))
+    return IndexedRows(in_sort_order(snapshot, positions, keys, columns), names, looked_at)
 
 
 def _first_in_order(
@@ -334,17 +336,17 @@ def _all_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
     if not served:
         return None
     fewest = min(part.rows for part in served)
-    used = [part for part in served if part.rows <= MUCH_MORE * fewest]
-    left = [
+    rare = [part for part in served if part.rows <= MUCH_MORE * fewest]
+    others = [
         condition
         for condition, part in zip(node.children, parts, strict=True)
         if part is None or part.rows > MUCH_MORE * fewest
     ]
     return Candidates(
         fewest,
-        partial(_intersection, used),
-        tuple(name for part in used for name in part.indexes),
-        (*(condition for part in used for condition in part.rest), *left),
+        partial(_intersection, rare),
+        tuple(name for part in rare for name in part.indexes),
+        (*(condition for part in rare for condition in part.rest), *others),
     )
 
 
@@ -362,7 +364,7 @@ def _any_of(node: Branch, parts: Sequence[Candidates | None]) -> Candidates | No
 
 def _intersection(parts: Sequence[Candidates]) -> np.ndarray:
     ascending = sorted((part.positions() for part in parts), key=len)
-    return reduce(lambda few, more: few[among(few, more)], ascending)
+    return reduce(lambda rest, more: rest[among(rest, more)], ascending)
 
 
 def _union(parts: Sequence[Candidates]) -> np.ndarray:

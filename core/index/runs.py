@@ -154,7 +154,7 @@ class RunsOperand:
 
     def one_of(self, values: Sequence[Any]) -> Runs:
         if len(values) <= FEW_LISTED:
-            return Runs(_joined([span for value in values for span in self.compare("eq", value).spans]))
+            return Runs(_merge([span for value in values for span in self.compare("eq", value).spans]))
         listed = self._own.list_values(values)
         return _of_numbers(self._opened().numbers_of(listed))
 
@@ -187,14 +187,14 @@ class RunsOperand:
             raise NotServed("opposite")
         firsts = [0, *(stop for _, stop in condition.spans)]
         stops = [*(first for first, _ in condition.spans), self._opened().num_values + 1]
-        return Runs(_joined(list(zip(firsts, stops, strict=True))))
+        return Runs(_merge(list(zip(firsts, stops, strict=True))))
 
     def both(self, one: Runs, other: Runs) -> Runs:
         common = [(max(a, c), min(b, d)) for a, b in one.spans for c, d in other.spans]
-        return Runs(_joined(common), one.exact and other.exact)
+        return Runs(_merge(common), one.exact and other.exact)
 
     def either(self, one: Runs, other: Runs) -> Runs:
-        return Runs(_joined([*one.spans, *other.spans]), one.exact and other.exact)
+        return Runs(_merge([*one.spans, *other.spans]), one.exact and other.exact)
 
 
 def _of_numbers(numbers: np.ndarray) -> Runs:
@@ -210,14 +210,14 @@ def _run(first: int, stop: int) -> Runs:
     return Runs(((first, stop),) if first < stop else ())
 
 
-def _joined(spans: Sequence[Span]) -> tuple[Span, ...]:
+def _merge(spans: Sequence[Span]) -> tuple[Span, ...]:
     """Ascending, without empty ones, those that meet made one."""
     if len(spans) == 1 and spans[0][0] < spans[0][1]:
         return tuple(spans)
-    joined: list[Span] = []
+    merged_spans: list[Span] = []
     for first, stop in sorted(span for span in spans if span[0] < span[1]):
-        if joined and first <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(stop, joined[-1][1]))
+        if merged_spans and first <= merged_spans[-1][1]:
+            merged_spans[-1] = (merged_spans[-1][0], max(stop, merged_spans[-1][1]))
         else:
-            joined.append((first, stop))
-    return tuple(joined)
+            merged_spans.append((first, stop))
+    return tuple(merged_spans)

@@ -316,10 +316,10 @@ def read_file(path: Path, segment: FileSegment, column: Column, quick: bool = Fa
         with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
             metadata = json.loads((reader.schema.metadata or {}).get(KEY, b"{}"))
             index = _index(reader.get_batch(0))
-        wanted = _description(index, segment, column, metadata.get("checksum") if quick else None)
+        expected = _description(index, segment, column, metadata.get("checksum") if quick else None)
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError, AttributeError) as error:
         raise FileProblem(path, "is no index that can be read", str(error)) from error
-    if metadata != wanted:
+    if metadata != expected:
         raise FileProblem(path, "is not the index that was written: its checksum or its origin differs")
     return index
 
@@ -392,8 +392,8 @@ class SortedKind:
 
     def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
         files = list(_files(index, snapshot))
-        for done, (segment, column) in enumerate(files):
-            job.report(done, len(files), f"{snapshot.name}: {done:,} of {len(files):,} files indexed")
+        for count, (segment, column) in enumerate(files):
+            job.report(count, len(files), f"{snapshot.name}: {count:,} of {len(files):,} files indexed")
             path = sorted_path(place, segment, column)
             if not path.exists():
                 write_file(path, build_sorted(segment, column, job), segment, column)

@@ -52,10 +52,10 @@ class RelationCheck:
             return (f"{relation.name}: {relation.problem}",)
         if not self.dangling:
             return ()
-        shown = ", ".join(f"{_key_text(each.key)} (_id {each.row_id})" for each in self.examples)
+        examples_text = ", ".join(f"{_key_text(each.key)} (_id {each.row_id})" for each in self.examples)
         return (
             f"{relation.name}: {self.dangling:,} of {self.rows:,} rows of {relation.from_table} point at"
-            f" nothing in {relation.to_table}, such as {shown}",
+            f" nothing in {relation.to_table}, such as {examples_text}",
         )
 
     def __str__(self) -> str:
@@ -75,36 +75,36 @@ def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> Relat
     keys = Keys(_all_values(other, others, job), columns)
     set_keys = keys.first[keys.first >= 0]
     repeated = len(set_keys) - len(np.unique(set_keys))
-    checked = RelationCheck(relation, repeated=repeated)
+    check = RelationCheck(relation, repeated=repeated)
     for _, rows in key_rows(one, [*columns, ID_COLUMN], job):
-        checked = _with(checked, keys, rows)
-        job.report(checked.rows, one.num_rows, f"{relation.name}: {checked.rows:,} rows checked")
-    return checked
+        check = _with(check, keys, rows)
+        job.report(check.rows, one.num_rows, f"{relation.name}: {check.rows:,} rows checked")
+    return check
 
 
 def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table) -> RelationCheck:
     *values, ids = rows.columns
     valid = valid_in_all(values)
     valid[keys.match(values)[0]] = False
-    lost = np.flatnonzero(valid)
+    dangling = np.flatnonzero(valid)
     unset = rows.num_rows - int(valid_in_all(values).sum())
     return replace(
         so_far,
         rows=so_far.rows + rows.num_rows,
         unset=so_far.unset + unset,
-        dangling=so_far.dangling + len(lost),
-        examples=_examples(values, to_numpy(ids), lost, so_far.examples),
+        dangling=so_far.dangling + len(dangling),
+        examples=_examples(values, to_numpy(ids), dangling, so_far.examples),
     )
 
 
 def _examples(
-    values: Sequence[pa.ChunkedArray], ids: np.ndarray, lost: np.ndarray, known: tuple[Dangling, ...]
+    values: Sequence[pa.ChunkedArray], ids: np.ndarray, dangling_rows: np.ndarray, known: tuple[Dangling, ...]
 ) -> tuple[Dangling, ...]:
     """Those known, and rows with other keys, as long as they are few."""
-    if len(known) == EXAMPLES or not len(lost):
+    if len(known) == EXAMPLES or not len(dangling_rows):
         return known
-    first = KeyCodes([take(column, lost) for column in values]).first
-    rows = lost[np.flatnonzero(first == np.arange(len(first)))[: EXAMPLES + len(known)]]
+    first = KeyCodes([take(column, dangling_rows) for column in values]).first
+    rows = dangling_rows[np.flatnonzero(first == np.arange(len(first)))[: EXAMPLES + len(known)]]
     keys = zip(*(python_values(take(column, rows)) for column in values), strict=True)
     known_keys = {each.key for each in known}
     examples = [

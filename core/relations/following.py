@@ -49,8 +49,8 @@ class Keys:
     def __init__(self, values: Sequence[pa.ChunkedArray], columns: Sequence[Column]) -> None:
         """`columns` are those in which the keys are looked for, of types that meet those of `values`."""
         self._columns = tuple(columns)
-        met = [meeting_type(v.type, c.type) for v, c in zip(values, columns, strict=True)]
-        self._kinds = [kind for kind in met if kind is not None]
+        types = [meeting_type(v.type, c.type) for v, c in zip(values, columns, strict=True)]
+        self._kinds = [kind for kind in types if kind is not None]
         arrays = [brought(v, kind) for v, kind in zip(values, self._kinds, strict=True)]
         rows = np.flatnonzero(valid_in_all(arrays))
         self.first = np.full(len(values[0]), -1, np.int64)
@@ -253,25 +253,25 @@ def versions(link: Link, as_of: AsOf | None) -> tuple[When | None, When | None]:
     )
 
 
-def link_at(link: Link, own: tuple[Snapshot, Snapshot], other: tuple[Snapshot, Snapshot]) -> Link:
+def link_at(link: Link, pair: tuple[Snapshot, Snapshot], other: tuple[Snapshot, Snapshot]) -> Link:
     """The link by what its columns were called: each pair is of a table as it is, and as it was."""
     return replace(
         link,
-        columns=_called(link, link.columns, *own),
-        other_columns=_called(link, link.other_columns, *other),
+        columns=_current_names(link, link.columns, *pair),
+        other_columns=_current_names(link, link.other_columns, *other),
     )
 
 
-def _called(link: Link, names: Sequence[str], now: Snapshot, then: Snapshot) -> tuple[str, ...]:
+def _current_names(link: Link, names: Sequence[str], now: Snapshot, then: Snapshot) -> tuple[str, ...]:
     if now is then:
         return tuple(names)
-    known = {column.key: column.name for column in then.columns}
+    names_then = {column.key: column.name for column in then.columns}
     keys = {name: now.column(name).key for name in names}
     for name, key in keys.items():
-        if key not in known:
+        if key not in names_then:
             raise StoreProblem(
                 f"the relation '{link.relation.name}' cannot be followed in that version of {now.name}",
                 f"the column '{name}' was added or cast later",
                 "Name a later version, or join by columns that are there: table.as_of(…).join(…)",
             )
-    return tuple(known[keys[name]] for name in names)
+    return tuple(names_then[keys[name]] for name in names)

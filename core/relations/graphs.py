@@ -148,10 +148,10 @@ class Edges:
         query = scan_query_of(nodes.snapshot, columns, None, sort, limit, offset)
         far: list[RowSelection] = []
         for near, other in ways:
-            chosen = _narrow(table, where, self._beginning(near, row_id, edges, work))
-            positions = find_rows(edges.snapshot, chosen, (), work)
-            ends = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
-            far.append(of_keys(ends.columns, other.to_columns, nodes, work))
+            rows = _narrow(table, where, self._beginning(near, row_id, edges, work))
+            positions = find_rows(edges.snapshot, rows, (), work)
+            end_keys = take_rows(edges.snapshot, positions, edges.snapshot.select(other.from_columns))
+            far.append(of_keys(end_keys.columns, other.to_columns, nodes, work))
         return read_scan(nodes.snapshot, query, job, within=_either(far, nodes, work))
 
     def degrees(
@@ -228,10 +228,10 @@ class Edges:
         return ways["out"] + ways["in"]
 
 
-def _narrow(table: RelatedTable, where: Condition | None, *chosen: Filter) -> Filter | None:
+def _narrow(table: RelatedTable, where: Condition | None, *selections: Filter) -> Filter | None:
     """What is chosen, of those rows that meet `where`."""
-    met = condition_of(where, f"{table.name}: where", table)
-    parts = chosen if met is None else (*chosen, met)
+    predicate = condition_of(where, f"{table.name}: where", table)
+    parts = selections if predicate is None else (*selections, predicate)
     return all_of(parts) if parts else None
 
 
@@ -240,9 +240,9 @@ def _whole(far: Relation) -> list[Filter]:
     return [Predicate(name, "not_null") for name in far.from_columns if name != ID]
 
 
-def _either(chosen: Sequence[RowSelection], nodes: IdentifiedRows, job: Job) -> np.ndarray:
+def _either(selections: Sequence[RowSelection], nodes: IdentifiedRows, job: Job) -> np.ndarray:
     """Ascending positions of the rows that are chosen by one of them."""
-    return union(*(find_rows(nodes.snapshot, one.where, (), job, one.within) for one in chosen))
+    return union(*(find_rows(nodes.snapshot, one.where, (), job, one.within) for one in selections))
 
 
 def edges_of(
@@ -254,17 +254,17 @@ def edges_of(
     for end in (source, target):
         if end is not None and text_of(end, f"table {name}: the relation") not in leading:
             raise UnknownRelation(end, f"table {name}", leading)
-    left = [relation for relation in leading.values() if relation.name not in (source, target)]
-    wanted = [source, target].count(None)
-    if (wanted and len(left) != wanted) or (source is not None and source == target):
-        shown = "; ".join(map(str, leading.values())) or "none leads from it"
+    others = [relation for relation in leading.values() if relation.name not in (source, target)]
+    open_ends = [source, target].count(None)
+    if (open_ends and len(others) != open_ends) or (source is not None and source == target):
+        listing = "; ".join(map(str, leading.values())) or "none leads from it"
         raise StoreProblem(
             f"store {store.name}: it is not clear where the edges of {name} begin and end",
-            f"two relations say that, and here there are {len(leading)}: {shown}",
+            f"two relations say that, and here there are {len(leading)}: {listing}",
             "Name both: store.relations.edges(table, source='…', target='…')",
         )
-    begin = leading[source] if source is not None else left.pop(0)
-    return Edges(store, rows_of, begin, leading[target] if target is not None else left.pop(0))
+    begin = leading[source] if source is not None else others.pop(0)
+    return Edges(store, rows_of, begin, leading[target] if target is not None else others.pop(0))
 
 
 Missing = Literal["refuse", "keep", "drop"]
@@ -338,12 +338,12 @@ class Nodes:
             labels[row] = self._labels[place]
         valid = valid_in_all(values)
         valid[matches] = False
-        lost = np.flatnonzero(valid)
-        if len(lost) and missing != "drop":
-            keys = self._node_keys([take(column, lost) for column in values])
+        dangling = np.flatnonzero(valid)
+        if len(dangling) and missing != "drop":
+            keys = self._node_keys([take(column, dangling) for column in values])
             if missing == "refuse":
-                raise _pointing_at_nothing(rows, end, int(lost[0]), keys)
-            for row, label in zip(lost.tolist(), keys, strict=True):
+                raise _pointing_at_nothing(rows, end, int(dangling[0]), keys)
+            for row, label in zip(dangling.tolist(), keys, strict=True):
                 labels[row] = label
         return labels
 
@@ -400,9 +400,9 @@ def _lines(graph: Any) -> Iterator[tuple[Hashable, Hashable, Mapping[str, Any]]]
     if not graph.is_multigraph():
         yield from graph.edges(data=True)
         return
-    named = any(not isinstance(name, int) for _, _, name in graph.edges(keys=True))
+    has_names = any(not isinstance(name, int) for _, _, name in graph.edges(keys=True))
     for start, stop, name, values in graph.edges(keys=True, data=True):
-        yield start, stop, {"key": name, **values} if named else values
+        yield start, stop, {"key": name, **values} if has_names else values
 
 
 def _row(table: str, ends: dict[str, Hashable], values: Mapping[Any, Any]) -> dict[str, Any]:

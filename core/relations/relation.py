@@ -185,17 +185,17 @@ def end_of(value: Any, store: str, tables: Mapping[str, Source]) -> End:
             f"store {store}: a relation has no end like {shown(value)}",
             fix="Name a table and its column: 'flights.carrier', or several in a list",
         )
-    ends = [_split(part, store, tables) for part in parts]
-    names = {table for table, _ in ends}
+    sides = [_split(part, store, tables) for part in parts]
+    names = {table for table, _ in sides}
     if len(names) > 1:
         raise BadData(
             f"store {store}: one end of a relation is in one table, not in {' and '.join(sorted(names))}",
             fix="Give the columns of one table first, those of the other second",
         )
-    columns = tuple(column for _, column in ends)
+    columns = tuple(column for _, column in sides)
     if len(set(columns)) < len(columns):
         raise BadData(f"store {store}: {shown(value)} names a column twice", fix="Name each column once")
-    return End(ends[0][0], columns)
+    return End(sides[0][0], columns)
 
 
 def refuse_apart(store: str, one: End, other: End) -> None:
@@ -237,14 +237,14 @@ def _cast_or_not(a: pa.DataType, b: pa.DataType) -> str:
 
 
 def _texts(value: Any) -> list[str]:
-    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)) else []
-    return listed if all(isinstance(part, str) for part in listed) else []
+    names = list(value) if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)) else []
+    return names if all(isinstance(part, str) for part in names) else []
 
 
 def _split(text: str, store: str, tables: Mapping[str, Source]) -> tuple[str, Column]:
     """Both names may hold dots: the table and the column that are there are meant."""
-    named = [name for name in tables if text.startswith(f"{name}.")]
-    if not named:
+    matching = [name for name in tables if text.startswith(f"{name}.")]
+    if not matching:
         table, dot, _ = text.partition(".")
         if not dot:
             raise BadData(
@@ -252,17 +252,17 @@ def _split(text: str, store: str, tables: Mapping[str, Source]) -> tuple[str, Co
                 fix=f"Write both with a dot between: '{_with_column(text, tables)}'",
             )
         raise UnknownTable(table, f"store {store}", list(tables))
-    columns = {name: tables[name].snapshot().columns for name in named}
+    columns = {name: tables[name].snapshot().columns for name in matching}
     matches = [
         (name, column)
-        for name in named
+        for name in matching
         for column in columns[name]
         if text == f"{name}.{column.name}"
     ]  # fmt: skip
     if not matches:
-        longest = max(named, key=len)
-        known = [column.name for column in columns[longest]]
-        raise UnknownColumn(text[len(longest) + 1 :], longest, known)
+        longest = max(matching, key=len)
+        names = [column.name for column in columns[longest]]
+        raise UnknownColumn(text[len(longest) + 1 :], longest, names)
     if len(matches) > 1:
         meant = " or ".join(f"column '{column.name}' of table '{name}'" for name, column in matches)
         raise BadData(f"store {store}: '{text}' may mean {meant}", fix="Rename one of them")

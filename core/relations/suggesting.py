@@ -35,22 +35,22 @@ def likeness(column: str, table: str, target: str, within: bool = False) -> tupl
     `customer_id` is like `customers.id`, `carrier` like `airlines.carrier`; that two columns are both called
     `id` says nothing. `within` the table itself, a column that names it tells its own rows apart.
     """
-    own, theirs, named = _words(column), _words(target), _words(table)
-    about, of_target = _without_key_words(own), _without_key_words(theirs)
-    if own == theirs and about:
+    words, theirs, table_words = _words(column), _words(target), _words(table)
+    about, of_target = _without_key_words(words), _without_key_words(theirs)
+    if words == theirs and about:
         return 1.0, f"both columns are called '{column}'"
-    if about and about == named:
+    if about and about == table_words:
         if within:
             return 0.0, ""
-        score = 1.0 if not of_target or of_target == named else 0.8
+        score = 1.0 if not of_target or of_target == table_words else 0.8
         return score, f"'{column}' names the table {table}"
-    if not about or not named:
+    if not about or not table_words:
         return 0.0, ""
-    if about[-len(named) :] == named and not of_target:
+    if about[-len(table_words) :] == table_words and not of_target:
         return 0.8, f"'{column}' ends in the name of the table {table}"
-    if about == of_target or about == named + of_target:
+    if about == of_target or about == table_words + of_target:
         return 0.9, f"'{column}' is called like {table}.{target}"
-    ratio = difflib.SequenceMatcher(None, "".join(about), "".join(of_target or named)).ratio()
+    ratio = difflib.SequenceMatcher(None, "".join(about), "".join(of_target or table_words)).ratio()
     return (
         (0.8 * ratio, f"'{column}' is almost called like {table}.{target}") if ratio >= ALMOST else (0.0, "")
     )
@@ -123,18 +123,18 @@ def suggestions(
 ) -> tuple[Suggestion, ...]:  # fmt: skip
     """The most likely first; none that is declared already, in this direction or the other."""
     looked = [ScannedTable(snapshot, job) for snapshot in snapshots]
-    known = {_both_ways(r.from_table, r.from_columns, r.to_table, r.to_columns) for r in declared}
+    declared_keys = {_both_ways(r.from_table, r.from_columns, r.to_table, r.to_columns) for r in declared}
     candidates: list[Suggestion] = []
     for number, (one, other) in enumerate(_pairs(looked)):
         job.report(number, len(looked) ** 2, f"{one.name} and {other.name}")
         single = _best_by_column(_of_one_column(one, other))
         candidates += single or _best_by_column(_of_several(one, other))
-    chosen: dict[frozenset[tuple[str, tuple[str, ...]]], Suggestion] = {}
+    best: dict[frozenset[tuple[str, tuple[str, ...]]], Suggestion] = {}
     for each in sorted(candidates, key=lambda s: (-s.score, s.endpoints)):
-        ends = _both_ways(each.from_table, each.from_columns, each.to_table, each.to_columns)
-        if ends not in known:
-            chosen.setdefault(ends, each)
-    return tuple(chosen.values())
+        sides = _both_ways(each.from_table, each.from_columns, each.to_table, each.to_columns)
+        if sides not in declared_keys:
+            best.setdefault(sides, each)
+    return tuple(best.values())
 
 
 class ScannedTable:
@@ -265,10 +265,10 @@ def _overlap(
     if not len(distinct):
         return 0.0, 0
     keys = Keys([take(values, distinct) for values in sampled], targets)
-    met = np.zeros(len(distinct), bool)
+    found_ids = np.zeros(len(distinct), bool)
     for rows in other.rows(targets):
-        met[keys.match(rows.columns)[1]] = True
-    return float(met.mean()), len(distinct)
+        found_ids[keys.match(rows.columns)[1]] = True
+    return float(found_ids.mean()), len(distinct)
 
 
 def _suggestion(
@@ -276,8 +276,8 @@ def _suggestion(
     score: float, share: float, count: int, reasons: Sequence[str],
 ) -> Suggestion:  # fmt: skip
     """A share in words is never rounded up to all."""
-    shown = "all" if share == 1.0 else f"{min(share, 0.999):.1%}"
-    overlap = f"{shown} of {count:,} different values are there"
+    share_text = "all" if share == 1.0 else f"{min(share, 0.999):.1%}"
+    overlap = f"{share_text} of {count:,} different values are there"
     from_columns, to_columns = (tuple(c.name for c in cs) for cs in (columns, targets))
     return Suggestion(one.name, from_columns, other.name, to_columns, score, share, (*reasons, overlap))
 

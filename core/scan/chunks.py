@@ -75,15 +75,15 @@ def keep(
     row_groups: Sequence[int],
     columns: Iterable[tuple[Leaf, pa.ChunkedArray]],
     into: ChunkCache,
-    wanted: Callable[[ChunkKey, int], bool] = lambda key, nbytes: True,
+    is_wanted: Callable[[ChunkKey, int], bool] = lambda key, nbytes: True,
 ) -> None:
-    """Put the part of each row group into a cache by itself; `wanted` is asked with its key and size."""
+    """Put the part of each row group into a cache by itself; `is_wanted` is asked with its key and size."""
     starts = np.cumsum([0, *(footer.row_group_sizes[group] for group in row_groups)]).tolist()
     into.put(
         ((footer, group, leaf), chunk.slice(start, stop - start))
         for leaf, chunk in columns
         for group, start, stop in zip(row_groups, starts[:-1], starts[1:], strict=True)
-        if wanted((footer, group, leaf), chunk.nbytes * (stop - start) // max(1, len(chunk)))
+        if is_wanted((footer, group, leaf), chunk.nbytes * (stop - start) // max(1, len(chunk)))
     )
 
 

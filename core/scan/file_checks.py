@@ -61,8 +61,8 @@ class FileRecord:
         """Whether the pages of these columns were verified in all of the row groups."""
         if self.is_whole:
             return True
-        wanted = _bits(row_groups)
-        return all(self._verified.get(column, 0) & wanted == wanted for column in columns)
+        bits = _bits(row_groups)
+        return all(self._verified.get(column, 0) & bits == bits for column in columns)
 
     def note_verified(self, row_groups: Sequence[int], columns: Iterable[str]) -> None:
         bits = _bits(row_groups)

@@ -131,9 +131,9 @@ class _Last:
         return positions, take(pa.concat_arrays([values for _, values in changes]), last)
 
 
-def _last_of_each(changed: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _last_of_each(places_of_parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Each position once, and where it comes last when they are laid end to end."""
-    positions = np.concatenate(changed)
+    positions = np.concatenate(places_of_parts)
     order = np.argsort(positions, kind="stable")
     ordered = positions[order]
     last = order[np.append(ordered[1:] != ordered[:-1], True)]
@@ -145,17 +145,17 @@ FEW_GAPS = 16
 
 
 def patched(
-    chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array, own: bool = False
+    chunk: pa.ChunkedArray, places: np.ndarray, values: pa.Array, in_place: bool = False
 ) -> pa.ChunkedArray:
-    """`chunk` with `values` at the given ascending places; `own` where nobody else holds its memory,
+    """`chunk` with `values` at the given ascending places; `in_place` where nobody else holds its memory,
     which is then written to."""
     if chunk.num_chunks == 1:
-        return pa.chunked_array([_patched(chunk.chunk(0), places, values, own)])
+        return pa.chunked_array([_patched(chunk.chunk(0), places, values, in_place)])
     parts, start = [], 0
     for part in chunk.chunks:
         low, high = places.searchsorted((start, start + len(part))).tolist()
         if low < high:
-            parts.append(_patched(part, places[low:high] - start, values.slice(low, high - low), own))
+            parts.append(_patched(part, places[low:high] - start, values.slice(low, high - low), in_place))
         else:
             parts.append(part)
         start += len(part)
@@ -165,19 +165,19 @@ def patched(
 class Gaps:
     """The rows to leave out of columns that are `rows` long: ascending, at least one."""
 
-    def __init__(self, gone: np.ndarray, rows: int) -> None:
-        self._gone, self._rows = gone, rows
+    def __init__(self, deleted: np.ndarray, rows: int) -> None:
+        self._deleted, self._rows = deleted, rows
 
     @cached_property
     def _live(self) -> np.ndarray:
         live = np.ones(self._rows, bool)
-        live[self._gone] = False
+        live[self._deleted] = False
         return live
 
     @cached_property
     def _kept_ranges(self) -> list[tuple[int, int]]:
         """First and stop of what lies between the rows."""
-        firsts, stops = np.append(0, self._gone + 1), np.append(self._gone, self._rows)
+        firsts, stops = np.append(0, self._deleted + 1), np.append(self._deleted, self._rows)
         return [(a, b) for a, b in zip(firsts.tolist(), stops.tolist(), strict=True) if a < b]
 
     @cached_property
@@ -186,7 +186,7 @@ class Gaps:
 
     def without(self, chunk: pa.ChunkedArray) -> pa.ChunkedArray:
         nested = pa.types.is_nested(chunk.type)  # pyarrow casts slices of structs wrongly
-        if len(self._gone) <= FEW_GAPS and not nested:
+        if len(self._deleted) <= FEW_GAPS and not nested:
             parts = [part for low, high in self._kept_ranges for part in chunk.slice(low, high - low).chunks]
             return pa.chunked_array(parts, chunk.type)
         if chunk.type in _VIEWS:
@@ -197,13 +197,13 @@ class Gaps:
 _VIEWS = (pa.string_view(), pa.binary_view())
 
 
-def _patched(base: pa.Array, places: np.ndarray, values: pa.Array, own: bool) -> pa.Array:
+def _patched(base: pa.Array, places: np.ndarray, values: pa.Array, in_place: bool) -> pa.Array:
     width = _width(base.type)
     if not width and not pa.types.is_boolean(base.type):
         indices = np.arange(len(base), dtype=np.int64)
         indices[places] = len(base) + np.arange(len(places))
         return take(pa.concat_arrays([base, values]), indices)
-    if not own or not base.buffers()[1].is_mutable:
+    if not in_place or not base.buffers()[1].is_mutable:
         base = take(base, np.arange(len(base)))
     valid, data = base.buffers()
     if width:

@@ -99,8 +99,8 @@ class _Walk(Generic[Task, Answer]):
         """Once: a helper that comes too late may know the walk for long."""
         if self._error is not None:
             raise self._error
-        done, self._done = self._done, {}
-        return [done[number] for number in range(len(self._tasks))]
+        answers, self._done = self._done, {}
+        return [answers[number] for number in range(len(self._tasks))]
 
     def _next(self) -> int | None:
         with self._changed:

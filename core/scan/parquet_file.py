@@ -76,10 +76,10 @@ def _by_column(question: Callable[[Footer, str], bool]) -> Callable[[Footer, str
     @wraps(question)
     def answer(footer: Footer, name: str) -> bool:
         key = (question.__name__, name)
-        known = footer._answers.get(key)
-        if known is None:
-            known = footer._answers[key] = question(footer, name)
-        return known
+        known_answer = footer._answers.get(key)
+        if known_answer is None:
+            known_answer = footer._answers[key] = question(footer, name)
+        return known_answer
 
     return answer
 
@@ -150,8 +150,8 @@ class Footer:
                 values = coarse.read_row_group(group, columns=columns)
                 exact = fine.read_row_group(group, columns=columns)
                 # Beyond the reach of nanoseconds both wrap round alike, so that what differs is digits.
-                made = values.cast(exact.schema, safe=False)
-                broken.update(name for name in columns if not made[name].equals(exact[name]))
+                wrapped = values.cast(exact.schema, safe=False)
+                broken.update(name for name in columns if not wrapped[name].equals(exact[name]))
                 if unit == "ns" and _cast(values, fine.schema_arrow) is not None:
                     continue
                 unit = "us"  # of which the last digits are cut off by every reader
@@ -385,9 +385,9 @@ def footer_of(path: Path, is_verified: bool = True) -> Footer:
         raise unreadable(path, error) from error
     identity = identity_of(status)
     with _lock:
-        known = _footers[is_verified].get(path)
-    if known is not None and known.record.identity == identity:
-        return known
+        footer = _footers[is_verified].get(path)
+    if footer is not None and footer.record.identity == identity:
+        return footer
     return _remember(_parse(path, record_of(identity) if is_verified else FileRecord(identity), is_verified))
 
 
@@ -538,10 +538,10 @@ def _footer_bytes(path: Path) -> int:
 
 def _remember(parsed: Footer) -> Footer:
     with _lock:
-        known = _footers[parsed.is_verified]
-        while len(known) >= KEPT_FOOTERS:
-            known.pop(next(iter(known)))
-        known[parsed.path] = parsed
+        footers = _footers[parsed.is_verified]
+        while len(footers) >= KEPT_FOOTERS:
+            footers.pop(next(iter(footers)))
+        footers[parsed.path] = parsed
     return parsed
 
 

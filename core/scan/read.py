@@ -35,8 +35,8 @@ class Piece:
     ) -> list[pa.ChunkedArray]:
         """Like `chunks`, but a column that pending changes cover whole is not decoded first."""
         pending = Pending(snapshot, self.first, self.stop, columns)
-        needed = [c for c in columns if not pending.cover(c)]
-        decoded = dict(zip(needed, self.chunks(needed, into), strict=True)) if needed else {}
+        uncovered = [c for c in columns if not pending.cover(c)]
+        decoded = dict(zip(uncovered, self.chunks(uncovered, into), strict=True)) if uncovered else {}
         return [decoded.get(c, pa.chunked_array([], c.type)) for c in columns]
 
     def chunks(self, columns: Sequence[Column], into: ChunkCache | None = cache) -> list[pa.ChunkedArray]:
@@ -65,10 +65,10 @@ class Pending:
 
     def of(self, column: Column) -> Changed | None:
         """Places, counted from `first`, and the new value at each; None where there are none."""
-        changed = changed_cells(self._snapshot, column)
-        if changed is None:
+        cells = changed_cells(self._snapshot, column)
+        if cells is None:
             return None
-        positions, values = changed
+        positions, values = cells
         if id(positions) not in self._cut:
             low, high = positions.searchsorted((self._first, self._stop)).tolist()
             self._cut[id(positions)] = positions, low, positions[low:high] - self._first
@@ -77,18 +77,18 @@ class Pending:
 
     def cover(self, column: Column) -> bool:
         """Whether the column has a new value in every row."""
-        changed = self.of(column)
-        return changed is not None and len(changed[0]) == self._stop - self._first
+        cells = self.of(column)
+        return cells is not None and len(cells[0]) == self._stop - self._first
 
-    def put_into(self, column: Column, chunk: pa.ChunkedArray, own: bool = False) -> pa.ChunkedArray:
+    def put_into(self, column: Column, chunk: pa.ChunkedArray, in_place: bool = False) -> pa.ChunkedArray:
         """The column with its new values; what `chunk` holds does not matter where they cover it."""
-        changed = self.of(column)
-        if changed is None:
+        cells = self.of(column)
+        if cells is None:
             return chunk
-        places, values = changed
+        places, values = cells
         if len(places) == self._stop - self._first:
             return pa.chunked_array([values])
-        return patched(chunk, places, values, own)
+        return patched(chunk, places, values, in_place)
 
 
 def pieces(snapshot: Snapshot, first: int, stop: int) -> Iterator[Piece]:
@@ -132,11 +132,11 @@ def piece_at(snapshot: Snapshot, position: int) -> Piece:
 
 def pieces_with(snapshot: Snapshot, positions: np.ndarray) -> Iterator[Piece]:
     """Those that have one of these ascending positions."""
-    done = 0
-    while done < len(positions):
-        piece = piece_at(snapshot, int(positions[done]))
+    passed = 0
+    while passed < len(positions):
+        piece = piece_at(snapshot, int(positions[passed]))
         yield piece
-        done = int(np.searchsorted(positions, piece.stop))
+        passed = int(np.searchsorted(positions, piece.stop))
 
 
 def in_memory(segment: MemorySegment, columns: Sequence[Column]) -> pa.Table:
@@ -158,8 +158,8 @@ def put_changes_together(snapshot: Snapshot, columns: Iterable[Column]) -> None:
 
 def changed_cells(snapshot: Snapshot, column: Column) -> Changed | None:
     """The pending cells of a column: ascending positions and values."""
-    changed = None if snapshot.overlay is None else snapshot.overlay.changed(column.key)
-    return changed and (changed[0], project(changed[1], column.path))
+    cells = None if snapshot.overlay is None else snapshot.overlay.changed(column.key)
+    return cells and (cells[0], project(cells[1], column.path))
 
 
 def _segment_pieces(segment: Segment, start: int, first: int, stop: int) -> Iterator[Piece]:
@@ -219,12 +219,12 @@ def live(
     """The same, of the rows that `gaps` leave. `file` is the calling thread's, where it reads more."""
     pending = Pending(snapshot, piece.first, piece.stop, columns)
     covered = [pending.cover(column) for column in columns]
-    needed = [column for column, whole in zip(columns, covered, strict=True) if not whole]
-    passing = zip(*piece.passing(needed, file), strict=True)
+    partial = [column for column, whole in zip(columns, covered, strict=True) if not whole]
+    passing = zip(*piece.passing(partial, file), strict=True)
     arrays = []
     for column, whole in zip(columns, covered, strict=True):
-        chunk, mine = (pa.chunked_array([], column.type), False) if whole else next(passing)
-        changed = pending.put_into(column, chunk, mine)
+        chunk, in_place = (pa.chunked_array([], column.type), False) if whole else next(passing)
+        changed = pending.put_into(column, chunk, in_place)
         arrays.append(changed if gaps is None else gaps.without(changed))
     return arrays
 
@@ -281,9 +281,9 @@ def patch_scattered(
     pending = changed_cells(snapshot, column)
     if pending is None:
         return stored
-    changed, values = pending
-    at = np.minimum(np.searchsorted(changed, positions), len(changed) - 1)
-    hits = np.flatnonzero(changed[at] == positions)
+    places, values = pending
+    at = np.minimum(np.searchsorted(places, positions), len(places) - 1)
+    hits = np.flatnonzero(places[at] == positions)
     return patched(stored, hits, take(values, at[hits])) if len(hits) else stored
 
 
@@ -300,10 +300,10 @@ def _take_from(snapshot: Snapshot, number: int, positions: np.ndarray, columns: 
         stored = stored_values(segment, places, columns)
     else:
         stored = take_each(in_memory(segment, columns).columns, places)
-    changed = [
+    parts = [
         patch_scattered(snapshot, c, positions, values) for c, values in zip(columns, stored, strict=True)
     ]
-    return pa.Table.from_arrays(changed, schema=schema_of(columns))
+    return pa.Table.from_arrays(parts, schema=schema_of(columns))
 
 
 def _in_order(table: pa.Table, order: np.ndarray) -> pa.Table:

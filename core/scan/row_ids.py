@@ -55,8 +55,8 @@ class IdRanges:
         positions = np.full(len(ids), -1, np.int64)
         inside = (segment >= 0) & (ids <= self.last[np.maximum(segment, 0)])
         for number in distinct(segment[inside]):
-            chosen = np.flatnonzero(inside & (segment == number))
-            positions[chosen] = self._within(snapshot, int(number), ids[chosen])
+            places = np.flatnonzero(inside & (segment == number))
+            positions[places] = self._within(snapshot, int(number), ids[places])
         return positions
 
     def _one(self, snapshot: Snapshot, ids: np.ndarray) -> np.ndarray:
@@ -143,10 +143,10 @@ def known_ids(state: IdentifiedRows, ids: Iterable[int], ignore_missing: bool = 
 
 
 def refuse_unknown(state: IdentifiedRows, ids: np.ndarray) -> None:
-    lost = ids[state.locate(ids) < 0]
-    if len(lost):
+    unknown = ids[state.locate(ids) < 0]
+    if len(unknown):
         raise UnknownRow(
-            f"{state.snapshot.name} has no row with {ID} {lost[0]}",
+            f"{state.snapshot.name} has no row with {ID} {unknown[0]}",
             fix="It may have been deleted; read the table again",
         )
 

@@ -66,7 +66,7 @@ class _Run:
     def places(self, footer: Footer) -> np.ndarray:
         """The rows, counted from the first row group's first one."""
         starts = np.cumsum([0, *(footer.row_group_sizes[group] for group in self.row_groups[:-1])])
-        return np.concatenate([wanted + start for wanted, start in zip(self.rows, starts, strict=True)])
+        return np.concatenate([rows + start for rows, start in zip(self.rows, starts, strict=True)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +138,9 @@ class _Taking:
         cached = [cache.get((self._footer, group, leaf) for leaf in self._leaves) for group in run.row_groups]
         whole = [i for i in range(len(self._leaves)) if all(chunks[i] is not None for chunks in cached)]
         by_leaf: dict[Leaf, list[pa.Array]] = {self._leaves[i]: [] for i in whole}
-        for chunks, wanted in zip(cached, run.rows, strict=True) if whole else ():
+        for chunks, rows in zip(cached, run.rows, strict=True) if whole else ():
             own = [chunk for chunk in (chunks[i] for i in whole) if chunk is not None]
-            for arrays, column in zip(by_leaf.values(), take_each(own, wanted), strict=True):
+            for arrays, column in zip(by_leaf.values(), take_each(own, rows), strict=True):
                 arrays.extend(column.chunks)
         return by_leaf
 

@@ -48,10 +48,10 @@ def marked(text: str, start: int, stop: int) -> str:
     end = text.find("\n", start)
     line, at = text[begin : len(text) if end < 0 else end], start - begin
     cut = max(0, at - BEFORE) if len(line) > WIDEST else 0
-    shown = ("…" if cut else "") + line[cut : cut + WIDEST] + ("…" if len(line) > cut + WIDEST else "")
+    excerpt = ("…" if cut else "") + line[cut : cut + WIDEST] + ("…" if len(line) > cut + WIDEST else "")
     at += bool(cut) - cut
-    carets = "^" * max(1, min(stop - start, len(shown) - at))
-    return f"  {shown.replace(chr(9), ' ')}\n  {' ' * at}{carets}"
+    carets = "^" * max(1, min(stop - start, len(excerpt) - at))
+    return f"  {excerpt.replace(chr(9), ' ')}\n  {' ' * at}{carets}"
 
 
 CONSTANTS: dict[str, Any] = {
@@ -365,9 +365,9 @@ def is_place(part: str) -> bool:
 
 def _all() -> list[Spelling]:
     """Longest lead first, so that `is not null` comes before `is`."""
-    own = [(operator.id, operator.spelling) for operator in OPERATORS.values()]
-    made = [Spelling(id_, parts_of(spelling)) for id_, spelling in (*own, *ALSO)]
-    return sorted(made, key=lambda spelling: -len(spelling.lead))
+    spellings = [(operator.id, operator.spelling) for operator in OPERATORS.values()]
+    all_spellings = [Spelling(id_, parts_of(spelling)) for id_, spelling in (*spellings, *ALSO)]
+    return sorted(all_spellings, key=lambda spelling: -len(spelling.lead))
 
 
 def _by_first(spellings: list[Spelling]) -> dict[str, list[Spelling]]:

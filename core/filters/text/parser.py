@@ -69,8 +69,8 @@ class Group:
         return self.make((*self.done, *last))
 
     def _current(self) -> Filter:
-        joined = [one[0] if len(one) == 1 else And(tuple(one)) for one in self.alternatives]
-        return joined[0] if len(joined) == 1 else Or(tuple(joined))
+        conjunctions = [one[0] if len(one) == 1 else And(tuple(one)) for one in self.alternatives]
+        return conjunctions[0] if len(conjunctions) == 1 else Or(tuple(conjunctions))
 
 
 E = TypeVar("E", bound=LamellaError)
@@ -243,11 +243,11 @@ class Reader(TokenCursor):
     def _close(self) -> None:
         self._take()
         group = self._groups.pop()
-        closed = group.value()
+        value = group.value()
         if group.start is None:
-            self._groups[-1].add(closed)
-        elif isinstance(closed, Predicate):
-            self._add(replace(closed, ignore_case=self._in_any_case()), group.start)
+            self._groups[-1].add(value)
+        elif isinstance(value, Predicate):
+            self._add(replace(value, ignore_case=self._in_any_case()), group.start)
 
     def _connective(self) -> None:
         token, group = self._take(), self._groups[-1]
@@ -344,7 +344,7 @@ class Reader(TokenCursor):
         """`[1, 2]` or `{h: 80, w: null}`, whose values may be nested again."""
         if depth > DEEPEST:
             raise too_deep(self.text, opener)
-        listed: list[Any] = []
+        values: list[Any] = []
         fields: dict[str, Any] = {}
         close = _NESTED[opener.word]
         while self._word() != close:
@@ -357,13 +357,13 @@ class Reader(TokenCursor):
                 self._take()
                 fields[str(name.value)] = self._inside(depth)
             else:
-                listed.append(self._inside(depth))
+                values.append(self._inside(depth))
             if self._word() == ",":
                 self._take()
             elif self._word() != close:
                 raise unfinished_value(self.text, opener, self._next, close)
         self._take()
-        return fields if opener.word == "{" else listed
+        return fields if opener.word == "{" else values
 
     def _inside(self, depth: int) -> Any:
         if self._word() in _NESTED:
@@ -431,9 +431,9 @@ def _refuse_one(predicate: Predicate, spelled: list[Token], text: str, schema: p
             raise meant_as_text(error, error.name, text, token) from None
         raise pointing(error, text, token.start, token.stop) from None
     except BadFilter as error:
-        named = next((value.name for value in predicate.values if isinstance(value, Reference)), None)
-        if named is not None and OPERATORS[predicate.operator].takes is not Takes.COLUMNS:
-            raise meant_as_text(error, named, text, _naming(named, spelled)) from None
+        reference = next((value.name for value in predicate.values if isinstance(value, Reference)), None)
+        if reference is not None and OPERATORS[predicate.operator].takes is not Takes.COLUMNS:
+            raise meant_as_text(error, reference, text, _naming(reference, spelled)) from None
         first, last = _refused(error, spelled)
         raise pointing(error, text, first.start, last.stop) from None
 
@@ -448,5 +448,5 @@ def _refused(error: BadFilter, spelled: list[Token]) -> tuple[Token, Token]:
 
 def _naming(name: str, spelled: list[Token]) -> Token:
     """The last token of this name, for a value stands behind its column."""
-    named = (t for t in reversed(spelled) if t.part in (Part.WORD, Part.NAME) and t.value == name)
-    return next(named, spelled[0])
+    tokens = (t for t in reversed(spelled) if t.part in (Part.WORD, Part.NAME) and t.value == name)
+    return next(tokens, spelled[0])

@@ -63,11 +63,11 @@ def _spread(piece: Filter | _Inside) -> list[Filter | _Inside | str]:
         return ["not ", node.child]
     if len(node.children) < 2:
         return ["all(" if isinstance(node, And) else "any(", *map(_Inside, node.children), ")"]
-    joined = _joined(node)
-    return joined if isinstance(piece, _Inside) else ["(", *joined, ")"]
+    parts = _parts(node)
+    return parts if isinstance(piece, _Inside) else ["(", *parts, ")"]
 
 
-def _joined(node: Branch) -> list[Filter | _Inside | str]:
+def _parts(node: Branch) -> list[Filter | _Inside | str]:
     word = " and " if isinstance(node, And) else " or "
     parts: list[Filter | _Inside | str] = [node.children[0]]
     for child in node.children[1:]:

@@ -72,7 +72,7 @@ def test_memory_that_was_just_decoded_is_written_to(name: str) -> None:
     places = np.arange(0, 1_000, 7)
     values = column(name, len(places), 5)
     wanted = expected(decoded, places, values)
-    answer = patched(decoded, places, values.cast(decoded.type), own=True)
+    answer = patched(decoded, places, values.cast(decoded.type), in_place=True)
     answer.validate(full=True)
     assert answer.to_pylist() == wanted
 
