@@ -319,8 +319,8 @@ def name_of_any(name: str) -> str:
 
 def place_in_table(name: str) -> int:
     """Of a system, also of a variant; those of somebody's own come last."""
-    known, base = list(ENTRIES), plain_name(name)
-    return known.index(base) if base in ENTRIES else len(known)
+    systems, base = list(ENTRIES), plain_name(name)
+    return systems.index(base) if base in ENTRIES else len(systems)
 
 
 def unready() -> dict[str, str]:
@@ -520,9 +520,9 @@ def workload_named(name: str) -> Workload:
     Raises UnknownWorkload, with the nearest name, for one that does not exist, and FileProblem for a file
     that holds no benchmark.
     """
-    own = _user_workload(name)
-    if own is not None:
-        return own
+    user_workload = _user_workload(name)
+    if user_workload is not None:
+        return user_workload
     if name not in WORKLOADS:
         raise UnknownWorkload(name, "The benchmark", WORKLOADS)
     return WORKLOADS[name]
@@ -544,9 +544,9 @@ def workloads_named(name: str) -> tuple[Workload, ...]:
         return tuple(WORKLOADS.values())
     if name in GROUPS:
         return tuple(map(workload_named, GROUPS[name]))
-    own = _user_workload(name)
-    if own is not None:
-        return (own,)
+    user_workload = _user_workload(name)
+    if user_workload is not None:
+        return (user_workload,)
     if name not in WORKLOADS:
         raise UnknownWorkload(name, "The benchmark", [*WORKLOADS, *GROUPS, ALL])
     return (WORKLOADS[name],)

@@ -99,11 +99,11 @@ class Child:
 
     def _crash(self, status: int, errors: IO[str]) -> Failure:
         errors.seek(0)
-        said = errors.read()[-KEPT_ERROR_CHARACTERS:].strip()
+        message = errors.read()[-KEPT_ERROR_CHARACTERS:].strip()
         how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         hint = "; out of memory, perhaps" if status == -9 else ""
-        last_line = f": {said.splitlines()[-1]}" if said else ""
-        return self._failure(f"Its process {how}{hint}{last_line}", said)
+        last_line = f": {message.splitlines()[-1]}" if message else ""
+        return self._failure(f"Its process {how}{hint}{last_line}", message)
 
     def _failure(self, message: str, details: str, kind: str = CRASHED) -> Failure:
         return Failure(

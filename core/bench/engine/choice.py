@@ -41,15 +41,19 @@ class Part:
 
     def to_dict(self) -> dict[str, Any]:
         workload = self.workload
-        own = {"workload": workload.id, "table_rows": workload.table_rows, "options": dict(workload.options)}
-        return own | {name: getattr(self, name) for name in ("rows", "systems", "repeats", "words")}
+        options = {
+            "workload": workload.id,
+            "table_rows": workload.table_rows,
+            "options": dict(workload.options),
+        }
+        return options | {name: getattr(self, name) for name in ("rows", "systems", "repeats", "words")}
 
     @classmethod
     def from_dict(cls, item: dict[str, Any]) -> Part:
         """Raises UnknownWorkload for a workload that this version does not have."""
-        own = workload_with_options(item["workload"], item["table_rows"], item["options"])
+        workload = workload_with_options(item["workload"], item["table_rows"], item["options"])
         rows, systems, words = (tuple(item[name]) for name in ("rows", "systems", "words"))
-        return cls(own, rows, systems, item["repeats"], words)
+        return cls(workload, rows, systems, item["repeats"], words)
 
 
 @dataclass(frozen=True)
@@ -72,11 +76,11 @@ class Choice:
 
     @property
     def workloads(self) -> tuple[str, ...]:
-        return _each_once(part.workload.id for part in self.parts)
+        return _distinct(part.workload.id for part in self.parts)
 
     @property
     def systems(self) -> tuple[str, ...]:
-        return _each_once(name for part in self.parts for name in part.systems)
+        return _distinct(name for part in self.parts for name in part.systems)
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -93,8 +97,8 @@ class Choice:
         first, *more = self.parts
         titles = [entry_named(name).title for name in self.systems]
         others = f" and {len(more)} more" if more else ""
-        shown = ", ".join(titles) if len(titles) <= FEW else f"{len(titles)} systems"
-        return f"{first.workload.title}{others}: {shown}"
+        listing = ", ".join(titles) if len(titles) <= FEW else f"{len(titles)} systems"
+        return f"{first.workload.title}{others}: {listing}"
 
     @property
     def commands(self) -> list[str]:
@@ -148,9 +152,9 @@ def part_of(
     The scale "published" is the workload's own where nobody published sizes.
     """
     sizes = _rows_at(workload, scale) if rows is None else tuple(rows)
-    own = workload.small_repeats if scale == SMALL_SCALE else workload.default_repeats
+    usual = workload.small_repeats if scale == SMALL_SCALE else workload.default_repeats
     scaled = workload.at_small_scale() if scale == SMALL_SCALE and not rows else workload
-    return Part(scaled, sizes, tuple(systems), own if repeats is None else repeats)
+    return Part(scaled, sizes, tuple(systems), usual if repeats is None else repeats)
 
 
 def ready_systems(workload: Workload, unready: Collection[str] = ()) -> list[Entry]:
@@ -177,17 +181,21 @@ def _alike(part: Part) -> tuple[Any, ...]:
 
 def _words(parts: Sequence[Part]) -> list[str]:
     first = parts[0]
-    named = list(first.words) or ["--workload", ",".join(part.workload.id for part in parts)]
-    return [*named, "--systems", ",".join(first.systems), *_amount(parts)]
+    words = list(first.words) or ["--workload", ",".join(part.workload.id for part in parts)]
+    return [*words, "--systems", ",".join(first.systems), *_amount(parts)]
 
 
 def _amount(parts: Sequence[Part]) -> list[str]:
     if all(_is_small(part) for part in parts):
         return ["--scale", SMALL_SCALE]
     first = parts[0]
-    own = None if first.words else workload_named(first.workload.id).table_rows
+    usual_rows = None if first.words else workload_named(first.workload.id).table_rows
     table_rows = first.workload.table_rows
-    table = ["--table-rows", str(table_rows)] if table_rows and table_rows != own and not first.words else []
+    table = (
+        ["--table-rows", str(table_rows)]
+        if table_rows and table_rows != usual_rows and not first.words
+        else []
+    )
     return ["--rows", ",".join(map(str, first.rows)), *table, "--repeats", str(first.repeats)]
 
 
@@ -202,7 +210,7 @@ def _size(part: Part) -> tuple[Any, ...]:
     return (part.rows, part.repeats, part.workload.table_rows)
 
 
-def _each_once(names: Iterable[str]) -> tuple[str, ...]:
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 

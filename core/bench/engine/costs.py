@@ -55,11 +55,11 @@ class Point:
     disk_bytes: float
 
     @classmethod
-    def of(cls, ended: Ended) -> Point:
-        steps = ended.repeats * ended.steps
-        seconds = max(LEAST_STEP_SECONDS, (ended.seconds - START_SECONDS) / steps)
-        memory = max(0, ended.memory_bytes - BYTES_AT_REST)
-        return cls(_size(ended.rows, ended.table_rows), seconds, memory, ended.disk_bytes)
+    def of(cls, step_end: Ended) -> Point:
+        steps = step_end.repeats * step_end.steps
+        seconds = max(LEAST_STEP_SECONDS, (step_end.seconds - START_SECONDS) / steps)
+        memory = max(0, step_end.memory_bytes - BYTES_AT_REST)
+        return cls(_size(step_end.rows, step_end.table_rows), seconds, memory, step_end.disk_bytes)
 
 
 FAMILIES = {
@@ -71,10 +71,10 @@ ANY_FAMILY = Point(1, 20e-6, 4_000, 1_000)
 
 
 class Costs:
-    def __init__(self, ended: Iterable[Ended]) -> None:
+    def __init__(self, ends: Iterable[Ended]) -> None:
         """Where one size of a workload and system was measured more than once, the last one counts."""
         by_system: dict[tuple[str, str], dict[int, Point]] = {}
-        for one in ended:
+        for one in ends:
             point = Point.of(one)
             by_system.setdefault((one.workload, one.system), {})[point.size] = point
         self._points = {key: [points[size] for size in sorted(points)] for key, points in by_system.items()}
@@ -96,8 +96,8 @@ class Costs:
         size, of_row = _size(trial.rows, trial.table_rows), of(_row(trial))
         own = self._points.get((trial.workload.id, trial.system))
         others = [points for (name, _), points in self._points.items() if name == trial.workload.id]
-        known = [own] if own else others
-        return max((_along(_rising(points, of), size, of_row) for points in known), default=of_row * size)
+        lines = [own] if own else others
+        return max((_along(_rising(points, of), size, of_row) for points in lines), default=of_row * size)
 
 
 def shipped_costs(newer: Iterable[Ended] = ()) -> Costs:
@@ -111,9 +111,9 @@ def shipped() -> Sequence[Ended]:
     return tuple(Ended(**from_saved(item)) for item in json.loads(source.read_text(encoding="utf-8")))
 
 
-def to_json(ended: Iterable[Ended]) -> str:
+def to_json(ends: Iterable[Ended]) -> str:
     """For the file that is shipped: a line for each workload, system and size, the last one measured."""
-    last: Mapping[Any, Ended] = {(one.workload, one.system, one.rows, one.table_rows): one for one in ended}
+    last: Mapping[Any, Ended] = {(one.workload, one.system, one.rows, one.table_rows): one for one in ends}
     lines = (json.dumps(to_saved(vars(last[key]))) for key in sorted(last))
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
@@ -143,7 +143,7 @@ def _along(line: Line, size: int, of_row: float) -> float:
         return most + _slope(line, of_row) * (size - last)
     if size <= first:
         return least * size / first
-    place = bisect_right(line, size, key=lambda known: known[0])
+    place = bisect_right(line, size, key=lambda point: point[0])
     (low, before), (high, after) = line[place - 1], line[place]
     return before + (after - before) * (size - low) / (high - low)
 
@@ -153,7 +153,7 @@ def _slope(line: Line, of_row: float) -> float:
     last, most = line[-1]
     if last < TELLING_ROWS or not most:  # so little that it does not show
         return of_row
-    size, value = next((known for known in reversed(line) if known[0] <= last / 2), (0, 0.0))
+    size, value = next((point for point in reversed(line) if point[0] <= last / 2), (0, 0.0))
     slope = (most - value) / (last - size)
     return slope if size else min(slope, of_row)
 
@@ -175,19 +175,19 @@ class Estimate:
 
 def estimate(choice: Choice, costs: Costs | None = None) -> Estimate:
     """Reads how much memory and disk is free now, and no data. `costs` may know of saved runs."""
-    known = costs or shipped_costs()
+    known_costs = costs or shipped_costs()
     trials = [
         trial for trial in planned_trials(choice) if entry_named(trial.system).takes(trial.workload.family)
     ]
-    problems = {trial_key(trial): problem(trial, choice.folder, known) for trial in trials}
-    named = [(_titled(trial), problems[trial_key(trial)]) for trial in trials]
-    lost = {rows for (_, _, rows), reasons in problems.items() if reasons}
+    problems = {trial_key(trial): problem(trial, choice.folder, known_costs) for trial in trials}
+    titles = [(_titled(trial), problems[trial_key(trial)]) for trial in trials]
+    missing_rows = {rows for (_, _, rows), reasons in problems.items() if reasons}
     return Estimate(
-        seconds=sum(known.seconds(trial) for trial in trials),
-        memory_bytes=max(map(known.memory_bytes, trials), default=0),
-        disk_bytes=max(map(known.disk_bytes, trials), default=0),
-        problems=tuple(dict.fromkeys(f"{title}: {reasons}" for title, reasons in named if reasons)),
-        fitting_rows=tuple(rows for rows in choice.rows if rows not in lost),
+        seconds=sum(known_costs.seconds(trial) for trial in trials),
+        memory_bytes=max(map(known_costs.memory_bytes, trials), default=0),
+        disk_bytes=max(map(known_costs.disk_bytes, trials), default=0),
+        problems=tuple(dict.fromkeys(f"{title}: {reasons}" for title, reasons in titles if reasons)),
+        fitting_rows=tuple(rows for rows in choice.rows if rows not in missing_rows),
     )
 
 
@@ -239,23 +239,23 @@ def trial_key(trial: Trial) -> tuple[str, str, int]:
 
 
 def _memory_problem(trial: Trial, costs: Costs) -> str:
-    free, needed = psutil.virtual_memory().available, costs.memory_bytes(trial)
-    return _lack("memory", trial, needed, free, "is free")
+    free, memory = psutil.virtual_memory().available, costs.memory_bytes(trial)
+    return _lack("memory", trial, memory, free, "is free")
 
 
 def _disk_problem(trial: Trial, folder: Path | None, costs: Costs) -> str:
     place = folder or Path(tempfile.gettempdir())
     if not place.exists():
         return ""  # the benchmark itself says so
-    free, needed = psutil.disk_usage(str(place)).free, costs.disk_bytes(trial)
-    return _lack("room on the disk", trial, needed, free, f"is free in {place}")
+    free, size = psutil.disk_usage(str(place)).free, costs.disk_bytes(trial)
+    return _lack("room on the disk", trial, size, free, f"is free in {place}")
 
 
-def _lack(what: str, trial: Trial, needed: int, free: int, where: str) -> str:
-    if needed <= free:
+def _lack(what: str, trial: Trial, size: int, free: int, where: str) -> str:
+    if size <= free:
         return ""
     rows = f"{trial.table_rows:,} rows"
-    return f"Not enough {what}: {rows} need about {shown_bytes(needed)} and {shown_bytes(free)} {where}"
+    return f"Not enough {what}: {rows} need about {shown_bytes(size)} and {shown_bytes(free)} {where}"
 
 
 def _titled(trial: Trial) -> str:
@@ -281,8 +281,8 @@ class Clock:
     def step(self, doing: Doing) -> None:
         assert self._trial is not None
         steps, repeats = self._trial.steps, self._trial.repeats
-        done = repeats.index(doing.repeat) * len(steps) + steps.index(doing.step)
-        self._tell(self._before + self._of_this * done / (len(steps) * len(repeats)))
+        steps_before = repeats.index(doing.repeat) * len(steps) + steps.index(doing.step)
+        self._tell(self._before + self._of_this * steps_before / (len(steps) * len(repeats)))
 
     def end(self) -> None:
         self._tell(self._whole)

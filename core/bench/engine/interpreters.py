@@ -156,7 +156,7 @@ def _is_ours(path: Path) -> bool:
 
 
 def _probe(path: Path) -> dict[str, Any]:
-    done = subprocess.run(
+    process = subprocess.run(
         [str(path), "-c", PROBE],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -164,10 +164,10 @@ def _probe(path: Path) -> dict[str, Any]:
         env=environment_of_other(),
         check=False,
     )
-    if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _no_python(path, ": ".join([f"It ended with status {done.returncode}", *said[-1:]]))
-    answer: dict[str, Any] = json.loads(done.stdout)
+    if process.returncode != 0:
+        message = process.stderr.decode(errors="replace").strip().splitlines()
+        raise _no_python(path, ": ".join([f"It ended with status {process.returncode}", *message[-1:]]))
+    answer: dict[str, Any] = json.loads(process.stdout)
     return answer
 
 
@@ -245,5 +245,5 @@ def _lack_of_sqlalchemy(other: Interpreter) -> str:
     if version_text and int(version_text.partition(".")[0]) >= OLDEST_SQLALCHEMY:
         return ""
     lack = f"SQLAlchemy {version_text} is too old" if version_text else "SQLAlchemy is not there"
-    wanted = f"'SQLAlchemy>={OLDEST_SQLALCHEMY}'"
-    return f"{lack} under {other.name}. Run: {other.path} -m pip install {wanted}"
+    requirement = f"'SQLAlchemy>={OLDEST_SQLALCHEMY}'"
+    return f"{lack} under {other.name}. Run: {other.path} -m pip install {requirement}"

@@ -82,12 +82,12 @@ def _checksum_text(checksum: str) -> str:
 
 def expectations(workload: Workload, operations: Sequence[str], rows: int) -> Iterator[Expected]:
     """Of tables, operations with the same answer are reckoned once."""
-    expected, known = family_of(workload).expected, dict[Any, str]()
+    expected, answers = family_of(workload).expected, dict[Any, str]()
     if expected is None:
         return
     for name in operations:
         operation = workload.operation(name)
         same = operation.answer if workload.family == "table" else name
-        if same not in known:
-            known[same] = expected(workload, operation, rows)
-        yield Expected(name, rows, known[same])
+        if same not in answers:
+            answers[same] = expected(workload, operation, rows)
+        yield Expected(name, rows, answers[same])

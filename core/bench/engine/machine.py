@@ -36,7 +36,7 @@ def environment(folder: Path) -> dict[str, Any]:
 
 def sentence(values: dict[str, Any]) -> str:
     """One line for a report: "AMD …, 2 cores, 24 GB, ext4, Linux …, CPython 3.11.2", of what is known."""
-    shown: dict[str, Callable[[Any], str]] = {
+    writers: dict[str, Callable[[Any], str]] = {
         "processor": str,
         "cores": lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
         "memory_bytes": lambda size: f"{size / 1e9:.0f} GB",
@@ -44,12 +44,14 @@ def sentence(values: dict[str, Any]) -> str:
         "system": str,
         "python": str,
     }
-    return ", ".join(show(values[name]) for name, show in shown.items() if name in values)
+    return ", ".join(show(values[name]) for name, show in writers.items() if name in values)
 
 
-def machine_of(found: Mapping[str, Any]) -> str:
+def machine_of(environment: Mapping[str, Any]) -> str:
     """What stays the same of a machine while its disks and versions change: "AMD …, 2 cores, 24 GB"."""
-    return sentence({name: found[name] for name in ("processor", "cores", "memory_bytes") if name in found})
+    return sentence(
+        {name: environment[name] for name in ("processor", "cores", "memory_bytes") if name in environment}
+    )
 
 
 def processor() -> str:
@@ -93,8 +95,8 @@ PAGE_BYTES = 4096
 
 def fetch(rows: int) -> int:
     """Use as much as so many rows may need, and give it back; the number of bytes."""
-    wanted = min(rows * BYTES_A_ROW, MOST_BYTES, psutil.virtual_memory().available // 2)
-    pieces = [np.empty(PIECE_BYTES, np.uint8) for _ in range(wanted // PIECE_BYTES)]
+    size = min(rows * BYTES_A_ROW, MOST_BYTES, psutil.virtual_memory().available // 2)
+    pieces = [np.empty(PIECE_BYTES, np.uint8) for _ in range(size // PIECE_BYTES)]
     for piece in pieces:
         piece[::PAGE_BYTES] = 0
     return len(pieces) * PIECE_BYTES

@@ -99,8 +99,8 @@ def measure_each(
 def _of_workers(figure: Callable[[int], float]) -> float:
     """The sum over the processes that this one has started by `multiprocessing` and that run still. Where no
     system uses that, it is not even imported."""
-    known, total = sys.modules.get("multiprocessing.process"), 0.0
-    for child in known.active_children() if known else ():
+    module, total = sys.modules.get("multiprocessing.process"), 0.0
+    for child in module.active_children() if module else ():
         with suppress(psutil.NoSuchProcess, FileNotFoundError, ProcessLookupError):  # it has ended since
             total += figure(child.pid)
     return total
@@ -127,8 +127,8 @@ def _peak_rss() -> int:
         return _peak_of(os.getpid()) + round(_of_workers(_peak_of))
     import resource
 
-    own = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS
-    return own + round(_of_workers(lambda pid: psutil.Process(pid).memory_info().rss))
+    peak = int(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # bytes on macOS
+    return peak + round(_of_workers(lambda pid: psutil.Process(pid).memory_info().rss))
 
 
 def _peak_of(pid: int) -> int:
@@ -201,8 +201,8 @@ class Cycle(ABC, Generic[B]):
 
     def _owe(self, *operations: tuple[str, Cost]) -> None:
         size = self.system.disk_bytes()
-        known = (operation for operation in operations if self.workload.has(operation[0]))
-        self._unchecked.extend((operation, cost, size) for operation, cost in known)
+        pairs = (operation for operation in operations if self.workload.has(operation[0]))
+        self._unchecked.extend((operation, cost, size) for operation, cost in pairs)
 
     def _checked(self, digest: str) -> Iterator[Sample]:
         for operation, cost, size in self._unchecked:

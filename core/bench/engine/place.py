@@ -46,10 +46,10 @@ def benchmark_folder(parent: Path | None) -> Iterator[Path]:
 
 def remove_abandoned(where: Path) -> list[Path]:
     """Remove what benchmarks left here whose process is gone from this computer; what was removed."""
-    left = [folder for folder in where.glob(f"{PREFIX}*") if _is_abandoned(folder)]
-    for folder in left:
+    abandoned = [folder for folder in where.glob(f"{PREFIX}*") if _is_abandoned(folder)]
+    for folder in abandoned:
         remove_folder(folder, ignore_errors=True)  # two benchmarks may remove the same
-    return left
+    return abandoned
 
 
 def _is_abandoned(folder: Path) -> bool:

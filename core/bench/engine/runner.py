@@ -57,14 +57,14 @@ def run(
     and LamellaError before anything starts, FileProblem, and Cancelled when the job is told to stop, which
     ends the child process at once: what was measured until then the listener has heard. Without a limit of
     memory it is nine tenths of what is free."""
-    job, known = job or Job(), costs or shipped_costs()
+    job, known_costs = job or Job(), costs or shipped_costs()
     check_choice(choice)
     planned = planned_trials_by_part(choice, first_repeat)
     under = Conditions(
         job=job,
-        clock=_clock(job, planned, known),
+        clock=_clock(job, planned, known_costs),
         listener=on_event or (lambda message: None),
-        problem=lambda trial: problem(trial, choice.folder, known),
+        problem=lambda trial: problem(trial, choice.folder, known_costs),
         limits=Limits(choice.limit_seconds, choice.limit_bytes or most_memory()),
         pause=pause or Pause(),
         interpreter=examine(choice.interpreter),
@@ -96,8 +96,8 @@ def _check_part(part: Part) -> None:
     if not rows or min(rows) < 1:
         raise LamellaError("A benchmark needs numbers of rows of at least 1", f"It was given {list(rows)}")
     if not names:
-        known = ", ".join(registry.ENTRIES)
-        raise LamellaError("A benchmark needs at least one system", fix=f"There are: {known}")
+        systems = ", ".join(registry.ENTRIES)
+        raise LamellaError("A benchmark needs at least one system", fix=f"There are: {systems}")
     if part.repeats < 1:
         raise LamellaError("A benchmark needs at least one repeat", f"It was given {part.repeats}")
     if workload.table_rows and max(rows) > workload.table_rows:
@@ -236,16 +236,16 @@ class WorkloadRun:
 
         The number of failures.
         """
-        left, failures, under = [trial], 0, self.under
-        while left:
-            one = self._without_failed_steps(left.pop(0))
+        pending, failures, under = [trial], 0, self.under
+        while pending:
+            one = self._without_failed_steps(pending.pop(0))
             if not (one.repeats and one.steps):
                 continue
             self._failures.clear()
             Child(self._made_ready(one, home), self._receive, under.job, under.limits, under.pause).run()
             for failure in self._failures[:1]:
                 failures += 1
-                left = [*self._rest(one, failure), *left]
+                pending = [*self._rest(one, failure), *pending]
         return failures
 
     def _rest(self, trial: Trial, failure: Failure) -> list[Trial]:
@@ -260,8 +260,8 @@ class WorkloadRun:
         return [replace(trial, repeats=(failure.repeat,), steps=after), replace(trial, repeats=later)]
 
     def _without_failed_steps(self, trial: Trial) -> Trial:
-        left = (step for step in trial.steps if (trial.system, trial.rows, step) not in self._out_steps)
-        return replace(trial, steps=tuple(left))
+        remaining = (step for step in trial.steps if (trial.system, trial.rows, step) not in self._out_steps)
+        return replace(trial, steps=tuple(remaining))
 
     def _made_ready(self, trial: Trial, home: Path) -> Spec:
         spec, other = self._spec(trial, home), self.under.interpreter

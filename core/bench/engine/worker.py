@@ -80,20 +80,20 @@ class Worker:
 
     @property
     def _workload(self) -> Workload:
-        named = workload_named(self.spec.workload)
-        table_rows = self.spec.table_rows or named.table_rows
-        return workload_with_options(named.id, table_rows, self.spec.options)
+        workload = workload_named(self.spec.workload)
+        table_rows = self.spec.table_rows or workload.table_rows
+        return workload_with_options(workload.id, table_rows, self.spec.options)
 
     @property
     def _family(self) -> Family:
         return family_of(self._workload)
 
     def _introduce(self, system: type[System]) -> None:
-        spec, found = self.spec, environment(self.spec.folder)
+        spec, facts = self.spec, environment(self.spec.folder)
         version, by = system.answering_version(), system.answered_by()
         if by:
-            found[ANSWERED_BY] = by
-        self.tell(Surroundings(spec.system, version, system.describe(), found, spec.workload))
+            facts[ANSWERED_BY] = by
+        self.tell(Surroundings(spec.system, version, system.describe(), facts, spec.workload))
 
     def _expect(self) -> None:
         for expected in expectations(self._workload, self.spec.answers, self.spec.rows):

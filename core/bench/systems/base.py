@@ -113,9 +113,9 @@ class TableSystem(System):
     @abstractmethod
     def create(self, prepared: Any) -> None: ...
 
-    def fill(self, made: Iterable[Columns]) -> None:
+    def fill(self, blocks: Iterable[Columns]) -> None:
         """Create the table from blocks of columns, in whatever form is quickest."""
-        self.create(self.prepare([row for block in made for row in dicts(block)]))
+        self.create(self.prepare([row for block in blocks for row in dicts(block)]))
 
     @abstractmethod
     def read(self) -> Any:
@@ -197,7 +197,7 @@ class EntitySystem(System):
         return len(FIELDS)
 
     @abstractmethod
-    def fill(self, made: list[Entity]) -> None:
+    def fill(self, entities: list[Entity]) -> None:
         """Make the table with these in it."""
 
     @abstractmethod
@@ -212,7 +212,7 @@ class EntitySystem(System):
         """What `get` gave, as it was put in: without the id, and None for a field that was taken away."""
 
     @abstractmethod
-    def create(self, made: list[Entity]) -> None: ...
+    def create(self, entities: list[Entity]) -> None: ...
 
     @abstractmethod
     def set_fields(self, row_id: Id, values: Mapping[str, Any]) -> None:
@@ -280,7 +280,7 @@ class ObjectSystem(System):
     """Bytes by key, as an object store has them; a key is "prefix/name". Every put is one commit."""
 
     @abstractmethod
-    def fill(self, made: list[Entity]) -> None:
+    def fill(self, entities: list[Entity]) -> None:
         """Make the database, with these entities in it where it keeps any."""
 
     @abstractmethod

@@ -53,8 +53,8 @@ class DeltaLake(ArrowTable):
     def create(self, prepared: Rows) -> None:
         write_deltalake(self.path, from_rows(prepared))
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        write_deltalake(self.path, with_ids(to_batches(made).read_all()))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        write_deltalake(self.path, with_ids(to_batches(blocks).read_all()))
 
     def read(self) -> pa.Table:
         return self._table.to_pyarrow_table()

@@ -95,8 +95,8 @@ class DuckDB(DuckDBFile, ArrowTable):
     def create(self, prepared: Rows) -> None:
         self._create(pa.Table.from_pylist(prepared))
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._create(to_batches(made))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self._create(to_batches(blocks))
 
     def read(self) -> pa.Table:
         return self._answer(f"SELECT {self._all} FROM benchmark")
@@ -160,9 +160,9 @@ class DuckDB(DuckDBFile, ArrowTable):
         return True
 
     def _create(self, rows: pa.Table | pa.RecordBatchReader) -> None:
-        counted = "" if self.workload.key else f"row_number() OVER () - 1 AS {ROW_ID}, "
+        numbering = "" if self.workload.key else f"row_number() OVER () - 1 AS {ROW_ID}, "
         self._connection.register("made", rows)
-        self._connection.execute(f"CREATE TABLE benchmark AS SELECT {counted}* FROM made")
+        self._connection.execute(f"CREATE TABLE benchmark AS SELECT {numbering}* FROM made")
         self._connection.unregister("made")
 
     def _answer(self, statement: str) -> pa.Table:
@@ -216,9 +216,9 @@ class DuckDBEntities(DuckDBFile, SQLEntities):
     pulled = "list_filter(%s, lambda item: item <> ?)"
     description = "its own file with a primary key; every commit is durable (write-ahead log, synced)"
 
-    def fill(self, made: list[Entity]) -> None:
+    def fill(self, entities: list[Entity]) -> None:
         self._connection.execute(CREATE_ENTITIES)
-        self.create(made)
+        self.create(entities)
 
     def ids(self) -> list[int]:
         return [row[0] for row in self._connection.execute("SELECT id FROM entities ORDER BY id").fetchall()]
@@ -231,12 +231,12 @@ class DuckDBEntities(DuckDBFile, SQLEntities):
     def as_entity(self, answer: tuple[Any, ...]) -> Entity:
         return dict(zip(FIELDS, answer, strict=True))
 
-    def create(self, made: list[Entity]) -> None:
+    def create(self, entities: list[Entity]) -> None:
         """Many come as an Arrow table, as its documentation asks for."""
-        if len(made) == 1:
-            self._connection.execute(INSERT_ONE_ENTITY, list(made[0].values()))
+        if len(entities) == 1:
+            self._connection.execute(INSERT_ONE_ENTITY, list(entities[0].values()))
         else:
-            self._connection.register("given", pa.Table.from_pylist(made, SCHEMA))
+            self._connection.register("given", pa.Table.from_pylist(entities, SCHEMA))
             self._connection.execute(INSERT_ENTITIES)
             self._connection.unregister("given")
 
@@ -321,8 +321,8 @@ class DuckDBMemory(DuckDBFile, EntityMemory):
         "a file of its own, every commit durable; memory and threads as it chooses; answers in Arrow"
     )
 
-    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
-        self._connection.register("given", made)
+    def fill(self, table: str, batches: pa.RecordBatchReader) -> None:
+        self._connection.register("given", batches)
         self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM given")
         self._connection.unregister("given")
 

@@ -30,8 +30,8 @@ class EntityJSONLines(FileBasedSystem, EntityStorage):
     def version(cls) -> str:
         return platform.python_version()
 
-    def prepare(self, made: list[Entity]) -> list[Entity]:
-        return made
+    def prepare(self, entities: list[Entity]) -> list[Entity]:
+        return entities
 
     def write(self, prepared: list[Entity]) -> None:
         with self._file("w") as lines:

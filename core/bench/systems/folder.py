@@ -77,7 +77,7 @@ class FolderOfFiles(ObjectFiles):
     def version(cls) -> str:
         return f"{platform.system()} {platform.release()}"
 
-    def fill(self, made: list[Entity]) -> None:
+    def fill(self, entities: list[Entity]) -> None:
         self.folder.mkdir(parents=True)
 
     def open(self, writing: bool) -> None:

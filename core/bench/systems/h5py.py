@@ -74,9 +74,9 @@ class H5py(TableSystem):
         self._file.create_dataset(DATASET, data=prepared)
         self._file.flush()
 
-    def fill(self, made: Iterable[Columns]) -> None:
+    def fill(self, blocks: Iterable[Columns]) -> None:
         """A contiguous dataset is as long as it is made: the blocks are put together first."""
-        self.create(np.concatenate(list(blocks_to_arrays(made, self.workload))))
+        self.create(np.concatenate(list(blocks_to_arrays(blocks, self.workload))))
 
     def read(self) -> Table:
         table: Table = self._table[:]

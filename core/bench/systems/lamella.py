@@ -88,8 +88,8 @@ class Lamella(LamellaStore, ArrowTable):
     def create(self, prepared: Rows) -> None:
         self._store.create_table(NAME, prepared)
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._store.create_table(NAME, to_batches(made))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self._store.create_table(NAME, to_batches(blocks))
 
     def read(self) -> pa.Table:
         return self._store[NAME].read()
@@ -132,8 +132,8 @@ class Lamella(LamellaStore, ArrowTable):
 class LamellaEntities(LamellaStore, OperatorEntities):
     unset_to = True
 
-    def fill(self, made: list[Entity]) -> None:
-        self._store.create_table(NAME, made)
+    def fill(self, entities: list[Entity]) -> None:
+        self._store.create_table(NAME, entities)
 
     def ids(self) -> list[int]:
         row_ids: list[int] = self._store[NAME].read(columns=["_id"])["_id"].to_pylist()
@@ -145,8 +145,8 @@ class LamellaEntities(LamellaStore, OperatorEntities):
     def as_entity(self, answer: dict[str, Any]) -> Entity:
         return {name: value for name, value in answer.items() if name != "_id"}
 
-    def create(self, made: list[Entity]) -> None:
-        self._store[NAME].insert(made)
+    def create(self, entities: list[Entity]) -> None:
+        self._store[NAME].insert(entities)
 
     def delete(self, row_ids: Sequence[int]) -> None:
         self._store[NAME].delete(ids=row_ids)
@@ -251,8 +251,8 @@ class LamellaEntityQueries(LamellaStore, EntityQueries):
 
 
 class LamellaMemory(LamellaStore, EntityMemory):
-    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
-        self._store.create_table(table, made)
+    def fill(self, table: str, batches: pa.RecordBatchReader) -> None:
+        self._store.create_table(table, batches)
 
     def result(self, table: str) -> pa.Table:
         return self._store[table].read(where=col("grp") == 1)
@@ -384,5 +384,5 @@ class LamellaUserTable(LamellaStore, UserTableSystem):
     def _known_rows(self, column: str) -> Filter:
         """Null stays null, as in SQL; `$inc` would make a number of it, as MongoDB does of a missing
         field."""
-        known = Predicate(column, "not_null")
-        return known if self.copied.where is None else all_of((self.copied.where, known))
+        is_known = Predicate(column, "not_null")
+        return is_known if self.copied.where is None else all_of((self.copied.where, is_known))

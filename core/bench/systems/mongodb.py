@@ -83,45 +83,45 @@ def server() -> str:
 def mongod() -> str | None:
     """MongoDB's own server, where it is installed: named by the environment (an empty name for none), or on
     the PATH."""
-    named = os.environ.get(MONGOD_VARIABLE)
-    return shutil.which("mongod") if named is None else named or None
+    program = os.environ.get(MONGOD_VARIABLE)
+    return shutil.which("mongod") if program is None else program or None
 
 
 def start_if_needed() -> None:
     """Have a server answer: one of this process, which ends with it, where none is at the address and one
     is installed. Raises NoServer where it does not start."""
     program = mongod()
-    if _own or program is None or _answers(_uri()):
+    if _servers or program is None or _answers(_uri()):
         return
     folder = Path(tempfile.mkdtemp(prefix="mongod-"))  # in a child, that is inside the benchmark's folder
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     uri = f"mongodb://127.0.0.1:{port}"
-    process = _started(program, folder, port)
+    process = _start(program, folder, port)
     try:
         _await_answer(process, uri, folder / LOG)
     except BaseException:
         _end(process, folder)
         raise
-    _own.append(process)
+    _servers.append(process)
     atexit.register(_end, process, folder)
     os.environ[URI_VARIABLE] = uri
 
 
-_own: list[subprocess.Popen[bytes]] = []
+_servers: list[subprocess.Popen[bytes]] = []
 """The server that this process has started."""
 
 LOG = "mongod.log"
 
 
-def _started(program: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
+def _start(program: str, folder: Path, port: int) -> subprocess.Popen[bytes]:
     (folder / "data").mkdir()
     place = ("--dbpath", str(folder / "data"), "--bind_ip", "127.0.0.1", "--port", str(port))
     try:
-        with (folder / LOG).open("wb") as said:
+        with (folder / LOG).open("wb") as log:
             return subprocess.Popen(
-                [program, *place], stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT
+                [program, *place], stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
             )
     except OSError as error:
         shutil.rmtree(folder)
@@ -162,27 +162,27 @@ def _answers(uri: str) -> bool:
 def _version_of(program: str) -> str:
     """ "db version v8.0.4" is the first line that it prints."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [program, "--version"], capture_output=True, text=True, timeout=START_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoServer(f"{program} cannot be started", str(error), _WAY_OUT) from error
-    found = re.search(r"db version v(\S+)", done.stdout)
-    if found is None:
-        raise NoServer(f"{program} is no MongoDB server", _first_words(done), _WAY_OUT)
-    return f"MongoDB {found.group(1)}"
+    match = re.search(r"db version v(\S+)", process.stdout)
+    if match is None:
+        raise NoServer(f"{program} is no MongoDB server", _first_words(process), _WAY_OUT)
+    return f"MongoDB {match.group(1)}"
 
 
-def _first_words(done: subprocess.CompletedProcess[str]) -> str:
-    said = (done.stdout + done.stderr).strip().splitlines()
-    return said[0] if said else f"It ended with status {done.returncode}"
+def _first_words(process: subprocess.CompletedProcess[str]) -> str:
+    lines = (process.stdout + process.stderr).strip().splitlines()
+    return lines[0] if lines else f"It ended with status {process.returncode}"
 
 
 def database_of(folder: Path) -> str:
     """The name of this folder's own database, noted in it the first time; a server of our own is gone before
     anybody could drop it there."""
     folder.mkdir(parents=True, exist_ok=True)
-    if _own:
+    if _servers:
         return f"lamella_bench_{blake2b(str(folder).encode(), digest_size=16).hexdigest()}"
     note = folder / DATABASE_NOTE
     if not note.exists():
@@ -253,12 +253,14 @@ def _connected() -> Iterator[Client]:
         client.close()
 
 
-def _name(client: Client, told: Document) -> str:
+def _name(client: Client, document: Document) -> str:
     """Servers that only speak the protocol say which version they answer like."""
-    other = _stand_in(client, told)
+    other = _stand_in(client, document)
     if not other:
-        return f"MongoDB {told['version']}"
-    return f"not MongoDB's engine but its protocol, by {other}, which answers like version {told['version']}"
+        return f"MongoDB {document['version']}"
+    return (
+        f"not MongoDB's engine but its protocol, by {other}, which answers like version {document['version']}"
+    )
 
 
 _STAND_INS = {"java": "mongo-java-server"}
@@ -271,9 +273,9 @@ def stand_in() -> str:
         return _stand_in(client, client.admin.command("buildInfo"))
 
 
-def _stand_in(client: Client, told: Document) -> str:
+def _stand_in(client: Client, document: Document) -> str:
     """Only MongoDB's own server tells of its storage engines."""
-    if "storageEngines" in told:
+    if "storageEngines" in document:
         return ""
     try:
         process = str(client.admin.command("serverStatus").get("process", "unknown"))
@@ -349,8 +351,8 @@ class MongoTable(MongoDatabase, TableSystem):
     def create(self, prepared: list[Document]) -> None:
         self._documents.insert_many(prepared, ordered=False)
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        for number, block in enumerate(made):
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        for number, block in enumerate(blocks):
             self._documents.insert_many(self._numbered(dicts(block), number * BLOCK_ROWS), ordered=False)
 
     def read(self) -> list[Document]:
@@ -423,8 +425,8 @@ class MongoEntities(MongoDatabase, OperatorEntities):
         last = self._documents.find_one(sort=[("_id", -1)], projection=["_id"]) if writing else None
         self._next = last["_id"] + 1 if last else 0
 
-    def fill(self, made: list[Entity]) -> None:
-        self.create(made)
+    def fill(self, entities: list[Entity]) -> None:
+        self.create(entities)
 
     def ids(self) -> list[int]:
         return [document["_id"] for document in self._documents.find({}, ["_id"]).sort("_id")]
@@ -435,8 +437,8 @@ class MongoEntities(MongoDatabase, OperatorEntities):
     def as_entity(self, answer: Document) -> Entity:
         return {name: answer.get(name) for name in FIELDS}
 
-    def create(self, made: list[Entity]) -> None:
-        documents = [{"_id": number, **one} for number, one in enumerate(made, self._next)]
+    def create(self, entities: list[Entity]) -> None:
+        documents = [{"_id": number, **one} for number, one in enumerate(entities, self._next)]
         self._next += len(documents)
         self._documents.insert_many(documents, ordered=False)
 

@@ -47,8 +47,8 @@ class Pandas(PandasSystem, FrameFile):
     def create(self, prepared: Rows) -> None:
         self._write(pd.DataFrame(prepared))
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._write(pd.concat(map(pd.DataFrame, made), ignore_index=True))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self._write(pd.concat(map(pd.DataFrame, blocks), ignore_index=True))
 
     def read(self) -> pd.DataFrame:
         return pd.read_parquet(self.path)
@@ -280,8 +280,8 @@ class PandasTaxi(PandasSystem, TaxiSystem):
             return trips.groupby(keys, sort=False).size().reset_index()
         # round() would take halves to the even number
         keys.append(np.floor(trips["trip_distance"] + 0.5))
-        counted = trips.groupby(keys, sort=False).size().reset_index(name="trips")
-        return counted.sort_values(["pickup_datetime", "trips"], ascending=[True, False])
+        groups = trips.groupby(keys, sort=False).size().reset_index(name="trips")
+        return groups.sort_values(["pickup_datetime", "trips"], ascending=[True, False])
 
     def whole_trips(self, ids: Sequence[int]) -> pa.Table:
         trips = pd.read_parquet(
@@ -323,11 +323,11 @@ class PandasUserTable(PandasSystem, UserTableFile):
     def update(self) -> None:
         change, frame = self.copied.change, self.read()
         assert change is not None
-        met = self._met(frame)
+        mask = self._met(frame)
         if change.add:
-            frame.loc[met, change.column] += change.add
+            frame.loc[mask, change.column] += change.add
         else:
-            frame.loc[met, change.column] = change.text
+            frame.loc[mask, change.column] = change.text
         self.rewrite(lambda path: frame.to_parquet(path, index=False, write_statistics=self.statistics))
 
     def as_table(self, answer: pd.DataFrame) -> pa.Table:

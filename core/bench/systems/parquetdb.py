@@ -62,8 +62,8 @@ class ParquetDB(ParquetDBFolder, ArrowTable):
     def create(self, prepared: Rows) -> None:
         self._db.create(prepared)
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        table = to_batches(made).read_all()
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        table = to_batches(blocks).read_all()
         self._db.create(table.drop_columns(["id"]) if "id" in table.column_names else table)
 
     def read(self) -> pa.Table:

@@ -35,8 +35,8 @@ class Polars(PolarsSystem, FrameFile):
     def create(self, prepared: Rows) -> None:
         self._write(_with_ids(pl.DataFrame(prepared)))
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._write(_with_ids(pl.concat(map(pl.DataFrame, made), rechunk=True)))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self._write(_with_ids(pl.concat(map(pl.DataFrame, blocks), rechunk=True)))
 
     def read(self) -> pl.DataFrame:
         return self._scan().collect()

@@ -147,8 +147,8 @@ def _query(query: str, trips: pl.LazyFrame) -> pl.LazyFrame:
             return trips.group_by(people).agg(pl.col("total_amount").mean())
         case "Q3":
             return trips.group_by(people, year).len()
-    counted = trips.group_by(people, year, distance).len()
-    return counted.sort("year", "len", descending=[False, True])
+    groups = trips.group_by(people, year, distance).len()
+    return groups.sort("year", "len", descending=[False, True])
 
 
 class PolarsTaxi(PolarsSystem, TaxiSystem):

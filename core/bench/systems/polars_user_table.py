@@ -34,8 +34,8 @@ class PolarsUserTable(PolarsSystem, UserTableFile):
         assert change is not None
         column = pl.col(change.column)
         new = column + change.add if change.add else pl.lit(change.text)
-        changed = pl.when(self.condition()).then(new).otherwise(column).alias(change.column)
-        self.rewrite(pl.scan_parquet(self.path).with_columns(changed).sink_parquet)
+        values = pl.when(self.condition()).then(new).otherwise(column).alias(change.column)
+        self.rewrite(pl.scan_parquet(self.path).with_columns(values).sink_parquet)
 
     def as_table(self, answer: pl.DataFrame) -> pa.Table:
         return answer.to_arrow()
@@ -52,7 +52,7 @@ class PolarsUserTable(PolarsSystem, UserTableFile):
 class PolarsOperand(ExpressionOperand):
     """NaN is the greatest number to Polars and equals itself."""
 
-    logic = Logic[Any](operator.and_, operator.or_, lambda met: ~met.fill_null(False), pl.lit)
+    logic = Logic[Any](operator.and_, operator.or_, lambda mask: ~mask.fill_null(False), pl.lit)
 
     def __init__(self, subject: Subject, column: pl.Expr | None = None) -> None:
         super().__init__(subject)

@@ -49,8 +49,8 @@ class ParquetFile(PyArrow, FileBasedSystem, ArrowTable):
     def columns(self) -> int:
         return len(self.workload.data_columns) + 1
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        reader, start = to_batches(made), 0
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        reader, start = to_batches(blocks), 0
         schema = pa.schema([pa.field("id", pa.int64()), *(f for f in reader.schema if f.name != "id")])
         with self._writer(schema) as writer:
             for batch in _groups(reader):
@@ -222,8 +222,8 @@ def answer_trips(query: str, read: Callable[[list[str]], pa.Table]) -> pa.Table:
     if query == "Q4":
         miles = pc.round(rows["trip_distance"], round_mode="half_towards_infinity")
         rows, keys = rows.append_column("distance", miles), [*keys, "distance"]
-    counted = rows.group_by(keys).aggregate([([], "count_all")])
-    return counted.sort_by([("year", "ascending"), ("count_all", "descending")]) if query == "Q4" else counted
+    groups = rows.group_by(keys).aggregate([([], "count_all")])
+    return groups.sort_by([("year", "ascending"), ("count_all", "descending")]) if query == "Q4" else groups
 
 
 class PyArrowTaxi(PyArrow, TaxiSystem):
@@ -282,8 +282,8 @@ class PyArrowUserTable(PyArrow, UserTableFile):
         change, table = self.copied.change, pq.read_table(self.path)
         assert change is not None
         place, column = table.schema.get_field_index(change.column), table[change.column]
-        changed = pc.if_else(self._met(table), _new(column, change), column)
-        table = table.set_column(place, table.schema.field(place), changed)
+        values = pc.if_else(self._met(table), _new(column, change), column)
+        table = table.set_column(place, table.schema.field(place), values)
         self.rewrite(lambda path: pq.write_table(table, path, write_statistics=self.statistics))
 
     def as_table(self, answer: pa.Table) -> pa.Table:
@@ -300,8 +300,8 @@ class PyArrowUserTable(PyArrow, UserTableFile):
         """By the same expression; unknown is no."""
         from pyarrow import dataset
 
-        met = pc.coalesce(self.condition(), pc.scalar(False))
-        return dataset.dataset(table).to_table(columns={"met": met})["met"]
+        mask = pc.coalesce(self.condition(), pc.scalar(False))
+        return dataset.dataset(table).to_table(columns={"met": mask})["met"]
 
 
 def _new(column: pa.ChunkedArray, change: Change) -> Any:

@@ -58,10 +58,10 @@ class PyTables(TableSystem):
 
     def vacuum(self) -> bool:
         """What `ptrepack` does: the file is copied without what nothing needs any more."""
-        packed = self._path.with_name("packed.h5")
-        self._file.copy_file(str(packed))
+        copy = self._path.with_name("packed.h5")
+        self._file.copy_file(str(copy))
         self._file.close()
-        packed.replace(self._path)
+        copy.replace(self._path)
         self.open(writing=True)
         return True
 
@@ -72,9 +72,9 @@ class PyTables(TableSystem):
         self._new(NAME, len(prepared)).append(prepared)
         self._file.flush()
 
-    def fill(self, made: Iterable[Columns]) -> None:
+    def fill(self, blocks: Iterable[Columns]) -> None:
         """It wants to know how many rows will come, and lays the table out for so many."""
-        parts = list(made)
+        parts = list(blocks)
         table = self._new(NAME, sum(len(next(iter(block.values()))) for block in parts))
         for block in parts:
             table.append(np.rec.fromarrays(list(block.values()), dtype=self._dtype))
@@ -170,10 +170,10 @@ class PyTables(TableSystem):
         self._file.flush()
 
     def _keep_others(self, row_ids: Numbers) -> None:
-        old, gone = self._table, row_ids - np.searchsorted(self._removed, row_ids)
-        new = self._new("kept", len(old) - len(gone))
+        old, places = self._table, row_ids - np.searchsorted(self._removed, row_ids)
+        new = self._new("kept", len(old) - len(places))
         for start in range(0, len(old), BLOCK_ROWS):
             part = old.read(start, start + BLOCK_ROWS)
-            new.append(np.delete(part, gone[(gone >= start) & (gone < start + len(part))] - start))
+            new.append(np.delete(part, places[(places >= start) & (places < start + len(part))] - start))
         old.remove()
         new.rename(NAME)

@@ -64,8 +64,8 @@ class CSV(PythonFile):
             file.write(",".join(self.names) + "\n")
             file.writelines(map(_line, prepared))
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self.create(row for block in made for row in tuples(block))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self.create(row for block in blocks for row in tuples(block))
 
     def read(self) -> Tuples:
         with self._lines() as lines:
@@ -148,8 +148,8 @@ class CSVNumPy(WholeFile):
     def create(self, prepared: Table) -> None:
         self._save(self.path, [prepared])
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._save(self.path, blocks_to_arrays(made, self.workload))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self._save(self.path, blocks_to_arrays(blocks, self.workload))
 
     def read(self) -> Table:
         return self._load()
@@ -209,8 +209,8 @@ class JSONLines(PythonFile):
     def create(self, prepared: Iterable[Row]) -> None:
         _write(self.path, prepared)
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self.create(row for block in made for row in dicts(block))
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self.create(row for block in blocks for row in dicts(block))
 
     def read(self) -> Rows:
         with self.path.open(encoding="utf-8") as file:
@@ -288,8 +288,8 @@ class Pickle(PickleFile):
     def prepare(self, rows: Rows) -> Tuples:
         return tuples_of(rows)
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self.create([row for block in made for row in tuples(block)])
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self.create([row for block in blocks for row in tuples(block)])
 
     def query(self) -> Tuples:
         first, second = self.names.index("col1"), self.names.index("col97")
@@ -314,8 +314,8 @@ class PickleObjects(PickleFile):
     def prepare(self, rows: Rows) -> list[Record]:
         return list(map(Record, rows))
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self.create([Record(row) for block in made for row in dicts(block)])
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self.create([Record(row) for block in blocks for row in dicts(block)])
 
     def query(self) -> list[Any]:
         return [row for row in self.read() if row.col1 > 100 and row.col97 < 1000]

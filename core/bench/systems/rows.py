@@ -70,8 +70,8 @@ def rows_to_array(rows: Rows, workload: Workload) -> Table:
     return np.array([list(row.values()) for row in rows], dtype=workload.dtype)
 
 
-def blocks_to_arrays(made: Iterable[Columns], workload: Workload) -> Iterator[Table]:
-    for block in made:
+def blocks_to_arrays(blocks: Iterable[Columns], workload: Workload) -> Iterator[Table]:
+    for block in blocks:
         yield np.column_stack([values.astype(workload.dtype, copy=False) for values in block.values()])
 
 
@@ -82,10 +82,10 @@ def query_mask(table: Table, names: Sequence[str]) -> npt.NDArray[np.bool_]:
     return mask
 
 
-def places_of(keys: Values, wanted: Values) -> npt.NDArray[np.intp]:
-    """Where each of `wanted` is among `keys`, which come in any order, each once."""
+def places_of(keys: Values, sought: Values) -> npt.NDArray[np.intp]:
+    """Where each of `sought` is among `keys`, which come in any order, each once."""
     order = np.argsort(keys, kind="stable")
-    return order[np.searchsorted(keys, wanted, sorter=order)]
+    return order[np.searchsorted(keys, sought, sorter=order)]
 
 
 def array_blocks(
@@ -97,11 +97,11 @@ def array_blocks(
         yield [part[:, table_columns.index(name)] for name in names]
 
 
-def to_batches(made: Iterable[Columns]) -> pa.RecordBatchReader:
+def to_batches(batches: Iterable[Columns]) -> pa.RecordBatchReader:
     """At least one block, streamed."""
     import pyarrow as pa  # systems without Arrow import this module too
 
-    every = (_batch(block) for block in made)
+    every = (_batch(block) for block in batches)
     first = next(every)
     return pa.RecordBatchReader.from_batches(first.schema, chain([first], every))
 

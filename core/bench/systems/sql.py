@@ -281,8 +281,8 @@ class Related:
             self.run(f"DROP INDEX IF EXISTS {table}_{column}")
 
     def _check(self) -> list[tuple[str, int]]:
-        ends = (("title", "titles", "code"), ("person", "people", "_id"))
-        return [(f"cast_{column}", self.ask(_dangling(column, *of))[0][0]) for column, *of in ends]
+        endpoints = (("title", "titles", "code"), ("person", "people", "_id"))
+        return [(f"cast_{column}", self.ask(_dangling(column, *of))[0][0]) for column, *of in endpoints]
 
 
 def _dangling(column: str, of: str, key: str) -> str:

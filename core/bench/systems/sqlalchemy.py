@@ -60,8 +60,8 @@ class SQLAlchemyTable(TableSystem):
     def create(self, prepared: Rows) -> None:
         self._create([prepared])
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        self._create(self.prepare(dicts(block)) for block in made)
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        self._create(self.prepare(dicts(block)) for block in blocks)
 
     @abstractmethod
     def _create(self, blocks: Iterable[Rows]) -> None:
@@ -161,8 +161,8 @@ class SQLAlchemyCore(SQLAlchemyTable):
         return update(self._table).where(self._row_id == bindparam(WANTED)), changes
 
     def delete(self, row_ids: Sequence[int]) -> None:
-        gone = delete(self._table).where(self._row_id == bindparam(WANTED))
-        self._connection.execute(gone, [{WANTED: row_id} for row_id in row_ids])
+        deletion = delete(self._table).where(self._row_id == bindparam(WANTED))
+        self._connection.execute(deletion, [{WANTED: row_id} for row_id in row_ids])
         self._connection.commit()
 
     def vacuum(self) -> bool:

@@ -84,8 +84,8 @@ class SQLiteTable(SQLiteFile, SQLiteReads):
         self._connection.executemany(f"INSERT INTO benchmark VALUES ({holders})", prepared)
         self._connection.commit()
 
-    def fill(self, made: Iterable[Columns]) -> None:
-        lists = ([block[name].tolist() for name in self._names] for block in made)
+    def fill(self, blocks: Iterable[Columns]) -> None:
+        lists = ([block[name].tolist() for name in self._names] for block in blocks)
         self.create(row for columns in lists for row in zip(*columns, strict=True))
 
     def get(self, row_id: int) -> tuple[Any, ...]:

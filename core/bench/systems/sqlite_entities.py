@@ -53,9 +53,9 @@ class SQLiteEntitiesFile(SQLiteFile, SQLEntities):
     lacking = "NOT EXISTS (SELECT 1 FROM json_each(%s) WHERE value = ?)"
     pulled = "(SELECT json_group_array(value) FROM json_each(%s) WHERE value <> ?)"
 
-    def fill(self, made: list[Entity]) -> None:
+    def fill(self, entities: list[Entity]) -> None:
         self._connection.execute(ENTITY_TABLE)
-        self.create(made)
+        self.create(entities)
 
     def ids(self) -> list[int]:
         return [row[0] for row in self._connection.execute("SELECT id FROM entities ORDER BY id")]
@@ -67,8 +67,8 @@ class SQLiteEntitiesFile(SQLiteFile, SQLEntities):
     def as_entity(self, answer: Entity) -> Entity:
         return answer
 
-    def create(self, made: list[Entity]) -> None:
-        self._connection.executemany(INSERT_ENTITY, map(as_row, made))
+    def create(self, entities: list[Entity]) -> None:
+        self._connection.executemany(INSERT_ENTITY, map(as_row, entities))
         self._connection.commit()
 
     def delete(self, row_ids: Sequence[int]) -> None:
@@ -116,9 +116,9 @@ _CATALOG_COLUMNS = (
 class SQLiteCatalogFile(SQLiteEntitiesFile, CatalogSystem):
     cannot = {"commit_and_put": "one file has one writer at a time: what ran beside it would wait for it"}  # noqa: RUF012
 
-    def fill(self, made: list[Entity]) -> None:
+    def fill(self, entities: list[Entity]) -> None:
         self._connection.execute(_OBJECTS)
-        super().fill(made)
+        super().fill(entities)
 
     def tables(self) -> Mapping[str, Sequence[str]]:
         columns = defaultdict[str, list[str]](list)
@@ -234,12 +234,12 @@ class SQLiteMemory(AsPublished, EntityMemory):
     def describe(cls) -> str:
         return f"{super().describe()}; answers in tuples"
 
-    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
+    def fill(self, table: str, batches: pa.RecordBatchReader) -> None:
         marks = ", ".join("?" for _ in PAYLOAD_SCHEMA.names)
         self._connection.execute(
             f"CREATE TABLE {table} (number INTEGER PRIMARY KEY, grp INTEGER, name TEXT, payload TEXT)"
         )
-        for batch in made:
+        for batch in batches:
             rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
             self._connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
         self._connection.commit()
@@ -259,8 +259,8 @@ class SQLiteStorage(AsPublished, EntityStorage):
     def describe(cls) -> str:
         return f"{super().describe()}; lists and nested objects as JSON text, answers in tuples"
 
-    def prepare(self, made: list[Entity]) -> list[tuple[Any, ...]]:
-        return list(map(as_row, made))
+    def prepare(self, entities: list[Entity]) -> list[tuple[Any, ...]]:
+        return list(map(as_row, entities))
 
     def write(self, prepared: Sequence[tuple[Any, ...]]) -> None:
         self._connection.execute(ENTITY_TABLE)

@@ -23,7 +23,7 @@ class SqliteOperand(SystemOperand[str]):
     logic = Logic[str](
         lambda one, other: f"({one} and {other})",
         lambda one, other: f"({one} or {other})",
-        lambda met: f"not coalesce({met}, 0)",
+        lambda condition: f"not coalesce({condition}, 0)",
         lambda answer: str(int(answer)),
     )
 

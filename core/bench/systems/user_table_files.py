@@ -63,8 +63,8 @@ class RowOperand(conditions.SystemOperand[Met]):
         return met
 
     def among(self, values: Sequence[Any]) -> Met:
-        wanted = frozenset(values)
-        return self._where(lambda cell: cell in wanted)
+        members = frozenset(values)
+        return self._where(lambda cell: cell in members)
 
     def is_nan(self) -> Met:
         return self._where(math.isnan)
@@ -74,16 +74,16 @@ class RowOperand(conditions.SystemOperand[Met]):
         return lambda row: raw(row) is None
 
     def contains(self, text: str) -> Met:
-        wanted = self.operand(text)
-        return self._where(lambda cell: wanted in cell)
+        value = self.operand(text)
+        return self._where(lambda cell: value in cell)
 
     def starts_with(self, text: str) -> Met:
-        wanted = self.operand(text)
-        return self._where(lambda cell: cell.startswith(wanted))
+        value = self.operand(text)
+        return self._where(lambda cell: cell.startswith(value))
 
     def ends_with(self, text: str) -> Met:
-        wanted = self.operand(text)
-        return self._where(lambda cell: cell.endswith(wanted))
+        value = self.operand(text)
+        return self._where(lambda cell: cell.endswith(value))
 
     def like(self, pattern: str) -> Met:
         inside = as_regex(self.operand(pattern)).removeprefix(r"(?s)\A").removesuffix(r"\z")

@@ -70,10 +70,10 @@ class ZODBTree(TableSystem):
         self._root["rows"] = LOBTree(prepared)
         self._commit()
 
-    def fill(self, made: Iterable[Columns]) -> None:
+    def fill(self, blocks: Iterable[Columns]) -> None:
         """A commit for each block, so that objects need not all be in memory."""
         rows = self._root["rows"] = LOBTree()
-        for number, block in enumerate(made):
+        for number, block in enumerate(blocks):
             rows.update(self._numbered(dicts(block), number * BLOCK_ROWS))
             self._commit()
 

@@ -259,8 +259,8 @@ class Sampling(Cycle[ObjectSystem]):
         for row_id in self._catalog.ids()[-count:]:
             yield self._catalog.as_entity(self._catalog.get(row_id))
 
-    def _objects(self, made: dict[str, bytes]) -> dict[str, bytes]:
-        return {key: self.system.get_object(key) for key in made}
+    def _objects(self, objects: dict[str, bytes]) -> dict[str, bytes]:
+        return {key: self.system.get_object(key) for key in objects}
 
     def _digest_of_all(self) -> str:
         raise AssertionError("Every step reads back what it changed")
@@ -318,9 +318,9 @@ class EntitySteps(Sampling):
 
     def crud_cycle(self) -> Iterator[Sample]:
         def checksum(answers: list[tuple[int, Any]]) -> str:
-            left = {row_id for row_id, _ in answers} & set(self._catalog.ids())
+            remaining = {row_id for row_id, _ in answers} & set(self._catalog.ids())
             got = [self._catalog.as_entity(one) for _, one in answers]
-            return of_entities([*got, *({"not deleted": row_id} for row_id in left)])
+            return of_entities([*got, *({"not deleted": row_id} for row_id in remaining)])
 
         works = [partial(self._crud, one) for one in new_entities("crud_cycle", self.rows)]
         yield self._sample("crud_cycle", works, checksum)

@@ -67,9 +67,9 @@ def fingerprint(rows: pa.Table, in_order: bool = False) -> list[list[Any]]:
     if not in_order:
         keys = ["name"] if "name" in flat.column_names else flat.column_names
         flat = flat.sort_by([(key, "ascending") for key in keys])
-    written = pa.BufferOutputStream()
-    csv.write_csv(flat, written)
-    return [[flat.num_rows, blake2b(written.getvalue(), digest_size=8).hexdigest()]]
+    sink = pa.BufferOutputStream()
+    csv.write_csv(flat, sink)
+    return [[flat.num_rows, blake2b(sink.getvalue(), digest_size=8).hexdigest()]]
 
 
 def _flat(rows: pa.Table) -> pa.Table:
@@ -212,8 +212,8 @@ def batches(step: str, rows: int) -> list[list[Entity]]:
 
 def gone_together(count: int, workload: Workload) -> list[list[int]]:
     """Which of so many are deleted together, as places in the order they came, one list a commit."""
-    chosen = numbers(GONE_TOGETHER, workload, count)
-    return [chosen[start : start + DELETED.size] for start in range(0, len(chosen), DELETED.size)]
+    ids_of_rows = numbers(GONE_TOGETHER, workload, count)
+    return [ids_of_rows[start : start + DELETED.size] for start in range(0, len(ids_of_rows), DELETED.size)]
 
 
 def first_tag(number: int) -> str:
@@ -318,8 +318,8 @@ class EntityCycle(Cycle[EntitySystem]):
         yield from self._each_row("update_add_to_set", ADDED, change)
 
     def update_pull(self) -> Iterator[Sample]:
-        chosen = numbers(PULLED, self.workload, self.rows)
-        pairs = zip(self._ids(PULLED), map(first_tag, chosen), strict=True)
+        places = numbers(PULLED, self.workload, self.rows)
+        pairs = zip(self._ids(PULLED), map(first_tag, places), strict=True)
         yield from self._each("update_pull", [partial(self.system.pull, i, "tags", tag) for i, tag in pairs])
 
     def update_unset(self) -> Iterator[Sample]:
@@ -339,8 +339,8 @@ class EntityCycle(Cycle[EntitySystem]):
 
     def delete_hundred(self) -> Iterator[Sample]:
         ids = self._every_id()
-        gone = [[ids[place] for place in batch] for batch in gone_together(len(ids), self.workload)]
-        yield from self._each("delete_hundred", [partial(self.system.delete, batch) for batch in gone])
+        batches = [[ids[place] for place in batch] for batch in gone_together(len(ids), self.workload)]
+        yield from self._each("delete_hundred", [partial(self.system.delete, batch) for batch in batches])
 
     def _create(self, name: str) -> Iterator[Sample]:
         made = batches(name, self.rows)

@@ -174,7 +174,7 @@ def lookups(rows: int) -> dict[str, Lookup]:
     def some(owner: int) -> tuple[int, ...]:
         return tuple((owner + step * place) % rows for place in range(ALIKE))
 
-    known = (
+    answers = (
         Lookup("equality", "owner = ?", lambda owner: (owner,)),
         Lookup("point", "number = ?", lambda owner: (owner * ALIKE,)),
         Lookup("range", "number BETWEEN ? AND ?", numbers_of),
@@ -186,7 +186,7 @@ def lookups(rows: int) -> dict[str, Lookup]:
         Lookup("in", f"number IN ({', '.join('?' * ALIKE)})", some),
         Lookup("wide_range", "number BETWEEN ? AND ?", lambda owner: (owner, owner + wide - 1)),
     )
-    return {lookup.name: lookup for lookup in known}
+    return {lookup.name: lookup for lookup in answers}
 
 
 def numbers_of(owner: int) -> tuple[int, int]:
@@ -201,11 +201,15 @@ def beginning_of(owner: int) -> str:
 
 def questions(rows: int, ask: Ask) -> Questions:
     """Every lookup, of keys and of rows, with an index and without."""
-    known, asked_of = lookups(rows), owners(rows)
+    lookup_answers, asked_of = lookups(rows), owners(rows)
     by_name: dict[str, Question] = {}
     for what in (KEYS, ROWS):
-        by_name |= {indexed(name, what): Question(ask(known[name], what), asked_of) for name in LOOKUPS}
-        by_name |= {scanned(name, what): Question(ask(known[name], what), asked_of) for name in SCANS}
+        by_name |= {
+            indexed(name, what): Question(ask(lookup_answers[name], what), asked_of) for name in LOOKUPS
+        }
+        by_name |= {
+            scanned(name, what): Question(ask(lookup_answers[name], what), asked_of) for name in SCANS
+        }
     return by_name
 
 

@@ -30,19 +30,19 @@ _MEMORY = "What it adds to the process at its peak is its memory; what is loaded
 
 
 def _of_payload(end: str) -> tuple[Operation, Operation]:
-    shown = PAYLOADS[end]
+    payload = PAYLOADS[end]
     return (
         Operation(
             f"result_{end}",
-            f"Result, {shown}",
-            f"finds half of {{rows}} with {shown} each",
+            f"Result, {payload}",
+            f"finds half of {{rows}} with {payload} each",
             f"The rows whose group is 1, half of all, from an open table. {_MEMORY}",
             holds=True,
         ),
         Operation(
             f"hold_{end}",
-            f"All held, {shown}",
-            f"takes all of {{rows}} with {shown} each into memory",
+            f"All held, {payload}",
+            f"takes all of {{rows}} with {payload} each into memory",
             f"Every row, in the form that the system answers in. {_MEMORY}",
             holds=True,
         ),
@@ -99,7 +99,7 @@ class EntityMemory(System):
     columns = len(PAYLOAD_SCHEMA)
 
     @abstractmethod
-    def fill(self, table: str, made: pa.RecordBatchReader) -> None: ...
+    def fill(self, table: str, batches: pa.RecordBatchReader) -> None: ...
 
     def ready(self, table: str) -> None:
         """What the open database does before a question about this table; no part of its memory."""
@@ -126,11 +126,11 @@ class FrameMemory(EntityMemory):
     def close(self) -> None:
         self._frame = None
 
-    def fill(self, table: str, made: pa.RecordBatchReader) -> None:
+    def fill(self, table: str, batches: pa.RecordBatchReader) -> None:
         import pyarrow.parquet as pq
 
-        with pq.ParquetWriter(self.file(table), made.schema) as writer:
-            for batch in made:
+        with pq.ParquetWriter(self.file(table), batches.schema) as writer:
+            for batch in batches:
                 writer.write_batch(batch)
 
     def ready(self, table: str) -> None:

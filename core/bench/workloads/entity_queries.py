@@ -179,8 +179,8 @@ def expected(_workload: Workload, operation: Operation, rows: int) -> str:
 
 def names(rows: int) -> list[str]:
     """That are looked up, one after the other."""
-    chosen = pick_rows(LOOKED_UP, workload_named(_WORKLOAD_ID), rows).tolist()
-    return [entities(number, 1)[0]["name"] for number in chosen]
+    places = pick_rows(LOOKED_UP, workload_named(_WORKLOAD_ID), rows).tolist()
+    return [entities(number, 1)[0]["name"] for number in places]
 
 
 def page_start(depth: int, rows: int) -> int:

@@ -58,9 +58,9 @@ class EntityStorage(System):
 
     columns = len(FIELDS)
 
-    def prepare(self, made: list[Entity]) -> Any:
+    def prepare(self, entities: list[Entity]) -> Any:
         """The form that `write` takes."""
-        return pa.Table.from_pylist(made, SCHEMA)
+        return pa.Table.from_pylist(entities, SCHEMA)
 
     @abstractmethod
     def write(self, prepared: Any) -> None: ...

@@ -59,8 +59,8 @@ def rows_at(workload: Workload, rows: int, version: int, numbers: Numbers) -> li
     for start in np.unique(numbers - numbers % BLOCK_ROWS).tolist():
         here = np.sort(numbers[(numbers >= start) & (numbers < start + BLOCK_ROWS)])
         block = block_at(workload, start, rows, version)
-        chosen = {name: values[here - start] for name, values in block.items()}
-        by_number.update(zip(here.tolist(), dicts(chosen), strict=True))
+        columns = {name: values[here - start] for name, values in block.items()}
+        by_number.update(zip(here.tolist(), dicts(columns), strict=True))
     return [by_number[number] for number in numbers.tolist()]
 
 
@@ -99,13 +99,13 @@ def expected(workload: Workload, operation: Operation, rows: int) -> str:
 def _right(workload: Workload, answer: Answer, rows: int) -> Iterator[Columns]:
     size = workload.size(rows)
     changes = [(change, np.sort(pick_rows(change.pick, workload, rows))) for change in answer.changed]
-    gone = pick_rows(answer.gone, workload, rows) if answer.gone else None
+    removed = pick_rows(answer.gone, workload, rows) if answer.gone else None
     only = pick_rows(answer.only, workload, rows) if answer.only else None
     for start in range(0, size, BLOCK_ROWS):
         block = block_at(workload, start, size, answer.version)
         for change, numbers in changes:
             _apply(change, numbers, block, workload, start, size)
-        yield _matching(block, start, gone, only, answer)
+        yield _matching(block, start, removed, only, answer)
 
 
 def _apply(
@@ -119,13 +119,13 @@ def _apply(
 
 
 def _matching(
-    block: Columns, start: int, gone: Numbers | None, only: Numbers | None, answer: Answer
+    block: Columns, start: int, removed: Numbers | None, only: Numbers | None, answer: Answer
 ) -> Columns:
     count = len(next(iter(block.values())))
     numbers = np.arange(start, start + count)
     keep = np.ones(count, bool) if answer.where is None else answer.where(block)
-    if gone is not None:
-        keep &= ~np.isin(numbers, gone)
+    if removed is not None:
+        keep &= ~np.isin(numbers, removed)
     if only is not None:
         keep &= np.isin(numbers, only)
     return {name: values[keep] for name, values in block.items()}

@@ -240,20 +240,22 @@ class _Batch:
         return values
 
     def _choice(self, values: tuple[float, ...], shares: tuple[float, ...]) -> np.ndarray:
-        chosen: np.ndarray = np.array(values)[self._places(shares)]
-        return chosen
+        picks: np.ndarray = np.array(values)[self._places(shares)]
+        return picks
 
     def _text(self, values: tuple[str | None, ...], shares: tuple[float, ...]) -> pa.Array:
         return _of(values, self._places(shares))
 
     def _places(self, shares: tuple[float, ...]) -> np.ndarray:
-        ends = np.cumsum(shares)
-        places: np.ndarray = np.searchsorted(ends, self._random.random(self._count) * ends[-1], side="right")
+        bounds = np.cumsum(shares)
+        places: np.ndarray = np.searchsorted(
+            bounds, self._random.random(self._count) * bounds[-1], side="right"
+        )
         return places
 
     def _known_mask(self, share: float) -> np.ndarray:
-        known: np.ndarray = self._random.random(self._count) < share
-        return known
+        is_known: np.ndarray = self._random.random(self._count) < share
+        return is_known
 
 
 def _of(values: tuple[str | None, ...] | list[str], places: np.ndarray) -> pa.Array:
@@ -423,9 +425,9 @@ def right_answers(rows: int) -> dict[str, str]:
     import pyarrow.compute as pc
 
     counts, cents = Counter[Group](), Counter[Group]()
-    wanted, whole = pa.array(sample_ids(rows), pa.int64()), list[pa.RecordBatch]()
+    ids, whole = pa.array(sample_ids(rows), pa.int64()), list[pa.RecordBatch]()
     for batch in trips(rows):
-        whole.append(batch.filter(pc.is_in(batch["trip_id"], wanted)))
+        whole.append(batch.filter(pc.is_in(batch["trip_id"], ids)))
         for group, count, sum_ in _groups(batch):
             counts[group] += count
             cents[group] += sum_

@@ -95,8 +95,8 @@ def user_table_named(name: str) -> Workload | None:
     if prefix != PREFIX or not colon:
         return None
     title = table.rpartition("-")[0] or table
-    written = title.replace("{", "{{").replace("}", "}}")
-    operations = tuple(_of_table(operation, written) for operation in USER_TABLE.operations)
+    escaped = title.replace("{", "{{").replace("}", "}}")
+    operations = tuple(_of_table(operation, escaped) for operation in USER_TABLE.operations)
     return replace(USER_TABLE, id=name, title=title, operations=operations)
 
 
@@ -284,12 +284,12 @@ class TableCopy:
         """The first so many rows, streamed."""
         import pyarrow.parquet as pq
 
-        left = rows
+        remaining = rows
         with pq.ParquetFile(self.path) as file:
             for batch in file.iter_batches(min(BATCH_ROWS, max(1, rows))):
-                yield batch.slice(0, left).cast(self.schema)
-                left -= batch.num_rows
-                if left <= 0:
+                yield batch.slice(0, remaining).cast(self.schema)
+                remaining -= batch.num_rows
+                if remaining <= 0:
                     return
 
     def reader(self, rows: int) -> pa.RecordBatchReader:
@@ -329,9 +329,9 @@ def fill_duckdb(connection: duckdb.DuckDBPyConnection, copied: TableCopy, rows: 
     """Make the table `mine`, its columns called by their place, since SQL does not tell the cases of names
     apart."""
     connection.execute("set temp_directory = $place", {"place": str(copied.path.parent / "spill")})
-    named = pa.schema([pa.field(f"c{place}", field.type) for place, field in enumerate(copied.schema)])
-    renamed = (batch.rename_columns(named.names) for batch in copied.batches(rows))
-    reader = pa.RecordBatchReader.from_batches(named, renamed)
+    plain_schema = pa.schema([pa.field(f"c{place}", field.type) for place, field in enumerate(copied.schema)])
+    renamed = (batch.rename_columns(plain_schema.names) for batch in copied.batches(rows))
+    reader = pa.RecordBatchReader.from_batches(plain_schema, renamed)
     connection.register("copied", reader)
     connection.execute("create table mine as select * from copied")
     connection.unregister("copied")

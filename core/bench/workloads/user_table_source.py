@@ -110,8 +110,8 @@ def user_table(
     option `left_out` names these, `columns` what is measured. Reads a sample of the rows, and counts them.
     Raises BadFilter, UnknownColumn, and LamellaError where nothing is left to measure."""
     rows, schema = dataset.count(job=job), dataset.schema
-    chosen = _column_choice(dataset.name, schema, columns, where)
-    chosen_columns = [name for name in chosen if compared_type(schema.field(name).type) is not None]
+    choice = _column_choice(dataset.name, schema, columns, where)
+    chosen_columns = [name for name in choice if compared_type(schema.field(name).type) is not None]
     _refuse_nothing(dataset.name, rows, chosen_columns)
     names = _condition_columns(schema, where)
     column = changing_column(schema, chosen_columns, names)
@@ -119,7 +119,7 @@ def user_table(
         "source": source.options,
         "name": dataset.name,
         "columns": chosen_columns,
-        "left_out": [name for name in chosen if name not in chosen_columns],
+        "left_out": [name for name in choice if name not in chosen_columns],
         "where": None if where is None else to_json(where),
         "rows": rows,
         "column": column,
@@ -190,14 +190,14 @@ def _column_choice(
     name: str, schema: pa.Schema, columns: Sequence[str] | None, where: Filter | None
 ) -> list[str]:
     """In the table's order. Its own `_id` is no column of the user's."""
-    wanted = set(schema.names) if columns is None else set(columns)
+    names = set(schema.names) if columns is None else set(columns)
     for column in columns or ():
         if column not in schema.names:
             raise UnknownColumn(column, name, schema.names)
     if where is not None:
         bind(where, schema, name)
-        wanted |= set(_condition_columns(schema, where))
-    return [column for column in schema.names if column in wanted and column != ID]
+        names |= set(_condition_columns(schema, where))
+    return [column for column in schema.names if column in names and column != ID]
 
 
 def _condition_columns(schema: pa.Schema, where: Filter | None) -> list[str]:
@@ -224,14 +224,14 @@ def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> 
 
     Raises LamellaError where the table has become smaller since, and what opening and writing it raise.
     """
-    options, needed = workload.options, max(rows)
+    options, size = workload.options, max(rows)
     watch = _Watch(options["column"])
     path = folder / FILE
     with Source.of(options["source"]).open_table() as dataset:
-        copied = _copy(dataset, options["columns"], needed, path, watch, job)
-    if copied < needed:
+        copied = _copy(dataset, options["columns"], size, path, watch, job)
+    if copied < size:
         raise LamellaError(
-            f"{options['name']} has {copied:,} rows now, and {needed:,} were to be measured",
+            f"{options['name']} has {copied:,} rows now, and {size:,} were to be measured",
             fix="Measure as many as there are",
         )
     table = TableCopy(path, options["name"], copied, options["where"], watch.change, tuple(sorted(watch.nan)))
@@ -241,30 +241,30 @@ def prepare(workload: Workload, rows: Iterable[int], folder: Path, job: Job) -> 
 def _copy(dataset: Dataset, names: list[str], rows: int, path: Path, watch: _Watch, job: Job) -> int:
     reader = dataset.batches(columns=names, job=job)
     schema = pa.schema([(name, compared_type(reader.schema.field(name).type)) for name in names])
-    done = 0
+    count = 0
     try:
         with pq.ParquetWriter(path, schema) as writer:
             for batch in _cut(reader, rows):
-                job.report(done, rows, f"Copying {dataset.name}")
+                job.report(count, rows, f"Copying {dataset.name}")
                 plain = _cast_batch(batch, schema)
                 watch.see(plain)
                 writer.write_table(pa.Table.from_batches([plain]), row_group_size=GROUP_ROWS)
-                done += batch.num_rows
+                count += batch.num_rows
     except OSError as error:
         why = error.strerror or str(error)
         raise FileProblem(
             path, "the copy to measure cannot be written", why, "Choose another folder"
         ) from error
-    return done
+    return count
 
 
 def _cut(reader: pa.RecordBatchReader, rows: int) -> Iterator[pa.RecordBatch]:
-    left = rows
+    remaining = rows
     for batch in reader:
-        if left <= 0:
+        if remaining <= 0:
             return
-        yield batch.slice(0, left)
-        left -= batch.num_rows
+        yield batch.slice(0, remaining)
+        remaining -= batch.num_rows
 
 
 def _cast_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

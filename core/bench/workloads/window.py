@@ -115,8 +115,8 @@ def _file(folder: Path, rows: int, job: Job) -> Path:
 
 def expected(workload: Workload, operation: Operation, rows: int) -> str:
     """What is measured beside the rows of an act is right where these are."""
-    known: Mapping[str, str] = workload.options.get("answers", {}).get(str(rows)) or _answers_at(rows)
-    return known[act_of(operation.id)]
+    answers: Mapping[str, str] = workload.options.get("answers", {}).get(str(rows)) or _answers_at(rows)
+    return answers[act_of(operation.id)]
 
 
 def act_of(operation: str) -> str:
@@ -135,7 +135,7 @@ def answers_of(file: Path) -> dict[str, str]:
     """By act, without DuckDB and without a thing of the window's."""
     table = pq.read_table(file, columns=[*SHOWN, SUMMED])
     customers = np.asarray(table[SORTED_BY])
-    met = np.flatnonzero(np.asarray(table[SUMMED]) > LEAST_TOTAL)
+    matches = np.flatnonzero(np.asarray(table[SUMMED]) > LEAST_TOTAL)
     every = np.arange(table.num_rows)
     order = np.argsort(customers, kind="stable")
     groups = table.group_by(GROUPED_BY).aggregate([([], "count_all"), (SUMMED, "sum")])
@@ -144,9 +144,9 @@ def answers_of(file: Path) -> dict[str, str]:
         "open": first,
         "scroll": digest(True),
         "jump": _rows_at(table, every),
-        "filter": _first_rows(table, met),
-        "jump_filtered": _rows_at(table, met),
-        "sort_filtered": _first_rows(table, met[np.argsort(customers[met], kind="stable")]),
+        "filter": _first_rows(table, matches),
+        "jump_filtered": _rows_at(table, matches),
+        "sort_filtered": _first_rows(table, matches[np.argsort(customers[matches], kind="stable")]),
         "sort": _first_rows(table, order),
         "jump_sorted": _rows_at(table, order),
         "compute": first,
@@ -164,9 +164,9 @@ def jumps(rows: int) -> list[int]:
     return [random.Random(rows + number).randrange(rows) for number in range(JUMPS)] if rows else []
 
 
-def digest_of_rows(rows: int, shown: Sequence[Sequence[Any]]) -> str:
+def digest_of_rows(rows: int, cells: Sequence[Sequence[Any]]) -> str:
     """How many there are, and the first of them in their order."""
-    return digest([[-1, rows], *([place, *values] for place, values in enumerate(shown))])
+    return digest([[-1, rows], *([place, *values] for place, values in enumerate(cells))])
 
 
 def digest_of_groups(groups: Iterable[Sequence[Any]]) -> str:
@@ -175,15 +175,15 @@ def digest_of_groups(groups: Iterable[Sequence[Any]]) -> str:
 
 
 def _first_rows(table: pa.Table, places: npt.NDArray[np.int64]) -> str:
-    return digest_of_rows(len(places), _shown(table, places[:COMPARED_ROWS]))
+    return digest_of_rows(len(places), _cells(table, places[:COMPARED_ROWS]))
 
 
 def _rows_at(table: pa.Table, places: npt.NDArray[np.int64]) -> str:
-    chosen = places[np.array(jumps(len(places)), np.int64)]
-    return digest_of_rows(len(places), _shown(table, chosen))
+    selection = places[np.array(jumps(len(places)), np.int64)]
+    return digest_of_rows(len(places), _cells(table, selection))
 
 
-def _shown(table: pa.Table, places: npt.NDArray[np.int64]) -> list[list[Any]]:
+def _cells(table: pa.Table, places: npt.NDArray[np.int64]) -> list[list[Any]]:
     columns = [table[name].take(pa.array(places)).to_pylist() for name in SHOWN]
     return [list(row) for row in zip(*columns, strict=True)]
 
