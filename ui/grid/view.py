@@ -25,8 +25,8 @@ from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
 from lamella.ui.formats.formats import Format, usual_format
 from lamella.ui.grid.header import ColumnHeader, RowHeader
+from lamella.ui.grid.input import Key, Mouse, opens_value, press
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
-from lamella.ui.grid.mouse import Mouse
 from lamella.ui.grid.painter import NULL, PADDING, WIDEST_FIT, CellPainter, Mark
 from lamella.ui.grid.scrolling import WindowScrolling
 from lamella.ui.grid.selection import CellRange, Selection
@@ -34,122 +34,6 @@ from lamella.ui.grid.texts import ROUNDED
 from lamella.ui.grid.totals_row import TotalsRow
 from lamella.ui.grid.value_popup import is_nested
 from lamella.ui.tasks import Tasks
-
-Key = Qt.Key
-STEPS = {Key.Key_Up: (-1, 0), Key.Key_Down: (1, 0), Key.Key_Left: (0, -1), Key.Key_Right: (0, 1)}
-
-
-def press(grid: GridView, event: QKeyEvent) -> bool:
-    """True when the key meant something here."""
-    if grid.selection.current is None:
-        if not grid.grid_model.num_rows:
-            return False
-        grid.selection.select(grid.top_row(), grid.first_place())
-    shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-    control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-    key = Key(event.key())
-    if not shift and not control and (_open_or_close(grid, key) or _show_rows_of_group(grid, key)):
-        return True
-    target = _target(grid, key, shift, control)
-    if target is not None:
-        extend = shift and key not in (Key.Key_Tab, Key.Key_Backtab, Key.Key_Return, Key.Key_Enter)
-        grid.go_to(*target, extend=extend)
-        return True
-    return _edit(grid, event, control)
-
-
-def _opens(event: QKeyEvent) -> bool:
-    """Enter or Alt+Down."""
-    if event.key() in (Key.Key_Return, Key.Key_Enter):
-        return not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
-    return event.key() == Key.Key_Down and event.modifiers() == Qt.KeyboardModifier.AltModifier
-
-
-def _target(grid: GridView, key: Qt.Key, shift: bool, control: bool) -> tuple[int, int] | None:
-    assert grid.selection.current is not None
-    row, place = grid.selection.current
-    last_row, page = grid.grid_model.num_rows - 1, max(1, grid.rows_height // grid.row_height - 1)
-    if key in STEPS:
-        down, right = STEPS[key]
-        return _edge(grid, down, right) if control else step(grid, row, place, down, right)
-    if key in (Key.Key_Tab, Key.Key_Backtab):
-        return step(grid, row, place, 0, -1 if key == Key.Key_Backtab or shift else 1)
-    if key in (Key.Key_Return, Key.Key_Enter):
-        return step(grid, row, place, -1 if shift else 1, 0)
-    if key in (Key.Key_PageDown, Key.Key_PageUp):
-        return row + (page if key == Key.Key_PageDown else -page), place
-    if key == Key.Key_Home:
-        return (0 if control else row), grid.first_place()
-    if key == Key.Key_End:
-        return (last_row if control else row), last_place(grid)
-    return None
-
-
-def _open_or_close(grid: GridView, key: Qt.Key) -> bool:
-    """Of groups in a tree, from the column of their key on to the left: Right opens, Left closes, and goes
-    from within a group to its row. Elsewhere both move as ever."""
-    tree = grid.grid_model.tree
-    if tree is None or grid.selection.current is None:
-        return False
-    row, place = grid.selection.current
-    is_open = tree.is_open(row)
-    at_key = is_open is not None and place <= grid.place(tree.key_columns[tree.level(row)])
-    opens, closes = key in (Key.Key_Right, Key.Key_Plus), key in (Key.Key_Left, Key.Key_Minus)
-    if at_key and ((opens and is_open is False) or (closes and is_open)):
-        grid.open_requested.emit(row, opens)
-        return True
-    if key == Key.Key_Left and place == grid.first_place() and tree.level(row):
-        grid.go_to(tree.parent(row))
-        return True
-    return key in (Key.Key_Plus, Key.Key_Minus)
-
-
-def _show_rows_of_group(grid: GridView, key: Qt.Key) -> bool:
-    """Where rows are groups, Enter leads to what is in them, as a double click does."""
-    if not grid.has_groups or key not in (Key.Key_Return, Key.Key_Enter):
-        return False
-    grid.edit_requested.emit(None)
-    return True
-
-
-def step(grid: GridView, row: int, place: int, down: int, right: int) -> tuple[int, int]:
-    """The neighbour, over hidden columns; the cell itself at the edge."""
-    header, target = grid.horizontalHeader(), place + right
-    while right and 0 <= target < header.count() and header.isSectionHidden(header.logicalIndex(target)):
-        target += right
-    return row + down, target if 0 <= target < header.count() else place
-
-
-def last_place(grid: GridView) -> int:
-    header = grid.horizontalHeader()
-    places = range(header.count() - 1, -1, -1)
-    return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), 0)
-
-
-def _edge(grid: GridView, down: int, right: int) -> tuple[int, int]:
-    assert grid.selection.current is not None
-    row, place = grid.selection.current
-    if down:
-        return (grid.grid_model.num_rows - 1 if down > 0 else 0), place
-    return row, last_place(grid) if right > 0 else grid.first_place()
-
-
-def _edit(grid: GridView, event: QKeyEvent, control: bool) -> bool:
-    """F2 and typing begin an edit."""
-    if event.key() == Key.Key_F2:
-        grid.edit_requested.emit(None)
-        return True
-    text = event.text()
-    if (
-        text
-        and text.isprintable()
-        and not control
-        and not event.modifiers() & Qt.KeyboardModifier.AltModifier
-    ):
-        grid.edit_requested.emit(text)
-        return True
-    return False
-
 
 MOST_LAYOUTS = 16
 
@@ -621,7 +505,7 @@ class GridView(WindowScrolling):
             self.filter_row.focus_column(place)
         elif alt and event.key() == Key.Key_Up and self.cards.is_shown:
             self.cards.focus_card(place)
-        elif self.is_nested and _opens(event):
+        elif self.is_nested and opens_value(event):
             self.value_requested.emit()
         elif not press(self, event):
             event.ignore()

@@ -37,9 +37,9 @@ from lamella.ui.editing.pasted_block import (
 )
 from lamella.ui.editing.replace_dialog import ReplaceDialog, Scope
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan
+from lamella.ui.grid.input import last_place
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
-from lamella.ui.grid.view import last_place
 from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.selection_figures import disjoint_parts

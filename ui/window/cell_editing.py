@@ -23,7 +23,7 @@ from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.cell_editor import DAYS, CellArea, CellCheck, CellEditor, Reason, needs_area
 from lamella.ui.editing.pasted_block import typed_array
 from lamella.ui.filters.value_picker import ValueRequest, read_counts
-from lamella.ui.grid import view as keys
+from lamella.ui.grid import input as keys
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.texts import CUT, is_whole, whole_texts
 from lamella.ui.tasks import Handle

@@ -1,11 +1,12 @@
-"""The mouse over the grid: ranges of cells, and the drag of what is selected."""
+"""Keys and mouse over the grid: the way to another cell, ranges of cells, edits that begin, and the drag of
+what is selected."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from PySide6.QtCore import QObject, QPoint, Qt, QTimer, SignalInstance
-from PySide6.QtGui import QCursor, QMouseEvent
+from PySide6.QtGui import QCursor, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QApplication, QHeaderView, QWidget
 
 from lamella.ui.grid.model import GridModel
@@ -16,13 +17,18 @@ EDGE = 3
 """Pixels on either side of the border of what is selected, by which it is dragged."""
 
 
-class PointedGrid(Protocol):
-    """What the mouse knows of a grid, which is a widget, too."""
+class Grid(Protocol):
+    """What keys and mouse know of a grid, which is a widget, too."""
 
     grid_model: GridModel
     selection: Selection
     drag_requested: SignalInstance
     open_requested: SignalInstance
+    edit_requested: SignalInstance
+    has_groups: bool
+
+    @property
+    def row_height(self) -> int: ...
 
     @property
     def room_at_bottom(self) -> int: ...
@@ -40,6 +46,12 @@ class PointedGrid(Protocol):
 
     def row_top(self, row: int) -> int: ...
 
+    def top_row(self) -> int: ...
+
+    def first_place(self) -> int: ...
+
+    def place(self, column: int) -> int: ...
+
     def cell_at(self, point: QPoint) -> tuple[int, int] | None: ...
 
     def is_arrow(self, point: QPoint) -> bool: ...
@@ -51,7 +63,7 @@ class Mouse(QObject):
     """A press begins a range, wherever it is; on the border of what is selected, or with Alt inside of it, a
     drag begins instead, and the press is a click where the mouse does not move."""
 
-    def __init__(self, grid: PointedGrid) -> None:
+    def __init__(self, grid: Grid) -> None:
         super().__init__(grid)
         self._grid = grid
         self._grabbed: QPoint | None = None
@@ -151,3 +163,119 @@ class Mouse(QObject):
             row, place = grid.selection.current
             place = min(max(place + right, 0), grid.grid_model.columnCount() - 1)
             grid.go_to(row + down, place, extend=True)
+
+
+Key = Qt.Key
+STEPS = {Key.Key_Up: (-1, 0), Key.Key_Down: (1, 0), Key.Key_Left: (0, -1), Key.Key_Right: (0, 1)}
+
+
+def press(grid: Grid, event: QKeyEvent) -> bool:
+    """True when the key meant something here."""
+    if grid.selection.current is None:
+        if not grid.grid_model.num_rows:
+            return False
+        grid.selection.select(grid.top_row(), grid.first_place())
+    shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+    control = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
+    key = Key(event.key())
+    if not shift and not control and (_open_or_close(grid, key) or _show_rows_of_group(grid, key)):
+        return True
+    target = _target(grid, key, shift, control)
+    if target is not None:
+        extend = shift and key not in (Key.Key_Tab, Key.Key_Backtab, Key.Key_Return, Key.Key_Enter)
+        grid.go_to(*target, extend=extend)
+        return True
+    return _edit(grid, event, control)
+
+
+def opens_value(event: QKeyEvent) -> bool:
+    """Enter or Alt+Down."""
+    if event.key() in (Key.Key_Return, Key.Key_Enter):
+        return not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+    return event.key() == Key.Key_Down and event.modifiers() == Qt.KeyboardModifier.AltModifier
+
+
+def _target(grid: Grid, key: Qt.Key, shift: bool, control: bool) -> tuple[int, int] | None:
+    assert grid.selection.current is not None
+    row, place = grid.selection.current
+    last_row, page = grid.grid_model.num_rows - 1, max(1, grid.rows_height // grid.row_height - 1)
+    if key in STEPS:
+        down, right = STEPS[key]
+        return _edge(grid, down, right) if control else step(grid, row, place, down, right)
+    if key in (Key.Key_Tab, Key.Key_Backtab):
+        return step(grid, row, place, 0, -1 if key == Key.Key_Backtab or shift else 1)
+    if key in (Key.Key_Return, Key.Key_Enter):
+        return step(grid, row, place, -1 if shift else 1, 0)
+    if key in (Key.Key_PageDown, Key.Key_PageUp):
+        return row + (page if key == Key.Key_PageDown else -page), place
+    if key == Key.Key_Home:
+        return (0 if control else row), grid.first_place()
+    if key == Key.Key_End:
+        return (last_row if control else row), last_place(grid)
+    return None
+
+
+def _open_or_close(grid: Grid, key: Qt.Key) -> bool:
+    """Of groups in a tree, from the column of their key on to the left: Right opens, Left closes, and goes
+    from within a group to its row. Elsewhere both move as ever."""
+    tree = grid.grid_model.tree
+    if tree is None or grid.selection.current is None:
+        return False
+    row, place = grid.selection.current
+    is_open = tree.is_open(row)
+    at_key = is_open is not None and place <= grid.place(tree.key_columns[tree.level(row)])
+    opens, closes = key in (Key.Key_Right, Key.Key_Plus), key in (Key.Key_Left, Key.Key_Minus)
+    if at_key and ((opens and is_open is False) or (closes and is_open)):
+        grid.open_requested.emit(row, opens)
+        return True
+    if key == Key.Key_Left and place == grid.first_place() and tree.level(row):
+        grid.go_to(tree.parent(row))
+        return True
+    return key in (Key.Key_Plus, Key.Key_Minus)
+
+
+def _show_rows_of_group(grid: Grid, key: Qt.Key) -> bool:
+    """Where rows are groups, Enter leads to what is in them, as a double click does."""
+    if not grid.has_groups or key not in (Key.Key_Return, Key.Key_Enter):
+        return False
+    grid.edit_requested.emit(None)
+    return True
+
+
+def step(grid: Grid, row: int, place: int, down: int, right: int) -> tuple[int, int]:
+    """The neighbour, over hidden columns; the cell itself at the edge."""
+    header, target = grid.horizontalHeader(), place + right
+    while right and 0 <= target < header.count() and header.isSectionHidden(header.logicalIndex(target)):
+        target += right
+    return row + down, target if 0 <= target < header.count() else place
+
+
+def last_place(grid: Grid) -> int:
+    header = grid.horizontalHeader()
+    places = range(header.count() - 1, -1, -1)
+    return next((p for p in places if not header.isSectionHidden(header.logicalIndex(p))), 0)
+
+
+def _edge(grid: Grid, down: int, right: int) -> tuple[int, int]:
+    assert grid.selection.current is not None
+    row, place = grid.selection.current
+    if down:
+        return (grid.grid_model.num_rows - 1 if down > 0 else 0), place
+    return row, last_place(grid) if right > 0 else grid.first_place()
+
+
+def _edit(grid: Grid, event: QKeyEvent, control: bool) -> bool:
+    """F2 and typing begin an edit."""
+    if event.key() == Key.Key_F2:
+        grid.edit_requested.emit(None)
+        return True
+    text = event.text()
+    if (
+        text
+        and text.isprintable()
+        and not control
+        and not event.modifiers() & Qt.KeyboardModifier.AltModifier
+    ):
+        grid.edit_requested.emit(text)
+        return True
+    return False
