@@ -231,3 +231,22 @@ def test_all_tables_of_a_database_come_with_its_relations(
         dialog.import_button.click()
     (relation,) = stores[0].relations
     assert (relation.from_table, relation.to_table) == ("pointing", "a")
+
+
+def test_foreign_keys_that_are_no_relations_are_said(
+    qtbot, show, tmp_path: Path, stores: list[Store]
+) -> None:
+    path = tmp_path / "shop.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(
+            "CREATE TABLE a (id TEXT PRIMARY KEY); CREATE TABLE b (a_id INTEGER REFERENCES a);"
+            "INSERT INTO a VALUES ('x'); INSERT INTO b VALUES (1)"
+        )
+    dialog = ready(qtbot, show(path))
+    failures: list[Exception] = []
+    dialog.failed.connect(failures.append)
+    with qtbot.waitSignal(dialog.finished):
+        dialog.import_button.click()
+    assert stores[0].tables == ["a", "b"]
+    assert "imported without a foreign key" in str(failures[0])
+    assert "b.a_id → a.id is no relation here" in str(failures[0])
