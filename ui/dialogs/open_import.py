@@ -22,13 +22,13 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Ragged, problems_of
 from lamella.core.datasets.formats import foreign_keys_of
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job, Progress
-from lamella.core.store.importing import declare_relations, import_all
+from lamella.core.store.importing import BAD_LINES, declare_relations, import_all
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -261,11 +261,26 @@ class ImportDialog(QDialog):
         self._handle = None
         tables, said = made
         self.imported.emit(tables)
+        self._say_left_out()
         if said:
             number = "a foreign key" if len(said) == 1 else f"{len(said):,} foreign keys"
             fix = "Give their columns the same type, and add the relation"
             self.failed.emit(LamellaError(f"The tables are imported without {number}", "; ".join(said), fix))
         self.accept()
+
+    def _say_left_out(self) -> None:
+        """The lines of texts that could not be read, which are tables beside the others."""
+        counts = [
+            (source.dataset.name, len(problems_of(source.dataset))) for source in self.sources.selection()
+        ]
+        short = [f"{name}: {count:,}" for name, count in counts if count]
+        if short:
+            total = sum(count for _, count in counts)
+            what = "1 line is left out" if total == 1 else f"{total:,} lines are left out"
+            more = [f"and {len(short) - MOST_LISTED:,} more files"] if len(short) > MOST_LISTED else []
+            why = f"They cannot be read ({'; '.join(short[:MOST_LISTED] + more)})"
+            fix = f"Look at them in the tables named …{BAD_LINES}"
+            self.failed.emit(LamellaError(what, why, fix))
 
     def _stopped(self) -> None:
         self._handle = None

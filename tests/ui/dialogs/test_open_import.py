@@ -250,3 +250,17 @@ def test_foreign_keys_that_are_no_relations_are_said(
     assert stores[0].tables == ["a", "b"]
     assert "imported without a foreign key" in str(failures[0])
     assert "b.a_id → a.id is no relation here" in str(failures[0])
+
+
+def test_lines_that_are_left_out_are_said(qtbot, show, tmp_path: Path, stores: list[Store]) -> None:
+    paths = [tmp_path / f"{name}.csv" for name in ("one", "two")]
+    for path in paths:
+        path.write_text("a,b\n1,2\n3\n")
+    dialog = ready(qtbot, show(*paths))
+    failures: list[Exception] = []
+    dialog.failed.connect(failures.append)
+    with qtbot.waitSignal(dialog.finished):
+        dialog.import_button.click()
+    assert stores[0].tables == ["one", "one_bad_lines", "two", "two_bad_lines"]
+    assert str(failures[0]).startswith("2 lines are left out")
+    assert "one: 1; two: 1" in str(failures[0])
