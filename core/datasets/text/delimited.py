@@ -126,7 +126,7 @@ class DelimitedText:
         )
 
     def find_schema(self, block: TextBlock) -> pa.Schema:
-        texts = self._split(block)
+        texts = self.split(block)
         return pa.schema([self._field(n, t) for n, t in zip(self.dialect.names, texts, strict=True)])
 
     def _field(self, name: str, texts: pa.Array) -> pa.Field:
@@ -136,7 +136,7 @@ class DelimitedText:
         return pa.field(name, kind, metadata=None if zeros is None else {NOTE: ZEROS.format(*zeros)})
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
-        texts = self._split(block)
+        texts = self.split(block)
         columns = [read_as(text, kind) for text, kind in zip(texts, schema.types, strict=True)]
         if all(column is not None for column in columns):
             return Reading(schema, pa.table(columns, names=schema.names))
@@ -146,7 +146,7 @@ class DelimitedText:
         ]
         return Reading(pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)]), None)
 
-    def _split(self, block: TextBlock) -> list[pa.Array]:
+    def split(self, block: TextBlock) -> list[pa.Array]:
         names = [str(place) for place in range(len(self.dialect.names))]
         if self.ends.none_in(block.data):
             return [pa.nulls(0, pa.string()) for _ in names]
