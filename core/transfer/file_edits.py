@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
+from lamella.core.arrow.arrays import from_values, in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, UnknownColumn, UnknownRow, shown
@@ -17,7 +17,6 @@ from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
 from lamella.core.validation import items_of
 
-COPY = "Import it, or export a copy"
 NONE = np.empty(0, np.int64)
 
 
@@ -55,7 +54,7 @@ class FileEdits:
             columns.append(rows.column(name))
             if new is not None and high > low:
                 places = numbers[low:high] - first
-                columns[-1] = with_cells(columns[-1], places, new.slice(low, high - low))
+                columns[-1] = put(columns[-1], places, new.slice(low, high - low))
         edited = pa.Table.from_arrays(columns, schema=rows.schema)
         low, high = np.searchsorted(self.deleted, [first, stop])
         if high == low:
@@ -63,13 +62,6 @@ class FileEdits:
         stay = np.ones(rows.num_rows, bool)
         stay[self.deleted[low:high] - first] = False
         return take(edited, np.flatnonzero(stay))
-
-
-def with_cells(values: pa.ChunkedArray, places: np.ndarray, new: pa.Array) -> pa.ChunkedArray:
-    """The values with others at these places."""
-    order = np.arange(len(values))
-    order[places] = len(values) + np.arange(len(places))
-    return take(pa.chunked_array([*values.chunks, new], values.type), order)
 
 
 def filled(rows: pa.Table, snapshot: Snapshot) -> pa.Table:

@@ -11,13 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella.core.arrow.arrays import in_one, take
+from lamella.core.arrow.arrays import in_one, put, take
+from lamella.core.datasets.formats import COPY
 from lamella.core.datasets.locate import refuse_changed
 from lamella.core.errors import FileProblem, TypeConflict
 from lamella.core.jobs import Job
 from lamella.core.scan.parquet_file import BODY, REFUSALS, Footer, footer_of
 from lamella.core.scan.snapshot import FileSegment, Snapshot
-from lamella.core.transfer.file_edits import COPY, FileEdits, with_cells
+from lamella.core.transfer.file_edits import FileEdits
 
 ARROW_SCHEMA = b"ARROW:schema"
 DICTIONARY = frozenset(("PLAIN_DICTIONARY", "RLE_DICTIONARY"))
@@ -157,9 +158,9 @@ class Rewrite:
 
 def _replaced(values: pa.ChunkedArray, places: np.ndarray, new: pa.Array) -> pa.ChunkedArray:
     if not pa.types.is_dictionary(values.type):
-        return with_cells(values, places, new)
+        return put(values, places, new)
     plain = values.cast(values.type.value_type)
-    changed = with_cells(plain, places, new.cast(values.type.value_type))
+    changed = put(plain, places, new.cast(values.type.value_type))
     return changed.combine_chunks().dictionary_encode().cast(values.type)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,18 +15,15 @@ import pyarrow as pa
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.formats import COPY, edit_problem
 from lamella.core.datasets.locate import refuse_changed
-from lamella.core.datasets.parquet import ParquetDataset
 from lamella.core.datasets.text.dataset import TextFile
-from lamella.core.datasets.text.json_document import ArraySource
-from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.query.source import whole_snapshot
 from lamella.core.scan.read import tables
-from lamella.core.scan.snapshot import FileSegment
 from lamella.core.transfer.exporting import Destination, Export, published
-from lamella.core.transfer.file_edits import COPY, FileEdits, differing, file_edits, filled
+from lamella.core.transfer.file_edits import FileEdits, differing, file_edits, filled
 from lamella.core.transfer.parquet_edits import rewrite_parquet
 from lamella.core.transfer.text_edits import rewrite_text
 from lamella.core.transfer.writer import Rows
@@ -45,64 +41,9 @@ class SavedEdits:
     remarks: tuple[str, ...] = ()
 
 
-def edit_problem(dataset: Dataset) -> FileProblem | None:
-    """Why no edit of what was opened could be saved back into its file; None where it can. Reads no data."""
-    paths = getattr(dataset, "paths", ())
-    if not paths:
-        return FileProblem(dataset.name, "is no file")
-    path = Path(paths[0])
-    problem = _format_problem(dataset, path, len(paths))
-    return problem or _rights_problem(path)
-
-
 def _path_of(dataset: Dataset) -> Path:
     paths: Sequence[Path] = getattr(dataset, "paths", ())
     return Path(paths[0])
-
-
-def _format_problem(dataset: Dataset, path: Path, files: int) -> FileProblem | None:
-    if files > 1:
-        return FileProblem(
-            path.parent, f"holds {files:,} files", "One file at a time can be edited", "Open the one to edit"
-        )
-    if isinstance(dataset, ParquetDataset):
-        return _parquet_problem(dataset, path)
-    file = dataset.file if isinstance(dataset, CachedDataset) else None
-    if not isinstance(file, TextFile) or isinstance(file.source, ArraySource):
-        label = getattr(dataset, "format", "of another format")
-        why = "Edits can be saved in Parquet, delimited text and JSON lines"
-        return FileProblem(path, f"is {label}, which is read-only here", why, COPY)
-    if file.source.compression == ZIP:
-        return FileProblem(path, "is a ZIP archive, which is read-only here", fix="Unpack it first")
-    return None
-
-
-def _parquet_problem(dataset: ParquetDataset, path: Path) -> FileProblem | None:
-    (segment,) = dataset.snapshot().segments or (None,)
-    if not isinstance(segment, FileSegment):
-        return None
-    if segment.constants:
-        return FileProblem(
-            path, "has columns that are names of its folders", "They are not in the file", COPY
-        )
-    if not segment.is_verified:
-        why = "Saving would make what its checksums call damaged look whole"
-        return FileProblem(path, "was opened without its checksums", why, COPY)
-    return None
-
-
-def _rights_problem(path: Path) -> FileProblem | None:
-    real = Path(os.path.realpath(path))
-    try:
-        mode = real.stat().st_mode
-    except OSError as error:
-        return FileProblem(path, "is no longer there", error.strerror or str(error), COPY)
-    writable = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-    if not mode & writable or not os.access(real, os.W_OK):
-        return FileProblem(path, "is read-only", "Its permissions, or its disk, forbid writing", COPY)
-    if not os.access(real.parent, os.W_OK):
-        return FileProblem(path, f"is in a folder that is read-only: {real.parent}", fix=COPY)
-    return None
 
 
 def save_edits(

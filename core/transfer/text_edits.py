@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import in_one, take
+from lamella.core.arrow.arrays import in_one, put, take
 from lamella.core.arrow.equality import differs
 from lamella.core.datasets.base import OpenOptions
 from lamella.core.datasets.formats import recognise
@@ -28,7 +28,7 @@ from lamella.core.errors import FileProblem, shown, visible
 from lamella.core.jobs import Job
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
-from lamella.core.transfer.file_edits import FileEdits, filled, with_cells
+from lamella.core.transfer.file_edits import FileEdits, filled
 from lamella.core.transfer.text_lines import (
     Cell,
     DelimitedLines,
@@ -198,7 +198,7 @@ class Rewrite:
             places = np.flatnonzero(np.isin(numbers, rows))
             if becomes is not None and len(places):
                 new_values = take(becomes, np.searchsorted(rows, numbers[places]))
-                columns[-1] = with_cells(columns[-1], places, new_values)
+                columns[-1] = put(columns[-1], places, new_values)
         stay = [place for place, number in enumerate(numbers.tolist()) if number not in self._deleted]
         wanted = take(pa.Table.from_arrays(columns, schema=shown_rows.schema), np.array(stay, np.int64))
         self._verify_written(wanted, new, [int(numbers[place]) for place in stay])

@@ -67,17 +67,23 @@ class ReviewDialog(QDialog):
     save_requested = Signal()
     discard_requested = Signal()
 
-    def __init__(self, changes: Difference, name: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, changes: Difference, name: str, parent: QWidget | None = None, in_file: bool = False
+    ) -> None:
+        """`in_file`: the edits are of a file, whose rows have numbers."""
         super().__init__(parent)
+        first = int(in_file)
         self.setWindowTitle(f"Unsaved edits of {visible(name)}")
         rows: list[tuple[str | None, ...]] = [
-            (str(cell.row_id), cell.name, cell.before, cell.after)
+            (str(cell.row_id + first), cell.name, cell.before, cell.after)
             for cell in cell_texts(changes, MOST_LISTED)
         ]
-        rows += [(str(i), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
-        self.table = _table((ID, "Column", "Before", "After"), rows, "Edits before and after")
+        rows += [(str(i + first), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
+        headers = ("Row" if in_file else ID, "Column", "Before", "After")
+        self.table = _table(headers, rows, "Edits before and after")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        save = buttons.addButton("Save as one commit", QDialogButtonBox.ButtonRole.AcceptRole)
+        said = "Save to the file" if in_file else "Save as one commit"
+        save = buttons.addButton(said, QDialogButtonBox.ButtonRole.AcceptRole)
         discard = buttons.addButton("Discard all", QDialogButtonBox.ButtonRole.DestructiveRole)
         theme.variant(save, "primary")
         theme.variant(discard, "danger")

@@ -21,11 +21,13 @@ from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_re
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.cards import know_count
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
+from lamella.core.query.source import whole_snapshot
 from lamella.core.query.steps import Step, Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
+from lamella.ui.editing.edit_target import EditTarget, FileTarget, TableTarget
 from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.grid.model import PAGE_ROWS, NoRows, Rows
 from lamella.ui.grid.pane import GridPane
@@ -34,7 +36,7 @@ from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
-from lamella.ui.window.block_editing import BlockEditing
+from lamella.ui.window.block_editing import COMPUTED, BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.column_formats import ColumnFormats, layout_of, show_layout
@@ -142,21 +144,34 @@ class Reopening(QObject):
         self.ragged, self.checksums = ragged or self.ragged, checksums or self.checksums
         self._open(True, lambda: None)
 
-    def _open(self, anyway: bool, unchanged: Callable[[], object]) -> None:
+    def read_saved(self) -> None:
+        """The file as it was saved. All of its rows are read before they are shown, which keeps the place."""
+        self._open(True, lambda: None, whole=True)
+
+    def _open(self, anyway: bool, unchanged: Callable[[], object], whole: bool = False) -> None:
         tab, ragged, checksums = self._tab, self.ragged, self.checksums
         before = tab.dataset
 
         def work(job: Job) -> Dataset | None:
             fresh = open_file(tab.key, ragged, checksums, job)
+            if whole:
+                whole_snapshot(fresh, job)
             return fresh if anyway or not same_files(before, fresh) else None
 
         def done(fresh: Dataset | None) -> None:
             if fresh is None:
                 unchanged()
+            elif tab.review.holds_edits and not same_files(before, fresh):
+                tab.file_watch.say_changed()
             else:
                 tab.show_dataset(fresh)
 
-        tab.tasks.read(work, done, tab.failures.show, owner=self, text=f"Opening {tab.name}")
+        def failed(error: Exception) -> None:
+            tab.review.stop_waiting()
+            tab.failures.show(error)
+
+        stopped = tab.review.stop_waiting
+        tab.tasks.read(work, done, failed, stopped=stopped, owner=self, text=f"Opening {tab.name}")
 
 
 def columns_of(where: Filter | None) -> frozenset[str]:
@@ -169,6 +184,8 @@ GROW_EVERY_MS = 200
 LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
 """Of a view with more rows, to free the memory takes longer than a frame may: a worker does it, once the rows
 that came in its place are painted."""
+EDITS_OF_FILE = "Edits are saved into this file with Ctrl+S"
+STILL_READING = "The file is still being read: it can be edited once all of its rows are there"
 LOST = "Conditions and sort keys of columns that are gone were taken out"
 
 
@@ -252,6 +269,46 @@ class DatasetTab(QWidget):
     def editable(self) -> Table | None:
         """The table when its own rows are shown, whatever they are filtered and sorted by."""
         return None if split_steps(self.line.active)[0] else self.table
+
+    @property
+    def target(self) -> EditTarget | None:
+        """What edits of the rows that are shown go to."""
+        shown = self.shown
+        if self.table is not None:
+            return None if self.editable is None else TableTarget(self.table)
+        if shown is None or shown.edit_problem is not None or not shown.complete:
+            return None
+        return None if split_steps(self.line.active)[0] else FileTarget(self.dataset)
+
+    @property
+    def wants_copy(self) -> bool:
+        """Whether the file cannot be edited in place, but a copy could."""
+        return self.table is None and self.shown is not None and self.shown.edit_problem is not None
+
+    @property
+    def not_now(self) -> str:
+        """Why nothing can be edited as long as this is shown."""
+        filling = self.shown is not None and not self.shown.complete
+        return STILL_READING if self.table is None and filling else COMPUTED
+
+    @property
+    def edits(self) -> Review:
+        return self.review
+
+    @property
+    def standing(self) -> str:
+        """Whether this is a file or a table of a store, and what an edit would change."""
+        if self.table is not None:
+            return f"Table in {self.table.store.name}"
+        return "File, read-only" if self.wants_copy else "File"
+
+    @property
+    def standing_tip(self) -> str:
+        """What becomes of edits."""
+        if self.table is not None:
+            return "Edits are commits of the table; the files that its rows came from stay as they are"
+        problem = None if self.shown is None else self.shown.edit_problem
+        return EDITS_OF_FILE if problem is None else message(problem)
 
     def reload(self, from_top: bool = False) -> None:
         """Run the line again, because it is another or because the rows have changed."""

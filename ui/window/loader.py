@@ -12,6 +12,8 @@ from weakref import WeakSet
 from PySide6.QtCore import QObject, Signal
 
 from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.formats import edit_problem
+from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.group_levels import GroupLevels
@@ -20,6 +22,8 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
+from lamella.ui.editing.edit_target import EditTarget
+from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
 from lamella.ui.grid.painter import Mark
@@ -49,6 +53,8 @@ class Loaded:
     """What stays where it is in this view."""
     tree: TreeRows | None = None
     """The groups of the view, where they are shown as a tree."""
+    edit_problem: FileProblem | None = None
+    """Why a file cannot be edited in place."""
 
     @property
     def rows(self) -> Rows:
@@ -177,7 +183,8 @@ def load(
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, job)
     ready = _first_pages(lines.view if tree is None else tree, place, job, formats)
-    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree)
+    problem = None if isinstance(dataset, Table) else edit_problem(dataset)
+    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, problem)
 
 
 def _tree_of(lines: LineView, opened: tuple[GroupLevels, OpenGroups] | None, job: Job) -> TreeRows | None:
@@ -264,6 +271,9 @@ class Staging(Protocol):
 
     changed: Any
 
+    @property
+    def changes(self) -> Difference: ...
+
     def stage(self, make: Callable[[Job], Any]) -> None: ...
 
     def value(self, row: int, name: str) -> Any: ...
@@ -278,6 +288,12 @@ class Tab(Protocol):
     line: Line
     table: Table | None
     editable: Table | None
+    target: EditTarget | None
+    """What edits go to, where rows can be edited."""
+    wants_copy: bool
+    """Whether a copy in a store is what can be edited."""
+    not_now: str
+    """Why rows cannot be edited now, where no copy would help."""
     shown: Loaded | None
     view: View | None
     rows: Rows | None

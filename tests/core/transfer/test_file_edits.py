@@ -19,10 +19,11 @@ import pytest
 
 from lamella import FileProblem, TypeConflict, UnknownColumn, UnknownRow, open_dataset
 from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.formats import edit_problem
 from lamella.core.errors import BadData, Cancelled
 from lamella.core.jobs import Job
 from lamella.core.transfer.file_edits import file_edits
-from lamella.core.transfer.saving import edit_problem, export_edited, save_edits
+from lamella.core.transfer.saving import export_edited, save_edits
 from tests.mounts import filled, seen_read_only, small_disk
 
 TRIPS = b"id,note,fare\n1,first,1.10\n2,second,2.50\n3,,3.00\n"
