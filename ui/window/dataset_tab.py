@@ -300,6 +300,8 @@ class DatasetTab(QWidget):
         """Whether this is a file or a table of a store, and what an edit would change."""
         if self.table is not None:
             return f"Table in {self.table.store.name}"
+        if self.review.count:
+            return f"File, {self.review.count:,} unsaved"
         return "File, read-only" if self.wants_copy else "File"
 
     @property

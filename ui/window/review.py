@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushButton
 
 from lamella.core.datasets.locate import is_changed_on_disk
@@ -24,6 +24,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.edit_target import ids_of
+from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.editing.review_dialog import ConflictDialog, ReviewDialog, summary
 from lamella.ui.editing.staged_edits import Check, Difference, StagedEdit, check, difference, staged, without
 from lamella.ui.grid.painter import Mark
@@ -199,6 +200,9 @@ class Review(QObject):
             self._edits.append(edit)
             self._undone = []
             self._place()
+            if edit.rows is not None:
+                count = counted(edit.rows.num_rows, "new row")
+                self._tab.messages.say(f"{count}: shown once the edits are saved (Ctrl+S)")
 
         self._tab.tasks.write(work, take, self._tab.failures.show, owner=self, quiet=True, text="Collecting")
 
@@ -379,7 +383,8 @@ class Review(QObject):
     def _loaded(self, loaded: Loaded) -> None:
         if self._saving and not self._edits:
             self.stop_waiting()
-            self._tab.messages.say(self._told, kind="message-success")
+            said = partial(self._tab.messages.say, self._told, kind="message-success")
+            QTimer.singleShot(0, self, said)  # other rows take the message away that was there before
         if self._edits:
             self._place(loaded.view)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import datetime as dt
 import gzip
 import lzma
 import os
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -412,6 +414,45 @@ def test_parquet_keeps_its_settings(tmp_path: Path) -> None:
             one, other = old.column(column), new.column(column)
             assert (one.compression, set(one.encodings)) == (other.compression, set(other.encodings))
             assert one.has_offset_index == other.has_offset_index
+
+
+SETTINGS: list[dict[str, Any]] = [
+    {"use_deprecated_int96_timestamps": True}, {"version": "1.0"}, {"store_schema": False},
+    {"use_compliant_nested_type": False}, {"write_statistics": False}, {"bloom_filter_options": {"s": True}},
+    {"use_dictionary": False, "column_encoding": {"f": "BYTE_STREAM_SPLIT"}},
+    {"store_decimal_as_integer": True}, {"compression": "brotli"}, {"compression": "lz4"},
+    {"data_page_version": "2.0"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=lambda options: next(iter(options)))
+def test_parquet_written_with_other_settings_keeps_them(tmp_path: Path, options: dict[str, Any]) -> None:
+    path = tmp_path / "a.parquet"
+    rows = pa.table(
+        {
+            "f": [1.5, 2.5, None],
+            "s": ["a", "b", "c"],
+            "l": [[1], [2], None],
+            "d": pa.array([Decimal("1.50")] * 3, pa.decimal128(9, 2)),
+            "t": pa.array(
+                [dt.datetime(2020, 1, 1)] * 3, pa.timestamp("us" if "version" in options else "ns")
+            ),
+        }
+    )
+    pq.write_table(rows, path, **options)
+    before = pq.ParquetFile(path)
+    save_edits(open_dataset(path), {1: {"s": "new"}})
+    after = pq.ParquetFile(path)
+    assert after.read(["f", "l", "d", "t"]).equals(before.read(["f", "l", "d", "t"]))
+    assert after.read(["s"]).column(0).to_pylist() == ["a", "new", "c"]
+    assert after.schema_arrow.equals(before.schema_arrow, check_metadata=True)
+    assert after.schema.equals(before.schema)
+    assert after.metadata.format_version == before.metadata.format_version
+    for place in range(after.metadata.num_columns):
+        old, new = (file.metadata.row_group(0).column(place) for file in (before, after))
+        assert (old.compression, set(old.encodings)) == (new.compression, set(new.encodings))
+        assert old.is_stats_set == new.is_stats_set
+        assert (old.bloom_filter_length is None) == (new.bloom_filter_length is None)
 
 
 def test_parquet_that_cannot_hold_a_null_is_refused(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def mark(tab: DatasetTab, row: int, name: str) -> str | None:
 
 
 def test_cells_are_typed_marked_and_saved_and_other_bytes_stay(
-    window, tab, trips, go_to, counted, saved, shown
+    window, tab, trips, go_to, counted, saved, shown, qtbot
 ) -> None:
     go_to(tab, 3, "fare")
     enter(tab, "7.1")
@@ -78,7 +78,8 @@ def test_cells_are_typed_marked_and_saved_and_other_bytes_stay(
     tab = saved(tab)
     wanted = TRIPS.replace(b'"trip 3";3.50', b'"trip 3";7.10').replace(b'"trip 4"', b'"a ""b""; c"')
     assert trips.read_bytes() == wanted
-    assert tab.messages.label.text() == "Saved in trips.csv: 2 cells changed"
+    said = "Saved in trips.csv: 2 cells changed"
+    qtbot.waitUntil(lambda: tab.messages.isVisible() and tab.messages.label.text() == said)
     assert shown(tab, 4, "note") == 'a "b"; c' and not tab.grid.marks
     assert tab.review.strip.isHidden()
 
@@ -100,6 +101,7 @@ def test_what_is_shown_says_whether_it_is_a_file_or_a_table(
     go_to(tab, 0, "id")
     enter(tab, "77")
     counted(tab, 1)
+    assert window.status.standing.text() == "File, 1 unsaved"
     assert window.tabs.tabs.tabText(place) == "trips.csv •"
     assert window.tabs.tabs.tabToolTip(place).endswith("1 cell changed, not saved yet")
     assert window.windowTitle() == "trips.csv (unsaved edits) · Lamella"
@@ -142,6 +144,7 @@ def test_blocks_rows_and_fills_are_staged_and_taken_back(
     go_to(tab, 2, "note")
     window.commands["duplicate_rows"].trigger()
     counted(tab, 7)
+    assert tab.messages.label.text() == "1 new row: shown once the edits are saved (Ctrl+S)"
     go_to(tab, 25, "note")
     window.commands["delete_rows"].trigger()
     counted(tab, 8)
