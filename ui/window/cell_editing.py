@@ -63,6 +63,11 @@ class Edits(QObject):
     def commit(self, edit: Edit) -> None:
         """Queue it, in the row it was typed into wherever that row is by then."""
         table = self._tab.table
+        if table is None and self._tab.target is None:
+            said = "NULL" if edit.text is None else f"“{edit.text}”"
+            why = "the file is read-only by now" if self._tab.wants_copy else self._tab.not_now
+            self._tab.messages.say(f"{said} was not stored in {edit.cell.name}: {why}")
+            return
         self.forget_failed(edit.cell)
         edit.error = ""
 

@@ -248,6 +248,12 @@ class TableCell:
         self.name = name
         self.row: int | None = row
 
+    def is_in(self, view: View) -> bool:
+        """Whether its row may be among those of the view: the rows of a file that was written anew have
+        other numbers."""
+        snapshot = view.snapshot
+        return snapshot.ids is not None or snapshot is self._view.snapshot
+
     @cached_property
     def row_id(self) -> int:
         """Blocks the first time."""
@@ -335,7 +341,7 @@ class TableCells(QObject):
             return
 
         def look(job: Job) -> list[int | None]:
-            return [row_of(view, cell.row_id, cell.row, job) for cell in cells]
+            return [row_of(view, c.row_id, c.row, job) if c.is_in(view) else None for c in cells]
 
         def found(rows: Sequence[int | None]) -> None:
             if view is self._tab.view:

@@ -3,6 +3,7 @@ the file."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +15,9 @@ import pyarrow as pa
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushButton
 
+from lamella.core.datasets.formats import COMPRESSED_SUFFIXES
 from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.datasets.text.dataset import text_name
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.scan_query import ScanQuery
@@ -304,15 +307,19 @@ class Review(QObject):
     def ask_copy(self) -> None:
         """Write the rows with their edits to another file, whose name says the format."""
         path = Path(self._tab.key[0])
+        suffix = next((s for s in path.suffixes[::-1] if s[1:].casefold() not in COMPRESSED_SUFFIXES), ".csv")
         dialog = QFileDialog(self._tab.grid.window(), "Save a copy with the edits", str(path.parent))
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.selectFile(f"{path.stem} (edited){path.suffix}")
+        dialog.selectFile(f"{text_name(path)} (edited){suffix}")
         dialog.fileSelected.connect(lambda name: self.save_copy(Path(name)))
         self._open(dialog)
 
     def save_copy(self, path: Path) -> None:
         """The edits stay unsaved in the file itself."""
         dataset, changes = self._tab.dataset, self._placed.changes
+        if os.path.realpath(path) == os.path.realpath(self._tab.key[0]):
+            self.save()
+            return
 
         def write(job: Job) -> Export:
             from lamella.core.transfer.file_edits import file_edits
@@ -325,9 +332,13 @@ class Review(QObject):
         def written(copy: Export) -> None:
             self._tab.messages.say(f"{copy.path.name} has {copy.rows:,} rows, with the edits")
 
-        self._tab.tasks.write(
-            write, written, self._tab.failures.show, owner=self, text=f"Writing {path.name}"
-        )
+        def failed(error: Exception) -> None:
+            if isinstance(error, LamellaError):
+                self._tab.messages.say(message(error), kind="message-danger")
+            else:
+                self._tab.failures.show(error)
+
+        self._tab.tasks.write(write, written, failed, owner=self, text=f"Writing {path.name}")
 
     def _set_saving(self, saving: bool) -> None:
         self._saving = saving

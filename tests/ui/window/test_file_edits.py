@@ -282,6 +282,46 @@ def test_parquet_and_json_lines_are_edited_as_well(
     assert tab.grid.selection.current[0] >= 999 - 1
 
 
+def test_a_row_in_edit_is_not_taken_for_another_once_rows_before_it_are_gone(
+    window, tab, trips, go_to, counted, qtbot
+) -> None:
+    go_to(tab, 0, "id")
+    window.commands["delete_rows"].trigger()
+    counted(tab, 1)
+    go_to(tab, 5, "note")
+    tab.editing.begin("typed")
+    tab.review.save()
+    qtbot.waitUntil(lambda: not tab.review.is_saving and "typed" in tab.messages.label.text())
+    assert "was not stored" in tab.messages.label.text() and tab.editing.editor is None
+    assert tab.review.count == 0 and b"typed" not in trips.read_bytes()
+
+
+def test_a_file_that_became_read_only_keeps_what_was_typed_out(
+    window, tab, trips, go_to, settled, qtbot
+) -> None:
+    go_to(tab, 5, "note")
+    tab.editing.begin("typed")
+    trips.chmod(0o444)
+    tab.reload()
+    settled()
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Return)
+    assert "“typed” was not stored in note" in tab.messages.label.text()
+    assert tab.review.count == 0
+
+
+def test_a_copy_under_the_files_own_name_is_the_file(tab, trips, go_to, counted, qtbot) -> None:
+    go_to(tab, 0, "id")
+    enter(tab, "77")
+    counted(tab, 1)
+    tab.review.strip.copy.click()
+    dialog = tab.review.dialog
+    assert [Path(name).name for name in dialog.selectedFiles()] == ["trips (edited).csv"]
+    dialog.reject()
+    tab.review.save_copy(trips)
+    qtbot.waitUntil(lambda: trips.read_bytes().startswith(b"id;note;fare\r\n77;"))
+    qtbot.waitUntil(lambda: not tab.review.is_saving)
+
+
 def test_the_review_names_rows_by_their_numbers(tab, go_to, counted) -> None:
     go_to(tab, 4, "note")
     enter(tab, "x")
