@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lamella.core.arrow.arrays import in_one, put, take
+from lamella.core.datasets.blocks import in_order
 from lamella.core.datasets.formats import COPY
 from lamella.core.datasets.locate import refuse_changed
 from lamella.core.errors import FileProblem, TypeConflict
@@ -64,25 +66,28 @@ class Rewrite:
             pq.ParquetWriter(
                 output, file.schema_arrow, sorting_columns=sorting, **self.settings.options
             ) as writer,
+            closing(self._row_groups(file)) as row_groups,
         ):
-            for rows in self._row_groups(file):
+            for rows in row_groups:
                 writer.write_table(rows, row_group_size=max(1, rows.num_rows))
             writer.add_key_value_metadata(self.settings.more_metadata(file.schema_arrow))
         self._refuse_other_schema(draft)
 
-    def _row_groups(self, file: pq.ParquetFile) -> Iterator[pa.Table]:
+    def _row_groups(self, file: pq.ParquetFile) -> Generator[pa.Table, None, None]:
         """As they were, with the new rows behind: in the last one, as far as the others are as large."""
         starts, new = self.footer.row_group_starts.tolist(), self._new_rows(file.schema_arrow)
         sizes = np.diff(starts)
         largest = int(sizes.max(initial=0)) or max(1, new.num_rows)
-        for number, start in enumerate(starts[:-1]):
-            self._job.report(start, starts[-1], f"{start:,} of {starts[-1]:,} rows written")
-            rows = self._edited(file.read_row_group(number), start)
-            if number == len(sizes) - 1 and new.num_rows:
-                room = max(0, largest - rows.num_rows)
-                rows, new = pa.concat_tables([rows, new.slice(0, room)]), new.slice(room)
-            if rows.num_rows:
-                yield rows
+        groups = in_order(file.read_row_group, range(len(sizes)), workers=1)  # the next while one is written
+        with closing(groups):
+            for number, (start, group) in enumerate(zip(starts[:-1], groups, strict=True)):
+                self._job.report(start, starts[-1], f"{start:,} of {starts[-1]:,} rows written")
+                rows = self._edited(group, start)
+                if number == len(sizes) - 1 and new.num_rows:
+                    room = max(0, largest - rows.num_rows)
+                    rows, new = pa.concat_tables([rows, new.slice(0, room)]), new.slice(room)
+                if rows.num_rows:
+                    yield rows
         for at in range(0, new.num_rows, largest):
             yield new.slice(at, largest)
         self._job.report(starts[-1], starts[-1], "Making sure that it is on the disk")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
-import lzma
 import re
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +19,7 @@ from lamella.core.datasets.text.blocks import TextBlock, after_lines
 from lamella.core.datasets.text.dataset import FIRST_BYTES, TextFile, delimited_file, json_lines_file
 from lamella.core.datasets.text.delimited import DelimitedText
 from lamella.core.datasets.text.json_lines import JsonLines
-from lamella.core.datasets.text.source import ASCII, UTF8, XZ, TextSource, characters, open_bytes
+from lamella.core.datasets.text.source import ASCII, UTF8, TextSource, characters, open_bytes
 from lamella.core.errors import FileProblem, shown, visible
 from lamella.core.jobs import Job
 from lamella.core.scan.read import take_rows
@@ -37,11 +33,9 @@ from lamella.core.transfer.text_lines import (
     Unwritable,
     without_line_end,
 )
-from lamella.core.transfer.writer import Output
+from lamella.core.transfer.text_output import HELD_BYTES, TextOutput, WriteFailed, open_output
 
 PIECE_BYTES = 8 << 20
-HELD_BYTES = 2
-"""Of a line end, which may have to be taken back at the end of a file."""
 
 
 def rewrite_text(
@@ -85,20 +79,22 @@ class Rewrite:
         source = self._source
         try:
             with (
-                _output(draft, source.compression) as output,
+                open_output(draft, source.compression) as output,
                 open_bytes(source.path, source.compression) as (raw, done),
             ):
                 output.write(raw.read(source.mark_bytes))
-                out = _Transcoded(output, "" if self._is_plain else self._encoding)
+                out = TextOutput(output, "" if self._is_plain else self._encoding)
+                if self._is_plain and source.compression is None:
+                    out.copy_from(raw, source.mark_bytes, self._report)
                 self._copy(self._pieces(raw, out), done, out)
         except WriteFailed as failure:
             raise failure.error from failure
 
-    def _copy(self, pieces: Iterator[tuple[bytes, bool]], done: Callable[[], int], out: _Transcoded) -> None:
+    def _copy(self, pieces: Iterator[tuple[bytes, bool]], done: Callable[[], int], out: TextOutput) -> None:
         skip, rest, ended, first = self._file.text.skip_lines, b"", b"", 0
         in_head = True
         for piece, last in pieces:
-            self._job.report(done(), self._source.size, "Writing")
+            self._report(done())
             ended = (ended + piece[-HELD_BYTES:])[-HELD_BYTES:]
             rest = rest + piece if rest else piece
             if in_head:
@@ -106,19 +102,25 @@ class Rewrite:
                 if met < skip and not last:
                     continue
                 in_head, start = False, start if met == skip else len(rest)
-                out.write(rest[:start])
+                out.copy(rest[:start])
                 rest = rest[start:]
             if self._at < len(self._touched):
                 cut = len(rest) if last else self._ends.last(rest)
                 first += self._write_rows(rest[:cut], first, out)
                 rest = rest[cut:]
             if self._at == len(self._touched):
-                out.write(rest)
+                out.copy(rest)
                 rest = b""
+                if not last and (end := out.copy_to_end(self._source.size)) is not None:
+                    ended = end
+                    break
         self._refuse_missing(first)
         self._finish(out, has_end=ended.endswith((b"\n", b"\r")) or not ended)
 
-    def _pieces(self, raw: Any, out: _Transcoded) -> Iterator[tuple[bytes, bool]]:
+    def _report(self, done: int) -> None:
+        self._job.report(done, self._source.size, "Writing")
+
+    def _pieces(self, raw: Any, out: TextOutput) -> Iterator[tuple[bytes, bool]]:
         reader = None if self._is_plain else characters(self._encoding, is_named=True)
         ahead = raw.read(PIECE_BYTES)
         while True:
@@ -132,11 +134,11 @@ class Rewrite:
             if not ahead:
                 return
 
-    def _write_rows(self, data: bytes, first: int, out: _Transcoded) -> int:
+    def _write_rows(self, data: bytes, first: int, out: TextOutput) -> int:
         """Whole rows, of which the first has this number; how many they are."""
         count = self._lines.count(data)
         if count is not None and int(self._touched[self._at]) >= first + count:
-            out.write(data)
+            out.copy(data)
             return count
         starts, stops = self._lines.spans(data)
         stop = self._at + int(np.searchsorted(self._touched[self._at :], first + len(starts)))
@@ -156,7 +158,7 @@ class Rewrite:
             place = end
         parts.append(view[place:])
         self._verify(numbers, old, new)
-        out.write(b"".join(parts))
+        out.replace(len(data), b"".join(parts))
         return len(starts)
 
     def _edited(self, body: bytes, number: int) -> bytes:
@@ -233,9 +235,10 @@ class Rewrite:
         except (FileProblem, UnicodeDecodeError):
             return None
 
-    def _finish(self, out: _Transcoded, has_end: bool) -> None:
+    def _finish(self, out: TextOutput, has_end: bool) -> None:
         """The new rows, and the end of the file as it was: with a line end or without."""
         rows = self._edits.rows
+        out.flush()
         if rows is not None:
             lines = self._new_lines(filled(rows, self._snapshot))
             if not out.held.endswith((b"\n", b"\r")) and out.any:
@@ -357,79 +360,3 @@ def _encodings(before: TextSource, after: TextSource) -> tuple[str, str]:
         return before.encoding, after.encoding
     final = after.final_encoding()
     return (before.final_encoding() if final != ASCII else ASCII), final
-
-
-class WriteFailed(Exception):
-    """Told apart from what goes wrong while the old file is read."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(str(error))
-        self.error = error
-
-
-class _Stream(Protocol):
-    def write(self, data: Any, /) -> object: ...
-
-
-@contextmanager
-def _output(draft: Path, compression: str | None) -> Iterator[_Stream]:
-    """A new file, compressed as the old one is."""
-    if compression is None:
-        with Output(draft) as output:
-            yield output
-    elif compression == XZ:
-        with lzma.open(draft, "wb") as packed:
-            yield packed
-    else:
-        with draft.open("wb") as file, pa.CompressedOutputStream(pa.PythonFile(file), compression) as packed:
-            yield packed
-
-
-class _Transcoded:
-    """Writes bytes as they are, or UTF-8 in the encoding of the file. The last bytes are held back, as a line
-    end may have to be taken back."""
-
-    def __init__(self, output: _Stream, encoding: str) -> None:
-        self._output, self.held, self.any = output, b"", False
-        self._decoder = codecs.getincrementaldecoder(UTF8)("surrogatepass")
-        errors = "surrogatepass" if encoding.startswith(("utf-16", "utf-32")) else "strict"
-        self._encoder = codecs.getincrementalencoder(encoding)(errors) if encoding else None
-        self._again = codecs.getincrementalencoder(encoding)(errors) if encoding else None
-        self._sums = [0, 0]
-
-    def write(self, data: bytes) -> None:
-        if not data:
-            return
-        self.any = True
-        if len(data) <= HELD_BYTES:
-            data, self.held = self.held + data, b""
-        else:
-            self._emit(self.held)
-        cut = max(0, len(data) - HELD_BYTES)
-        self._emit(memoryview(data)[:cut])
-        self.held = data[cut:]
-
-    def expect(self, raw: bytes, text: bytes) -> None:
-        """That a stretch of the file, which reads as this text, is written as it was."""
-        assert self._again is not None
-        again = self._again.encode(text.decode(UTF8, "surrogatepass"))
-        self._sums = [zlib.crc32(raw, self._sums[0]), zlib.crc32(again, self._sums[1])]
-
-    @property
-    def is_other(self) -> bool:
-        return self._sums[0] != self._sums[1]
-
-    def take_back_line_end(self) -> None:
-        self.held, _ = without_line_end(self.held)
-
-    def close(self) -> None:
-        self._emit(self.held)
-        self.held = b""
-
-    def _emit(self, data: bytes | memoryview) -> None:
-        if self._encoder is not None:
-            data = self._encoder.encode(self._decoder.decode(data))
-        try:
-            self._output.write(data)
-        except OSError as error:
-            raise WriteFailed(error) from error

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from lamella.core.datasets import open_dataset
 from lamella.core.errors import FileProblem
-from lamella.core.transfer import text_edits
+from lamella.core.transfer import text_edits, text_output
 from lamella.core.transfer.saving import save_edits
 
 RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "60"))
@@ -97,7 +97,7 @@ def cases(
 @pytest.fixture(autouse=True)
 def small_pieces() -> Iterator[None]:
     """So that rows and characters lie across them."""
-    with patch.object(text_edits, "PIECE_BYTES", 24):
+    with patch.object(text_edits, "PIECE_BYTES", 24), patch.object(text_output, "LEAST_COPIED", 5):
         yield
 
 
