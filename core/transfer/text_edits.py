@@ -143,6 +143,9 @@ class Rewrite:
         starts, stops = self._lines.spans(data)
         stop = self._at + int(np.searchsorted(self._touched[self._at :], first + len(starts)))
         numbers = self._touched[self._at : stop]
+        if not len(numbers):
+            out.copy(data)
+            return len(starts)
         self._at = stop
         parts: list[bytes | memoryview] = []
         old, new, place, view = list[bytes](), list[bytes](), 0, memoryview(data)

@@ -87,7 +87,10 @@ class RowEnds:
 
     @staticmethod
     def _among(places: np.ndarray, wanted: bytes) -> np.ndarray:
-        return np.isin(places, np.frombuffer(wanted, np.uint8))
+        table = np.zeros(256, bool)
+        table[np.frombuffer(wanted, np.uint8)] = True
+        among: np.ndarray = table[places]
+        return among
 
     def _last_outside(self, data: bytes, quotes: np.ndarray) -> int:
         end = data.rfind(self.newline)
