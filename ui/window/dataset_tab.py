@@ -468,7 +468,12 @@ class DatasetTab(QWidget):
             self.visits.visit(line)
         self.line = line
         self.reload()
-        self.when_shown(lambda: self.messages.say(LOST) if lost else self.messages.clear())
+        self.when_shown(lambda: self.messages.say(LOST) if lost else self._say_news())
+
+    def _say_news(self) -> None:
+        """That edits were saved; else nothing is said of rows that came before."""
+        news = self.review.take_news()
+        self.messages.say(news, kind="message-success") if news else self.messages.clear()
 
     def when_shown(self, then: Callable[[], object]) -> None:
         """Once the rows asked for are on screen; now when they are."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QPushButton
 
 from lamella.core.datasets.formats import COMPRESSED_SUFFIXES
@@ -278,6 +278,11 @@ class Review(QObject):
             self._tell()
             self._tab.reopening.read_saved()
 
+    def take_news(self) -> str:
+        """What was saved, once: to be said when the rows are there."""
+        told, self._told = self._told, ""
+        return told
+
     def stop_waiting(self) -> None:
         """The rows that were saved cannot be shown."""
         if self._saving and not self._edits:
@@ -394,8 +399,6 @@ class Review(QObject):
     def _loaded(self, loaded: Loaded) -> None:
         if self._saving and not self._edits:
             self.stop_waiting()
-            said = partial(self._tab.messages.say, self._told, kind="message-success")
-            QTimer.singleShot(0, self, said)  # other rows take the message away that was there before
         if self._edits:
             self._place(loaded.view)
 
