@@ -188,7 +188,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "previous_tab": lambda: window.tabs.step(-1),
         "quit": window.close,
         "undo": on(partial(_undo, window)),
-        "redo": on(lambda tab: window.commits.redo(tab.table, tab.name) if tab.table else None),
+        "redo": on(partial(_redo, window)),
         "edit_cell": on(lambda tab: tab.editing.begin()),
         "set_null": on(lambda tab: tab.blocks.clear()),
         "fill_cells": on(lambda tab: tab.blocks.fill_with_current()),
@@ -306,6 +306,11 @@ def _undo(window: Window, tab: DatasetTab) -> None:
     """An edit that is not saved yet, or else the last commit."""
     if not tab.review.undo() and tab.table is not None:
         window.commits.undo(tab.table, tab.name)
+
+
+def _redo(window: Window, tab: DatasetTab) -> None:
+    if not tab.review.redo() and tab.table is not None:
+        window.commits.redo(tab.table, tab.name)
 
 
 def _select_column(tab: DatasetTab) -> None:
