@@ -363,6 +363,9 @@ LONG_FORMS = {
         300,
         "tests/property/test_checks_model.py",
     ),
+    "operators": property_test(
+        "updates of random columns against pandas", 1, 1000, "tests/core/store/test_operators_rows.py"
+    ),
     "indexes": property_test(
         "answers with and without indexes", 8, 500, "tests/property/test_indexes_agree.py"
     ),

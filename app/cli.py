@@ -196,6 +196,12 @@ def _export(arguments: argparse.Namespace) -> int:
     return transfer.export_rows(arguments)
 
 
+def _change(arguments: argparse.Namespace) -> int:
+    from lamella.app.commands import changing
+
+    return changing.run(arguments)
+
+
 def _query(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import query
 
@@ -287,6 +293,7 @@ COMMANDS = {
     "bench": ("measure the store against other systems", options.bench, _bench),
     "import": ("copy a file into a table of a store", options.import_file, _import),
     "query": ("ask a store or files, in SQL or by a condition", options.query, _query),
+    "change": ("set, compute, delete or upsert rows of a table", options.change, _change),
     "index": ("list, make and drop the indexes of a table", options.index, _index),
     "checks": ("show and set defaults and checks of columns", options.checks, _checks),
     "sqlite": ("open files and stores in SQLite's shell", options.sqlite, _sqlite),

@@ -320,6 +320,37 @@ def pairs(text: str) -> list[tuple[str, str]]:
     return found
 
 
+def change(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("table", metavar="TABLE")
+    parser.add_argument("--where", metavar="CONDITION", help="which rows; without it, all")
+    assign: list[tuple[str, str, str]] = [
+        ("--set", "COLUMN=VALUE", "a value, as it is typed in the grid; may be given several times"),
+        ("--compute", "COLUMN=EXPRESSION", 'what is computed of the row, price="price * 1.19"'),
+    ]
+    for option, metavar, about in assign:
+        parser.add_argument(option, action="append", default=[], metavar=metavar, help=about)
+    parser.add_argument("--operators", metavar="JSON", help="""update operators, '{"$inc": {"n": 1}}'""")
+    parser.add_argument("--delete", action="store_true", help="the rows of --where")
+    parser.add_argument(
+        "--drop-duplicates",
+        type=names,
+        nargs="?",
+        const=[],
+        metavar="COLUMNS",
+        help="rows that are alike in these columns, or in all",
+    )
+    parser.add_argument("--upsert", type=Path, metavar="FILE", help="its rows change and add those of --on")
+    parser.add_argument("--on", type=names, default=[], metavar="COLUMNS", help="the key of --upsert")
+    parser.add_argument(
+        "--keep",
+        choices=("refuse", "first", "last"),
+        default="refuse",
+        help="of rows with one key, or of duplicates",
+    )
+    parser.add_argument("--preview", action="store_true", help="say what would change, and change nothing")
+
+
 def query(parser: argparse.ArgumentParser) -> None:
     of_query(parser, names, whole_number)
 

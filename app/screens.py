@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QWidget
 
 from lamella import resources
 from lamella.app import tour
-from lamella.app.tour import MODES, Camera, Tour, button_of, dialog_of, settled
+from lamella.app.tour import MODES, Camera, Tour, dialog_of, settled
 from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Predicate
 from lamella.core.query import agg
@@ -29,7 +29,8 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
-from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.editing.change_dialog import ChangeDialog
+from lamella.ui.editing.change_forms import UpdateForm
 from lamella.ui.filters.value_picker import ValuePicker
 from lamella.ui.steps.where_editor import WhereEditor
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -155,10 +156,12 @@ def change(tour: Tour) -> None:
     tab.set_filter(LATE)
     settled(tour)
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("arr_delay")))
-    tour.window.commands["set_values"].trigger()
-    dialog = dialog_of(tour, UpdateDialog)
-    dialog.set_value("60")
-    tour.wait("the change is previewed", button_of(dialog, "Change ").isEnabled)
+    tour.window.commands["change"].trigger()
+    dialog = dialog_of(tour, ChangeDialog)
+    assert isinstance(dialog.form, UpdateForm)
+    dialog.form.lines[0].choose("compute")
+    dialog.set_value("greatest(arr_delay - 15, 0)")
+    tour.wait("the change is previewed", dialog.apply.isEnabled)
 
 
 def importing(tour: Tour) -> None:

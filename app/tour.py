@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QEventLoop, QTimer
-from PySide6.QtWidgets import QApplication, QDialog, QPushButton, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from lamella import resources
 from lamella.app import crash, logs
@@ -26,7 +26,6 @@ from lamella.ui import theme
 from lamella.ui.dialogs.command_palette import CommandPalette
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
-from lamella.ui.editing.update_dialog import UpdateDialog
 from lamella.ui.tasks import Handle
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -79,12 +78,14 @@ def sort_by_delay(tour: Tour) -> None:
 
 
 def set_a_value_on_the_matching_rows(tour: Tour) -> None:
+    from lamella.ui.editing.change_dialog import ChangeDialog
+
     tab = settled(tour)
     tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index(CHANGED_COLUMN)))
-    tour.window.commands["set_values"].trigger()
-    dialog = dialog_of(tour, UpdateDialog)
+    tour.window.commands["change"].trigger()
+    dialog = dialog_of(tour, ChangeDialog)
     dialog.set_value(NEW_VALUE)
-    apply = button_of(dialog, "Change ")
+    apply = dialog.apply
     tour.wait("the change is previewed", apply.isEnabled)
     tour.camera.take(dialog, "set-values")
     apply.click()
@@ -173,10 +174,6 @@ def dialog_of(tour: Tour, kind: type[D]) -> D:
 def _open(kind: type[D]) -> list[D]:
     widgets = QApplication.topLevelWidgets()
     return [widget for widget in widgets if isinstance(widget, kind) and widget.isVisible()]
-
-
-def button_of(dialog: QDialog, text: str) -> QPushButton:
-    return next(button for button in dialog.findChildren(QPushButton) if button.text().startswith(text))
 
 
 def _with_new_value(table: Table) -> int:

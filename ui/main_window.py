@@ -28,7 +28,7 @@ from lamella.ui.widgets.start_page import StartPage
 from lamella.ui.widgets.status_bar import StatusBar
 from lamella.ui.window.action_handlers import (
     ask_benchmark_file,
-    ask_values,
+    ask_change,
     benchmark_open_table,
     handlers,
     show_saved_runs,
@@ -165,14 +165,18 @@ class MainWindow(QMainWindow):
 
     # --------------------------------------------------------------- changing
 
-    def set_values(self) -> None:
+    def change(self) -> None:
         tab = self.tabs.dataset_tab
         if tab is None:
             return
         if tab.table is None:
             self._offer_import(0, "", None)
         else:
-            ask_values(tab, self)
+            ask_change(tab, self)
+
+    def offer_import(self, column: str, then: Callable[[DatasetTab], object]) -> None:
+        """Say that a file is read-only, and do `then` in the tab of a copy that can be changed."""
+        self._offer_import(0, column, then)
 
     def _committed(self, table: Table, commit: Commit) -> None:
         """The summary drives what is read again, and tells what happened."""
@@ -230,7 +234,7 @@ class MainWindow(QMainWindow):
         elif column:
             tab.when_shown(lambda: tab.editing.begin(typed))
         else:
-            tab.when_shown(self.set_values)
+            tab.when_shown(self.change)
 
     # ---------------------------------------------------------------- telling
 

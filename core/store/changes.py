@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,29 +18,24 @@ from lamella.core.arrow.from_python import (
     common_schema,
     concat_batches,
     rows_at,
-    to_table,
 )
 from lamella.core.arrow.ingest import IntegerRow, as_block
-from lamella.core.arrow.sorted_ids import without
-from lamella.core.arrow.types import ID, exact_cast
-from lamella.core.errors import BadData, Cancelled, shown
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadData, shown
 from lamella.core.filters.expr import And, Filter, Predicate, Reference, thawed
 from lamella.core.filters.kinds import NESTED, Kind, kind_of
 from lamella.core.filters.values import convert, number_text
-from lamella.core.jobs import Job
-from lamella.core.libraries import exp
-from lamella.core.query.duckdb_source import POSITION, identifier, relation
-from lamella.core.query.engine import cursor
+from lamella.core.jobs import Job, Unreported
 from lamella.core.scan.chunks import BatchValues
-from lamella.core.scan.read import arrays_at, live_positions, tables, take_rows
-from lamella.core.scan.row_ids import ID_COLUMN, ids_at, refuse_unknown
+from lamella.core.scan.read import arrays_at, tables, take_rows
+from lamella.core.scan.row_ids import ID_COLUMN, refuse_unknown
 from lamella.core.scan.snapshot import Column
 from lamella.core.store.cells import CellChanges, as_type
 from lamella.core.store.checks import defaults_by_name, fill_left_out
 from lamella.core.store.columns import refuse_stored_misfits
 from lamella.core.store.commit import Change
 from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, stored_as
-from lamella.core.store.operators import Assignment, applied, assignments, columns_read
+from lamella.core.store.operators import Assignment, RowContext, applied, assignments, columns_read
 from lamella.core.store.operators.values import array_of, as_stored, repeated
 from lamella.core.store.partial_values import (
     is_odd,
@@ -52,7 +48,7 @@ from lamella.core.store.partial_values import (
 from lamella.core.store.row_lookup import (
     Matches,
     Where,
-    chosen_ids,
+    firsts_of_keys,
     known_matches,
     matches,
     refuse_duplicates,
@@ -117,13 +113,59 @@ def refuse_odd_keys(state: TableVersion, names: Sequence[str]) -> None:
 
 
 def operator_change(
-    state: TableVersion, ids: np.ndarray, assignments: Sequence[Assignment], take_ids: TakeIds, message: str
+    state: TableVersion,
+    ids: np.ndarray,
+    assignments: Sequence[Assignment],
+    take_ids: TakeIds,
+    message: str,
+    job: Job | None = None,
 ) -> Change:
     """The rows of `ids` (ascending) as update operators change them; what stays the same is no change."""
-    name, wanted = state.snapshot.name, set(columns_read(assignments))
+    old, new = assigned_values(state, ids, assignments, job or Job())
+    return replace_change(state, ids, old, new, take_ids, message)
+
+
+ROWS_AT_ONCE = 250_000
+Values = dict[str, pa.Array]
+
+
+def assigned_values(
+    state: TableVersion, ids: np.ndarray, assignments: Sequence[Assignment], job: Job
+) -> tuple[Values, Values]:
+    """Columns of the rows of `ids` (ascending) before and after, so many rows at a time."""
+    wanted = set(columns_read(assignments))
     columns = [c for c in state.columns if c.name in wanted]
-    old = stored_values(state, ids, columns)
-    return replace_change(state, ids, old, applied(assignments, old, len(ids), name), take_ids, message)
+    whole = cache(lambda name: _all_cells(state, name, job))
+    olds, news = [], []
+    for start in range(0, max(1, len(ids)), ROWS_AT_ONCE):
+        some = ids[start : start + ROWS_AT_ONCE]
+        if len(ids) > ROWS_AT_ONCE:
+            job.report(start, len(ids), "rows")
+        old = stored_values(state, some, columns)
+        context = RowContext(state.snapshot.name, some, old, Unreported(job), whole)
+        olds.append(old)
+        news.append(applied(assignments, old, len(some), context))
+    return _joined(olds), _joined(news)
+
+
+def _joined(parts: Sequence[Values]) -> Values:
+    """Columns of the type that takes those of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    made = [pa.Table.from_arrays(list(part.values()), names=list(part)) for part in parts]
+    schema = common_schema(table.schema for table in made)
+    whole = pa.concat_tables([cast_to_schema(table, schema) for table in made])
+    return {name: in_one(column) for name, column in zip(whole.column_names, whole.columns, strict=True)}
+
+
+def _all_cells(state: TableVersion, name: str, job: Job) -> tuple[np.ndarray, pa.Array]:
+    """Of a column of all rows."""
+    column = next(c for c in state.columns if c.name == name)
+    parts = [rows for rows in tables(state.snapshot, (ID_COLUMN, column), Unreported(job)) if rows.num_rows]
+    if not parts:
+        return np.empty(0, np.int64), pa.nulls(0, column.type)
+    whole = pa.concat_tables(parts)
+    return to_numpy(whole.column(0)), in_one(whole.column(1))
 
 
 def stored_values(state: TableVersion, ids: np.ndarray, columns: Sequence[Column]) -> dict[str, pa.Array]:
@@ -163,6 +205,16 @@ def changed_cells(
         return None
     cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in new.items()}
     return CellChanges(ids[places], cells)
+
+
+def differing_values(
+    state: TableVersion, old: Mapping[str, pa.Array], new: Mapping[str, pa.Array], take_ids: TakeIds
+) -> tuple[ColumnPlan, dict[Column, pa.Array], np.ndarray]:
+    """What `new` makes of the columns, the values as they will be stored, and the places of the rows that
+    any of them changes."""
+    plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
+    arrays = {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)}
+    return plan, arrays, np.flatnonzero(_differ(old, arrays))
 
 
 def whole_values(state: TableVersion, ids: np.ndarray, rows: PartialRows) -> PartialRows:
@@ -292,13 +344,16 @@ def upsert_change(
     set_on_insert: Mapping[str, Any],
     take_ids: TakeIds,
     message: str,
+    keep: str = "refuse",
 ) -> Change:
     """Rows found by `on` get the other columns' values; the others are new, and get `set_on_insert` too."""
-    name, data = state.snapshot.name, rows.table
+    name = state.snapshot.name
     refuse_keys(name, on)
-    if not data.num_rows:
+    if not rows.table.num_rows:
         return Change(message, state.columns)
     refuse_missing_keys(name, rows, on)
+    rows = rows_of_keys(rows, on, keep, name)
+    data = rows.table
     _refuse(state, data, set_on_insert)
     refuse_odd_keys(state, [*data.column_names, *set_on_insert])
     _plan, keys = fit_to_columns(state, data.select(list(on)), take_ids)
@@ -314,6 +369,21 @@ def upsert_change(
     left_out = {name: lacks[lookup.unknown] for name, lacks in rows.left_out.items()}
     new = fill_left_out(rows_at(values, lookup.unknown), left_out, defaults_by_name(state))
     return with_rows(change, plan, stored_as(new, plan.columns))
+
+
+def rows_of_keys(rows: PartialRows, on: Sequence[str], keep: str, name: str) -> PartialRows:
+    """One row for each key, the first or the last of those given; all of them where `keep` is "refuse"."""
+    if text_of(keep, f"{name}: keep") not in ("refuse", "first", "last"):
+        raise BadData(f"{name}: keep is '{keep}'", fix="Say 'refuse', 'first' or 'last'")
+    if keep == "refuse":
+        return rows
+    firsts = firsts_of_keys(name, rows.table.select(list(on)))
+    places = np.arange(len(firsts))
+    if keep == "first":
+        return rows.take(places[firsts == places])
+    last = np.zeros(len(firsts), np.int64)
+    last[firsts] = places  # of several that are written to one place, the last counts
+    return rows.take(last[firsts == places])
 
 
 def _whole_rows(
@@ -350,7 +420,8 @@ def insert_instead_change(
     cells |= {column: pa.nulls(1, kind) for column, kind in types.items() if column not in cells}
     present = {column: value for column, value in cells.items() if value.null_count == 0}
     placed = assignments({"$set": inside}, state.columns, name) if inside else []
-    row = present | applied([*placed, *edits], cells, 1, name, inserted=True)
+    context = RowContext(name, np.zeros(1, np.int64), cells, Job())
+    row = present | applied([*placed, *edits], cells, 1, context, inserted=True)
     plan, values = fit_to_columns(state, pa.Table.from_arrays(list(row.values()), names=list(row)), take_ids)
     return with_rows(Change(message, plan.applied(state.columns)), plan, values)
 
@@ -416,36 +487,6 @@ def with_rows(change: Change, plan: ColumnPlan, rows: pa.Table) -> Change:
     return replace(change, rows=(plan.by_key(rows), rows.num_rows), inserted=rows.num_rows)
 
 
-_KEPT = {"first": "min", "last": "max"}
-
-
-def duplicate_ids(state: TableVersion, on: Sequence[str] | None, keep: str, job: Job) -> np.ndarray:
-    """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
-    when the last is kept. Null equals null, and NaN equals NaN."""
-    snapshot = state.snapshot
-    if text_of(keep, f"{snapshot.name}: keep") not in _KEPT:
-        raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
-    columns = _compare_columns(state, on)
-    with cursor(job, snapshot.name) as own:
-        rows = relation(snapshot, columns, own, job=job)
-        position = exp.func(_KEPT[keep], exp.column(POSITION, quoted=True))
-        query = (
-            exp.select(position)
-            .from_(rows)
-            .group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
-        )
-        positions = np.sort(to_numpy(own.sql(query.sql("duckdb")).to_arrow_table().column(0)))
-    live = live_positions(snapshot, np.arange(snapshot.num_rows))
-    return ids_at(state, without(live, positions))
-
-
-def _compare_columns(state: TableVersion, on: Sequence[str] | None) -> tuple[Column, ...]:
-    columns = state.columns if on is None else state.snapshot.select(on)
-    if not columns:
-        raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
-    return columns
-
-
 def integer_update_change(state: TableVersion, row: IntegerRow, message: str) -> Change | None:
     """Like `updated`; None where the row has other columns than ones of such integers, or no `_id`."""
     if ID not in row.keys or len(row.keys) == 1:
@@ -458,147 +499,3 @@ def integer_update_change(state: TableVersion, row: IntegerRow, message: str) ->
     refuse_unknown(state, ids)
     values = BatchValues(plan.keys, rest.schema, rest.message)
     return Change(message, state.columns, cells=CellChanges(ids, values))
-
-
-Function = Callable[[pa.Table], Any]
-ROWS_AT_ONCE = 100_000
-
-
-def transform_change(
-    state: TableVersion,
-    function: Function,
-    columns: Iterable[str] | None,
-    where: Filter | None,
-    take_ids: TakeIds,
-    message: str,
-    job: Job,
-) -> Change:
-    """The rows that `where` chooses with the columns that `function` makes of theirs."""
-    chosen = state.columns if columns is None else state.snapshot.select(columns)
-    made = _TransformResult()
-    for rows in _batches(state, chosen, where, job):
-        job.check()
-        _add(made, state, rows, len(chosen), function)
-    if not made.changed:
-        made.refuse_columns_left_out(state.snapshot.name)
-        return Change(message, state.columns)
-    plan, values = fit_to_columns(state, made.table(), take_ids)
-    cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
-    return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(made.ids), cells))
-
-
-class _TransformResult:
-    """What the function made, of rows that it changed; `changed` are the columns it did."""
-
-    def __init__(self) -> None:
-        self.ids: list[np.ndarray] = []
-        self.changed: dict[str, None] = {}
-        self._tables: list[pa.Table] = []
-        self._left_out: dict[str, None] = {}
-        self._computes = False
-
-    def look(self, rows: pa.Table, values: pa.Table) -> None:
-        """Note the columns that the function was given and left out, and whether it made any array itself."""
-        known = dict(zip(rows.column_names, rows.columns, strict=True))
-        self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
-        made = zip(values.column_names, values.columns, strict=True)
-        computed = (name not in known or not _shared(known[name], column) for name, column in made)
-        self._computes |= not values.num_columns or any(computed)
-
-    def refuse_columns_left_out(self, table: str) -> None:
-        """Raise `BadData` where all that the function did was to leave columns out."""
-        if self._left_out and not self._computes:
-            names = list(self._left_out)
-            raise BadData(
-                f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
-                "columns that it does not give back stay as they are",
-                f"Use table.columns.drop({', '.join(map(repr, names))})",
-            )
-
-    def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:
-        rows = np.flatnonzero(np.logical_or.reduce(list(differing.values())))
-        if len(rows):
-            self.changed |= dict.fromkeys(name for name, where in differing.items() if where.any())
-            self.ids.append(ids[rows])
-            self._tables.append(values if len(rows) == len(ids) else take(values, rows))
-
-    def table(self) -> pa.Table:
-        wanted = common_schema(table.schema for table in self._tables)
-        schema = pa.schema([field for field in wanted if field.name in self.changed])
-        return pa.concat_tables([cast_to_schema(table, schema) for table in self._tables])
-
-
-def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    """Whether two columns are the same memory: nobody computed either of the other."""
-    return one.type.equals(other.type) and _addresses(one) == _addresses(other)
-
-
-def _addresses(values: pa.ChunkedArray) -> list[tuple[int, int, list[int]]]:
-    parts = (chunk for chunk in values.chunks if len(chunk))
-    return [(c.offset, len(c), [b.address for b in c.buffers() if b is not None]) for c in parts]
-
-
-def _batches(
-    state: TableVersion, columns: tuple[Column, ...], where: Filter | None, job: Job
-) -> Iterator[pa.Table]:
-    """The columns, with `_id` behind them."""
-    wanted = (*columns, ID_COLUMN)
-    if where is None:
-        yield from (table for table in tables(state.snapshot, wanted, job) if table.num_rows)
-        return
-    positions = state.locate(chosen_ids(state, where))
-    for start in range(0, len(positions), ROWS_AT_ONCE):
-        job.report(start, len(positions))
-        yield take_rows(state.snapshot, positions[start : start + ROWS_AT_ONCE], wanted)
-
-
-def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, count: int, function: Function) -> None:
-    ids = to_numpy(rows.column(rows.num_columns - 1))
-    chosen = rows.select(range(count))
-    values = _call(state.snapshot.name, function, chosen, ids)
-    made.look(chosen, values)
-    cells = _cells_before(state, rows, count, values.column_names, ids)
-    differing = {}
-    for place, name in enumerate(values.column_names):
-        new = values.column(place).combine_chunks()
-        if name not in cells:
-            differing[name] = to_numpy(new.is_valid())
-            continue
-        fit = exact_cast(new, cells[name].type)
-        differing[name] = np.ones(len(ids), bool) if fit is None else differs(cells[name], fit)
-    if differing:
-        made.add(ids, values, differing)
-
-
-def _cells_before(
-    state: TableVersion, rows: pa.Table, count: int, names: list[str], ids: np.ndarray
-) -> dict[str, pa.Array]:
-    """What the columns of these names hold now; the function may make others than it was given."""
-    others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:count]]
-    more = take_rows(state.snapshot, state.locate(ids), others) if others else rows.select([])
-    cells = {name: rows.column(i) for i, name in enumerate(rows.column_names[:count]) if name in names}
-    cells |= dict(zip(more.column_names, more.columns, strict=True))
-    return {name: column.combine_chunks() for name, column in cells.items()}
-
-
-def _call(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa.Table:
-    where = f"the rows with {ID} {ids[0]} to {ids[-1]}"
-    try:
-        values = to_table(function(rows))
-    except Cancelled:
-        raise
-    except Exception as error:
-        raise BadData(
-            f"{table}: the function failed at {where}", f"{type(error).__name__}: {error}", "Nothing changed"
-        ) from error
-    if values.num_columns and values.num_rows != len(ids):
-        raise BadData(
-            f"{table}: the function gave {values.num_rows} rows back for the {len(ids)} of {where}",
-            "Each row needs its own value",
-            "Give as many as there are, in the same order",
-        )
-    if ID not in values.column_names:
-        return values
-    if ID not in rows.column_names or not values.column(ID).equals(rows.column(ID)):
-        raise BadData(f"{table}: the function changed {ID} at {where}", "it is how rows are found")
-    return values.drop_columns([ID])

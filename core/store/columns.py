@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol, overload
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import types as is_
 
-from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import (
-    ID,
     TypeName,
     always_fits,
     exact_cast,
@@ -25,151 +21,34 @@ from lamella.core.arrow.types import (
     type_named,
     type_of,
 )
-from lamella.core.errors import BadData, UnknownColumn, shown
+from lamella.core.errors import BadData, shown
+from lamella.core.filters.condition import Condition, rows_chosen
 from lamella.core.jobs import Job
 from lamella.core.scan.chunks import column_chunks
 from lamella.core.scan.parquet_file import Footer, unchanged
-from lamella.core.scan.read import tables
 from lamella.core.scan.row_ids import ID_COLUMN
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Segment
-from lamella.core.store.cells import CellChanges
-from lamella.core.store.checks import checks_change, default_change, new_rows, rules_cast
-from lamella.core.store.column_rules import NO_CHECKS, RULES, Checks, value_array, with_default
+from lamella.core.store.checks import checks_change, default_change, new_rows
+from lamella.core.store.column_changes import (
+    CAST_FROM,
+    CastFailures,
+    added,
+    cast_change,
+    cast_failures,
+    columns_named,
+    dropped,
+    refuse_names,
+    renamed,
+    reordered,
+)
+from lamella.core.store.column_rules import NO_CHECKS, RULES, Checks
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
-from lamella.core.store.evolution import Cast, LostValues, converted, is_carried, refuse_unrelated
+from lamella.core.store.evolution import Cast, Reading
+from lamella.core.store.row_lookup import chosen_ids
+from lamella.core.store.split_merge import Merge, Split, column_change
 from lamella.core.store.table_version import Metadata, Reader, TableVersion
 from lamella.core.validation import count_of, items_of, names_of, text_of
-
-TakeIds = Callable[[int], int]
-CAST_FROM = b"lamella.cast_from"
-"""Noted about a column that a cast made: the ids of those it was before, the last one first."""
-
-
-def added(
-    state: TableVersion, column: Column, default: Any, after: str | None, job: Job, message: str
-) -> Change:
-    """One more column, null in every row, or `default`, which its type has to hold and new rows get, too."""
-    table = state.snapshot.name
-    refuse_names(table, [c.name for c in state.columns], [column.name])
-    place = 0 if after == ID else len(state.columns)
-    if after not in (None, ID):
-        place = state.columns.index(columns_named(state, [after])[0]) + 1
-    columns = (*state.columns[:place], column, *state.columns[place:])
-    if default is None:
-        return Change(message, columns)
-    value = value_array(table, column, [default])
-    ids = np.concatenate([np.empty(0, np.int64), *_ids(state, job)])
-    cells = CellChanges(ids, {column.key: take(value, np.zeros(len(ids), np.int64))})
-    return Change(message, columns, with_default(state.metadata, column.key, value), cells=cells)
-
-
-def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
-    gone = set(columns_named(state, names))
-    columns = tuple(c for c in state.columns if c not in gone)
-    keys = {c.key for c in gone}
-    metadata = {key: value for key, value in state.metadata.items() if key[0] not in keys}
-    return Change(message, columns, metadata=metadata)
-
-
-def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
-    """All at once, so that two columns can swap their names."""
-    renaming = {c.key: new for c, new in zip(columns_named(state, list(names)), names.values(), strict=True)}
-    others = [c.name for c in state.columns if c.key not in renaming]
-    refuse_names(state.snapshot.name, others, list(names.values()))
-    return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
-
-
-def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change:
-    """These columns first, the others behind them in the order they had."""
-    first = columns_named(state, names)
-    keys = {c.key for c in first}
-    return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
-
-
-def cast_change(
-    state: TableVersion, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str
-) -> Change:
-    """The column as another type: where values have to be converted it is a new column in the old one's
-    place, so that earlier versions keep theirs."""
-    column, how = columns_named(state, [name])[0], replace(how, to=stored_type(how.to))
-    if how.to.equals(column.type):
-        return Change(message, state.columns)
-    if is_carried(column.type, how.to):
-        return Change(message, _replaced(state, column, replace(column, type=how.to)))
-    refuse_unrelated(state.snapshot.name, name, column.type, how.to)
-    ids, values = _converted(state, column, how, job)
-    made = Column(name, how.to, take_ids(1))
-    cells = CellChanges(ids, {made.key: values}) if len(ids) else None
-    metadata = rules_cast(state, _moved(state.metadata, column, made), column, made, how)
-    return Change(message, _replaced(state, column, made), metadata, cells=cells)
-
-
-def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
-    """The columns of these names, each named once; raises `UnknownColumn`, and `BadData` for `_id`."""
-    table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
-    if ID in names:
-        raise BadData(f"{table}: {ID} is the table's own and stays as it is", fix="Name another column")
-    times = Counter(text_of(name, f"{table}: the column") for name in names)
-    for name in names:
-        if name not in by_name:
-            raise UnknownColumn(name, table, list(by_name))
-        if times[name] > 1:
-            raise BadData(f"{table}: column '{name}' is named twice", fix="Name each column once")
-    return [by_name[name] for name in names]
-
-
-def refuse_names(table: str, existing: Iterable[str], wanted: Sequence[str]) -> None:
-    """Raise `BadData` for a new name that is empty, taken, given twice, not Unicode, or the table's own."""
-    names = set(existing)
-    for name in wanted:
-        text_of(name, f"{table}: the column name")
-        if not name:
-            raise BadData(f"{table}: a column needs a name", fix="Give it one")
-        if name == ID:
-            raise BadData(f"{table}: {ID} is what the table calls its row ids", fix="Choose another name")
-        if name in names:
-            raise BadData(
-                f"{table} has a column '{name}' already", fix="Choose another name, or rename that one too"
-            )
-        names.add(name)
-
-
-def _replaced(state: TableVersion, column: Column, by: Column) -> tuple[Column, ...]:
-    return tuple(by if c is column else c for c in state.columns)
-
-
-def _moved(metadata: Metadata, column: Column, to: Column) -> Metadata:
-    moved = {(to.key if key == column.key else key, name): v for (key, name), v in metadata.items()}
-    was = ",".join(map(str, (column.key, *cast_from(metadata, column.key))))
-    return moved | {(to.key, CAST_FROM): was.encode()}
-
-
-def cast_from(metadata: Metadata, key: int) -> tuple[int, ...]:
-    """The ids that a column had before it was cast, the last one first."""
-    noted = metadata.get((key, CAST_FROM), b"")
-    return tuple(map(int, noted.split(b","))) if noted else ()
-
-
-def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
-    """A row group at a time: only what is made of the column is kept in memory."""
-    ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
-    for rows in tables(state.snapshot, (ID_COLUMN, column), job):
-        ids.append(to_numpy(rows.column(0)))
-        try:
-            values.append(converted(rows.column(1).combine_chunks(), how))
-        except LostValues as lost:
-            raise BadData(
-                f"{state.snapshot.name}: column '{column.name}' holds {lost.value}, which is no {how.to}",
-                lost.why,
-                lost.fix,
-            ) from lost
-    return np.concatenate(ids), pa.concat_arrays(values)
-
-
-def _ids(state: TableVersion, job: Job) -> Iterator[np.ndarray]:
-    return (to_numpy(rows.column(0)) for rows in tables(state.snapshot, (ID_COLUMN,), job))
-
 
 TABLE = 0
 """The column id under which the table's own are kept."""
@@ -547,7 +426,7 @@ class Columns(Sequence[str]):
         said = message or f"order {', '.join(first)}"
         return self._writer.commit(lambda state: reordered(state, first, said), Job())
 
-    def cast(
+    def cast(  # noqa: PLR0913 -- all that can be said of a cast, by keyword
         self,
         name: str,
         type: TypeName,
@@ -555,6 +434,10 @@ class Columns(Sequence[str]):
         on_error: Literal["refuse", "null"] = "refuse",
         message: str = "",
         job: Job | None = None,
+        *,
+        decimal: str = ".",
+        thousands: str = "",
+        dates: str = "iso",
     ) -> Commit:
         """The column's values as another type; text is read as what it says.
 
@@ -562,11 +445,15 @@ class Columns(Sequence[str]):
         the type instead: 1.7 as int64 becomes 1, a time its day; 300 as int8 and NaN as int64 are refused all
         the same. `on_error="null"` makes null of what does not fit. A time without a zone is taken for the
         wall clock's in the zone of the type. Widening takes no time, however many rows there are.
+
+        How text is written: `decimal=","` and `thousands="."` for 1.234,50, `dates="day first"` (or "month
+        first") for 31.12.2024.
         """
         if on_error not in ("refuse", "null"):
             raise BadData(f"on_error cannot be {shown(on_error)}", fix="Give 'refuse' or 'null'")
         text_of(name, f"{self._name}: the column name")
-        how, work = Cast(type_named(type), lossy, on_error == "null"), job or Job()
+        reading = Reading(decimal, thousands, dates)
+        how, work = Cast(type_named(type), lossy, on_error == "null", reading), job or Job()
         said = message or f"cast {name} to {how.to}"
 
         def build(state: TableVersion) -> Change:
@@ -577,6 +464,77 @@ class Columns(Sequence[str]):
         done = self._writer.commit(build, work)
         self._writer.follow_casts(before, work)
         return done
+
+    def cast_failures(
+        self,
+        name: str,
+        type: TypeName,
+        lossy: bool = False,
+        most: int = 100,
+        job: Job | None = None,
+        *,
+        decimal: str = ".",
+        thousands: str = "",
+        dates: str = "iso",
+    ) -> CastFailures:
+        """What `cast` would refuse, or make null: how many values, and the first so many with their ids and
+        why. Raises `TypeConflict` where no value of the one type means anything as the other."""
+        text_of(name, f"{self._name}: the column name")
+        how = Cast(type_named(type), lossy, reading=Reading(decimal, thousands, dates))
+        most = count_of(most, f"{self._name}: most")
+        return cast_failures(self._reader.current(), name, how, most, job or Job())
+
+    def split(
+        self,
+        name: str,
+        into: Sequence[str],
+        by: str = " ",
+        regex: bool = False,
+        keep: bool = True,
+        where: Condition | Iterable[int] | None = None,
+        message: str = "",
+        job: Job | None = None,
+    ) -> Commit:
+        """Divide texts at each `by` into new columns, `split("name", ["first", "last"])`: the last one gets
+        the rest, and parts that a text lacks are null. Without `keep` the column goes.
+
+        `where`, a filter or ids, chooses rows; the others get nulls. Raises `TypeConflict` for a column that
+        is no text, and `BadData` for a pattern that is none.
+        """
+        parts = tuple(names_of(into, f"{self._name}: into"))
+        act = Split(text_of(name, f"{self._name}: the column"), parts, by, regex, keep)
+        return self._make_of(act, where, message, job)
+
+    def merge(
+        self,
+        names: Sequence[str],
+        into: str,
+        between: str = " ",
+        keep: bool = True,
+        where: Condition | Iterable[int] | None = None,
+        message: str = "",
+        job: Job | None = None,
+    ) -> Commit:
+        """A new column of the values of others as text, `merge(["first", "last"], "name")`. Nulls are left
+        out; where there is nothing else it is null. Without `keep` the others go."""
+        act = Merge(tuple(names_of(names, f"{self._name}: columns.merge")), into, between, keep)
+        return self._make_of(act, where, message, job)
+
+    def _make_of(
+        self,
+        act: Split | Merge,
+        where: Condition | Iterable[int] | None,
+        message: str,
+        job: Job | None,
+    ) -> Commit:
+        work = job or Job()
+        chosen = rows_chosen(where, f"{self._name}: where", self._reader.current().snapshot)
+
+        def build(state: TableVersion) -> Change:
+            ids = chosen_ids(state, chosen)
+            return column_change(state, act, ids, self._writer.take_column_ids, work, message)
+
+        return self._writer.commit(build, work)
 
     @property
     def _name(self) -> str:

@@ -18,7 +18,7 @@ from lamella.core.scan.read import pieces, schema_of, take_rows
 from lamella.core.scan.row_ids import ids_between
 from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 from lamella.core.store.cells import NO_IDS, CellChanges
-from lamella.core.store.columns import cast_from
+from lamella.core.store.column_changes import cast_from
 from lamella.core.store.table_version import SegmentEntry, TableVersion
 
 ROWS_A_BLOCK = 100_000

@@ -3,8 +3,9 @@ the type of one."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +18,7 @@ from lamella.core.arrow.documents import folded
 from lamella.core.arrow.ingest import RowBatch, as_block
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import ID, common_type, exact_cast, inexact, stored_type, wider_type
-from lamella.core.errors import BadData, TypeConflict
+from lamella.core.errors import BadData, TypeConflict, shown
 from lamella.core.filters.cells import parse_cell
 from lamella.core.scan.chunks import BatchValues
 from lamella.core.scan.snapshot import Column
@@ -219,14 +220,77 @@ def refuse_unrelated(table: str, column: str, have: pa.DataType, wanted: pa.Data
         )
 
 
+DAYS = ("iso", "day first", "month first")
+_NUMBER_SIGNS = (".", ",")
+_GROUP_SIGNS = ("", ".", ",", "'", " ", "\u00a0", "\u202f", "_")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How numbers and dates are written in texts: the sign before the fraction, the one between thousands,
+    and the order of day and month in dates such as 31.12.2024."""
+
+    decimal: str = "."
+    thousands: str = ""
+    dates: str = "iso"
+
+    def refuse(self, column: str, have: pa.DataType) -> None:
+        """Raise `BadData` for signs that are none, and for hints about values that are no text."""
+        for what, sign, known in (
+            ("decimal", self.decimal, _NUMBER_SIGNS),
+            ("thousands", self.thousands, _GROUP_SIGNS),
+            ("dates", self.dates, DAYS),
+        ):
+            if sign not in known:
+                signs = ", ".join(map(repr, known))
+                raise BadData(f"{column}: {what} cannot be {shown(sign)}", fix=f"Give one of {signs}")
+        if self.decimal == self.thousands:
+            raise BadData(f"{column}: decimal and thousands are the same sign", fix="Change one of them")
+        if self != Reading() and not _is_text(have):
+            raise BadData(
+                f"{column}: decimal, thousands and dates say how text is read, and this is {have}",
+                fix="Leave them out",
+            )
+
+    def texts(self, texts: pa.Array, wanted: pa.DataType) -> pa.Array:
+        """As Arrow and `parse_cell` read them; null where a text is not written so."""
+        if types.is_temporal(wanted) and self.dates != "iso":
+            return self._dates(texts)
+        number = types.is_integer(wanted) or types.is_floating(wanted) or types.is_decimal(wanted)
+        if number and (self.decimal, self.thousands) != (".", ""):
+            return self._numbers(texts)
+        return texts
+
+    def _numbers(self, texts: pa.Array) -> pa.Array:
+        group = re.escape(self.thousands)
+        whole = rf"(?:\d{{1,3}}(?:{group}\d{{3}})+|\d+)" if group else r"\d+"
+        point = re.escape(self.decimal)
+        pattern = rf"^\s*[+-]?(?:{whole}(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?\s*$"
+        fits = pc.match_substring_regex(texts, pattern=pattern)
+        if group:
+            texts = pc.replace_substring(texts, pattern=self.thousands, replacement="")
+        texts = pc.replace_substring(texts, pattern=self.decimal, replacement=".")
+        return pc.if_else(fits, pc.utf8_trim_whitespace(texts), pa.scalar(None, texts.type))
+
+    def _dates(self, texts: pa.Array) -> pa.Array:
+        pattern = r"^\s*(\d{1,2})[./-](\d{1,2})[./-](\d{4})((?:[ T].*)?)\s*$"
+        order = r"\3-0\2-0\1\4" if self.dates == "day first" else r"\3-0\1-0\2\4"
+        fits = pc.match_substring_regex(texts, pattern=pattern)
+        iso = pc.replace_substring_regex(texts, pattern=pattern, replacement=order)
+        iso = pc.replace_substring_regex(iso, pattern=r"-0(\d\d)", replacement=r"-\1")
+        iso = pc.replace_substring_regex(iso, pattern=r"-0(\d\d)", replacement=r"-\1")
+        return pc.if_else(fits, iso, pa.scalar(None, texts.type))
+
+
 @dataclass(frozen=True)
 class Cast:
     """`lossy`: a value that is too fine becomes the nearest that `to` holds: 1.7 as int64 is 1, a time its
-    day. `nulls`: one that does not fit at all becomes null."""
+    day. `nulls`: one that does not fit at all becomes null. `reading`: how text is written."""
 
     to: pa.DataType
     lossy: bool = False
     nulls: bool = False
+    reading: Reading = Reading()
 
 
 def converted(values: pa.Array, cast: Cast) -> pa.Array:
@@ -235,7 +299,7 @@ def converted(values: pa.Array, cast: Cast) -> pa.Array:
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     if _is_text(values.type) and not _is_text(wanted):
-        return _parsed(values, wanted, nulls)
+        return _parsed(values, cast)
     if nulls and types.is_floating(values.type) and types.is_integer(wanted):
         values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
     convert = _converter(values.type, wanted, cast.lossy)
@@ -315,19 +379,23 @@ def _nearest(part: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     return None if both and not pc.is_inf(made).equals(pc.is_inf(part)) else made
 
 
-def _parsed(values: pa.Array, wanted: pa.DataType, nulls: bool) -> pa.Array:
+def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
     """Text as what it says: each different text is read once."""
+    wanted, reading = cast.to, cast.reading
     encoded = values.cast(pa.large_string()).dictionary_encode()
     read = _piecewise(
-        encoded.dictionary, lambda part: _read(part, wanted), lambda one: _read_one(one, wanted, nulls)
+        encoded.dictionary, lambda part: _read(part, wanted, reading), lambda one: _read_one(one, cast)
     )
-    texts = pa.concat_arrays([_joined(read, wanted), pa.nulls(1, wanted)])
-    places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(texts) - 1)
-    return take(texts, places.astype(np.int64))
+    made = pa.concat_arrays([_joined(read, wanted), pa.nulls(1, wanted)])
+    places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(made) - 1)
+    return take(made, places.astype(np.int64))
 
 
-def _read(texts: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+def _read(texts: pa.Array, wanted: pa.DataType, reading: Reading) -> pa.Array | None:
     """What Arrow reads, less what it takes for more than it says: hexadecimal, and numbers without end."""
+    texts = reading.texts(texts, wanted)
+    if texts.null_count:
+        return None
     made = _arrow(texts, wanted)
     if made is None:
         return None
@@ -337,12 +405,15 @@ def _read(texts: pa.Array, wanted: pa.DataType) -> pa.Array | None:
     return None if endless else made
 
 
-def _read_one(one: pa.Array, wanted: pa.DataType, nulls: bool) -> pa.Array:
-    text = one[0].as_py()
+def _read_one(one: pa.Array, cast: Cast) -> pa.Array:
+    text, wanted = one[0].as_py(), cast.to
+    plain = cast.reading.texts(one, wanted)[0].as_py()
     try:
-        return from_values([parse_cell(text, wanted)], wanted)
+        if plain is None:
+            raise BadData(text, "it is written otherwise")
+        return from_values([parse_cell(plain, wanted)], wanted)
     except BadData as error:
-        if nulls:
+        if cast.nulls:
             return pa.nulls(1, wanted)
         raise LostValues(repr(text), error.why, NULLS) from error
 
@@ -355,6 +426,21 @@ def _unfit(one: pa.Array, cast: Cast) -> pa.Array:
         nearest = f"{NULLS}, with lossy=True to cut what is too fine"
         raise LostValues(value, f"it is {one.type}, and {cast.to} does not hold it exactly", nearest)
     raise LostValues(value, f"it is {one.type}, and {cast.to} has no value near it", NULLS)
+
+
+def failures(values: pa.Array, cast: Cast) -> np.ndarray:
+    """The places of the values that would become null."""
+    made = converted(values, replace(cast, nulls=True))
+    return np.flatnonzero(to_numpy(values.is_valid()) & ~to_numpy(made.is_valid()))
+
+
+def reason(value: pa.Array, cast: Cast) -> str:
+    """Why the one value does not survive; empty where it does."""
+    try:
+        converted(value, replace(cast, nulls=False))
+    except LostValues as lost:
+        return lost.why
+    return ""
 
 
 def _joined(parts: Iterator[pa.Array], wanted: pa.DataType) -> pa.Array:

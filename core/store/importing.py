@@ -99,8 +99,9 @@ def import_dataset(
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What importing into a table that is there will do. `matched` are the rows of it that an upsert
-    changes; `twice` are keys that several of the new rows have, which refuse it."""
+    """What importing into a table that is there will do. `missing_columns` have no default either. `matched`
+    are the rows of it that an upsert changes; `twice` are keys that several of the new rows have, which
+    refuse it."""
 
     mode: Mode
     coming: int
@@ -163,7 +164,7 @@ def plan_import(
         dataset.count(job=job),
         table.num_rows,
         tuple(name for name in chosen.values() if name not in there),
-        tuple(name for name in there if name not in chosen.values()),
+        tuple(name for name in there if name not in chosen.values() and table.columns.default(name) is None),
     )
     if mode != "upsert":
         return plan

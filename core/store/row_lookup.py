@@ -1,4 +1,4 @@
-"""The rows that a change is about: chosen by a filter, by `_id`, or by the values of key columns."""
+"""The rows that a change is about: chosen by a filter, by `_id`, or by values, of keys or of duplicates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.arrow.nested import python_value
+from lamella.core.arrow.sorted_ids import without
 from lamella.core.arrow.types import ID, exact_cast
 from lamella.core.errors import BadData, UnknownRow
 from lamella.core.filters.condition import in_condition
@@ -17,13 +18,17 @@ from lamella.core.filters.expr import Filter, Predicate, all_of, any_of
 from lamella.core.filters.kinds import COUNTED, kind_of
 from lamella.core.index.planning import find_by_index
 from lamella.core.jobs import Job
+from lamella.core.libraries import exp
+from lamella.core.query.duckdb_source import POSITION, identifier, relation
+from lamella.core.query.engine import cursor
 from lamella.core.query.find import find_rows
 from lamella.core.scan.read import finish, live_positions, pieces, take_rows
 from lamella.core.scan.row_ids import ID_COLUMN, _is_id, _no_id, ids_at, known_ids
-from lamella.core.scan.snapshot import Column
+from lamella.core.scan.snapshot import Column, Snapshot, snapshot_of_rows
 from lamella.core.scan.take import KeyCodes
 from lamella.core.store.evolution import as_keys
 from lamella.core.store.table_version import TableVersion
+from lamella.core.validation import text_of
 
 Where = Filter | Sequence[int] | None
 """A condition, `_id`s, or None for all rows."""
@@ -143,10 +148,20 @@ def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Ta
         yield pa.concat_tables(gathered)
 
 
-def _codes(table: str, keys: pa.Table) -> KeyCodes:
+def firsts_of_keys(table: str, keys: pa.Table) -> np.ndarray:
+    """For each row the number of the first one that has its key. Raises `BadData` for nested keys."""
+    _refuse_nested(table, keys)
+    return KeyCodes(keys.columns).first
+
+
+def _refuse_nested(table: str, keys: pa.Table) -> None:
     for name in keys.column_names:
         if _is_nested(keys.schema.field(name).type):
             raise BadData(f"{table}: column '{name}' holds nested values", "no row is found by these")
+
+
+def _codes(table: str, keys: pa.Table) -> KeyCodes:
+    _refuse_nested(table, keys)
     codes = KeyCodes(keys.columns)
     again = np.flatnonzero(codes.first != np.arange(keys.num_rows))
     if len(again):
@@ -162,3 +177,48 @@ def _is_nested(kind: pa.DataType) -> bool:
 
 def _key_text(keys: pa.Table, row: int) -> str:
     return ", ".join(f"{name} = {python_value(keys.column(name)[row])!r}" for name in keys.column_names)
+
+
+_KEPT = {"first": "min", "last": "max"}
+
+
+def duplicate_ids(
+    state: TableVersion, on: Sequence[str] | None, keep: str, job: Job, where: Where = None
+) -> np.ndarray:
+    """Ascending ids of the rows whose values in `on` (None: all columns) an earlier row has, or a later one
+    when the last is kept; among those that `where` chooses. Null equals null, and NaN equals NaN."""
+    snapshot = state.snapshot
+    if text_of(keep, f"{snapshot.name}: keep") not in _KEPT:
+        raise BadData(f"{snapshot.name}: keep is '{keep}'", fix="Say 'first' or 'last'")
+    columns = _compare_columns(state, on)
+    if where is None:
+        live = live_positions(snapshot, np.arange(snapshot.num_rows))
+        return ids_at(state, without(live, _unlike_positions(snapshot, columns, keep, job)))
+    ids = chosen_ids(state, where)
+    rows = take_rows(snapshot, state.locate(ids), columns)
+    some = snapshot_of_rows(rows, snapshot.name)
+    places = without(np.arange(len(ids)), _unlike_positions(some, some.columns, keep, job))
+    gone: np.ndarray = ids[places]
+    return gone
+
+
+def _unlike_positions(snapshot: Snapshot, columns: tuple[Column, ...], keep: str, job: Job) -> np.ndarray:
+    """Of one row, the first or the last, for all that are alike; ascending."""
+    with cursor(job, snapshot.name) as own:
+        rows = relation(snapshot, columns, own, job=job)
+        position = exp.func(_KEPT[keep], exp.column(POSITION, quoted=True))
+        query = (
+            exp.select(position)
+            .from_(rows)
+            .group_by(*(exp.column(identifier(c), quoted=True) for c in columns))
+        )
+        found = own.sql(query.sql("duckdb")).to_arrow_table().column(0)
+    positions: np.ndarray = np.sort(to_numpy(found))
+    return positions
+
+
+def _compare_columns(state: TableVersion, on: Sequence[str] | None) -> tuple[Column, ...]:
+    columns = state.columns if on is None else state.snapshot.select(on)
+    if not columns:
+        raise BadData(f"{state.snapshot.name}: there is no column to compare rows by", fix="Name one")
+    return columns

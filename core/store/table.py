@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,8 @@ from lamella.core.scan.row_ids import ids_of
 from lamella.core.store import changes
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.changes import (
-    duplicate_ids,
     insert_instead_change,
     integer_update_change,
-    transform_change,
     upsert_change,
 )
 from lamella.core.store.checks import defaults_by_name
@@ -39,10 +37,11 @@ from lamella.core.store.maintenance import Maintenance
 from lamella.core.store.operators import Operators, assignments, operators_text
 from lamella.core.store.partial_values import is_odd
 from lamella.core.store.relations import StoreRelations, TableRelations
-from lamella.core.store.row_lookup import chosen_ids
+from lamella.core.store.row_lookup import chosen_ids, duplicate_ids
 from lamella.core.store.rows import OldVersion, RowsById
 from lamella.core.store.search import find_words
 from lamella.core.store.table_version import Reader, TableVersion
+from lamella.core.store.transforming import transform_change
 from lamella.core.store.writer import TableWriter
 from lamella.core.validation import Missing, ignores_missing, names_of
 
@@ -304,6 +303,8 @@ class Table(RowsById):
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
+        *,
+        keep: Literal["refuse", "first", "last"] = "refuse",
     ) -> Commit:
         """Update the rows whose columns `on` hold the same values, and insert the others, in one commit.
 
@@ -311,15 +312,15 @@ class Table(RowsById):
         `set_on_insert`, a value for each of some other columns or fields. Null is a key like any other, and
         every row that has a key is updated.
 
-        Raises `BadData` for a key given twice, `UnknownColumn` for a key column the table lacks; nothing
-        changes then.
+        Raises `BadData` for a key given twice, unless `keep` takes the "first" or the "last" row of a key,
+        and `UnknownColumn` for a key column the table lacks; nothing changes then.
         """
         rows, keys = partial_rows(data), self._names(on)
         constants = {} if set_on_insert is None else set_on_insert
 
         def build(state: TableVersion) -> Change:
             ids = self._writer.take_column_ids
-            return upsert_change(state, rows, keys, constants, ids, message or "upsert")
+            return upsert_change(state, rows, keys, constants, ids, message or "upsert", keep)
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)
 
@@ -348,7 +349,7 @@ class Table(RowsById):
         Raises `UnknownName` for an operator, `UnknownColumn` for a column that an operator has to find,
         `BadData` or `TypeConflict` for what does not fit; nothing changes then.
         """
-        chosen = rows_chosen(where, f"{self._reader.last_name}: update_where", self)
+        chosen, own = rows_chosen(where, f"{self._reader.last_name}: update_where", self), job or Job()
 
         def build(state: TableVersion) -> Change:
             edits = assignments(operators, state.columns, state.snapshot.name)
@@ -356,9 +357,9 @@ class Table(RowsById):
             said, take_ids = message or operators_text(operators), self._writer.take_column_ids
             if upsert and not len(ids):
                 return insert_instead_change(state, chosen, edits, take_ids, said)
-            return changes.operator_change(state, ids, edits, take_ids, said)
+            return changes.operator_change(state, ids, edits, take_ids, said, own)
 
-        return self._writer.commit(build, job or Job(), expected_version=expected_version)
+        return self._writer.commit(build, own, expected_version=expected_version)
 
     def edit(
         self,
@@ -429,13 +430,17 @@ class Table(RowsById):
         message: str = "",
         job: Job | None = None,
         expected_version: int | None = None,
+        *,
+        where: Condition | Iterable[int] | None = None,
     ) -> Commit:
         """Delete the rows that have the same values in the columns `on` (None: in all) as the one that is
-        kept, the "first" or the "last". Null equals null, and NaN equals NaN."""
+        kept, the "first" or the "last". Null equals null, and NaN equals NaN. With `where`, a filter or ids,
+        the rows that it chooses are compared, and no others."""
         own, names = job or Job(), None if on is None else self._names(on)
+        chosen = rows_chosen(where, f"{self._reader.last_name}: drop_duplicates", self)
 
         def build(state: TableVersion) -> Change:
-            gone = duplicate_ids(state, names, keep, own)
+            gone = duplicate_ids(state, names, keep, own, chosen)
             return changes.delete_change(state, gone, message or "drop duplicates")
 
         return self._writer.commit(build, own, expected_version=expected_version)

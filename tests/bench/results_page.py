@@ -71,6 +71,7 @@ PLAN = (
     "--workload taxi --systems all --rows 20000,100000 --repeats 2",
     "--workload taxi --systems lamella,sqlite,duckdb,duckdb-parquet,polars --rows 1000000 --repeats 1",
     "--workload catalog --systems all --rows 1000 --repeats 3",
+    "--workload transfer --systems lamella,duckdb,polars,pandas,sqlite --rows 100000 --repeats 2",
     "--workload window --systems lamella --rows 100000,1000000 --repeats 2",
 )
 TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)

@@ -374,6 +374,7 @@ class GridModel(QAbstractTableModel):
         self.schema = pa.schema([])
         self.names: list[str] = []
         self.notes: dict[str, str] = {}
+        self.descriptions: Mapping[str, str] = {}
         self.right: list[bool] = []
         self.tree: TreeRows | None = None
         """The rows, where they are groups that can be opened."""
@@ -460,6 +461,7 @@ class GridModel(QAbstractTableModel):
     def _tool_tip(self, section: int) -> str:
         name = self.names[section]
         lines = [name, str(self.schema.field(section).type)]
+        lines += textwrap.wrap(self.descriptions.get(name, ""), TIP_CHARACTERS)
         form = self.pages.form(section)
         if form is not None and form.kind != "plain" and name in self.pages.formats:
             lines.append(f"Shown as {BY_ID[form.kind].label.lower()}")

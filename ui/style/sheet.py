@@ -213,6 +213,13 @@ QToolButton[variant="chip"] {
 QToolButton[variant="chip"]:hover { background: $hover; }
 QToolButton[variant="chip"]:focus { border-color: $accent; }
 QToolButton[variant="tight"] { padding: 3px; }
+QToolButton[variant="segment"] {
+    background: $surface; border: 1px solid $border_strong; border-radius: 4px; padding: 4px 12px;
+}
+QToolButton[variant="segment"]:hover { background: $hover; }
+QToolButton[variant="segment"]:checked { background: $accent_soft; color: $accent; border-color: $accent; }
+QToolButton[variant="segment"]:focus { border-color: $accent; }
+QToolButton[variant="segment"]:disabled { color: $faint; }
 QToolButton[variant="primary"] { background: $accent; color: $on_accent; }
 QToolButton[variant="fold"] { padding: 0; color: $muted; font-size: $caption_pt; font-weight: 600; }
 QToolButton[variant="fold"]:hover, QToolButton[variant="fold"]:checked {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCursor
-from PySide6.QtWidgets import QFileDialog, QMenu, QWidget
+from PySide6.QtWidgets import QFileDialog, QMenu
 
 from lamella.core.arrow.nested import python_values
 from lamella.core.arrow.types import ID
@@ -26,10 +26,10 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
-from lamella.ui.editing.update_dialog import UpdateDialog
-from lamella.ui.editing.update_plan import SelectedRows
+from lamella.ui.editing.edit_target import COMPUTED
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.window import table_columns
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -43,31 +43,49 @@ if TYPE_CHECKING:
     from lamella.core.bench.workloads.user_table_source import Source
     from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
+    from lamella.ui.editing.change_dialog import ChangeDialog, SelectedRows
 
 
-def ask_values(tab: DatasetTab, window: QWidget) -> UpdateDialog | None:
-    """None when the tab's rows cannot be changed."""
+def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeDialog | None:
+    """None when the tab's rows cannot be changed. `kind` is that of the act, by its id."""
+    from lamella.ui.editing.change_dialog import ChangeDialog, Shown
+
+    if tab.editable is None:
+        tab.messages.say(COMPUTED)
     if tab.editable is None or tab.view is None:
         return None
     column = current_column(tab)
-    dialog = UpdateDialog(
-        tab.table,
-        tab.name,
-        tab.view.snapshot,
-        tab.tasks,
+    blocks = tab.grid.selection.blocks
+    names = dict.fromkeys(name for block in blocks for name in tab.grid.names_in(block) if name != ID)
+    shown = Shown(
         "" if column is None or column == ID else column,
         tab.where,
         selected_rows(tab),
-        window,
+        list(names) if 1 < len(names) <= MOST_SELECTED else (),
+        [e.key[1] for e in window.sidebar.entries("table") if e.key[0] == tab.key[0] and e.key != tab.key],
     )
+    dialog = ChangeDialog(tab.table, tab.name, tab.view.snapshot, tab.tasks, shown, window)
     dialog.committed.connect(lambda commit: tab.commits.committed.emit(tab.table, commit))
     dialog.finished.connect(dialog.deleteLater)
+    if kind != "update":
+        dialog.choose_kind(kind)
     dialog.open()
     return dialog
 
 
+MOST_SELECTED = 20
+"""Columns that are selected by hand, and not the whole row."""
+
+
+def _change_column(window: Window, kind: str) -> TabWork:
+    """The Change dialog with the form of a kind of act."""
+    return table_columns.on_column(window, lambda tab, _name: ask_change(tab, window, kind))
+
+
 def selected_rows(tab: DatasetTab) -> SelectedRows | None:
     """The rows of the selection when it is more than the one current cell."""
+    from lamella.ui.editing.change_dialog import SelectedRows
+
     view, blocks = tab.view, list(tab.grid.selection.blocks)
     count = sum(block.num_rows for block in blocks)
     if view is None or count < 2:
@@ -196,7 +214,20 @@ def handlers(window: Window) -> dict[str, Handler]:
         "insert_rows": on(lambda tab: tab.blocks.insert_rows()),
         "duplicate_rows": on(lambda tab: tab.blocks.duplicate_rows()),
         "delete_rows": on(lambda tab: tab.blocks.delete_rows()),
-        "set_values": window.set_values,
+        "change": window.change,
+        "add_column": on(table_columns.on_column(window, table_columns.ask_new)),
+        "rename_column": on(table_columns.on_column(window, table_columns.ask_name)),
+        "describe_column": on(table_columns.on_column(window, table_columns.ask_description)),
+        "cast_column": on(_change_column(window, "cast")),
+        "split_column": on(_change_column(window, "split")),
+        "merge_columns": on(_change_column(window, "merge")),
+        "drop_duplicates": on(_change_column(window, "drop_duplicates")),
+        "move_left": on(table_columns.on_column(window, partial(table_columns.move, by=-1))),
+        "move_right": on(table_columns.on_column(window, partial(table_columns.move, by=1))),
+        "keep_order": on(table_columns.on_column(window, table_columns.keep_order)),
+        "drop_column": on(table_columns.on_column(window, table_columns.drop)),
+        "new_table": lambda: table_columns.ask_table(window),
+        "make_table": on(partial(table_columns.ask_table_of_shown, window)),
         "copy": on(lambda tab: tab.copying.copy()),
         "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.copying.ask_format()),

@@ -133,23 +133,9 @@ class ActionSet(QObject):
         self._describe("redo", "Redo", situation.redo)
 
     def fill(self, menu: QMenu, entries: Iterable[Action]) -> QMenu:
-        """Add actions to a menu, with a line between groups."""
-        group = None
+        """Add actions to a menu, a line between groups. Submenus stand where their first action would."""
+        group, submenus = None, dict[str, QMenu]()
         for entry in entries:
-            if group not in (None, (entry.menu, entry.group)):
-                menu.addSeparator()
-            group = (entry.menu, entry.group)
-            menu.addAction(self._actions[entry.id])
-        return menu
-
-    def context_menu(self, name: str, parent: QWidget, *others: str) -> QMenu:
-        """With the entries of `others` among those of its own. Its submenus stand where their first action
-        would."""
-        names = {name, *others}
-        menu, submenus = QMenu(parent), dict[str, QMenu]()
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        group = None
-        for entry in (entry for entry in ACTIONS if not names.isdisjoint(entry.context)):
             if group not in (None, (entry.menu, entry.group)):
                 menu.addSeparator()
             group = (entry.menu, entry.group)
@@ -160,6 +146,13 @@ class ActionSet(QObject):
                 inside = submenus[entry.submenu]
             inside.addAction(self._actions[entry.id])
         return menu
+
+    def context_menu(self, name: str, parent: QWidget, *others: str) -> QMenu:
+        """With the entries of `others` among those of its own."""
+        names = {name, *others}
+        menu = QMenu(parent)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        return self.fill(menu, (entry for entry in ACTIONS if not names.isdisjoint(entry.context)))
 
     def _build(self, window: QWidget, entry: Action, handler: Callable[[], object]) -> QAction:
         action = QAction(entry.text, window)

@@ -350,6 +350,7 @@ class DatasetTab(QWidget):
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
         self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN_FIRST)
+        self.grid.grid_model.descriptions = loaded.descriptions
         self.groups.follow(loaded)
         self._mark_rows()
         self.grid.column_header.set_sort(loaded.sort)

@@ -13,7 +13,6 @@ from lamella.core.datasets.base import Checksums, Dataset, Ragged
 from lamella.core.datasets.options import read_options
 from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.jobs import Job
-from lamella.core.transfer.exporting import published
 
 OF_COLUMNS = ("types", "names", "text_columns")
 """Options that name columns of the file, which may be another one by now."""
@@ -70,6 +69,8 @@ class FileReadings:
         newest = dict(list(lasting.items())[-MOST_REMEMBERED:])
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            from lamella.core.transfer.exporting import published
+
             with published(self._path) as draft:
                 draft.write_text(json.dumps(newest, indent=1), "utf-8")
         except (OSError, FileProblem):

@@ -201,7 +201,7 @@ class LineActions(QObject):
 
         tab, view = self._tab, self._tab.view
         assert view is not None
-        columns = self._shown_columns()
+        columns = self.shown_columns()
         query = query_of_line(tab.line, tab.dataset, (*tab.line.active, Select(tuple(columns))))
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
@@ -223,7 +223,7 @@ class LineActions(QObject):
         """Everything, where that is more than what is shown."""
         from lamella.ui.dialogs.export_dialog import ExportRows
 
-        tab, columns = self._tab, self._shown_columns()
+        tab, columns = self._tab, self.shown_columns()
         dataset, snapshot = tab.dataset, tab.dataset.snapshot()
         names = [name for name in snapshot.schema.names if name != ID]
         if not tab.line.active and columns == names:
@@ -247,7 +247,8 @@ class LineActions(QObject):
             )
         ]
 
-    def _shown_columns(self) -> list[str]:
+    def shown_columns(self) -> list[str]:
+        """In the order in which they are shown."""
         tab = self._tab
         header, names = tab.grid.horizontalHeader(), tab.grid.grid_model.names
         places = sorted(range(len(names)), key=header.visualIndex)

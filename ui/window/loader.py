@@ -37,6 +37,10 @@ from lamella.ui.window.kept_rows import EditedCells, KeptRows, RowReasons
 VisibleRange = Callable[[], tuple[int, int, Sequence[str]]]  # first page, last page and columns on screen
 
 
+DESCRIPTION = b"description"
+"""The key of a column's metadata under which it is described."""
+
+
 @dataclass(frozen=True)
 class Loaded:
     """A view ready to be shown, `ready` being what is on screen of it."""
@@ -55,6 +59,8 @@ class Loaded:
     """The groups of the view, where they are shown as a tree."""
     numbering: object = field(default_factory=object)
     """Of its rows: the same as in the view before where all of these stay."""
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+    """What is noted of columns of the table, by name."""
     edit_problem: FileProblem | None = None
     """Why a file cannot be edited in place."""
 
@@ -185,9 +191,19 @@ def load(
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
     ready = _first_pages(lines.view if tree is None else tree, place, job, formats)
-    numbering = object() if stay is None else stay.numbering
+    numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
     problem = None if isinstance(dataset, Table) else edit_problem(dataset)
-    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, problem)
+    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, noted, problem)
+
+
+def descriptions_of(dataset: Dataset) -> dict[str, str]:
+    """What people have noted of the columns of a table."""
+    fields = dataset.schema if isinstance(dataset, Table) else ()
+    return {
+        column.name: column.metadata[DESCRIPTION].decode(errors="replace")
+        for column in fields
+        if column.metadata and DESCRIPTION in column.metadata
+    }
 
 
 def _rows_inside(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.action_state import ActionSet
     from lamella.ui.window.appearance import Appearance
     from lamella.ui.window.commits import Commits
+    from lamella.ui.window.dataset_tab import DatasetTab
     from lamella.ui.window.library import Library
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
@@ -50,6 +51,8 @@ class Window(Protocol):
 
     def reopen_tab(self) -> None: ...
 
-    def set_values(self) -> None: ...
+    def change(self) -> None: ...
+
+    def offer_import(self, column: str, then: Callable[[DatasetTab], object]) -> None: ...
 
     def close(self) -> bool: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lamella.core.store.operators.rows import RowContext
 from lamella.core.store.operators.table import (
     OPERATORS,
     Assignment,
@@ -17,6 +18,7 @@ __all__ = [
     "OPERATORS",
     "Assignment",
     "Operators",
+    "RowContext",
     "UnknownOperator",
     "applied",
     "assignments",

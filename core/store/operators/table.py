@@ -12,16 +12,20 @@ import pyarrow as pa
 from lamella.core.arrow.arrays import take, to_numpy
 from lamella.core.arrow.types import ID, REST
 from lamella.core.errors import BadData, UnknownColumn, UnknownName, shown
+from lamella.core.query.expressions import columns_in
 from lamella.core.scan.snapshot import Column
-from lamella.core.store.operators import arithmetic, texts
+from lamella.core.store.operators import arithmetic, cleaning, texts
 from lamella.core.store.operators import arithmetic as bounds
 from lamella.core.store.operators import arithmetic as moments
 from lamella.core.store.operators import lists as list_edits
+from lamella.core.store.operators import rows as row_context
 from lamella.core.store.operators.inside import Compute, changed_at, has_place, value_in
+from lamella.core.store.operators.rows import Computation, Filling, RowContext
 from lamella.core.store.operators.values import Refusal, array_of, as_stored, choose, nulls, repeated
 from lamella.core.validation import text_of
 
 ComputeColumn = Callable[[pa.Array, Any], pa.Array]
+ComputeOfRows = Callable[[pa.Array, Any, RowContext, str], pa.Array]
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,8 @@ class Operator:
 
     `wants` are the types it fits, in words; a column of type null is any. `verb` begins the sentence in the
     history. `creates`: it gives values to columns that are not there yet. `moves`: the operand is a name.
+    `of_rows` takes the place of `compute` where other values than those held count: those of whole rows, and
+    of the column of this name.
     """
 
     name: str
@@ -41,6 +47,7 @@ class Operator:
     creates: bool = False
     moves: bool = False
     only_inserted: bool = False
+    of_rows: ComputeOfRows | None = None
 
 
 def _anything(_kind: pa.DataType) -> bool:
@@ -80,6 +87,12 @@ _TABLE = (
     Operator("$max", "raise", *_ORDERED, bounds.read_bound, bounds.raised),
     Operator("$bit", "change bits of", *_INTEGER, arithmetic.read_bits, arithmetic.bits_changed),
     Operator("$currentDate", "date", *_MOMENT, moments.read_moment, moments.now, creates=True),
+    Operator("$compute", "compute", *_ANY, row_context.read_expression, _assigned, creates=True,
+             of_rows=row_context.computed),
+    Operator("$fill", "fill", *_ANY, row_context.read_filling, _assigned, of_rows=row_context.filled),
+    Operator("$round", "round", *_NUMBER, cleaning.read_digits, cleaning.rounded),
+    Operator("$trim", "trim", *_TEXT, cleaning.read_side, cleaning.trimmed),
+    Operator("$case", "change the case of", *_TEXT, cleaning.read_case, cleaning.cased),
     Operator("$replace", "replace in", *_TEXT, texts.read_replacement, texts.replaced),
     Operator("$push", "add to", *_LIST, list_edits.read_push, list_edits.pushed, creates=True),
     Operator("$addToSet", "add to", *_LIST, list_edits.read_added, list_edits.added_to_set, creates=True),
@@ -88,7 +101,7 @@ _TABLE = (
     Operator("$pop", "shorten", *_LIST, list_edits.read_end, list_edits.popped),
     Operator("$rename", "move", *_ANY, _name, _emptied, moves=True),
     Operator("$setOnInsert", "set", *_ANY, _as_value, _assigned, creates=True, only_inserted=True),
-)
+)  # fmt: skip
 
 OPERATORS: dict[str, Operator] = {operator.name: operator for operator in _TABLE}
 
@@ -193,6 +206,8 @@ def _assignment(
         made = Assignment(operator, path, operator.read(operand), target)
     except Refusal as refusal:
         raise Assignment(operator, path, operand).refused(table, refusal) from refusal
+    if isinstance(made.operand, Computation):
+        row_context.refuse_unknown_columns(made.operand, types, operand if isinstance(operand, str) else None)
     if path.column not in types and operand is None:
         raise UnknownColumn(path.column, table, types)  # nothing says of what type it would be
     return made
@@ -256,15 +271,19 @@ def _refuse_conflicts(assignments: Sequence[Assignment], table: str) -> None:
 
 def columns_read(assignments: Iterable[Assignment]) -> list[str]:
     """The names of the columns that the assignments read or change, each once; some may not exist yet."""
-    paths = (path for a in assignments for path in (a.path, a.target) if path is not None)
-    return list(dict.fromkeys(path.column for path in paths))
+    names: dict[str, None] = {}
+    for a in assignments:
+        names |= dict.fromkeys(path.column for path in (a.path, a.target) if path is not None)
+        if isinstance(a.operand, Computation):
+            names |= dict.fromkeys(columns_in(a.operand.expression))
+    return list(names)
 
 
 def applied(
     assignments: Iterable[Assignment],
     values: Mapping[str, pa.Array],
     count: int,
-    table: str,
+    context: RowContext,
     inserted: bool = False,
 ) -> dict[str, pa.Array]:
     """The new values of the columns that the assignments change, `count` of each.
@@ -272,7 +291,7 @@ def applied(
     Of the type held where they fit it, else of one that takes them. `inserted`: the rows are new. Raises
     `BadData` naming the operator and the column.
     """
-    rows = _Rows(values, count)
+    rows, table = _Rows(values, count, context), context.table
     for assignment in assignments:
         if assignment.operator.only_inserted and not inserted:
             continue
@@ -286,8 +305,8 @@ def applied(
 class _Rows:
     """Columns of rows while one assignment after the other changes them."""
 
-    def __init__(self, values: Mapping[str, pa.Array], count: int) -> None:
-        self._columns, self._count = values, count
+    def __init__(self, values: Mapping[str, pa.Array], count: int, context: RowContext) -> None:
+        self._columns, self._count, self.context = values, count, context
         self.changed: dict[str, pa.Array] = {}
 
     def get(self, path: Path) -> pa.Array:
@@ -310,10 +329,15 @@ def _apply(assignment: Assignment, rows: _Rows) -> None:
     if assignment.target is not None:
         _copy(rows, assignment.path, assignment.target)
 
-    def compute(values: pa.Array, _rows: np.ndarray) -> pa.Array:
+    def compute(values: pa.Array, some: np.ndarray) -> pa.Array:
         if not pa.types.is_null(values.type) and not operator.fits(values.type):
             raise Refusal(f"it is for {operator.wants}, and this is {values.type}", "Cast it first")
-        return operator.compute(values, assignment.operand)
+        if operator.of_rows is None:
+            return operator.compute(values, assignment.operand)
+        if assignment.path.steps and isinstance(assignment.operand, Filling) and assignment.operand.source:
+            raise Refusal("inside nested values it takes a value", "Write {'value': …}")
+        context = rows.context.some(some)
+        return operator.of_rows(values, assignment.operand, context, assignment.path.column)
 
     rows.change(assignment.path, compute)
 

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from lamella import Store
+from lamella import Store, open_dataset
 from lamella.core.errors import BadData, BrokenCheck, DamagedStore, UnknownColumn
 from lamella.core.store.column_rules import Checks
 from lamella.core.store.folder import CATALOG
+from lamella.core.store.importing import import_into, plan_import
 from lamella.core.store.table import Table
 
 ROWS = [
@@ -366,7 +367,7 @@ def test_nested_columns_can_be_required_alone(store: Store) -> None:
 
 WRITER = """
 import sys
-from lamella import Store
+from lamella import Store, open_dataset
 from lamella.core.errors import BrokenCheck
 table = Store.open(sys.argv[1])["t"]
 won = []
@@ -392,3 +393,21 @@ def test_one_of_two_processes_is_refused_the_same_value(table: Table, store: Sto
     assert sorted(int(n) for won in answers for n in won) == list(range(40))
     found = table.read(["email"])["email"].to_pylist()
     assert len(found) == len(set(found)) == 43
+
+
+def test_a_plan_of_an_import_knows_defaults(table: Table, tmp_path: Path) -> None:
+    (tmp_path / "new.csv").write_text("email\nd@x\n")
+    plan = plan_import(open_dataset(tmp_path / "new.csv"), table, "append")
+    assert plan.missing_columns == ("n",)
+
+
+@pytest.mark.parametrize("mode", ["append", "replace", "upsert"])
+def test_files_brought_into_a_table_meet_its_checks(table: Table, tmp_path: Path, mode: Any) -> None:
+    rows = table.read()
+    (tmp_path / "bad.csv").write_text("email,n\nd@x,1\nd@x,2\n" if mode != "upsert" else "email,n\n,1\n")
+    with pytest.raises(BrokenCheck, match="email"):
+        import_into(open_dataset(tmp_path / "bad.csv"), table, mode, key=["n"] if mode == "upsert" else ())
+    assert table.read() == rows
+    (tmp_path / "good.csv").write_text("email,n\nd@x,8\na@x,9\n" if mode == "replace" else "email,n\nd@x,8\n")
+    import_into(open_dataset(tmp_path / "good.csv"), table, mode, key=["email"] if mode == "upsert" else ())
+    assert table.read(["state"], where="email = 'd@x'")["state"].to_pylist() == ["new"]

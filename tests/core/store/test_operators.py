@@ -306,9 +306,12 @@ def test_a_minus_zero_is_not_a_zero(store: Store) -> None:
 EMPTY: dict[str, Any] = {
     "$set": 5, "$unset": "", "$inc": 5, "$mul": 5, "$min": 5, "$max": 5, "$bit": {"and": 7, "or": 8},
     "$currentDate": True, "$push": 5, "$addToSet": 5, "$pull": 5, "$pullAll": [5], "$pop": 1, "$rename": "z",
-    "$setOnInsert": 5, "$replace": {"find": "a", "with": "b"},
+    "$setOnInsert": 5, "$replace": {"find": "a", "with": "b"}, "$compute": "1 + 4", "$fill": 5, "$round": 1,
+    "$trim": True, "$case": "upper",
 }  # fmt: skip
-STILL_NULL = {"$unset", "$pull", "$pullAll", "$pop", "$rename", "$setOnInsert", "$replace"}
+STILL_NULL = {
+    "$unset", "$pull", "$pullAll", "$pop", "$rename", "$setOnInsert", "$replace", "$round", "$trim", "$case",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("place", ["x", "s.x", "l.0"])

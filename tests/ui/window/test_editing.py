@@ -12,7 +12,7 @@ from lamella import col
 from lamella.core.jobs import Job
 from lamella.core.scan.parallel import each
 from lamella.core.store.store import StoreMaintenance
-from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.editing.change_dialog import ChangeDialog
 
 
 def type_into(tab, text: str, end: Qt.Key = Qt.Key.Key_Return) -> None:
@@ -173,12 +173,10 @@ def test_setting_values_shows_what_changed_in_every_tab_of_the_table(
     tab = settled()
     matching = tab.view.num_rows
     go_to(tab, 0, "note")
-    window.commands["set_values"].trigger()
-    dialog = window.findChild(UpdateDialog)
+    window.commands["change"].trigger()
+    dialog = window.findChild(ChangeDialog)
     dialog.set_value("late")
-    from PySide6.QtWidgets import QPushButton
-
-    apply = next(b for b in dialog.findChildren(QPushButton) if b.text().startswith("Change "))
+    apply = dialog.apply
     qtbot.waitUntil(apply.isEnabled)
     apply.click()
     qtbot.waitUntil(lambda: f"{matching:,} rows" in tab.messages.label.text())

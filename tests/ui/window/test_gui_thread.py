@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
 
 from lamella import col
 from lamella.core.store.catalog import access as catalog_access
 from lamella.core.store.catalog import queries as catalog
-from lamella.ui.editing.update_dialog import UpdateDialog
+from lamella.ui.editing.change_dialog import ChangeDialog
 
 
 @pytest.fixture
@@ -57,11 +56,11 @@ def test_editing_and_undoing_ask_the_catalog_elsewhere(
 
 def test_setting_values_asks_the_catalog_elsewhere(window, table_tab, go_to, qtbot, catalog_calls) -> None:
     go_to(table_tab, 0, "note")
-    window.commands["set_values"].trigger()
-    dialog = window.findChild(UpdateDialog)
-    assert dialog.windowTitle() == "Set values in flights"
+    window.commands["change"].trigger()
+    dialog = window.findChild(ChangeDialog)
+    assert dialog.windowTitle() == "Change flights"
     dialog.set_value("late")
-    apply = next(b for b in dialog.findChildren(QPushButton) if b.text().startswith("Change "))
+    apply = dialog.apply
     qtbot.waitUntil(apply.isEnabled)
     with qtbot.waitSignal(dialog.committed):
         apply.click()

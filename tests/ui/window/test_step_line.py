@@ -252,7 +252,7 @@ def test_rows_that_are_computed_are_not_edited(
     go_to(tab, 0, "delay")
     qtbot.keyClicks(tab.grid, "7")
     assert "These rows are computed" in tab.messages.label.text() and tab.editing.editor is None
-    assert not window.commands["set_values"].isEnabled() and not window.commands["set_null"].isEnabled()
+    assert not window.commands["change"].isEnabled() and not window.commands["set_null"].isEnabled()
 
 
 def test_columns_come_back_as_they_were(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:

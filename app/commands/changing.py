@@ -1,0 +1,116 @@
+"""`lamella change`: rows of a table are set, computed, deleted, or brought in line with those of a file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from lamella.app.commands import OK, terminal
+from lamella.core.arrow.types import ID
+from lamella.core.datasets import open_dataset
+from lamella.core.errors import BadData, LamellaError, StoreProblem, UnknownColumn
+from lamella.core.filters.cells import parse_cell
+from lamella.core.store.acts import Act, Delete, DropDuplicates, Update, Upsert
+from lamella.core.store.effects import Effect
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+
+WAYS = "--set, --compute and --operators; or one of --delete, --drop-duplicates and --upsert"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not is_store(arguments.store):
+        raise StoreProblem(f"{arguments.store}: there is no store here", fix="Check the path")
+    with terminal.job() as job, Store.open(arguments.store, read_only=arguments.preview) as store:
+        table = store[arguments.table]
+        act = _act(arguments, table)
+        if arguments.preview:
+            print(_would(act.effect(table, arguments.where, job)))
+            return OK
+        commit = act.apply(table, arguments.where, job=job)
+        counts = (commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted")
+        said = ", ".join(f"{_rows(count)} {word}" for count, word in counts if count)
+        print(f"{said or 'nothing changed'} in table {table.name} of {store.path}")
+    return OK
+
+
+def _act(arguments: argparse.Namespace, table: Table) -> Act:
+    operators = _operators(arguments, table)
+    others: list[Act] = []
+    if arguments.delete:
+        if arguments.where is None:
+            raise LamellaError(
+                "--delete does not say which rows", fix="Add --where; --where '_id >= 0' is every row"
+            )
+        others.append(Delete())
+    if arguments.drop_duplicates is not None:
+        keep = "first" if arguments.keep == "refuse" else arguments.keep
+        others.append(DropDuplicates(arguments.drop_duplicates or None, keep))
+    if arguments.upsert is not None:
+        if not arguments.on:
+            raise LamellaError(
+                "--upsert does not say by which columns rows are found", fix="Name them in --on"
+            )
+        path = arguments.upsert
+        others.append(Upsert(lambda: open_dataset(path), arguments.on, arguments.keep))
+    acts = [*([Update(operators)] if operators else []), *others]
+    if len(acts) != 1:
+        raise LamellaError(
+            "nothing says what is to be changed" if not acts else "only one change is made at a time",
+            fix=f"Give {WAYS}",
+        )
+    return acts[0]
+
+
+def _operators(arguments: argparse.Namespace, table: Table) -> dict[str, dict[str, Any]]:
+    try:
+        made = json.loads(arguments.operators) if arguments.operators else {}
+    except ValueError as error:
+        raise BadData("--operators is not JSON", str(error), """Write '{"$inc": {"n": 1}}'""") from error
+    if not isinstance(made, dict) or not all(isinstance(operands, dict) for operands in made.values()):
+        raise BadData("--operators is no object of operators", fix="""Write '{"$inc": {"n": 1}}'""")
+    for column, text in _pairs(arguments.set, "--set"):
+        made.setdefault("$set", {})[column] = _value(table, column, text)
+    for column, text in _pairs(arguments.compute, "--compute"):
+        made.setdefault("$compute", {})[column] = text
+    return made
+
+
+def _pairs(words: Sequence[str], option: str) -> list[tuple[str, str]]:
+    pairs = [word.partition("=") for word in words]
+    wrong = [word for word, (column, sign, _) in zip(words, pairs, strict=True) if not (column and sign)]
+    if wrong:
+        raise LamellaError(f"{option} {wrong[0]}: nothing is said of a column", fix="Write COLUMN=…")
+    return [(column.strip(), text) for column, _, text in pairs]
+
+
+def _value(table: Table, column: str, text: str) -> Any:
+    """As it is typed in the grid."""
+    names = table.schema.names
+    if column not in names or column == ID:
+        raise UnknownColumn(column, table.name, [name for name in names if name != ID])
+    return parse_cell(text, table.schema.field(column).type)
+
+
+def _would(effect: Effect) -> str:
+    parts = [
+        f"{_rows(count)} would be {word}"
+        for count, word in (
+            (effect.inserted, "added"),
+            (effect.changed, "changed"),
+            (effect.deleted, "deleted"),
+        )
+        if count
+    ]
+    said = ", ".join(parts) or "nothing would change"
+    types = [f"{name} would be {after}" for name, (_, after) in effect.types.items()]
+    conflicts = f"{_rows(effect.conflicting)} have a key that comes again with other values"
+    more = [*([conflicts] if effect.conflicting else []), *types]
+    return "; ".join([f"{said}, of {_rows(effect.matching)}", *more])
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"

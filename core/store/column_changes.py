@@ -1,0 +1,198 @@
+"""Changes of the columns of a table, as data: added, dropped, renamed, reordered and cast."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.types import ID, stored_type
+from lamella.core.errors import BadData, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.scan.read import tables
+from lamella.core.scan.row_ids import ID_COLUMN
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.cells import CellChanges
+from lamella.core.store.checks import rules_cast
+from lamella.core.store.column_rules import value_array, with_default
+from lamella.core.store.commit import Change
+from lamella.core.store.evolution import (
+    Cast,
+    LostValues,
+    converted,
+    failures,
+    is_carried,
+    reason,
+    refuse_unrelated,
+)
+from lamella.core.store.table_version import Metadata, TableVersion
+from lamella.core.validation import text_of
+
+TakeIds = Callable[[int], int]
+CAST_FROM = b"lamella.cast_from"
+"""Noted about a column that a cast made: the ids of those it was before, the last one first."""
+
+
+def added(
+    state: TableVersion, column: Column, default: Any, after: str | None, job: Job, message: str
+) -> Change:
+    """One more column, null in every row, or `default`, which its type has to hold and new rows get, too."""
+    table = state.snapshot.name
+    refuse_names(table, [c.name for c in state.columns], [column.name])
+    place = 0 if after == ID else len(state.columns)
+    if after not in (None, ID):
+        place = state.columns.index(columns_named(state, [after])[0]) + 1
+    columns = (*state.columns[:place], column, *state.columns[place:])
+    if default is None:
+        return Change(message, columns)
+    value = value_array(table, column, [default])
+    ids = np.concatenate([np.empty(0, np.int64), *_ids(state, job)])
+    cells = CellChanges(ids, {column.key: take(value, np.zeros(len(ids), np.int64))})
+    return Change(message, columns, with_default(state.metadata, column.key, value), cells=cells)
+
+
+def dropped(state: TableVersion, names: Sequence[str], message: str) -> Change:
+    gone = set(columns_named(state, names))
+    columns = tuple(c for c in state.columns if c not in gone)
+    keys = {c.key for c in gone}
+    metadata = {key: value for key, value in state.metadata.items() if key[0] not in keys}
+    return Change(message, columns, metadata=metadata)
+
+
+def renamed(state: TableVersion, names: Mapping[str, str], message: str) -> Change:
+    """All at once, so that two columns can swap their names."""
+    renaming = {c.key: new for c, new in zip(columns_named(state, list(names)), names.values(), strict=True)}
+    others = [c.name for c in state.columns if c.key not in renaming]
+    refuse_names(state.snapshot.name, others, list(names.values()))
+    return Change(message, tuple(replace(c, name=renaming.get(c.key, c.name)) for c in state.columns))
+
+
+def reordered(state: TableVersion, names: Sequence[str], message: str) -> Change:
+    """These columns first, the others behind them in the order they had."""
+    first = columns_named(state, names)
+    keys = {c.key for c in first}
+    return Change(message, (*first, *(c for c in state.columns if c.key not in keys)))
+
+
+def cast_change(
+    state: TableVersion, name: str, how: Cast, take_ids: TakeIds, job: Job, message: str
+) -> Change:
+    """The column as another type: where values have to be converted it is a new column in the old one's
+    place, so that earlier versions keep theirs."""
+    column, how = columns_named(state, [name])[0], replace(how, to=stored_type(how.to))
+    if how.to.equals(column.type):
+        return Change(message, state.columns)
+    if is_carried(column.type, how.to):
+        return Change(message, _replaced(state, column, replace(column, type=how.to)))
+    refuse_unrelated(state.snapshot.name, name, column.type, how.to)
+    how.reading.refuse(f"{state.snapshot.name}: column '{name}'", column.type)
+    ids, values = _converted(state, column, how, job)
+    made = Column(name, how.to, take_ids(1))
+    cells = CellChanges(ids, {made.key: values}) if len(ids) else None
+    metadata = rules_cast(state, _moved(state.metadata, column, made), column, made, how)
+    return Change(message, _replaced(state, column, made), metadata, cells=cells)
+
+
+@dataclass(frozen=True)
+class CastFailures:
+    """`count` values of `column` would be lost; `ids`, `values` and `reasons` are those of the first."""
+
+    column: str
+    count: int
+    ids: Sequence[int]
+    values: Sequence[str]
+    reasons: Sequence[str]
+
+
+def cast_failures(state: TableVersion, name: str, how: Cast, most: int, job: Job) -> CastFailures:
+    """A row group at a time."""
+    column, how = columns_named(state, [name])[0], replace(how, to=stored_type(how.to))
+    table, listed = state.snapshot.name, CastFailures(name, 0, [], [], [])
+    if how.to.equals(column.type) or is_carried(column.type, how.to):
+        return listed
+    refuse_unrelated(table, name, column.type, how.to)
+    how.reading.refuse(f"{table}: column '{name}'", column.type)
+    count = 0
+    ids: list[int] = []
+    shown: list[pa.Array] = []
+    for rows in tables(state.snapshot, (ID_COLUMN, column), job):
+        values = rows.column(1).combine_chunks()
+        places = failures(values, how)
+        count += len(places)
+        for place in places[: most - len(ids)].tolist():
+            ids.append(rows.column(0)[place].as_py())
+            shown.append(values.slice(place, 1))
+    return CastFailures(
+        name, count, ids, [str(one[0].as_py()) for one in shown], [reason(one, how) for one in shown]
+    )
+
+
+def columns_named(state: TableVersion, names: Sequence[str]) -> list[Column]:
+    """The columns of these names, each named once; raises `UnknownColumn`, and `BadData` for `_id`."""
+    table, by_name = state.snapshot.name, {c.name: c for c in state.columns}
+    if ID in names:
+        raise BadData(f"{table}: {ID} is the table's own and stays as it is", fix="Name another column")
+    times = Counter(text_of(name, f"{table}: the column") for name in names)
+    for name in names:
+        if name not in by_name:
+            raise UnknownColumn(name, table, list(by_name))
+        if times[name] > 1:
+            raise BadData(f"{table}: column '{name}' is named twice", fix="Name each column once")
+    return [by_name[name] for name in names]
+
+
+def refuse_names(table: str, existing: Iterable[str], wanted: Sequence[str]) -> None:
+    """Raise `BadData` for a new name that is empty, taken, given twice, not Unicode, or the table's own."""
+    names = set(existing)
+    for name in wanted:
+        text_of(name, f"{table}: the column name")
+        if not name:
+            raise BadData(f"{table}: a column needs a name", fix="Give it one")
+        if name == ID:
+            raise BadData(f"{table}: {ID} is what the table calls its row ids", fix="Choose another name")
+        if name in names:
+            raise BadData(
+                f"{table} has a column '{name}' already", fix="Choose another name, or rename that one too"
+            )
+        names.add(name)
+
+
+def _replaced(state: TableVersion, column: Column, by: Column) -> tuple[Column, ...]:
+    return tuple(by if c is column else c for c in state.columns)
+
+
+def _moved(metadata: Metadata, column: Column, to: Column) -> Metadata:
+    moved = {(to.key if key == column.key else key, name): v for (key, name), v in metadata.items()}
+    was = ",".join(map(str, (column.key, *cast_from(metadata, column.key))))
+    return moved | {(to.key, CAST_FROM): was.encode()}
+
+
+def cast_from(metadata: Metadata, key: int) -> tuple[int, ...]:
+    """The ids that a column had before it was cast, the last one first."""
+    noted = metadata.get((key, CAST_FROM), b"")
+    return tuple(map(int, noted.split(b","))) if noted else ()
+
+
+def _converted(state: TableVersion, column: Column, how: Cast, job: Job) -> tuple[np.ndarray, pa.Array]:
+    """A row group at a time: only what is made of the column is kept in memory."""
+    ids, values = [np.empty(0, np.int64)], [pa.nulls(0, how.to)]
+    for rows in tables(state.snapshot, (ID_COLUMN, column), job):
+        ids.append(to_numpy(rows.column(0)))
+        try:
+            values.append(converted(rows.column(1).combine_chunks(), how))
+        except LostValues as lost:
+            raise BadData(
+                f"{state.snapshot.name}: column '{column.name}' holds {lost.value}, which is no {how.to}",
+                lost.why,
+                lost.fix,
+            ) from lost
+    return np.concatenate(ids), pa.concat_arrays(values)
+
+
+def _ids(state: TableVersion, job: Job) -> Iterator[np.ndarray]:
+    return (to_numpy(rows.column(0)) for rows in tables(state.snapshot, (ID_COLUMN,), job))

@@ -1,0 +1,374 @@
+"""What a change would do, before it is made: the first rows before and after, and exact counts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy, from_values, in_one, take, to_numpy
+from lamella.core.arrow.equality import differs
+from lamella.core.arrow.from_python import PartialRows, partial_rows
+from lamella.core.arrow.types import ID
+from lamella.core.filters.expr import Filter
+from lamella.core.filters.expr import columns_read as filter_columns
+from lamella.core.jobs import Job
+from lamella.core.query.find import find_rows
+from lamella.core.scan.read import live_positions, take_rows
+from lamella.core.scan.row_ids import ids_at, known_ids
+from lamella.core.store.cells import as_type
+from lamella.core.store.changes import (
+    assigned_values,
+    differing_values,
+    fit_to_columns,
+    refuse_keys,
+    refuse_missing_keys,
+    rows_of_keys,
+    whole_values,
+)
+from lamella.core.store.column_changes import CastFailures, cast_failures, columns_named
+from lamella.core.store.evolution import Cast, ColumnPlan, converted
+from lamella.core.store.operators import Operators, assignments, columns_read
+from lamella.core.store.operators.values import choose
+from lamella.core.store.row_lookup import Matches, Where, chosen_ids, firsts_of_keys, matches
+from lamella.core.store.split_merge import Merge, Split, checked, computed
+from lamella.core.store.table_version import TableVersion
+
+SHOWN = 20
+MOST_CONTEXT = 3
+WRITE_SECONDS_A_CELL = 4e-7
+"""Of a commit, beside what it takes to compute the values; measured with a million rows."""
+NEW, CHANGED, DELETED, CONFLICT = "new", "changed", "deleted", "conflict"
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Some rows: `context` are `_id`, null for rows that are not there yet, and columns to know the rows by;
+    `before` and `after` the columns that change. A new column is not in `before`, one that goes, and a row
+    that does, not in `after`. `kinds` says of each row what happens to it,
+    `reasons` why a value is lost."""
+
+    context: pa.Table
+    before: pa.Table
+    after: pa.Table
+    kinds: Sequence[str]
+    reasons: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Exact numbers of rows. `matching` are those chosen, `nulls` of them those that stay null; `same` and
+    `conflicting` are rows of an upsert. `seconds` is about what the commit takes; `types` are columns whose
+    type changes, with both types, and None for one that is new."""
+
+    preview: Preview
+    matching: int
+    changed: int = 0
+    inserted: int = 0
+    deleted: int = 0
+    nulls: int = 0
+    same: int = 0
+    conflicting: int = 0
+    seconds: float = 0.0
+    types: Mapping[str, tuple[pa.DataType | None, pa.DataType]] = field(default_factory=dict)
+    failures: CastFailures | None = None
+
+    @property
+    def total(self) -> int:
+        return self.changed + self.inserted + self.deleted
+
+
+def update_effect(
+    state: TableVersion, operators: Operators, where: Where, job: Job, most: int | None = None
+) -> Effect:
+    """Of update operators. With `most`, of the first so many rows alone, which is quick."""
+    started = time.perf_counter()
+    job.check()
+    edits = assignments(operators, state.columns, state.snapshot.name)
+    ids = chosen_ids(state, where) if most is None else first_ids(state, where, most)
+    old, new = assigned_values(state, ids, edits, job)
+    if not new:
+        return Effect(_nothing(state), len(ids))
+    plan, arrays, places = differing_values(state, old, new, _no_ids)
+    values = {column.name: array for column, array in arrays.items()}
+    shown = places[:SHOWN] if most is None else np.arange(len(ids))
+    own = {c.name for c in state.columns}
+    before = {name: take(_typed(old[name], state, name), shown) for name in values if name in own}
+    after = {name: take(array, shown) for name, array in values.items()}
+    taken = time.perf_counter() - started
+    nulls = _stay_null(old, values, len(ids))
+    return Effect(
+        _preview(state, ids[shown], before, after, CHANGED, [*_read_by(where), *columns_read(edits)]),
+        len(ids),
+        changed=len(places),
+        nulls=nulls,
+        seconds=taken + len(places) * len(values) * WRITE_SECONDS_A_CELL,
+        types=_types(state, plan),
+    )
+
+
+def _typed(values: pa.Array, state: TableVersion, name: str) -> pa.Array:
+    return as_type(values, state.snapshot.column(name).type)
+
+
+def state_names(state: TableVersion) -> set[str]:
+    return {c.name for c in state.columns}
+
+
+def _stay_null(old: Mapping[str, pa.Array], new: Mapping[str, pa.Array], count: int) -> int:
+    stay = np.ones(count, bool)
+    for name in new:
+        stay &= ~to_numpy(new[name].is_valid())
+        if name in old:
+            stay &= ~to_numpy(old[name].is_valid())
+    return int(stay.sum())
+
+
+def _types(state: TableVersion, plan: ColumnPlan) -> dict[str, tuple[pa.DataType | None, pa.DataType]]:
+    had = {c.name: c.type for c in state.columns}
+    return {c.name: (had.get(c.name), c.type) for c in (*plan.widened, *plan.added)}
+
+
+def delete_effect(state: TableVersion, where: Where, job: Job) -> Effect:
+    started = time.perf_counter()
+    ids = chosen_ids(state, where)
+    job.check()
+    return _deletion(state, ids, len(ids), time.perf_counter() - started, _read_by(where))
+
+
+def duplicates_effect(
+    state: TableVersion, gone: np.ndarray, on: Iterable[str], where: Where, job: Job, seconds: float
+) -> Effect:
+    matching = state.snapshot.num_rows if where is None else len(chosen_ids(state, where))
+    job.check()
+    return _deletion(state, gone, matching, seconds, [*on, *_read_by(where)])
+
+
+def _deletion(
+    state: TableVersion, ids: np.ndarray, matching: int, seconds: float, known_by: Iterable[str]
+) -> Effect:
+    shown = ids[:SHOWN]
+    own = {c.name: c for c in state.columns}
+    names = [name for name in dict.fromkeys([*known_by, *own]) if name in own]
+    columns = [own[name] for name in names[: 2 * MOST_CONTEXT]]
+    rows = take_rows(state.snapshot, state.locate(shown), columns)
+    context = pa.Table.from_arrays([from_numpy(shown)], names=[ID])
+    preview = Preview(context, rows, rows.select([]), [DELETED] * len(shown))
+    return Effect(preview, matching, deleted=len(ids), seconds=seconds + len(ids) * WRITE_SECONDS_A_CELL)
+
+
+def cast_effect(state: TableVersion, name: str, how: Cast, job: Job) -> Effect:
+    """Of all rows: a column has one type. The first rows are those that would be lost, with the reason."""
+    started = time.perf_counter()
+    column = columns_named(state, [name])[0]
+    failures = cast_failures(state, name, how, 10 * SHOWN, job)
+    ids = first_ids(state, None, SHOWN)
+    if failures.count:
+        ids = np.array(failures.ids[:SHOWN], np.int64)
+    values = in_one(take_rows(state.snapshot, state.locate(ids), [column]).column(0))
+    made = converted(values, replace(how, nulls=True))
+    kinds = [
+        CONFLICT if was and not now else CHANGED
+        for was, now in zip(to_numpy(values.is_valid()), to_numpy(made.is_valid()), strict=True)
+    ]
+    preview = _preview(state, ids, {name: values}, {name: made}, CHANGED)
+    lost = dict(zip(failures.ids, failures.reasons, strict=True))
+    count = state.snapshot.num_rows
+    return Effect(
+        replace(preview, kinds=kinds, reasons=[lost.get(one, "") for one in ids.tolist()]),
+        count,
+        changed=count,
+        conflicting=failures.count,
+        seconds=time.perf_counter() - started + count * WRITE_SECONDS_A_CELL,
+        types={name: (column.type, how.to)},
+        failures=failures,
+    )
+
+
+def made_columns_effect(
+    state: TableVersion, act: Split | Merge, where: Where, job: Job, most: int | None = None
+) -> Effect:
+    """Of columns that are split or merged. With `most`, of the first so many rows alone."""
+    started = time.perf_counter()
+    sources, names = checked(state, act)
+    ids = chosen_ids(state, where) if most is None else first_ids(state, where, most)
+    some = ids[:SHOWN]
+    parts = next(computed(state, act, some, Job()), [pa.nulls(0, pa.string()) for _ in names])
+    rows = take_rows(state.snapshot, state.locate(some), sources)
+    before = {name: in_one(rows.column(name)) for name in rows.column_names}
+    after = dict(zip(names, parts, strict=True))
+    preview = _preview(state, some, before, after, CHANGED, _read_by(where))
+    job.check()
+    return Effect(
+        preview,
+        len(ids),
+        changed=len(ids),
+        seconds=time.perf_counter() - started + len(ids) * len(names) * 2 * WRITE_SECONDS_A_CELL,
+        types={name: (None, pa.string()) for name in names},
+    )
+
+
+def rename_effect(state: TableVersion, names: Mapping[str, str]) -> Effect:
+    """No row changes; the preview has the columns under both names."""
+    columns = columns_named(state, list(names))
+    ids = first_ids(state, None, SHOWN)
+    rows = take_rows(state.snapshot, state.locate(ids), columns)
+    context = pa.Table.from_arrays([from_numpy(ids)], names=[ID])
+    preview = Preview(context, rows, rows.rename_columns(list(names.values())), [""] * len(ids))
+    return Effect(preview, state.snapshot.num_rows)
+
+
+# ------------------------------------------------------------------------------ upserts
+
+
+def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: str, job: Job) -> Effect:
+    """Of rows that are laid over those with the same keys. With `keep` "refuse", rows whose keys are given
+    with other values, too, are counted as conflicts, and shown first."""
+    started = time.perf_counter()
+    name, rows = state.snapshot.name, partial_rows(data)
+    refuse_keys(name, on)
+    refuse_missing_keys(name, rows, on)
+    conflicts = _conflicts(rows, on, name) if keep == "refuse" else np.empty(0, np.int64)
+    single = rows_of_keys(rows, on, "first" if keep == "refuse" else keep, name).without([ID])
+    plan, values = fit_to_columns(state, single.table, _no_ids)
+    lookup = matches(state, values.select(list(on)))
+    job.check()
+    known = single.take(lookup.keys).without(on)
+    columns = [c for c in state.columns if c.name in known.table.column_names]
+    held = take_rows(state.snapshot, state.locate(lookup.ids), columns)
+    old = {c.name: in_one(held.column(c.name)) for c in columns}
+    new = _whole(state, lookup.ids, known, old)
+    changed = np.empty(0, np.int64)
+    if new and len(lookup.ids):
+        changed = differing_values(state, old, new, _no_ids)[2]
+    places = conflicts[:SHOWN], lookup.unknown[:SHOWN], changed[:SHOWN]
+    cells = len(changed) * max(1, len(new)) + len(lookup.unknown) * single.table.num_columns
+    return Effect(
+        _upsert_preview(rows.table, single.table, on, lookup, places, old),
+        rows.table.num_rows,
+        changed=len(changed),
+        inserted=len(lookup.unknown),
+        same=len(lookup.ids) - len(changed),
+        conflicting=len(conflicts),
+        seconds=time.perf_counter() - started + cells * WRITE_SECONDS_A_CELL,
+        types=_types(state, plan),
+    )
+
+
+def has_conflicts(table: str, data: object, on: Sequence[str]) -> bool:
+    """Whether a key is given twice with other values."""
+    rows = partial_rows(data)
+    refuse_missing_keys(table, rows, on)
+    return len(_conflicts(rows, on, table)) > 0
+
+
+def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
+    """The numbers of the rows whose key is given by another row with other values."""
+    firsts = firsts_of_keys(name, rows.table.select(list(on)))
+    again = np.flatnonzero(firsts != np.arange(len(firsts)))
+    if not len(again):
+        return again
+    unlike = np.zeros(len(again), bool)
+    for column in rows.table.columns:
+        values = in_one(column)
+        unlike |= differs(take(values, firsts[again]), take(values, again))
+    return np.flatnonzero(np.isin(firsts, firsts[again][unlike]))
+
+
+def _whole(
+    state: TableVersion, ids: np.ndarray, rows: PartialRows, old: Mapping[str, pa.Array]
+) -> dict[str, pa.Array]:
+    """The columns that rows found get, with what they hold where nothing is given."""
+    merged = whole_values(state, ids, rows)
+    made = {name: in_one(merged.table.column(name)) for name in merged.table.column_names}
+    for name, lacks in merged.left_out.items():
+        if name in old:
+            made[name] = choose(lacks, old[name], made[name])
+    return made
+
+
+Places = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _upsert_preview(
+    given: pa.Table,
+    single: pa.Table,
+    on: Sequence[str],
+    lookup: Matches,
+    places: Places,
+    old: Mapping[str, pa.Array],
+) -> Preview:
+    """Conflicting rows first, as they are given, then new ones and those that change."""
+    conflicts, new, changed = places
+    rows = pa.concat_tables(
+        [
+            take(given.select(single.column_names), conflicts),
+            take(single, new),
+            take(single, lookup.keys[changed]),
+        ]
+    )[:SHOWN]
+    ids = from_values([None] * (len(conflicts) + len(new)) + lookup.ids[changed].tolist(), pa.int64())
+    others = [name for name in single.column_names if name not in on]
+    before = {
+        name: pa.concat_arrays([pa.nulls(len(conflicts) + len(new), values.type), take(values, changed)])[
+            :SHOWN
+        ]
+        for name, values in old.items()
+        if name in others
+    }
+    kinds = [CONFLICT] * len(conflicts) + [NEW] * len(new) + [CHANGED] * len(changed)
+    keys = [rows.column(name) for name in on]
+    context = pa.Table.from_arrays([ids[:SHOWN], *keys], names=[ID, *on])
+    return Preview(context, _table(before), rows.select(others), kinds[:SHOWN])
+
+
+# ------------------------------------------------------------------------------ rows that are shown
+
+
+def _read_by(where: Where) -> list[str]:
+    """The columns of a filter."""
+    names = filter_columns(where) if isinstance(where, Filter) else ()
+    return [name.partition(".")[0] for name in names]
+
+
+def first_ids(state: TableVersion, where: Where, most: int) -> np.ndarray:
+    """Of the rows that `where` chooses, the first so many."""
+    if where is None:
+        count = min(most, state.snapshot.num_rows)
+        return ids_at(state, live_positions(state.snapshot, np.arange(count)))
+    if isinstance(where, Filter):
+        return ids_at(state, find_rows(state.snapshot, where, (), Job(), None, most)[:most])
+    return known_ids(state, where)[:most]
+
+
+def _preview(
+    state: TableVersion,
+    ids: np.ndarray,
+    before: Mapping[str, pa.Array],
+    after: Mapping[str, pa.Array],
+    kind: str,
+    known_by: Iterable[str] = (),
+) -> Preview:
+    """`known_by` are columns that rows are likely to be known by: those of the filter or an expression."""
+    changing, own = before.keys() | after.keys(), {c.name: c for c in state.columns}
+    names = [name for name in dict.fromkeys([*known_by, *own]) if name in own and name not in changing]
+    columns = [own[name] for name in names[:MOST_CONTEXT]]
+    rows = take_rows(state.snapshot, state.locate(ids), columns)
+    context = pa.Table.from_arrays([from_numpy(ids), *rows.columns], names=[ID, *rows.column_names])
+    return Preview(context, _table(before), _table(after), [kind] * len(ids))
+
+
+def _table(columns: Mapping[str, pa.Array]) -> pa.Table:
+    return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _nothing(state: TableVersion) -> Preview:
+    return _preview(state, np.empty(0, np.int64), {}, {}, CHANGED)
+
+
+def _no_ids(_count: int) -> int:
+    """Of columns that nothing is stored in."""
+    return 2**40

@@ -1,0 +1,104 @@
+"""$trim, $case and $round over whole columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.errors import shown
+from lamella.core.filters.kinds import value_type
+from lamella.core.store.operators.values import Refusal
+
+MOST_DIGITS = 300
+SIDES = ("both", "left", "right", "all")
+CASES = ("lower", "upper", "title", "sentence")
+_SPACE = r"[\s\p{Z}]+"
+
+
+def read_side(operand: Any) -> str:
+    """True stands for both."""
+    return "both" if operand is True else _word(operand, SIDES)
+
+
+def read_case(operand: Any) -> str:
+    return _word(operand, CASES)
+
+
+def _word(operand: Any, words: tuple[str, ...]) -> str:
+    if not isinstance(operand, str) or operand not in words:
+        raise Refusal(f"it does not know {shown(operand)}", f"Say one of {', '.join(words)}")
+    return operand
+
+
+def trimmed(values: pa.Array, side: str) -> pa.Array:
+    """Without white space around; "all": and with one space for every run of it inside."""
+    return _of_texts(values, _TRIMS[side])
+
+
+def cased(values: pa.Array, case: str) -> pa.Array:
+    return _of_texts(values, _CASES[case])
+
+
+def _of_texts(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Texts of any type, and of the same type afterwards; null stays null."""
+    if pa.types.is_null(values.type):
+        return values
+    kind = value_type(values.type)
+    texts = values if values.type in (pa.string(), pa.large_string()) else values.cast(pa.large_string())
+    made = make(texts)
+    return made if made.type == kind else made.cast(kind)
+
+
+def _all_spaces(texts: pa.Array) -> pa.Array:
+    single = pc.replace_substring_regex(texts, pattern=_SPACE, replacement=" ")
+    return pc.utf8_trim_whitespace(single)
+
+
+_TRIMS: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "both": pc.utf8_trim_whitespace,
+    "left": pc.utf8_ltrim_whitespace,
+    "right": pc.utf8_rtrim_whitespace,
+    "all": _all_spaces,
+}
+_CASES: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "lower": pc.utf8_lower,
+    "upper": pc.utf8_upper,
+    "title": pc.utf8_title,
+    "sentence": pc.utf8_capitalize,
+}
+
+
+def read_digits(operand: Any) -> int:
+    if isinstance(operand, bool) or not isinstance(operand, int) or abs(operand) > MOST_DIGITS:
+        raise Refusal(
+            f"it takes how many digits behind the point to leave, not {shown(operand)}",
+            "Write 2, 0, or -3 for thousands",
+        )
+    return operand
+
+
+def rounded(values: pa.Array, digits: int) -> pa.Array:
+    """Half goes away from zero. Of the type held."""
+    if pa.types.is_null(values.type) or (digits >= 0 and pa.types.is_integer(values.type)):
+        return values
+    if pa.types.is_decimal(values.type) and digits >= values.type.scale:
+        return values
+    try:
+        if pa.types.is_integer(values.type):
+            return _rounded_integers(values, digits)
+        return pc.round(values, digits, "half_towards_infinity").cast(values.type)
+    except pa.ArrowInvalid as error:
+        raise Refusal(
+            f"a result is too large for {values.type}", "Cast the column to a wider type first"
+        ) from error
+
+
+def _rounded_integers(values: pa.Array, digits: int) -> pa.Array:
+    """By way of decimals, where nothing overflows on the way."""
+    if -digits > 19:
+        return pc.multiply(values, pa.scalar(0, values.type))
+    wide = values.cast(pa.decimal256(38, 0))
+    return pc.round(wide, digits, "half_towards_infinity").cast(values.type)

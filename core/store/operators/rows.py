@@ -1,0 +1,255 @@
+"""What operators know beside a cell: the other values of its row, and the rest of its column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_numpy, take, to_numpy
+from lamella.core.arrow.types import ID, exact_cast
+from lamella.core.errors import shown
+from lamella.core.filters.kinds import NUMBERS, kind_of
+from lamella.core.jobs import Job
+from lamella.core.query.builder import query_of
+from lamella.core.query.expressions import Call, Constant, Expression, columns_in, expression_of
+from lamella.core.query.expressions import Column as Named
+from lamella.core.query.source import SnapshotSource
+from lamella.core.query.steps import Compute, Select
+from lamella.core.scan.snapshot import snapshot_of_rows
+from lamella.core.store.operators.values import Refusal, array_of, choose, nulls, repeated
+
+Direction = Literal["above", "below"]
+FIGURES = ("mean", "median", "least", "greatest", "most common")
+SOURCES = ("above", "below", *FIGURES)
+Cells = tuple[np.ndarray, pa.Array]
+"""The ids of all rows of a table, ascending, and what they hold in a column."""
+
+
+@dataclass(frozen=True)
+class RowContext:
+    """The rows that an update changes, as they were before it. `whole` reads a column of all rows of their
+    table, those of an update that inserts one have none."""
+
+    table: str
+    ids: np.ndarray
+    values: Mapping[str, pa.Array]
+    job: Job
+    whole: Callable[[str], Cells] | None = None
+
+    def some(self, places: np.ndarray) -> RowContext:
+        """Of the rows at these places alone."""
+        if len(places) == len(self.ids):
+            return self
+        values = {name: take(column, places) for name, column in self.values.items()}
+        return replace(self, ids=self.ids[places], values=values)
+
+    def computed(self, expression: Expression) -> pa.Array:
+        """One value for each row. Raises `LamellaError` for a value that cannot be computed."""
+        known = {**self.values, ID: from_numpy(self.ids)}
+        names = [name for name in dict.fromkeys(columns_in(expression)) if name in known]
+        data = pa.Table.from_arrays([known[name] for name in names or [ID]], names=names or [ID])
+        name = _free_name(data.column_names)
+        query = query_of(SnapshotSource(snapshot_of_rows(data, self.table)))
+        made = query.with_steps((Compute(((name, expression),)), Select((name,)))).read(self.job)
+        return made.column(0).combine_chunks()
+
+    def nearest(self, column: str, where: Direction) -> pa.Array:
+        """For each row the value of the nearest one above, or below, or of itself, that has one; in the order
+        of the table."""
+        ids, cells = self._all(column)
+        if where == "below":
+            ids, cells = -ids[::-1], take(cells, np.arange(len(cells))[::-1].copy())
+        own = self.ids if where == "above" else -self.ids
+        holds = np.where(to_numpy(cells.is_valid()), np.arange(len(cells)), -1)
+        last = np.maximum.accumulate(holds)[np.searchsorted(ids, own)]
+        pool = pa.concat_arrays([cells, pa.nulls(1, cells.type)])
+        return take(pool, np.where(last < 0, len(cells), last))
+
+    def figure(self, column: str, figure: str) -> pa.Array:
+        """One value of all that the column holds, in an array of one; null where it holds none."""
+        return _FIGURES[figure](_countable(self._all(column)[1].drop_null()))
+
+    def _all(self, column: str) -> Cells:
+        if self.whole is None:
+            raise Refusal("a new row has no others around it", "Insert the row first")
+        return self.whole(column)
+
+
+def _free_name(taken: Sequence[str]) -> str:
+    folded, name = {one.casefold() for one in taken}, "value"
+    while name in folded:
+        name += "_"
+    return name
+
+
+# ------------------------------------------------------------------------------ $compute
+
+
+@dataclass(frozen=True)
+class Computation:
+    """What an expression computes of the other values of a row."""
+
+    expression: Expression
+
+
+def read_expression(operand: Any) -> Computation:
+    """Of text, `price * 1.19`, or built with `col`."""
+    if isinstance(operand, str):
+        from lamella.core.query.expression_text import parse_expression
+
+        return Computation(parse_expression(operand))
+    if isinstance(operand, Expression | Named):
+        return Computation(expression_of(operand))
+    raise Refusal(
+        f"it takes an expression, not {shown(operand)}", "Write 'price * 1.19', or col('price') * 1.19"
+    )
+
+
+def computed(values: pa.Array, operand: Computation, rows: RowContext, _column: str) -> pa.Array:
+    """For a column of decimals 1.19 is meant as it is written, and not as the double that is next to it."""
+    kind = values.type
+    if not pa.types.is_decimal(kind):
+        return rows.computed(operand.expression)
+    made = rows.computed(_with_decimals(operand.expression))
+    if not pa.types.is_floating(made.type):
+        return made
+    try:
+        return made.cast(pa.string()).cast(kind)
+    except pa.ArrowInvalid as error:
+        raise Refusal(
+            f"a result has more digits than {kind} holds", f"Round it: round(…, {kind.scale})"
+        ) from error
+
+
+def _with_decimals(expression: Expression) -> Expression:
+    if isinstance(expression, Constant) and isinstance(expression.value, float):
+        exact = Decimal(repr(expression.value))
+        return Constant(exact) if exact.is_finite() else expression
+    if isinstance(expression, Call):
+        return replace(expression, arguments=tuple(map(_with_decimals, expression.arguments)))
+    return expression
+
+
+# ------------------------------------------------------------------------------ $fill
+
+
+@dataclass(frozen=True)
+class Filling:
+    """Either a value, as an array of one, or where it is taken from: one of `SOURCES`."""
+
+    value: pa.Array | None = None
+    source: str = ""
+
+
+_FILLING = "Write a value, or {'from': 'above'}; a struct as {'value': {…}}"
+
+
+def read_filling(operand: Any) -> Filling:
+    if isinstance(operand, Mapping):
+        if set(operand) == {"from"} and operand["from"] in SOURCES:
+            return Filling(source=operand["from"])
+        if set(operand) == {"from"}:
+            raise Refusal(
+                f"it does not know where to take values from by {shown(operand['from'])}",
+                f"Say one of {', '.join(SOURCES)}",
+            )
+        if set(operand) != {"value"}:
+            raise Refusal(f"it takes a value, or where to take one from, not {shown(operand)}", _FILLING)
+        operand = operand["value"]
+    if operand is None:
+        raise Refusal("it takes a value, not None", _FILLING)
+    return Filling(array_of([operand]))
+
+
+def filled(values: pa.Array, operand: Filling, rows: RowContext, column: str) -> pa.Array:
+    """Where there is none, the value; the others stay."""
+    missing = ~to_numpy(values.is_valid())
+    if not missing.any():
+        return values
+    if operand.source in ("above", "below"):
+        return choose(missing, rows.nearest(column, operand.source), values)  # type: ignore[arg-type]
+    value = operand.value if operand.value is not None else rows.figure(column, operand.source)
+    if value.null_count:
+        return values
+    if pa.types.is_null(values.type):
+        return repeated(value, len(values))
+    if pa.types.is_decimal(values.type) and pa.types.is_floating(value.type):
+        value = value.cast(values.type, safe=False)
+    return choose(missing, repeated(value, len(values)), values)
+
+
+def _countable(cells: pa.Array) -> pa.Array:
+    """Without NaN, and the values of a dictionary in place of their numbers."""
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)
+    return cells.filter(pc.invert(pc.is_nan(cells))) if pa.types.is_floating(cells.type) else cells
+
+
+def _number(name: str, make: Callable[[pa.Array], Any]) -> Callable[[pa.Array], pa.Array]:
+    def figure(cells: pa.Array) -> pa.Array:
+        if kind_of(cells.type) not in NUMBERS and not pa.types.is_null(cells.type):
+            raise Refusal(f"the {name} is that of numbers, and this is {cells.type}", "Choose another value")
+        if not len(cells):
+            return nulls(1)
+        value = make(cells.cast(pa.float64(), safe=False))
+        as_float = from_numpy(np.array([value], np.float64))
+        whole = exact_cast(as_float, cells.type) if pa.types.is_integer(cells.type) else None
+        return as_float if whole is None else whole
+
+    return figure
+
+
+def _ordered(name: str, descending: bool) -> Callable[[pa.Array], pa.Array]:
+    def figure(cells: pa.Array) -> pa.Array:
+        if not len(cells):
+            return nulls(1)
+        try:
+            ends = pc.min_max(cells)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+            raise Refusal(f"values of type {cells.type} have no {name} one", "Choose another") from error
+        wanted = pc.equal(cells, ends["max" if descending else "min"])
+        return cells.slice(pc.index(wanted, True).as_py(), 1)
+
+    return figure
+
+
+def _most_common(cells: pa.Array) -> pa.Array:
+    """Of several that are as common, the one that comes first."""
+    if not len(cells):
+        return nulls(1)
+    try:
+        encoded = cells.dictionary_encode()
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise Refusal(f"values of type {cells.type} are not counted", "Choose another value") from error
+    most = int(np.bincount(to_numpy(encoded.indices)).argmax())
+    return encoded.dictionary.slice(most, 1)
+
+
+_FIGURES: dict[str, Callable[[pa.Array], pa.Array]] = {
+    "mean": _number("mean", lambda cells: pc.mean(cells).as_py()),
+    "median": _number("median", lambda cells: float(np.median(to_numpy(cells)))),
+    "least": _ordered("least", descending=False),
+    "greatest": _ordered("greatest", descending=True),
+    "most common": _most_common,
+}
+
+
+def refuse_unknown_columns(operand: Computation, types: Mapping[str, pa.DataType], text: str | None) -> None:
+    """Raises `UnknownColumn`, `BadQuery` or `BadFilter` for an expression that does not fit the columns; of
+    text with its place."""
+    from lamella.core.query.expression_text import parse_expression
+    from lamella.core.query.fields import Field, Fields
+    from lamella.core.query.functions.table import type_expression
+
+    known = {**types, ID: pa.int64()}
+    if text is not None:
+        parse_expression(text, known)
+        return
+    fields = Fields("the table", tuple(Field(name, kind, name) for name, kind in known.items()))
+    type_expression(operand.expression, fields)

@@ -1,0 +1,168 @@
+"""What a function computes of the rows of a table, a batch at a time, as a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import take, to_numpy
+from lamella.core.arrow.equality import differs
+from lamella.core.arrow.from_python import cast_to_schema, common_schema, to_table
+from lamella.core.arrow.types import ID, exact_cast
+from lamella.core.errors import BadData, Cancelled
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.scan.read import tables, take_rows
+from lamella.core.scan.row_ids import ID_COLUMN
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.cells import CellChanges
+from lamella.core.store.changes import TakeIds, fit_to_columns
+from lamella.core.store.commit import Change
+from lamella.core.store.row_lookup import chosen_ids
+from lamella.core.store.table_version import TableVersion
+
+Function = Callable[[pa.Table], Any]
+ROWS_A_CALL = 100_000
+
+
+def transform_change(
+    state: TableVersion,
+    function: Function,
+    columns: Iterable[str] | None,
+    where: Filter | None,
+    take_ids: TakeIds,
+    message: str,
+    job: Job,
+) -> Change:
+    """The rows that `where` chooses with the columns that `function` makes of theirs."""
+    chosen = state.columns if columns is None else state.snapshot.select(columns)
+    made = _TransformResult()
+    for rows in _batches(state, chosen, where, job):
+        job.check()
+        _add(made, state, rows, len(chosen), function)
+    if not made.changed:
+        made.refuse_columns_left_out(state.snapshot.name)
+        return Change(message, state.columns)
+    plan, values = fit_to_columns(state, made.table(), take_ids)
+    cells = {c.key: values.column(i).combine_chunks() for i, c in enumerate(plan.columns)}
+    return Change(message, plan.applied(state.columns), cells=CellChanges(np.concatenate(made.ids), cells))
+
+
+class _TransformResult:
+    """What the function made, of rows that it changed; `changed` are the columns it did."""
+
+    def __init__(self) -> None:
+        self.ids: list[np.ndarray] = []
+        self.changed: dict[str, None] = {}
+        self._tables: list[pa.Table] = []
+        self._left_out: dict[str, None] = {}
+        self._computes = False
+
+    def look(self, rows: pa.Table, values: pa.Table) -> None:
+        """Note the columns that the function was given and left out, and whether it made any array itself."""
+        known = dict(zip(rows.column_names, rows.columns, strict=True))
+        self._left_out |= dict.fromkeys(name for name in known if name not in values.column_names)
+        made = zip(values.column_names, values.columns, strict=True)
+        computed = (name not in known or not _shared(known[name], column) for name, column in made)
+        self._computes |= not values.num_columns or any(computed)
+
+    def refuse_columns_left_out(self, table: str) -> None:
+        """Raise `BadData` where all that the function did was to leave columns out."""
+        if self._left_out and not self._computes:
+            names = list(self._left_out)
+            raise BadData(
+                f"{table}: the function leaves out column '{names[0]}' and changes nothing else",
+                "columns that it does not give back stay as they are",
+                f"Use table.columns.drop({', '.join(map(repr, names))})",
+            )
+
+    def add(self, ids: np.ndarray, values: pa.Table, differing: Mapping[str, np.ndarray]) -> None:
+        rows = np.flatnonzero(np.logical_or.reduce(list(differing.values())))
+        if len(rows):
+            self.changed |= dict.fromkeys(name for name, where in differing.items() if where.any())
+            self.ids.append(ids[rows])
+            self._tables.append(values if len(rows) == len(ids) else take(values, rows))
+
+    def table(self) -> pa.Table:
+        wanted = common_schema(table.schema for table in self._tables)
+        schema = pa.schema([field for field in wanted if field.name in self.changed])
+        return pa.concat_tables([cast_to_schema(table, schema) for table in self._tables])
+
+
+def _shared(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Whether two columns are the same memory: nobody computed either of the other."""
+    return one.type.equals(other.type) and _addresses(one) == _addresses(other)
+
+
+def _addresses(values: pa.ChunkedArray) -> list[tuple[int, int, list[int]]]:
+    parts = (chunk for chunk in values.chunks if len(chunk))
+    return [(c.offset, len(c), [b.address for b in c.buffers() if b is not None]) for c in parts]
+
+
+def _batches(
+    state: TableVersion, columns: tuple[Column, ...], where: Filter | None, job: Job
+) -> Iterator[pa.Table]:
+    """The columns, with `_id` behind them."""
+    wanted = (*columns, ID_COLUMN)
+    if where is None:
+        yield from (table for table in tables(state.snapshot, wanted, job) if table.num_rows)
+        return
+    positions = state.locate(chosen_ids(state, where))
+    for start in range(0, len(positions), ROWS_A_CALL):
+        job.report(start, len(positions))
+        yield take_rows(state.snapshot, positions[start : start + ROWS_A_CALL], wanted)
+
+
+def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, count: int, function: Function) -> None:
+    ids = to_numpy(rows.column(rows.num_columns - 1))
+    chosen = rows.select(range(count))
+    values = _call(state.snapshot.name, function, chosen, ids)
+    made.look(chosen, values)
+    cells = _cells_before(state, rows, count, values.column_names, ids)
+    differing = {}
+    for place, name in enumerate(values.column_names):
+        new = values.column(place).combine_chunks()
+        if name not in cells:
+            differing[name] = to_numpy(new.is_valid())
+            continue
+        fit = exact_cast(new, cells[name].type)
+        differing[name] = np.ones(len(ids), bool) if fit is None else differs(cells[name], fit)
+    if differing:
+        made.add(ids, values, differing)
+
+
+def _cells_before(
+    state: TableVersion, rows: pa.Table, count: int, names: list[str], ids: np.ndarray
+) -> dict[str, pa.Array]:
+    """What the columns of these names hold now; the function may make others than it was given."""
+    others = [c for c in state.columns if c.name in names and c.name not in rows.column_names[:count]]
+    more = take_rows(state.snapshot, state.locate(ids), others) if others else rows.select([])
+    cells = {name: rows.column(i) for i, name in enumerate(rows.column_names[:count]) if name in names}
+    cells |= dict(zip(more.column_names, more.columns, strict=True))
+    return {name: column.combine_chunks() for name, column in cells.items()}
+
+
+def _call(table: str, function: Function, rows: pa.Table, ids: np.ndarray) -> pa.Table:
+    where = f"the rows with {ID} {ids[0]} to {ids[-1]}"
+    try:
+        values = to_table(function(rows))
+    except Cancelled:
+        raise
+    except Exception as error:
+        raise BadData(
+            f"{table}: the function failed at {where}", f"{type(error).__name__}: {error}", "Nothing changed"
+        ) from error
+    if values.num_columns and values.num_rows != len(ids):
+        raise BadData(
+            f"{table}: the function gave {values.num_rows} rows back for the {len(ids)} of {where}",
+            "Each row needs its own value",
+            "Give as many as there are, in the same order",
+        )
+    if ID not in values.column_names:
+        return values
+    if ID not in rows.column_names or not values.column(ID).equals(rows.column(ID)):
+        raise BadData(f"{table}: the function changed {ID} at {where}", "it is how rows are found")
+    return values.drop_columns([ID])

@@ -1,0 +1,271 @@
+"""A new table: empty, with columns of chosen types, or made of rows that are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.types import ID, stored_type, type_named
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job, Progress
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import IconButton
+
+TYPES = (
+    "string", "int64", "int32", "int16", "int8", "float64", "float32", "decimal(18, 2)", "bool", "date",
+    "timestamp[us]", "timestamp[us, UTC]", "time64[us]", "duration[us]", "uint64", "binary",
+)  # fmt: skip
+STEPS = 1000
+WIDTH, HEIGHT = 460, 420
+FIRST_COLUMNS = (("name", "string"), ("value", "float64"))
+
+
+@dataclass(frozen=True)
+class MadeOf:
+    """Rows of which a table is made: `rows` gives them, on a worker."""
+
+    label: str
+    name: str
+    rows: Callable[[Job], Any]
+
+
+class NewTableDialog(QDialog):
+    """`created` has the table; nothing is made before the button is pressed, or where it is stopped."""
+
+    created = Signal(Table)
+
+    def __init__(
+        self,
+        stores: Sequence[Store],
+        tasks: Tasks,
+        made_of: MadeOf | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._stores, self._tasks, self._made_of = list(stores), tasks, made_of
+        self._writing: Handle | None = None
+        self.columns: list[tuple[QLineEdit, QComboBox, QWidget]] = []
+        self.setWindowTitle("New table")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._make()
+        self._lay_out()
+        for name, kind in () if made_of is not None else FIRST_COLUMNS:
+            self.add_column(name, kind)
+        self._follow()
+        self.name.setFocus()
+        self.name.selectAll()
+
+    def _make(self) -> None:
+        made_of = self._made_of
+        self.title = QLabel("New table" if made_of is None else "Make a table of what is shown")
+        theme.variant(self.title, "title")
+        self.name = QLineEdit(accessibleName="Name of the table", placeholderText="name")
+        self.name.setText("" if made_of is None else made_of.name)
+        self.name.textChanged.connect(self._follow)
+        self.store = QComboBox(accessibleName="Store")
+        self.store.addItems([visible(store.name) for store in self._stores])
+        self.add = QPushButton("+ Another column")
+        theme.variant(self.add, "link")
+        self.add.clicked.connect(self._add_next)
+        self.reason = QLabel(wordWrap=True)
+        self.reason.setMinimumWidth(1)
+        theme.variant(self.reason, "danger")
+        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
+        self.progress.hide()
+        self.cancel = QPushButton("Cancel")
+        self.cancel.clicked.connect(self.reject)
+        self.create_button = QPushButton("Create the table")
+        theme.variant(self.create_button, "primary")
+        self.create_button.setDefault(True)
+        self.create_button.clicked.connect(self._create)
+
+    def _lay_out(self) -> None:
+        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        form.addRow("Name", self.name)
+        form.addRow("Store", self.store)
+        layout = QVBoxLayout(self)
+        margin = theme.L + theme.XS
+        layout.setContentsMargins(margin, margin, margin, margin)
+        layout.setSpacing(theme.M)
+        layout.addWidget(self.title)
+        layout.addLayout(form)
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(theme.XS)
+        if self._made_of is None:
+            inside = QWidget()
+            column = QVBoxLayout(inside)
+            column.setContentsMargins(0, 0, 0, 0)
+            column.addLayout(self._rows)
+            column.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
+            column.addStretch(1)
+            area = QScrollArea(widgetResizable=True)
+            area.setFrameShape(QScrollArea.Shape.NoFrame)
+            area.setWidget(inside)
+            layout.addWidget(area, 1)
+        else:
+            label = QLabel(self._made_of.label)
+            theme.variant(label, "muted")
+            layout.addWidget(label)
+            layout.addStretch(1)
+        layout.addWidget(self.reason)
+        layout.addWidget(self.progress)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.S)
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.create_button)
+        layout.addLayout(buttons)
+        self.resize(theme.current().px(WIDTH), theme.current().px(HEIGHT if self._made_of is None else 0))
+
+    def add_column(self, name: str, kind: str = "string") -> QLineEdit:
+        edit = QLineEdit(name, placeholderText="column", accessibleName="Name of the column")
+        box = QComboBox(editable=True, accessibleName="Type")
+        box.addItems(list(TYPES))
+        box.setCurrentText(kind)
+        remove, row = IconButton("close", "Remove this column"), QWidget()
+        line = QHBoxLayout(row)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.S)
+        line.addWidget(edit, 1)
+        line.addWidget(box)
+        line.addWidget(remove)
+        entry = (edit, box, row)
+        self.columns.append(entry)
+        self._rows.addWidget(row)
+        edit.textChanged.connect(self._follow)
+        box.currentTextChanged.connect(self._follow)
+        remove.clicked.connect(lambda: self._remove(entry))
+        self._follow()
+        return edit
+
+    def _add_next(self) -> None:
+        self.add_column("").setFocus()
+
+    def _remove(self, entry: tuple[QLineEdit, QComboBox, QWidget]) -> None:
+        self.columns.remove(entry)
+        entry[2].hide()
+        entry[2].deleteLater()
+        self._follow()
+
+    def reject(self) -> None:
+        """Stops while it works, and closes otherwise."""
+        if self._writing is not None:
+            self.cancel.setEnabled(False)
+            self._writing.cancel()
+            return
+        super().reject()
+
+    # ---------------------------------------------------------------- content
+
+    def schema(self) -> pa.Schema:
+        """Raises `LamellaError` for a type that is none."""
+        return pa.schema(
+            [
+                pa.field(edit.text().strip(), stored_type(type_named(box.currentText())))
+                for edit, box, _ in self.columns
+                if edit.text().strip()
+            ]
+        )
+
+    def _problem(self) -> str:
+        """What is wrong with the columns; the name is the store's to judge."""
+        names = [edit.text().strip() for edit, _, _ in self.columns if edit.text().strip()]
+        for edit, box, _ in self.columns:
+            name = edit.text().strip()
+            wrong = name == ID or names.count(name) > 1
+            theme.variant(edit, "invalid" if wrong else "")
+            try:
+                type_named(box.currentText())
+                theme.variant(box, "")
+            except LamellaError as error:
+                theme.variant(box, "invalid")
+                return str(error)
+            if wrong:
+                return f"{ID} is what a table calls its row ids." if name == ID else (
+                    f"Two columns are called “{visible(name)}”."
+                )  # fmt: skip
+        return ""
+
+    def _follow(self) -> None:
+        problem = self._problem()
+        self._say(problem)
+        self.create_button.setEnabled(bool(self.name.text().strip()) and not problem and bool(self._stores))
+
+    def _create(self) -> None:
+        store, name = self._stores[self.store.currentIndex()], self.name.text().strip()
+        made_of, schema = self._made_of, None if self._made_of is not None else self.schema()
+
+        def work(job: Job) -> Table:
+            data = schema.empty_table() if schema is not None else made_of.rows(job)  # type: ignore[union-attr]
+            return store.create_table(name, data, job=job)
+
+        self._lock(True)
+        self._writing = self._tasks.write(
+            work,
+            self._finish,
+            self._fail,
+            progress=self._show_progress,
+            stopped=self._stopped,
+            owner=self,
+            text=f"Making {name}",
+        )
+        self._writing.shown_by = self
+
+    def _finish(self, table: Table) -> None:
+        self._writing = None
+        self.created.emit(table)
+        self.accept()
+
+    def _fail(self, error: Exception) -> None:
+        self._writing = None
+        self._lock(False)
+        self._say(message(error))
+
+    def _stopped(self) -> None:
+        self._writing = None
+        self._lock(False)
+        self._say("Stopped; no table was made.")
+
+    def _show_progress(self, progress: Progress) -> None:
+        fraction = progress.fraction
+        self.progress.setRange(0, 0 if fraction is None else STEPS)
+        self.progress.setValue(int((fraction or 0) * STEPS))
+
+    def _lock(self, locked: bool) -> None:
+        for widget in (
+            self.name,
+            self.store,
+            self.add,
+            self.create_button,
+            *(row for _, _, row in self.columns),
+        ):
+            widget.setEnabled(not locked)
+        self.cancel.setEnabled(True)
+        self.cancel.setText("Stop" if locked else "Cancel")
+        self.progress.setRange(0, 0)
+        self.progress.setVisible(locked)
+
+    def _say(self, text: str) -> None:
+        self.reason.setText(text)
+        self.reason.setVisible(bool(text))

@@ -1,0 +1,297 @@
+"""One line of the Change dialog: a column, what is done to it, and what is asked for that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import QStringListModel, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadData, visible
+from lamella.core.filters.cells import parse_cell
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.store.acts import ASSIGNMENT_BY_ID, Assignment, assignments_for
+from lamella.core.store.operators.texts import read_replacement
+from lamella.core.store.operators.values import Refusal
+from lamella.ui import theme
+from lamella.ui.editing.cell_editor import MOST_LETTERS
+from lamella.ui.editing.expression_edit import ExpressionEdit
+from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.widgets.controls import IconButton, breakable
+
+HINTS = {
+    Kind.INTEGER: "a whole number",
+    Kind.FLOAT: "a number",
+    Kind.DECIMAL: "a number",
+    Kind.DATE: "2013-01-31",
+    Kind.TIMESTAMP: "2013-01-31 17:30",
+    Kind.TIME: "17:30",
+    Kind.DURATION: "1:30:00 or 90 s",
+    Kind.BOOLEAN: "true or false",
+    Kind.TEXT: "text",
+    Kind.UUID: "6ba7b810-9dad-11d1-80b4-00c04fd430c8",
+    Kind.BINARY: "hexadecimal digits: 00ff",
+    Kind.LIST: "JSON",
+    Kind.OTHER: "JSON",
+}
+MOST_DIGITS = 30
+Types = Mapping[str, pa.DataType]
+
+
+class AnswerField(QWidget):
+    """What an assignment asks for. `edited` follows every change."""
+
+    edited = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._layout = QHBoxLayout(self)
+        self._layout.setContentsMargins(0, 0, 0, 0)
+        self._layout.setSpacing(theme.S)
+        self._asks: str = "nothing"
+        self._type = pa.null()
+        self._touched = False
+        self.text: QLineEdit | None = None
+        self.choice: QComboBox | None = None
+        self.digits: QSpinBox | None = None
+        self.with_: QLineEdit | None = None
+        self.flags: dict[str, QCheckBox] = {}
+
+    def ask(self, one: Assignment, column: str, types: Types) -> None:
+        """Another question; what was typed stays where it may answer that one, too."""
+        typed = self.text.text() if self.text is not None else ""
+        had_focus = self.focusWidget() is not None and self.focusWidget().hasFocus()
+        while self._layout.count():
+            item = self._layout.takeAt(0)
+            if item is not None and (widget := item.widget()) is not None:
+                widget.hide()
+                widget.deleteLater()
+        self.text = self.choice = self.digits = self.with_ = None
+        self.flags = {}
+        kind = types[column]
+        self._asks, self._type = one.asks, _asked_type(one, kind)
+        if one.asks == "choice":
+            self.choice = QComboBox(accessibleName=one.label)
+            self.choice.addItems(list(one.choices(kind)))
+            self.choice.currentIndexChanged.connect(self.edited)
+            self._layout.addWidget(self.choice, 1)
+        elif one.asks == "digits":
+            self.digits = QSpinBox(minimum=-MOST_DIGITS, maximum=MOST_DIGITS, accessibleName="Digits")
+            self.digits.valueChanged.connect(self.edited)
+            self._layout.addWidget(self.digits)
+            hint = QLabel("digits behind the point")
+            theme.variant(hint, "muted")
+            self._layout.addWidget(hint, 1)
+        elif one.asks == "expression":
+            edit = ExpressionEdit()
+            edit.set_types({ID: pa.int64(), **types})
+            edit.setText(typed)
+            edit.setPlaceholderText(one.hint)
+            edit.edited.connect(self._tell)
+            self.text = edit
+            self._layout.addWidget(edit, 1)
+        elif one.asks != "nothing":
+            self._ask_text(one, typed)
+        self.setFocusProxy(self.text or self.choice or self.digits)
+        if had_focus:
+            self.setFocus()
+
+    def _ask_text(self, one: Assignment, typed: str) -> None:
+        self.text = QLineEdit(typed, accessibleName="New value")
+        hints = {"replacement": "find", "column": "name of a column", "json": one.hint, "number": one.hint}
+        self.text.setMaxLength(MOST_LETTERS)
+        self.text.setPlaceholderText(hints.get(one.asks, HINTS[kind_of(self._type)]))
+        self.text.textEdited.connect(self._tell)
+        self._layout.addWidget(self.text, 1)
+        if one.asks != "replacement":
+            return
+        self.text.setAccessibleName("Find")
+        self.with_ = QLineEdit(placeholderText="replace with", accessibleName="Replace with")
+        self.with_.textEdited.connect(self._tell)
+        self._layout.addWidget(self.with_, 1)
+        for name, label, tip in (
+            ("regex", ".*", "As a regular expression, with \\1 for its first group"),
+            ("whole", "whole", "Texts that match from end to end"),
+            ("case", "Aa", "Upper and lower case differ"),
+        ):
+            box = QCheckBox(label, toolTip=tip, accessibleName=tip)
+            box.setChecked(name == "case")
+            box.toggled.connect(self.edited)
+            self.flags[name] = box
+            self._layout.addWidget(box)
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing was typed yet; for text an empty field is an answer once something was."""
+        if self.text is None:
+            return False
+        if self._asks == "value" and kind_of(self._type) is Kind.TEXT:
+            return not self._touched and not self.text.text()
+        return not self.text.text().strip() and not (self._asks == "replacement" and self.text.text())
+
+    @property
+    def problem(self) -> str:
+        try:
+            self.answer()
+        except BadData as error:
+            return error.why or error.what
+        except Refusal as refusal:
+            return refusal.reason
+        return self.text.problem if isinstance(self.text, ExpressionEdit) else ""
+
+    def answer(self) -> Any:
+        """What the assignment takes; raises `BadData` for what does not fit."""
+        if self.choice is not None:
+            return self.choice.currentText()
+        if self.digits is not None:
+            return self.digits.value()
+        text = self.text.text() if self.text is not None else ""
+        if self._asks in ("value", "item"):
+            return parse_cell(text, self._type)
+        if self._asks == "number":
+            return _number(text, self._type)
+        if self._asks == "json":
+            return _json(text)
+        if self._asks == "replacement" and self.with_ is not None:
+            flags = {name: box.isChecked() for name, box in self.flags.items()}
+            operand = {"find": text, "with": self.with_.text(), **flags}
+            read_replacement(operand)
+            return operand
+        return text.strip() if self._asks != "nothing" else None
+
+    def set_text(self, text: str) -> None:
+        """As if it were typed."""
+        if self.text is not None:
+            self.text.setText(text)
+            self._tell()
+
+    def mark(self, invalid: bool) -> None:
+        if self.text is not None:
+            theme.variant(self.text, "invalid" if invalid else "")
+
+    def _tell(self) -> None:
+        self._touched = True
+        self.edited.emit()
+
+
+def _asked_type(one: Assignment, kind: pa.DataType) -> pa.DataType:
+    if one.asks == "item" and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+        return kind.value_type
+    return kind
+
+
+def _number(text: str, kind: pa.DataType) -> int | float | Decimal:
+    plain = text.strip().replace("_", "")
+    try:
+        exact = Decimal(plain)
+    except InvalidOperation:
+        raise BadData(text, "this is not a number") from None
+    if not exact.is_finite():
+        raise BadData(text, "this is not a number with an end")
+    if exact == exact.to_integral_value() and "." not in plain and abs(exact.adjusted()) < 30:
+        return int(exact)
+    return exact if pa.types.is_decimal(kind) else float(exact)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise BadData(text, f"this is not JSON: {error}") from error
+
+
+class AssignmentLine(QWidget):
+    """`changed` follows every edit, `removed` the cross."""
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(
+        self, names: QStringListModel, types: Types, column: str, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(parent)
+        self._types = types
+        self._offered: list[Assignment] = []
+        self.column = ColumnBox(names, column)
+        self.column.setFixedWidth(10 * theme.current().line_height())
+        self.what = QComboBox(accessibleName="What to do")
+        self.what.setFixedWidth(12 * theme.current().line_height())
+        self.field = AnswerField()
+        self.remove = IconButton("close", "Remove this column")
+        self.reason = QLabel()
+        self.reason.setWordWrap(True)
+        self.reason.setMinimumWidth(1)
+        theme.variant(self.reason, "danger")
+        self.reason.hide()
+        line = QHBoxLayout()
+        line.setSpacing(theme.XS)
+        line.addWidget(self.column)
+        line.addWidget(self.what)
+        line.addWidget(self.field, 1)
+        line.addWidget(self.remove)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        layout.addLayout(line)
+        layout.addWidget(self.reason)
+        self.column.chosen.connect(self._choose_column)
+        self.what.currentIndexChanged.connect(self._choose)
+        self.what.activated.connect(lambda _: self.field.setFocus())
+        self.field.edited.connect(self.changed)
+        self.remove.clicked.connect(self.removed)
+        self._choose_column(column)
+
+    def choose(self, assignment: str) -> None:
+        """An entry of the table of assignments that fits the column, by its id."""
+        self.what.setCurrentIndex(self._offered.index(ASSIGNMENT_BY_ID[assignment]))
+
+    def answer(self) -> tuple[str, Assignment, Any] | None:
+        """None while something is missing or wrong, which is said beside the field."""
+        name = self.column.text()
+        if name not in self._types or self.what.currentIndex() < 0:
+            self._say(f"There is no column “{visible(name)}”." if name else "")
+            return None
+        one = self._offered[self.what.currentIndex()]
+        problem = "" if self.field.is_empty else self.field.problem
+        self._say(problem[:1].upper() + problem[1:].rstrip(".") + "." if problem else "")
+        self.field.mark(bool(problem))
+        if problem or self.field.is_empty:
+            return None
+        return name, one, self.field.answer()
+
+    def _say(self, text: str) -> None:
+        self.reason.setText(breakable(text))
+        self.reason.setVisible(bool(text))
+
+    def _choose_column(self, name: str) -> None:
+        theme.variant(self.column, "" if name in self._types or not name else "invalid")
+        if name in self._types:
+            before = self._offered[self.what.currentIndex()] if self.what.currentIndex() >= 0 else None
+            self._offered = assignments_for(self._types[name])
+            self.what.blockSignals(True)
+            self.what.clear()
+            self.what.addItems([one.label for one in self._offered])
+            self.what.setCurrentIndex(self._offered.index(before) if before in self._offered else 0)
+            self.what.blockSignals(False)
+            self._choose()
+        else:
+            self.changed.emit()
+
+    def _choose(self) -> None:
+        if self.column.text() in self._types and self.what.currentIndex() >= 0:
+            self.field.ask(self._offered[self.what.currentIndex()], self.column.text(), self._types)
+        self.changed.emit()

@@ -1,0 +1,358 @@
+"""The Change dialog: rows, what is done to them, before and after, exact counts, and then one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import visible
+from lamella.core.filters import Filter, sentence
+from lamella.core.jobs import Job, Progress
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.acts import KINDS, Act, Kind, Merge, Split, Update
+from lamella.core.store.commit import Commit
+from lamella.core.store.effects import SHOWN, Effect
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.editing.change_forms import ActForm, UpdateForm, form_label, forms
+from lamella.ui.editing.change_preview import PreviewTable, button_text, effect_text, refusal
+from lamella.ui.tasks import Handle
+
+if TYPE_CHECKING:
+    from lamella.ui.tasks import Tasks
+
+PAUSE_MS = 150
+QUICK = (Update, Split, Merge)
+"""Acts whose first rows are known long before all are counted."""
+HINT = "Fill in what is to be done to see what changes."
+WIDTH, HEIGHT = 710, 560
+STEPS = 1000
+
+
+@dataclass(frozen=True)
+class SelectedRows:
+    """Rows chosen by hand; `ids` may read, so it is called off the GUI thread."""
+
+    count: int
+    ids: Callable[[Job], Iterable[int]]
+
+
+Where = Filter | SelectedRows | None
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What is shown and selected: the filter, the rows and the columns that are selected, and the column of
+    the current cell; and the other tables of the store."""
+
+    column: str = ""
+    filter: Filter | None = None
+    rows: SelectedRows | None = None
+    columns: Sequence[str] = ()
+    tables: Sequence[str] = ()
+
+
+class ChangeDialog(QDialog):
+    """Offers the rows selected, those that meet the filter, and all; the first of these is chosen.
+
+    `committed` carries the commit; the dialog closes with it. Cancelling while it runs changes nothing.
+    """
+
+    committed = Signal(Commit)
+
+    def __init__(
+        self,
+        table: Table,
+        name: str,
+        snapshot: Snapshot,
+        tasks: Tasks,
+        shown: Shown = Shown(),
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._table, self._name, self._tasks, self._snapshot = table, name, tasks, snapshot
+        self._reading: Handle | None = None
+        self._writing: Handle | None = None
+        self._effect: tuple[Act, Effect] | None = None
+        self._ids: dict[int, list[int]] = {}
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self._read_first)
+        types = {c.name: c.type for c in snapshot.columns if c.name != ID}
+        first = shown.column or next(iter(types), "")
+        self._forms = forms(table, types, first, shown.columns, shown.tables)
+        self.form: ActForm | None = None
+        self.setWindowTitle(f"Change {visible(name)}")
+        self._wheres = self._offered(shown.filter, shown.rows)
+        self._make()
+        self._lay_out()
+        self._choose_kind()
+
+    # ---------------------------------------------------------------- choices
+
+    def choose_kind(self, kind: str) -> ActForm:
+        """Show the form of a kind of act, by its id."""
+        self.kind_box.setCurrentIndex([one.id for one in KINDS].index(kind))
+        assert self.form is not None
+        return self.form
+
+    def set_value(self, text: str) -> None:
+        """Fill in the new value of the first column as if it were typed."""
+        if isinstance(self.form, UpdateForm):
+            self.form.lines[0].field.set_text(text)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what is shown is that of the choices, and nothing is being written."""
+        return not (self._pause.isActive() or self._reading or self._writing)
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.kind_box.currentIndex()]
+
+    def reject(self) -> None:
+        """Stops the change while it runs, and closes otherwise."""
+        if self._writing is not None:
+            self.cancel.setEnabled(False)
+            self._writing.cancel()
+            return
+        self._stop_reading()
+        super().reject()
+
+    # ------------------------------------------------------------------ looks
+
+    def _offered(self, filter: Filter | None, selected: SelectedRows | None) -> list[tuple[str, str, Where]]:
+        offers: list[tuple[str, str, Where]] = []
+        if selected is not None and selected.count:
+            offers.append((f"Selection · {selected.count:,}", "The selected rows", selected))
+        if filter is not None:
+            offers.append(("Filter", f"Rows where {sentence(filter)}", filter))
+        return [*offers, (f"All · {self._snapshot.num_rows:,}", "Every row of the table", None)]
+
+    def _make(self) -> None:
+        self.title = QLabel(f"Change {visible(self._name)}")
+        theme.variant(self.title, "title")
+        self.rows = QButtonGroup(self)
+        for place, (text, tip, _) in enumerate(self._wheres):
+            button = QToolButton(text=text, toolTip=tip, checkable=True, checked=place == 0)
+            button.setAccessibleName(tip)
+            theme.variant(button, "segment")
+            self.rows.addButton(button, place)
+        self.rows.idToggled.connect(lambda _place, on: self._plan_again() if on else None)
+        self.kind_box = QComboBox(accessibleName="What to do")
+        self.kind_box.addItems([kind.label for kind in KINDS])
+        self.kind_box.currentIndexChanged.connect(self._choose_kind)
+        self.preview = PreviewTable()
+        self.news = QLabel()
+        self.news.setWordWrap(True)
+        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
+        self.progress.hide()
+        self.note = QLabel("One commit. Undo brings everything back.")
+        theme.variant(self.note, "muted")
+        self.cancel = QPushButton("Cancel")
+        self.cancel.clicked.connect(self.reject)
+        self.apply = QPushButton(self.kind.verb)
+        theme.variant(self.apply, "primary")
+        self.apply.setDefault(True)
+        self.apply.setEnabled(False)
+        self.apply.clicked.connect(self._write)
+
+    def _lay_out(self) -> None:
+        segments = QHBoxLayout()
+        segments.setSpacing(0)
+        for button in self.rows.buttons():
+            segments.addWidget(button)
+        segments.addStretch(1)
+        self.rows_row = QWidget()
+        segments.setContentsMargins(0, 0, 0, 0)
+        self.rows_row.setLayout(segments)
+        what = QHBoxLayout()
+        what.addWidget(self.kind_box)
+        what.addStretch(1)
+        self._choices = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        self._choices.addRow(form_label("What"), what)
+        self._choices.addRow(form_label("Rows"), self.rows_row)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.S)
+        buttons.addWidget(self.note)
+        buttons.addWidget(self.progress, 1)
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.apply)
+        self._form_place = QVBoxLayout()
+        layout = QVBoxLayout(self)
+        margin = theme.L + theme.XS
+        layout.setContentsMargins(margin, margin, margin, margin)
+        layout.setSpacing(theme.M)
+        layout.addWidget(self.title)
+        layout.addLayout(self._choices)
+        layout.addLayout(self._form_place)
+        layout.addWidget(self.preview, 1)
+        layout.addWidget(self.news)
+        layout.addLayout(buttons)
+        self.resize(theme.current().px(WIDTH), theme.current().px(HEIGHT))
+
+    def _choose_kind(self) -> None:
+        if self.form is not None:
+            self._form_place.removeWidget(self.form)
+            self.form.hide()
+            self.form.deleteLater()
+        kind = self.kind
+        self.form = self._forms[kind.id]()
+        self.form.changed.connect(self._plan_again)
+        self._form_place.addWidget(self.form)
+        self._choices.setRowVisible(self.rows_row, kind.some_rows)
+        self.form.focus_first()
+        self._plan_again()
+
+    # ---------------------------------------------------------------- preview
+
+    def _where(self) -> Where:
+        return self._wheres[self.rows.checkedId()][2] if self.kind.some_rows else None
+
+    def _chosen(self, job: Job) -> Any:
+        """The filter or ids of the rows; on a worker."""
+        where, place = self._where(), self.rows.checkedId()
+        if not isinstance(where, SelectedRows):
+            return where
+        if place not in self._ids:
+            self._ids[place] = list(where.ids(job))
+        return self._ids[place]
+
+    def _plan_again(self) -> None:
+        self._stop_reading()
+        self._effect = None
+        self.apply.setEnabled(False)
+        self.apply.setText(self.kind.verb)
+        if self.form is None or self.form.act() is None:
+            self.preview.clear_rows()
+            self._say(HINT)
+            return
+        self._say("Counting…")
+        self._pause.start()
+
+    def _read_first(self) -> None:
+        act = self.form.act() if self.form is not None else None
+        if act is None:
+            return
+        if not isinstance(act, QUICK):
+            self._read_all(act)
+            return
+        self._reading = self._tasks.read(
+            lambda job: act.effect(self._table, self._chosen(job), job, SHOWN),
+            partial(self._show_first, act),
+            self._fail,
+            owner=self,
+            quiet=True,
+        )
+
+    def _show_first(self, act: Act, effect: Effect) -> None:
+        self._show_rows(act, effect)
+        self._read_all(act)
+
+    def _read_all(self, act: Act) -> None:
+        self._reading = self._tasks.read(
+            lambda job: act.effect(self._table, self._chosen(job), job),
+            partial(self._show, act),
+            self._fail,
+            progress=self._show_counting,
+            owner=self,
+            quiet=True,
+        )
+
+    def _show_counting(self, progress: Progress) -> None:
+        if progress.total:
+            self._say(f"Counting… {progress.done:,} of {progress.total:,} rows")
+
+    def _show(self, act: Act, effect: Effect) -> None:
+        self._reading = None
+        if len(effect.preview.kinds):
+            self._show_rows(act, effect)
+        why_not = refusal(act, effect)
+        self._effect = None if why_not else (act, effect)
+        changes = effect.total > 0 or self.kind.id in ("rename", "cast", "split", "merge")
+        self.apply.setText(button_text(self.kind, act, effect))
+        self.apply.setEnabled(changes and not why_not)
+        if self._where() is not None and not isinstance(self._where(), SelectedRows):
+            self.rows.checkedButton().setText(f"Filter · {effect.matching:,}")
+        self._say(why_not or effect_text(act, effect), "danger" if why_not else "muted")
+
+    def _show_rows(self, act: Act, effect: Effect) -> None:
+        self.preview.show_preview(effect.preview, plain_after=self.kind.id == "rename")
+
+    def _stop_reading(self) -> None:
+        self._pause.stop()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    # ----------------------------------------------------------------- commit
+
+    def _write(self) -> None:
+        if self._effect is None:
+            return
+        act = self._effect[0]
+        self._lock(True)
+        self._writing = self._tasks.write(
+            lambda job: act.apply(self._table, self._chosen(job), job=job),
+            self._finish,
+            self._fail,
+            progress=self._show_progress,
+            stopped=self._stopped,
+            owner=self,
+            text=f"Changing {self._name}",
+        )
+        self._writing.shown_by = self
+
+    def _finish(self, commit: Commit) -> None:
+        self._writing = None
+        self.committed.emit(commit)
+        self.accept()
+
+    def _fail(self, error: Exception) -> None:
+        self._reading = self._writing = None
+        self._lock(False)
+        self._say(message(error), "danger")
+
+    def _stopped(self) -> None:
+        self._writing = None
+        self._lock(False)
+        self._say("Stopped; nothing was changed.")
+
+    def _show_progress(self, progress: Progress) -> None:
+        fraction = progress.fraction
+        self.progress.setRange(0, 0 if fraction is None else STEPS)
+        self.progress.setValue(int((fraction or 0) * STEPS))
+
+    def _lock(self, locked: bool) -> None:
+        for widget in (self.form, self.kind_box, *self.rows.buttons()):
+            if widget is not None:
+                widget.setEnabled(not locked)
+        self.apply.setEnabled(self._effect is not None and not locked)
+        self.cancel.setEnabled(True)
+        self.cancel.setText("Stop" if locked else "Cancel")
+        self.note.setVisible(not locked)
+        self.progress.setRange(0, 0)
+        self.progress.setVisible(locked)
+
+    def _say(self, text: str, look: str = "muted") -> None:
+        theme.variant(self.news, look)
+        self.news.setText(text)

@@ -1,0 +1,476 @@
+"""The forms of the Change dialog: each makes one act of what is chosen in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import QStringListModel, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.types import ID, type_named
+from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.store.acts import (
+    READING_CHOICES,
+    Act,
+    CastColumn,
+    Delete,
+    DropDuplicates,
+    Merge,
+    Rename,
+    Split,
+    Upsert,
+    update_of,
+)
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.export_options import ColumnsChoice
+from lamella.ui.dialogs.new_table import TYPES
+from lamella.ui.editing.assignment_line import AssignmentLine, Types
+from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.widgets.controls import IconButton
+
+NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Make null of it", "null"))
+ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
+TWICE = (("Refuse", "refuse"), ("Take the first", "first"), ("Take the last", "last"))
+SIGNS = {"": "none", " ": "space"}
+EMS = 12
+LABEL_WIDTH = 120
+
+
+class ActForm(QWidget):
+    """`changed` follows every edit. `reason` is what is wrong, said below the form."""
+
+    changed = Signal()
+
+    def __init__(self, types: Types, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.types = types
+        self.names = QStringListModel(list(types), self)
+        self.reason = QLabel()
+        self.reason.setWordWrap(True)
+        self.reason.setMinimumWidth(1)
+        theme.variant(self.reason, "danger")
+        self.reason.hide()
+
+    def act(self) -> Act | None:
+        """None while something is missing or wrong."""
+        raise NotImplementedError
+
+    def focus_first(self) -> None:
+        self.setFocus()
+
+    def say(self, reason: str) -> None:
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason))
+
+    def column_box(self, column: str) -> ColumnBox:
+        box = ColumnBox(self.names, column)
+        box.setFixedWidth(EMS * theme.current().line_height())
+        box.chosen.connect(lambda _: self.changed.emit())
+        return box
+
+    def line_edit(self, name: str, hint: str = "", text: str = "") -> QLineEdit:
+        edit = QLineEdit(text, placeholderText=hint, accessibleName=name)
+        edit.textEdited.connect(lambda _: self.changed.emit())
+        return edit
+
+    def choice(self, name: str, labels: Sequence[str], editable: bool = False) -> QComboBox:
+        box = QComboBox(accessibleName=name, editable=editable)
+        box.addItems(list(labels))
+        box.currentTextChanged.connect(lambda _: self.changed.emit())
+        return box
+
+    def switch(self, text: str, on: bool = False, tip: str = "") -> QCheckBox:
+        box = QCheckBox(text, toolTip=tip)
+        box.setChecked(on)
+        box.toggled.connect(lambda _: self.changed.emit())
+        return box
+
+    def laid_out(self, *rows: tuple[str, QWidget | QHBoxLayout]) -> QFormLayout:
+        form = QFormLayout(self, horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        form.setContentsMargins(0, 0, 0, 0)
+        for label, field in rows:
+            form.addRow(form_label(label), field)
+        form.addRow(self.reason)
+        return form
+
+    def is_column(self, box: ColumnBox) -> bool:
+        known = box.text() in self.types
+        theme.variant(box, "" if known or not box.text() else "invalid")
+        if not known:
+            self.say(f"There is no column “{visible(box.text())}”." if box.text() else "")
+        return known
+
+
+def form_label(text: str) -> QLabel:
+    """As wide as those of the other forms, so that fields stand below each other."""
+    label = QLabel(text)
+    theme.variant(label, "muted")
+    label.setMinimumWidth(theme.current().px(LABEL_WIDTH))
+    label.setMinimumHeight(theme.current().line_height() + theme.S)
+    return label
+
+
+def beside(*widgets: QWidget, stretch: bool = True) -> QHBoxLayout:
+    layout = QHBoxLayout()
+    layout.setSpacing(theme.S)
+    for widget in widgets:
+        layout.addWidget(widget)
+    if stretch:
+        layout.addStretch(1)
+    return layout
+
+
+def columns_choice(label: str, types: Types) -> ColumnsChoice:
+    choice = ColumnsChoice(label, list(types))
+    theme.variant(choice, "chip")
+    return choice
+
+
+class UpdateForm(ActForm):
+    """A line for each column."""
+
+    def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.lines: list[AssignmentLine] = []
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(theme.XS)
+        self.add = QPushButton("+ Another column")
+        theme.variant(self.add, "link")
+        self.add.clicked.connect(self._add_next)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        layout.addLayout(self._rows)
+        layout.addLayout(beside(self.add))
+        layout.addWidget(self.reason)
+        self.add_line(column)
+
+    def add_line(self, column: str) -> AssignmentLine:
+        line = AssignmentLine(self.names, self.types, column)
+        line.changed.connect(self.changed)
+        line.removed.connect(lambda: self._remove(line))
+        self.lines.append(line)
+        self._rows.addWidget(line)
+        self.changed.emit()
+        return line
+
+    def _add_next(self) -> None:
+        self.add_line("").column.setFocus()
+
+    def act(self) -> Act | None:
+        answers = [line.answer() for line in self.lines if line.column.text() or len(self.lines) == 1]
+        known = [answer for answer in answers if answer is not None]
+        if len(known) < len(answers) or not known:
+            self.say("")
+            return None
+        try:
+            made = update_of(known)
+        except LamellaError as error:
+            self.say(str(error))
+            return None
+        self.say("")
+        return made
+
+    def focus_first(self) -> None:
+        line = self.lines[-1]
+        (line.field if line.column.text() in self.types else line.column).setFocus()
+
+    def _remove(self, line: AssignmentLine) -> None:
+        self.lines.remove(line)
+        line.hide()
+        line.deleteLater()
+        if not self.lines:
+            self.add_line("")
+        self.changed.emit()
+
+
+class CastForm(ActForm):
+    def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.column = self.column_box(column)
+        self.type = self.choice("Type", TYPES, editable=True)
+        self.on_error = self.choice("What does not fit", [label for label, _ in NULLS_OR_NOT])
+        self.lossy = self.switch("Cut what is too fine", tip="1.7 as a whole number is 1, a time its day")
+        self.signs = {
+            name: self.choice(name.capitalize(), [SIGNS.get(sign, sign) for sign in signs])
+            for name, signs in READING_CHOICES.items()
+        }
+        self._reading = QWidget()
+        labels = ("Decimal sign", "thousands", "dates")
+        parts: list[QWidget] = []
+        for label, box in zip(labels, self.signs.values(), strict=True):
+            parts += [QLabel(label), box]
+        self._reading.setLayout(beside(*parts))
+        self._reading.layout().setContentsMargins(0, 0, 0, 0)  # type: ignore[union-attr]
+        self.laid_out(
+            ("Column", beside(self.column, QLabel("to"), self.type)),
+            ("Written with", self._reading),
+            ("What does not fit", beside(self.on_error, self.lossy)),
+        )
+
+    def act(self) -> Act | None:
+        if not self.is_column(self.column):
+            return None
+        name = self.column.text()
+        is_text = kind_of(self.types[name]) is Kind.TEXT
+        self._reading.setEnabled(is_text)
+        try:
+            wanted = type_named(self.type.currentText())
+        except LamellaError as error:
+            self.say(str(error))
+            return None
+        if wanted.equals(self.types[name]):
+            self.say(f"“{visible(name)}” is {wanted} already.")
+            return None
+        self.say("")
+        chosen = {
+            sign: READING_CHOICES[sign][box.currentIndex()] for sign, box in self.signs.items() if is_text
+        }
+        on_error = NULLS_OR_NOT[self.on_error.currentIndex()][1]
+        return CastColumn(name, self.type.currentText(), self.lossy.isChecked(), on_error, **chosen)  # type: ignore[arg-type]
+
+    def focus_first(self) -> None:
+        self.type.setFocus()
+
+
+class SplitForm(ActForm):
+    def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.column = self.column_box(column)
+        self.by = self.line_edit("At", text=" ")
+        self.by.setMaximumWidth(EMS * theme.current().line_height() // 2)
+        self.regex = self.switch("Regular expression")
+        self.into = self.line_edit("Into", "first, last")
+        self.keep = self.switch("Keep the column", on=True)
+        self.laid_out(
+            ("Column", beside(self.column, QLabel("at"), self.by, self.regex)),
+            ("Into columns", self.into),
+            ("", self.keep),
+        )
+
+    def act(self) -> Act | None:
+        names = [name.strip() for name in self.into.text().split(",") if name.strip()]
+        if not self.is_column(self.column) or not names:
+            return None
+        self.say("" if len(names) > 1 else "Name two columns or more, with commas between them.")
+        if len(names) < 2:
+            return None
+        return Split(self.column.text(), names, self.by.text(), self.regex.isChecked(), self.keep.isChecked())
+
+    def focus_first(self) -> None:
+        self.into.setFocus()
+
+
+class MergeForm(ActForm):
+    def __init__(self, types: Types, columns: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.columns = columns_choice("Columns", types)
+        self.columns.choose(columns)
+        self.columns.changed.connect(self.changed)
+        self.between = self.line_edit("Between", text=" ")
+        self.between.setMaximumWidth(EMS * theme.current().line_height() // 2)
+        self.into = self.line_edit("Into", "name of the new column")
+        self.keep = self.switch("Keep the columns", on=True)
+        self.laid_out(
+            ("Columns", beside(self.columns, QLabel("with"), self.between, QLabel("between"))),
+            ("Into", self.into),
+            ("", self.keep),
+        )
+
+    def act(self) -> Act | None:
+        names, into = self.columns.names, self.into.text().strip()
+        self.say("Choose two columns or more." if into and len(names) < 2 else "")
+        if len(names) < 2 or not into:
+            return None
+        return Merge(names, into, self.between.text(), self.keep.isChecked())
+
+    def focus_first(self) -> None:
+        self.into.setFocus()
+
+
+class RenameForm(ActForm):
+    """A line for each column."""
+
+    def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.lines: list[tuple[ColumnBox, QLineEdit]] = []
+        self._rows = QVBoxLayout()
+        self._rows.setSpacing(theme.XS)
+        self.add = QPushButton("+ Another column")
+        theme.variant(self.add, "link")
+        self.add.clicked.connect(lambda: self.add_line(""))
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addLayout(self._rows)
+        layout.addLayout(beside(self.add))
+        layout.addWidget(self.reason)
+        self.add_line(column)
+
+    def add_line(self, column: str) -> None:
+        box, edit = self.column_box(column), self.line_edit("New name", "new name")
+        remove, row = IconButton("close", "Remove this column"), QWidget()
+        layout = beside(box, QLabel("to"), edit, remove, stretch=False)
+        layout.setContentsMargins(0, 0, 0, 0)
+        row.setLayout(layout)
+        self._rows.addWidget(row)
+        self.lines.append((box, edit))
+        remove.clicked.connect(lambda: self._remove(box, edit, row))
+
+    def _remove(self, box: ColumnBox, edit: QLineEdit, row: QWidget) -> None:
+        self.lines.remove((box, edit))
+        row.hide()
+        row.deleteLater()
+        if not self.lines:
+            self.add_line("")
+        self.changed.emit()
+
+    def act(self) -> Act | None:
+        names = {}
+        self.say("")
+        for box, edit in self.lines:
+            if not box.text() and not edit.text():
+                continue
+            if not self.is_column(box) or not edit.text().strip():
+                return None
+            names[box.text()] = edit.text().strip()
+        return Rename(names) if names else None
+
+    def focus_first(self) -> None:
+        self.lines[0][1].setFocus()
+
+
+class DuplicatesForm(ActForm):
+    def __init__(self, types: Types, columns: Sequence[str], parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.columns = columns_choice("Columns", types)
+        self.columns.choose(columns)
+        self.columns.changed.connect(self.changed)
+        self.keep = self.choice("Which to keep", [label for label, _ in ENDS])
+        hint = QLabel("None: rows that are alike in all columns")
+        theme.variant(hint, "muted")
+        self.laid_out(("Alike in", beside(self.columns, hint)), ("Of these", beside(self.keep)))
+
+    def act(self) -> Act | None:
+        return DropDuplicates(self.columns.names or None, ENDS[self.keep.currentIndex()][1])
+
+    def focus_first(self) -> None:
+        self.columns.setFocus()
+
+
+class DeleteForm(ActForm):
+    def __init__(self, types: Types, parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.laid_out()
+
+    def act(self) -> Act | None:
+        return Delete()
+
+
+class UpsertForm(ActForm):
+    """Rows of another table of the store, or of a file."""
+
+    def __init__(
+        self, table: Table, types: Types, tables: Sequence[str], parent: QWidget | None = None
+    ) -> None:
+        super().__init__(types, parent)
+        self._table, self.tables = table, list(tables)
+        self.source = self.choice("Rows of", ["Choose a table or file", *map(visible, self.tables)])
+        self.browse = QPushButton("File…")
+        self.browse.clicked.connect(self._browse)
+        self.path: Path | None = None
+        self.columns = columns_choice("Key", types)
+        self.columns.changed.connect(self.changed)
+        self.keep = self.choice("A key that comes twice", [label for label, _ in TWICE])
+        self.laid_out(
+            ("Rows of", beside(self.source, self.browse)),
+            ("Key", beside(self.columns)),
+            ("The same key twice", beside(self.keep)),
+        )
+
+    def act(self) -> Act | None:
+        data, names = self._data(), self.columns.names
+        self.say("Choose the columns that rows are found by." if data is not None and not names else "")
+        if data is None or not names:
+            return None
+        return Upsert(data, names, TWICE[self.keep.currentIndex()][1])  # type: ignore[arg-type]
+
+    def use_file(self, path: Path) -> None:
+        self.path = path
+        if self.source.count() == len(self.tables) + 1:
+            self.source.addItem("")
+        self.source.setItemText(self.source.count() - 1, visible(path.name))
+        self.source.setCurrentIndex(self.source.count() - 1)
+        self.changed.emit()
+
+    def focus_first(self) -> None:
+        self.source.setFocus()
+
+    def _data(self) -> Callable[[], Any] | None:
+        place = self.source.currentIndex()
+        if place <= 0:
+            return None
+        if place > len(self.tables):
+            return _FileRows(self.path) if self.path is not None else None
+        return _TableRows(self._table, self.tables[place - 1])
+
+    def _browse(self) -> None:
+        dialog = QFileDialog(self, "Rows of a file")
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.fileSelected.connect(lambda path: self.use_file(Path(path)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+
+class _FileRows:
+    """Read when they are called for, on a worker."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self) -> pa.Table:
+        from lamella.core.datasets import open_dataset
+
+        dataset = open_dataset(self._path)
+        return dataset.read([name for name in dataset.schema.names if name != ID])
+
+
+class _TableRows:
+    def __init__(self, table: Table, name: str) -> None:
+        self._table, self._name = table, name
+
+    def __call__(self) -> pa.Table:
+        other = self._table.store[self._name]
+        return other.read([name for name in other.schema.names if name != ID])
+
+
+Forms = Mapping[str, Callable[[], ActForm]]
+
+
+def forms(table: Table, types: Types, column: str, columns: Sequence[str], tables: Sequence[str]) -> Forms:
+    """What makes the form of each kind of act, by its id. `tables` are the others of the store."""
+    return {
+        "update": lambda: UpdateForm(types, column),
+        "cast": lambda: CastForm(types, column),
+        "split": lambda: SplitForm(types, column),
+        "merge": lambda: MergeForm(types, columns),
+        "rename": lambda: RenameForm(types, column),
+        "drop_duplicates": lambda: DuplicatesForm(types, columns),
+        "delete": lambda: DeleteForm(types),
+        "upsert": lambda: UpsertForm(table, types, tables),
+    }

@@ -1,0 +1,203 @@
+"""The first rows of a change, before and after, and what it comes to in words."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import visible
+from lamella.core.store.acts import Act, CastColumn, Kind, Rename, Upsert
+from lamella.core.store.effects import CONFLICT, DELETED, NEW, Effect, Preview
+from lamella.ui import theme
+from lamella.ui.editing.paste_dialog import counted
+from lamella.ui.grid.model import icon_name, is_right_aligned
+from lamella.ui.grid.texts import screen_texts
+
+NULL = "null"
+LONGEST_TEXT = 120
+MOST_WIDTH = 260
+WORDS = {CONFLICT: "conflict", NEW: "new", DELETED: "goes"}
+SLOW_SECONDS = 1.0
+
+
+class PreviewTable(QTableWidget):
+    """The id of a row, columns to know it by, those that change before and after, and the reason where a
+    value is lost."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.verticalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
+        self.verticalHeader().setDefaultAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        theme.variant(self, "preview")
+        self.setAccessibleName("The first rows before and after")
+        self._shown: Preview | None = None
+        self._plain_after = False
+        theme.current().changed.connect(self._redraw)
+
+    def show_preview(self, preview: Preview, plain_after: bool = False) -> None:
+        """`plain_after`: columns are called the same afterwards, so that nothing need be added."""
+        self._shown, self._plain_after = preview, plain_after
+        self._redraw()
+
+    def clear_rows(self) -> None:
+        self._shown = None
+        self.setRowCount(0)
+        self.setColumnCount(0)
+
+    def _redraw(self) -> None:
+        preview = self._shown
+        if preview is None:
+            return
+        count = preview.context.num_rows
+        self.clear()
+        self.setRowCount(count)
+        context = [name for name in preview.context.column_names if name != ID]
+        before, after = preview.before.column_names, preview.after.column_names
+        has_reasons = any(preview.reasons)
+        self.setColumnCount(len(context) + len(before) + len(after) + has_reasons)
+        ids = preview.context.column(ID).to_pylist()
+        labels = [
+            WORDS.get(kind, "") if row_id is None else f"{row_id:,}"
+            for row_id, kind in zip(ids, preview.kinds, strict=True)
+        ]
+        self.setVerticalHeaderLabels(labels)
+        place = 0
+        for name in context:
+            place = self._put(place, preview.context, name, name, "muted", preview)
+        held = {}
+        for name in before:
+            held[name] = screen_texts(preview.before.column(name))
+            place = self._put(place, preview.before, name, name, "text", preview)
+        for name in after:
+            label = name if self._plain_after else f"{name} after"
+            place = self._put(place, preview.after, name, label, "accent", preview, held.get(name))
+        if has_reasons:
+            self._put_reasons(place, preview)
+        self._fit()
+
+    def _put(
+        self,
+        place: int,
+        rows: pa.Table,
+        name: str,
+        label: str,
+        look: str,
+        preview: Preview,
+        before: list[str | None] | None = None,
+    ) -> int:
+        kind, colors = rows.schema.field(name).type, theme.current()
+        icon = "arrow-right" if look == "accent" else icon_name(kind)
+        header = QTableWidgetItem(colors.icon(icon, look if look == "accent" else "muted"), visible(label))
+        header.setTextAlignment(_side(kind))
+        header.setToolTip(f"{visible(name)}: {kind}")
+        self.setHorizontalHeaderItem(place, header)
+        for row, text in enumerate(screen_texts(rows.column(name))):
+            same = look == "accent" and before is not None and before[row] == text
+            item = QTableWidgetItem(NULL if text is None else text[:LONGEST_TEXT])
+            what = preview.kinds[row]
+            font = colors.font(bold=look == "accent" and not same)
+            font.setItalic(text is None)
+            font.setStrikeOut(what == DELETED)
+            item.setFont(font)
+            item.setForeground(self._color(look, what, text is None or same))
+            if look == "accent":
+                item.setBackground(colors.color("danger_soft" if what == CONFLICT else "accent_soft"))
+            item.setTextAlignment(_side(kind))
+            self.setItem(row, place, item)
+        return place + 1
+
+    def _color(self, look: str, kind: str, quiet: bool) -> QColor:
+        colors = theme.current()
+        if kind == CONFLICT and look != "muted":
+            return colors.color("danger")
+        return colors.color("muted" if quiet else look)
+
+    def _put_reasons(self, place: int, preview: Preview) -> None:
+        header = QTableWidgetItem("Why")
+        header.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.setHorizontalHeaderItem(place, header)
+        for row, reason in enumerate(preview.reasons):
+            item = QTableWidgetItem(reason)
+            item.setForeground(theme.current().color("muted"))
+            item.setToolTip(reason)
+            self.setItem(row, place, item)
+
+    def _fit(self) -> None:
+        self.resizeColumnsToContents()
+        for place in range(self.columnCount()):
+            self.setColumnWidth(place, min(self.columnWidth(place), theme.current().px(MOST_WIDTH)))
+        if self.columnCount():
+            last = self.columnCount() - 1
+            self.horizontalHeader().setSectionResizeMode(last, QHeaderView.ResizeMode.Stretch)
+
+
+def _side(type_: pa.DataType) -> Qt.AlignmentFlag:
+    side = Qt.AlignmentFlag.AlignRight if is_right_aligned(type_) else Qt.AlignmentFlag.AlignLeft
+    return side | Qt.AlignmentFlag.AlignVCenter
+
+
+def button_text(kind: Kind, act: Act, effect: Effect) -> str:
+    """A verb, and how much it comes to."""
+    if isinstance(act, Rename):
+        return f"Rename {counted(len(act.names), 'column')}"
+    if isinstance(act, CastColumn):
+        return "Change the type"
+    if isinstance(act, Upsert):
+        return f"Add {effect.inserted:,}, change {counted(effect.changed, 'row')}"
+    return f"{kind.verb} {counted(effect.total, 'row')}"
+
+
+def refusal(act: Act, effect: Effect) -> str:
+    """Why the change cannot be made as it is; empty where it can."""
+    if isinstance(act, Upsert) and effect.conflicting:
+        which = f"{counted(effect.conflicting, 'row')} have a key that comes again with other values"
+        return f"{which}. Say which of them to take."
+    if isinstance(act, CastColumn) and act.on_error == "refuse" and effect.conflicting:
+        lost = counted(effect.conflicting, "value")
+        return f"{lost} cannot be read as {act.type}. Make null of them, or change them first."
+    return ""
+
+
+def effect_text(act: Act, effect: Effect) -> str:
+    """In sentences: exact counts, types that change, and how long it takes where that is long."""
+    said = [_counts(act, effect)]
+    for name, (before, after) in effect.types.items():
+        is_new = before is None
+        said.append(
+            f"“{visible(name)}” is a new column ({after})." if is_new
+            else f"“{visible(name)}” becomes {after}."
+        )  # fmt: skip
+    shown = len(effect.preview.kinds)
+    if shown < max(effect.total, effect.conflicting):
+        said.append(f"The first {shown} are shown.")
+    if effect.seconds >= SLOW_SECONDS:
+        said.append(f"It takes about {effect.seconds:,.0f} s.")
+    return " ".join(filter(None, said))
+
+
+def _counts(act: Act, effect: Effect) -> str:
+    if isinstance(act, Rename):
+        return "No row changes."
+    if isinstance(act, Upsert):
+        return (
+            f"{effect.inserted:,} new, {effect.changed:,} changed, {effect.same:,} the same, "
+            f"{effect.conflicting:,} conflicting."
+        )
+    if isinstance(act, CastColumn):
+        if act.on_error == "null":
+            return f"{effect.matching:,} values, {effect.conflicting:,} of them become null."
+        return f"{effect.matching - effect.conflicting:,} of {effect.matching:,} values can be read."
+    if effect.deleted or (not effect.preview.before.num_columns and not effect.preview.after.num_columns):
+        return f"{effect.deleted:,} of {counted(effect.matching, 'row')} are deleted."
+    stay = f" {effect.nulls:,} are null and stay null." if effect.nulls else ""
+    alike = effect.matching - effect.changed - effect.nulls
+    same = f" {alike:,} have the value already." if alike > 0 else ""
+    return f"{effect.changed:,} of {counted(effect.matching, 'row')} change.{stay}{same}"

@@ -1,0 +1,103 @@
+"""A field for an expression over columns, which completes their names and those of functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from PySide6.QtCore import QStringListModel, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
+
+from lamella.core.errors import LamellaError
+from lamella.core.filters.text.printer import name as column_text
+from lamella.ui import theme
+
+if TYPE_CHECKING:
+    from lamella.core.query.expressions import Expression
+
+_WORD = re.compile(r'"?[^\W\d][\w.]*$')
+MOST_SHOWN = 12
+
+
+class ExpressionEdit(QLineEdit):
+    """`edited` follows every change. Names are completed as they are typed, and all of them with
+    Ctrl+Space."""
+
+    edited = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setFont(theme.current().mono_font())
+        self.setAccessibleName("Expression")
+        self._types: Mapping[str, pa.DataType] = {}
+        self._names = QStringListModel(self)
+        self._completer = QCompleter(self._names, self)
+        self._completer.setWidget(self)
+        self._completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+        self._completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
+        self._completer.setMaxVisibleItems(MOST_SHOWN)
+        self._completer.activated.connect(self._insert)
+        self.textEdited.connect(self._typed)
+
+    def set_types(self, types: Mapping[str, pa.DataType]) -> None:
+        """The columns that it may name."""
+        from lamella.core.query.functions.table import FUNCTIONS
+
+        self._types = types
+        columns = [column_text(name) for name in types]
+        self._names.setStringList([*columns, *(f"{name}()" for name in sorted(FUNCTIONS))])
+
+    def expression(self) -> Expression:
+        """Raises `LamellaError` that shows the place of what is wrong."""
+        from lamella.core.query.expression_text import parse_expression
+
+        return parse_expression(self.text(), self._types)
+
+    @property
+    def problem(self) -> str:
+        """What is wrong; empty for nothing."""
+        try:
+            self.expression()
+        except LamellaError as error:
+            return str(error)
+        return ""
+
+    @property
+    def completions(self) -> QCompleter:
+        return self._completer
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Space and event.modifiers() == Qt.KeyboardModifier.ControlModifier:
+            self._complete(all_names=True)
+            return
+        super().keyPressEvent(event)
+
+    def _typed(self) -> None:
+        self._complete()
+        self.edited.emit()
+
+    def _word(self) -> str:
+        found = _WORD.search(self.text()[: self.cursorPosition()])
+        return found.group() if found else ""
+
+    def _complete(self, all_names: bool = False) -> None:
+        word, popup = self._word(), self._completer.popup()
+        self._completer.setCompletionPrefix(word)
+        names = self._completer.completionCount()
+        same = names == 1 and self._completer.currentCompletion().casefold() == word.casefold()
+        if not names or same or not (word or all_names):
+            popup.hide()
+            return
+        where = self.cursorRect()
+        where.setWidth(popup.sizeHintForColumn(0) + 3 * theme.L)
+        self._completer.complete(where)
+
+    def _insert(self, name: str) -> None:
+        """In place of what was typed of it, with the cursor in the parentheses of a function."""
+        start = self.cursorPosition() - len(self._word())
+        self.setText(self.text()[:start] + name + self.text()[self.cursorPosition() :])
+        self.setCursorPosition(start + len(name) - name.endswith("()"))
+        self.edited.emit()

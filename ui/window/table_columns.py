@@ -1,0 +1,280 @@
+"""The columns of a table changed from the menu of their headers, and tables made of what is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from lamella.core.arrow.types import ID, type_named
+from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.cells import parse_cell
+from lamella.core.jobs import Job
+from lamella.core.query.line import query_of_line
+from lamella.core.query.steps import Select
+from lamella.core.store.store import Store
+from lamella.ui import theme
+from lamella.ui.dialogs.new_table import TYPES, MadeOf, NewTableDialog
+from lamella.ui.editing.edit_target import COMPUTED
+from lamella.ui.editing.paste_dialog import counted
+from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.action_state import current_column
+from lamella.ui.window.loader import DESCRIPTION as DESCRIPTION_KEY
+
+if TYPE_CHECKING:
+    from lamella.ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.window import Window
+
+DESCRIPTION = DESCRIPTION_KEY.decode()
+TabAct = Callable[["DatasetTab", str], object]
+
+
+def on_column(window: Window, act: TabAct) -> Callable[[DatasetTab], object]:
+    """`act` with the table of a tab and its current column. Files and computed rows say why not."""
+
+    def handler(tab: DatasetTab) -> None:
+        name = current_column(tab) or ""
+        if tab.table is None:
+            window.offer_import(name, lambda copy: act(copy, name))
+        elif tab.editable is None:
+            tab.messages.say(COMPUTED)
+        elif name and name != ID:
+            act(tab, name)
+
+    return handler
+
+
+# ------------------------------------------------------------------------------ forms
+
+
+class ColumnForm(QWidget):
+    """What one column is to be: `accepted` has what was typed. `refuse` says what is wrong with it."""
+
+    accepted = Signal(dict)
+
+    def __init__(
+        self,
+        title: str,
+        verb: str,
+        fields: Sequence[tuple[str, QWidget]],
+        refuse: Callable[[dict[str, str]], str],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.fields = dict(fields)
+        self._refuse = refuse
+        heading = QLabel(title)
+        theme.variant(heading, "heading")
+        self.reason = QLabel(wordWrap=True)
+        self.reason.setMinimumWidth(1)
+        theme.variant(self.reason, "danger")
+        self.accept = QPushButton(verb)
+        theme.variant(self.accept, "primary")
+        self.accept.clicked.connect(self._take)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(heading)
+        for _, field in fields:
+            layout.addWidget(field)
+            edit = field.lineEdit() if isinstance(field, QComboBox) else field
+            edit.textChanged.connect(self._follow)  # type: ignore[union-attr]
+            edit.returnPressed.connect(self._take)  # type: ignore[union-attr]
+        layout.addWidget(self.reason)
+        line = QHBoxLayout()
+        line.addStretch(1)
+        line.addWidget(self.accept)
+        layout.addLayout(line)
+        self._follow()
+
+    def values(self) -> dict[str, str]:
+        return {
+            name: field.currentText() if isinstance(field, QComboBox) else field.text()  # type: ignore[attr-defined]
+            for name, field in self.fields.items()
+        }
+
+    def say(self, reason: str) -> None:
+        self.reason.setText(reason)
+        self.reason.setVisible(bool(reason))
+
+    def _follow(self) -> None:
+        values = self.values()
+        reason = self._refuse(values)
+        first = next(iter(self.fields.values()))
+        theme.variant(first, "invalid" if reason else "")
+        self.say(reason)
+        self.accept.setEnabled(not reason and bool(next(iter(values.values())).strip() or "text" in values))
+
+    def _take(self) -> None:
+        if self.accept.isEnabled():
+            self.accepted.emit(self.values())
+
+
+def _open(tab: DatasetTab, name: str, form: ColumnForm) -> ColumnForm:
+    grid = tab.grid
+    popover = Popover(form, grid)
+    popover.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    form.accepted.connect(popover.close)
+    column = grid.grid_model.names.index(name)
+    grid.show_column(grid.place(column))
+    popover.fit()
+    header = grid.column_header
+    last = max(0, header.width() - popover.width())
+    popover.open_at(header.mapToGlobal(QPoint(min(grid.x_of(column), last), header.own_height)), grid)
+    first = next(iter(form.fields.values()))
+    first.setFocus(Qt.FocusReason.PopupFocusReason)
+    if isinstance(first, QLineEdit):
+        first.selectAll()
+    return form
+
+
+def _name_problem(tab: DatasetTab, name: str, own: str = "") -> str:
+    name = name.strip()
+    if name == ID:
+        return f"{ID} is what a table calls its row ids."
+    names = tab.view.snapshot.schema.names if tab.view is not None else []
+    if name != own and name in names:
+        return f"There is a column “{visible(name)}” already."
+    return ""
+
+
+# ------------------------------------------------------------------------------ acts
+
+
+def ask_new(tab: DatasetTab, name: str) -> ColumnForm:
+    """A column behind the current one."""
+    edit = QLineEdit(placeholderText="name", accessibleName="Name of the column")
+    kind = QComboBox(editable=True, accessibleName="Type")
+    kind.addItems(list(TYPES))
+    default = QLineEdit(
+        placeholderText="value in every row (none: null)", accessibleName="Value in every row"
+    )
+
+    def refuse(values: dict[str, str]) -> str:
+        problem = _name_problem(tab, values["name"])
+        try:
+            type_ = type_named(values["type"])
+            if values["default"]:
+                parse_cell(values["default"], type_)
+        except LamellaError as error:
+            return problem or error.why or error.what
+        return problem
+
+    def add(values: dict[str, str]) -> None:
+        type_ = type_named(values["type"])
+        value = parse_cell(values["default"], type_) if values["default"] else None
+        called = values["name"].strip()
+        tab.commits.run(
+            tab.table,
+            lambda table, job: table.columns.add(called, type_, value, name, job=job),
+            f"Adding {called}",
+        )
+
+    fields = [("name", edit), ("type", kind), ("default", default)]
+    form = _open(tab, name, ColumnForm(f"New column behind {visible(name)}", "Add", fields, refuse))
+    form.accepted.connect(add)
+    return form
+
+
+def ask_name(tab: DatasetTab, name: str) -> ColumnForm:
+    edit = QLineEdit(name, accessibleName="New name")
+
+    def refuse(values: dict[str, str]) -> str:
+        return _name_problem(tab, values["name"], name)
+
+    def rename(values: dict[str, str]) -> None:
+        called = values["name"].strip()
+        if called != name:
+            tab.commits.run(
+                tab.table, lambda table, job: table.columns.rename(name, called), f"Renaming {name}"
+            )
+
+    form = _open(tab, name, ColumnForm(f"Rename {visible(name)}", "Rename", [("name", edit)], refuse))
+    form.accepted.connect(rename)
+    return form
+
+
+def ask_description(tab: DatasetTab, name: str) -> None:
+    """What is noted of the column, once it is read."""
+
+    def note(values: dict[str, str]) -> None:
+        text = values["text"].strip() or None
+        tab.commits.run(
+            tab.table,
+            lambda table, job: table.columns.set_metadata(
+                name, {DESCRIPTION: text}, f"describe {name}" if text else f"forget what {name} is"
+            ),
+            f"Describing {name}",
+        )
+
+    def ask(known: dict[str, str]) -> None:
+        edit = QLineEdit(known.get(DESCRIPTION, ""), accessibleName="Description")
+        edit.setPlaceholderText("what the column holds, in which unit, from where")
+        edit.setMinimumWidth(theme.current().px(280))
+        form = ColumnForm(f"Describe {visible(name)}", "Save", [("text", edit)], lambda _: "")
+        _open(tab, name, form).accepted.connect(note)
+
+    table = tab.table
+    assert table is not None
+    tab.tasks.read(lambda job: table.columns.metadata(name), ask, owner=tab, quiet=True)
+
+
+def drop(tab: DatasetTab, name: str) -> None:
+    """At once: undo brings it back."""
+    tab.commits.run(tab.table, lambda table, job: table.columns.drop(name), f"Dropping {name}")
+
+
+def move(tab: DatasetTab, name: str, by: int) -> None:
+    """One place to the left or right in the table itself."""
+
+    def work(table: Any, job: Job) -> Any:
+        names = list(table.columns)
+        place = names.index(name) if name in names else 0
+        to = max(0, min(len(names) - 1, place + by))
+        names.insert(to, names.pop(place))
+        return table.columns.reorder(names, f"move {name}")
+
+    tab.commits.run(tab.table, work, f"Moving {name}")
+
+
+def keep_order(tab: DatasetTab, _name: str) -> None:
+    """The columns of the table in the order in which they are shown; those that are hidden behind them."""
+    shown = [name for name in tab.line_actions.shown_columns() if name != ID]
+    tab.commits.run(
+        tab.table, lambda table, job: table.columns.reorder(shown, "order columns"), "Ordering the columns"
+    )
+
+
+# ------------------------------------------------------------------------------ tables
+
+
+def ask_table(window: Window, made_of: MadeOf | None = None, first: Store | None = None) -> None:
+    """A new table in one of the open stores; the store `first` is proposed."""
+
+    def ask() -> None:
+        stores = [store for store in window.library.stores if not store.read_only]
+        stores.sort(key=lambda store: store is not first)
+        dialog = NewTableDialog(stores, window.tasks, made_of, window)  # type: ignore[arg-type]
+        dialog.created.connect(lambda table: window.library.open_imported([table]))
+        dialog.open()
+
+    window.library.when_home(ask)
+
+
+def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
+    """Of the rows and columns that a tab shows, in their order."""
+    view = tab.view
+    if view is None:
+        return
+    columns = [name for name in tab.line_actions.shown_columns() if name != ID]
+    query = query_of_line(tab.line, tab.dataset, (*tab.line.active, Select(tuple(columns))))
+
+    def rows(job: Job) -> pa.RecordBatchReader:
+        return query.batches(job)
+
+    label = f"{counted(view.num_rows, 'row')}, {counted(len(columns), 'column')}"
+    own = next((s for s in window.library.stores if str(s.path) == tab.key[0]), None)
+    ask_table(window, MadeOf(label, f"{tab.name.partition('.')[0]} 2", rows), own)
