@@ -30,7 +30,7 @@ from lamella.core.scan.file_checks import is_known_damaged
 from lamella.core.scan.parquet_file import BODY
 from lamella.core.scan.snapshot import FileSegment
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Part of every key: raised when files come to be read differently, so that no old reading is used."""
 MOST_BYTES = 20 << 30
 _MANIFEST = "manifest.json"

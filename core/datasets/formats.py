@@ -37,6 +37,7 @@ from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import FileSegment
+from lamella.core.validation import path_of
 
 NAMED = 3
 MOST_LOOKED_AT = 100
@@ -303,7 +304,7 @@ def _openable() -> str:
 def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     path: str | Path | Sequence[str | Path],
     *,
-    cache_dir: Path | None = None,
+    cache_dir: str | Path | None = None,
     ragged: Ragged = "refuse",
     bad_lines: BadLines = "refuse",
     encoding: str | None = None,
@@ -364,8 +365,9 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     if part is not None and known.tables is None:
         raise FileProblem(location.root, f"is {known.label}, which is one table", fix=f"Leave '{part}' out")
     bad_lines = BY_NAME["bad_lines"].read(bad_lines)
+    cache = None if cache_dir is None else path_of(cache_dir, "the cache")
     options = OpenOptions(
-        cache_dir, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
+        cache, ragged, checksums=checksums, table=part, job=job, bad_lines=bad_lines, **reading
     )
     return known.open(location, options)
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from lamella.core.arrow.arrays import from_values
-from lamella.core.arrow.types import ID
+from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.arrow.types import ID, wider_type
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
 from lamella.core.datasets.blocks import TypesWidened
@@ -22,7 +23,7 @@ from lamella.core.datasets.formats import foreign_keys_of, tables_of
 from lamella.core.datasets.tables import ForeignKey
 from lamella.core.datasets.text.conversions import as_texts
 from lamella.core.datasets.text.regional import Spelled
-from lamella.core.errors import BadData, LamellaError, UnknownColumn, shown
+from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
 from lamella.core.store.commit import Commit
 from lamella.core.store.store import Store
@@ -80,11 +81,10 @@ def import_dataset(
     read is a table beside it. `columns` are those that are taken, each with its name in the table."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
-    chosen = _chosen(dataset, columns)
+    opened, chosen = dataset.schema.names, _chosen(dataset, columns)
 
     def create(schema: pa.Schema, rows: Batches) -> Table:
-        with closing(_renamed(rows, chosen)) as batches:
-            reader = pa.RecordBatchReader.from_batches(_named(schema, chosen), batches)
+        with _renamed(schema, rows, opened, chosen) as reader:
             return store.create_table(name, reader, job=Unreported(job))
 
     table = _with_rows(dataset, create, job)
@@ -159,9 +159,11 @@ def plan_import(
     chosen = _chosen(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
     there = [name for name in table.schema.names if name != ID]
+    coming = dataset.count(job=job)
+    types = _common_types(dataset, table, chosen)
     plan = ImportPlan(
         mode,
-        dataset.count(job=job),
+        coming,
         table.num_rows,
         tuple(name for name in chosen.values() if name not in there),
         tuple(name for name in there if name not in chosen.values() and table.columns.default(name) is None),
@@ -169,15 +171,27 @@ def plan_import(
     if mode != "upsert":
         return plan
     sources = {name: source for source, name in chosen.items()}
-    new = dataset.read([sources[name] for name in key], job=job).rename_columns(list(key))
-    keys = [*key]
-    distinct = new.group_by(keys).aggregate([([], "count_all")])
-    twice = pc.sum(pc.greater(distinct.column("count_all"), 1)).as_py() or 0
-    known = table.read(keys, job=job)
-    common = known.cast(pa.schema([new.schema.field(name).with_metadata(None) for name in keys]))
-    matched = common.join(distinct, keys, join_type="left semi").num_rows
-    found = distinct.join(common, keys, join_type="left semi").num_rows
-    return replace(plan, matched=matched, new_rows=distinct.num_rows - found, twice=twice)
+    new = dataset.read([sources[name] for name in key], job=job)
+    old, fresh = _times_of_keys(table.read([*key], job=job), new, [types[name] for name in key])
+    added, twice = np.count_nonzero((fresh > 0) & (old == 0)), np.count_nonzero(fresh > 1)
+    return replace(plan, matched=int(old[fresh > 0].sum()), new_rows=int(added), twice=int(twice))
+
+
+def _times_of_keys(
+    old: pa.Table, new: pa.Table, types: Sequence[pa.DataType]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many rows of either have each key. Null is equal to null, as it is for `upsert`."""
+    keys = [str(place) for place in range(len(types))]
+    wide = pa.schema([pa.field(name, kind) for name, kind in zip(keys, types, strict=True)])
+    parts = []
+    for at, rows in enumerate((old, new)):
+        part = rows.rename_columns(keys).cast(wide, safe=False)
+        for place, name in enumerate(("old", "new")):
+            part = part.append_column(name, from_numpy(np.full(len(part), place == at, np.int64)))
+        parts.append(part)
+    times = pa.concat_tables(parts).group_by(keys).aggregate([("old", "sum"), ("new", "sum")])
+    counts = (to_numpy(times.column(f"{name}_sum").combine_chunks()) for name in ("old", "new"))
+    return next(counts), next(counts)
 
 
 def import_into(
@@ -196,13 +210,12 @@ def import_into(
     and committing raise; nothing changes then.
     """
     job = job or Job()
-    chosen = _chosen(dataset, columns)
+    opened, chosen = dataset.schema.names, _chosen(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
     message = f"{mode} {dataset.name}"
 
     def take(schema: pa.Schema, rows: Batches) -> Commit:
-        with closing(_renamed(rows, chosen)) as batches:
-            reader = pa.RecordBatchReader.from_batches(_named(schema, chosen), batches)
+        with _renamed(schema, rows, opened, chosen) as reader:
             if mode == "upsert":
                 return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
             if mode == "append":
@@ -215,6 +228,24 @@ def import_into(
     if problems_of(dataset):
         keep_bad_lines(dataset, cast("Store", table.store), table.name)
     return commit
+
+
+def _common_types(dataset: Dataset, table: Table, chosen: Mapping[str, str]) -> dict[str, pa.DataType]:
+    """Of the columns that both have, by their names in the table. Raises `TypeConflict` where a column of the
+    dataset has no place in that of the table, as the numbers of postcodes have none in a text."""
+    types = {}
+    for source, name in chosen.items():
+        if name not in table.schema.names:
+            continue
+        have, coming = table.schema.field(name).type, dataset.schema.field(source).type
+        wide = wider_type(have, coming)
+        if wide is None:
+            raise TypeConflict(
+                f"{table.name}: column '{name}' is {have} and cannot take {coming} values of '{source}'",
+                fix=f"Read '{source}' as {have}, or leave it out",
+            )
+        types[name] = wide
+    return types
 
 
 def refuse_bad_target(
@@ -358,14 +389,25 @@ def table_columns(names: list[str]) -> list[str]:
     return [free_name(name, [ID, *names]) if name == ID else name for name in names]
 
 
-def _named(schema: pa.Schema, chosen: Mapping[str, str]) -> pa.Schema:
-    return pa.schema([schema.field(name).with_name(new) for name, new in chosen.items()])
+@contextmanager
+def _renamed(
+    schema: pa.Schema, rows: Batches, opened: Sequence[str], chosen: Mapping[str, str]
+) -> Iterator[pa.RecordBatchReader]:
+    """The columns that are chosen, and those that the dataset had not yet when it was `opened`: of objects
+    the first of which lack a member, it appears with the others."""
+    later = [name for name in schema.names if name not in opened]
+    names, new = [*chosen, *later], list(chosen.values())
+    for name in later:
+        new.append(free_name(name, [ID, *new]))
 
+    def batches() -> Batches:
+        with closing(rows):
+            for batch in rows:
+                yield batch.select(names).rename_columns(new)
 
-def _renamed(rows: Batches, chosen: Mapping[str, str]) -> Batches:
-    with closing(rows):
-        for batch in rows:
-            yield batch.select(list(chosen)).rename_columns(list(chosen.values()))
+    fields = [schema.field(name).with_name(title) for name, title in zip(names, new, strict=True)]
+    with closing(batches()) as renamed:
+        yield pa.RecordBatchReader.from_batches(pa.schema(fields), renamed)
 
 
 def _kept_rows(dataset: Dataset, job: Job) -> Batches:

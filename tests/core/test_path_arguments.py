@@ -70,6 +70,7 @@ CALLS: dict[str, Callable[[str], object]] = {
     "export": lambda path: with_own(lambda store: store["t"].export(path, format="csv")),
     "partitioned": lambda path: with_own(lambda store: store["t"].export(path, partition_by=["n"])),
     "open in place": open_dataset,
+    "cache": lambda path: open_dataset("rows.csv", cache_dir="" if path is None else path),
     "import": lambda path: with_own(lambda store: import_file(path, store)),
     "make": lambda path: make("mixed", 10, path),
     "SQL": lambda path: sql("select * from t", {"t": path}),

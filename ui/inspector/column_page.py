@@ -396,6 +396,8 @@ class ColumnPage(QWidget):
         whole, part = figures.whole, figures.part
         self.figures.setHeaderLabels(["", "filtered", "all rows"] if part else ["", "all rows", ""])
         self.figures.setColumnHidden(2, part is None)
+        for place in (1, 2):
+            self.figures.headerItem().setTextAlignment(place, Qt.AlignmentFlag.AlignRight)
         rows = zip(_lines(part or whole, kind), _lines(whole, kind), strict=False)
         for (title, first), (_, second) in rows:
             item = QTreeWidgetItem([title, first, second if part else ""])
@@ -460,7 +462,6 @@ class ColumnPage(QWidget):
         top = (
             self.title,
             self.kind,
-            self.rules,
             self.histogram,
             self.figures,
             self.heading,
@@ -470,6 +471,8 @@ class ColumnPage(QWidget):
         for widget in top:
             layout.addWidget(widget)
         layout.addWidget(self.values, 1)
+        theme.variant(self.rules, "ghost")
+        layout.addWidget(self.rules, 0, Qt.AlignmentFlag.AlignLeft)
         theme.current().changed.connect(self._restyle)
         self.values.itemActivated.connect(self._take)
         self.histogram.filter_requested.connect(self.filter_requested)

@@ -88,6 +88,8 @@ class Conversions(QObject):
         stored = {new: old for old, new in dict(options.get("names", ())).items()}.get(name, name)
         types = {**dict(options.get("types", ())), stored: str(found.kind.storage_type)}
         options["types"] = tuple(types.items())
+        if found.is_assumed:  # the count was made by it
+            options.setdefault("dates", found.kind.spelling.order)
         tab.reopening.reopen(with_options(reading, options))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from lamella.core.jobs import Job
 OF_COLUMNS = ("types", "names", "text_columns")
 """Options that name columns of the file, which may be another one by now."""
 MOST_REMEMBERED = 500
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -29,18 +31,34 @@ class FileReading:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, path: str, table: str | None, job: Job) -> Dataset:
-        """Raises `FileProblem` and `Cancelled`. Columns that the file no longer has count for nothing."""
-        try:
-            return self._open(path, table, job, self.options)
-        except UnknownColumn:
-            others = {name: value for name, value in self.options.items() if name not in OF_COLUMNS}
-            return self._open(path, table, job, others)
+        """Raises `FileProblem` and `Cancelled`. What was chosen for columns that the file no longer has
+        counts for nothing."""
+        options = dict(self.options)
+        while True:
+            try:
+                return self._open(path, table, job, options)
+            except UnknownColumn as error:
+                left = _without(options, error.name)
+                if left == options:
+                    raise
+                log.warning("%s: what was chosen for it is left out: %s", path, error)
+                options = left
 
     def _open(self, path: str, table: str | None, job: Job, options: Mapping[str, Any]) -> Dataset:
         chosen = {"bad_lines": "set-aside", **options}
         return open_dataset(
             path, ragged=self.ragged, checksums=self.checksums, table=table, job=job, **chosen
         )
+
+
+def _without(options: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """Without what is chosen for one column: its name, or a pair that begins with it."""
+    return {
+        name: tuple(each for each in value if (each if isinstance(each, str) else each[0]) != column)
+        if name in OF_COLUMNS
+        else value
+        for name, value in options.items()
+    }
 
 
 class FileReadings:
@@ -73,22 +91,25 @@ class FileReadings:
 
             with published(self._path) as draft:
                 draft.write_text(json.dumps(newest, indent=1), "utf-8")
-        except (OSError, FileProblem):
-            return
+        except (OSError, FileProblem) as error:
+            log.warning("How files are read is not remembered: %s", error)
 
 
 def _load(path: Path) -> dict[str, dict[str, Any]]:
     """What somebody else wrote there, or a later version, counts for nothing where it does not fit."""
     try:
         saved = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        log.warning("%s is not read, and what it remembers is lost: %s", path, error)
         return {}
     known = {}
     for name, options in saved.items() if isinstance(saved, dict) else ():
         try:
             known[name] = read_options(options)
-        except (LamellaError, AttributeError, TypeError):
-            continue
+        except (LamellaError, AttributeError, TypeError) as error:
+            log.warning("%s: what is remembered for %s is not used: %s", path, name, error)
     return known
 
 

@@ -27,21 +27,27 @@ _ZEROS_IN_FRONT = "^[+-]?0[0-9]+$"
 
 @dataclass(frozen=True)
 class Conversion:
-    """`kind` is how the texts are read; `total` of them are not null, and `failing` would become so."""
+    """`kind` is how the texts are read; `total` of them are not null, and `failing` would become so. `sample`
+    is a text and what it is read as, where that looks otherwise. `is_assumed`: no value shows which part of
+    a date comes first."""
 
     goal: Goal
     kind: Spelled
     total: int
     failing: int
     examples: tuple[str, ...]
+    sample: tuple[str, str] | None = None
+    is_assumed: bool = False
 
     def __str__(self) -> str:
-        """For people: what would be lost."""
+        """For people: what would be lost, and how the others are read."""
+        read = f", '{self.sample[0][:40]}' read as {self.sample[1]}" if self.sample is not None else ""
         if not self.failing:
-            return f"All {self.total:,} values are {self.goal}"
+            return f"All {self.total:,} values are {self.goal}{read}"
         shown = ", ".join(f"'{text[:40]}'" for text in self.examples)
         word = "1 is not, and becomes" if self.failing == 1 else f"{self.failing:,} are not, and become"
-        return f"{self.total - self.failing:,} of {self.total:,} values are {self.goal}; {word} null: {shown}"
+        good = f"{self.total - self.failing:,} of {self.total:,} values are {self.goal}{read}"
+        return f"{good}; {word} null: {shown}"
 
 
 def looks_like(texts: pa.Array) -> Goal | None:
@@ -50,7 +56,7 @@ def looks_like(texts: pa.Array) -> Goal | None:
     if not len(present):
         return None
     for goal in GOALS:
-        values, misfits = convert(present, _kind(goal, present))
+        values, misfits = convert(present, _kind(goal, present)[0])
         if goal == "numbers" and pc.any(pc.match_substring_regex(present, _ZEROS_IN_FRONT)).as_py():
             continue
         failing = 0 if misfits is None else pc.sum(misfits).as_py()
@@ -63,12 +69,13 @@ def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
     """What reading all of a column as numbers or dates does; the first values tell how they are written."""
     kinds: list[Spelled] = []
     totals, failing, examples = 0, [0, 0], list[str]()
+    first, is_assumed = pa.nulls(0, pa.string()), False
     for part in texts:
         if not kinds:
             first = pc.drop_null(part).slice(0, SAMPLE_ROWS)
             if not len(first):
                 continue
-            kinds = _kinds(goal, first)
+            kinds, is_assumed = _kinds(goal, first)
         totals += len(part) - part.null_count
         for place, kind in enumerate(kinds):
             _, misfits = convert(part, kind)
@@ -77,25 +84,45 @@ def conversion(texts: Iterable[pa.Array], goal: Goal) -> Conversion:
                 if not place and len(examples) < MOST_EXAMPLES:
                     examples += part.filter(misfits).slice(0, MOST_EXAMPLES - len(examples)).to_pylist()
     if not kinds:
-        kinds = [_kind(goal, pa.nulls(0, pa.string()))]
-    narrow = len(kinds) > 1 and failing[1] == failing[0]
-    return Conversion(goal, kinds[1] if narrow else kinds[0], totals, failing[0], tuple(examples))
+        kinds = [_kind(goal, first)[0]]
+    narrow = len(kinds) > 1 and failing[1] <= failing[0]
+    kind = kinds[1] if narrow else kinds[0]
+    return Conversion(
+        goal,
+        kind,
+        totals,
+        failing[narrow],
+        tuple(examples[: failing[narrow]]),
+        _sample(first, kind),
+        is_assumed,
+    )
 
 
-def _kinds(goal: Goal, first: pa.Array) -> list[Spelled]:
+def _sample(texts: pa.Array, kind: Spelled) -> tuple[str, str] | None:
+    """The first text whose value does not look like it."""
+    values, _ = convert(texts, kind)
+    for text, value in zip(texts.to_pylist(), values.to_pylist(), strict=True):
+        shown = f"{value:.15g}" if isinstance(value, float) else str(value)
+        if value is not None and shown != text.strip():
+            return text, shown
+    return None
+
+
+def _kinds(goal: Goal, first: pa.Array) -> tuple[list[Spelled], bool]:
     """The type that takes the most values, and a narrower one for where that takes as many."""
-    wide = _kind(goal, first)
+    wide, is_assumed = _kind(goal, first)
     narrow = pa.int64() if goal == "numbers" else pa.date32()
-    return [wide, Spelled(narrow, wide.spelling)]
+    return [wide, Spelled(narrow, wide.spelling)], is_assumed
 
 
-def _kind(goal: Goal, first: pa.Array) -> Spelled:
+def _kind(goal: Goal, first: pa.Array) -> tuple[Spelled, bool]:
+    """With whether the order of its dates is assumed."""
     kind = pa.float64() if goal == "numbers" else pa.timestamp("us")
-    spelling = likely_spelling(first, kind, Conventions())
+    spelling, doubtful = likely_spelling(first, kind, Conventions()), False
     if goal == "dates" and spelling.order == YEAR_FIRST:
         doubtful = pc.any(pc.match_substring_regex(first, r"^\s*[0-9]{1,2}[./-][0-9]{1,2}[./-]")).as_py()
         spelling = replace(spelling, order=DAY_FIRST) if doubtful else spelling
-    return Spelled(kind, replace(spelling, forced=True))
+    return Spelled(kind, replace(spelling, forced=True)), doubtful
 
 
 def as_texts(texts: pa.Array, kind: Spelled) -> pa.Array:

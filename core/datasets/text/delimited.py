@@ -25,8 +25,11 @@ from lamella.core.datasets.text.regional import (
     Conventions,
     Guess,
     Spelled,
+    by_other_columns,
     evidence,
     likely_spelling,
+    revised,
+    saying_doubt,
 )
 from lamella.core.datasets.text.types import convert, read_as, tentative_guess, widen
 from lamella.core.errors import FileProblem, UnknownColumn
@@ -155,10 +158,15 @@ class DelimitedText:
         guesses = {name: self._guess(name, column, self._conventions) for name, column in texts.items()}
         known = evidence([guess.kind for guess in guesses.values()], self._conventions)
         if known != self._conventions:
-            again = {name for name, guess in guesses.items() if _may_be_other(guess.kind)}
-            guesses |= {name: self._guess(name, texts[name], known) for name in again}
+            again = {name: guess for name, guess in guesses.items() if _may_be_other(guess.kind)}
+            guesses |= {
+                name: by_other_columns(guess, self._guess(name, texts[name], known), texts[name])
+                for name, guess in again.items()
+            }
         for name, kind in self.types.items():
             guesses[name] = Guess(self._forced(name, kind, texts[name], known))
+        if self.dialect.delimiter != ",":
+            guesses |= {name: saying_doubt(guess, texts[name]) for name, guess in guesses.items()}
         return pa.schema([_field(name, guess, texts[name]) for name, guess in guesses.items()])
 
     def fields(self, block: TextBlock) -> list[pa.Array]:
@@ -183,13 +191,15 @@ class DelimitedText:
         rows = self._split(block)
         read = [_read(text, kind) for text, kind in zip(rows.columns, schema.types, strict=True)]
         columns = [values for values, _ in read]
+        known = evidence(schema.types, self._conventions)
+        if known.comma_seen:
+            columns = self._without_doubt(schema, rows.columns, columns, known)
         if all(column is not None for column in columns):
             misfits = {n: mask for n, (_, mask) in zip(schema.names, read, strict=True) if mask is not None}
             problems, counts = self._problems(
                 block, rows, dict(zip(schema.names, rows.columns, strict=True)), misfits
             )
             return Reading(schema, pa.table(columns, names=schema.names), problems, tuple(counts.items()))
-        known = evidence(schema.types, self._conventions)
         kinds = [
             kind if column is not None else self._widened(name, kind, text, known)
             for name, kind, column, text in zip(
@@ -197,6 +207,19 @@ class DelimitedText:
             )
         ]
         return Reading(pa.schema([pa.field(n, k) for n, k in zip(schema.names, kinds, strict=True)]), None)
+
+    def _without_doubt(
+        self,
+        schema: pa.Schema,
+        texts: Sequence[pa.Array],
+        columns: Sequence[pa.Array | None],
+        known: Conventions,
+    ) -> list[pa.Array | None]:
+        """None for doubles that are thousands if another column has decimal commas, which may come late."""
+        return [
+            None if kind == pa.float64() and not revised(kind, text, known).equals(kind) else column
+            for kind, text, column in zip(schema.types, texts, columns, strict=True)
+        ]
 
     def _widened(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
         if name in self.types:

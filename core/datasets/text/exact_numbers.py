@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_numpy, to_numpy
 
 _EXACT_DIGITS = 15  # every decimal of so many digits survives the way through a double
-_LAST_EXACT_INTEGER = 1 << 53
+LAST_EXACT_INTEGER = 1 << 53
 _PLAIN_BYTES = np.isin(np.arange(256), np.frombuffer(b"0123456789.-", np.uint8))
 _ZERO, _NINE, _POINT, _MINUS, _E = map(np.uint8, b"09.-e")
 _SMALL = np.uint8(0x20)  # makes a capital letter a small one
@@ -123,7 +123,7 @@ def _is_exact(text: str) -> bool:
         return True
     if not _FINITE.fullmatch(text) or _BARE_EXPONENT.fullmatch(text):
         return False
-    if text.lstrip("-").isdecimal() and abs(int(text)) > _LAST_EXACT_INTEGER:
+    if text.lstrip("-").isdecimal() and abs(int(text)) > LAST_EXACT_INTEGER:
         return False
     return survives_double(text)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
-from lamella.core.datasets.text.exact_numbers import doubles, integers
+from lamella.core.datasets.text.exact_numbers import LAST_EXACT_INTEGER, doubles, integers
 
 DAY_FIRST, MONTH_FIRST, YEAR_FIRST = "day-first", "month-first", "iso"
 COMMA, POINT = ",", "."
@@ -141,7 +141,22 @@ def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array
         pattern = rf"^-?[0-9]{{1,{max(whole, 1)}}}(?:\.[0-9]{{0,{places}}}0*)?$"
         plain = _only(plain, pc.match_substring_regex(plain, pattern))
         plain = pc.replace_substring_regex(plain, rf"(\.[0-9]{{{places}}})0*$", r"\1")
+    elif pa.types.is_floating(kind):
+        plain = _only(plain, pc.invert(_too_long(plain)))
     return pc.cast(plain, kind)
+
+
+def _too_long(texts: pa.Array) -> pa.Array:
+    """Which texts are whole numbers, as those of accounts, of which a double would lose digits."""
+    long = pc.match_substring_regex(texts, "^-?0*[1-9][0-9]{15,}$")
+    if not pc.any(long).as_py():
+        return long
+    lost = [
+        text
+        for text in pc.unique(texts.filter(long)).to_pylist()
+        if text and abs(int(text)) > LAST_EXACT_INTEGER
+    ]
+    return pc.is_in(texts, value_set=from_values(lost, pa.string()))
 
 
 _TRUE = ("true", "t", "yes", "y", "on", "1", "ja", "j", "wahr", "oui", "vrai", "si", "s\u00ed", "x")
@@ -425,6 +440,39 @@ def revised(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.
         zone = conventions.zone
         return Spelled(pa.timestamp("us", zone), Spelling(order=YEAR_FIRST, zone=zone))
     return kind
+
+
+_DOUBTFUL = r"^-?[1-9][0-9]{0,2}[.,][0-9]{3}$"
+
+
+def by_other_columns(before: Guess, after: Guess, texts: pa.Array) -> Guess:
+    """A second guess with a note where it is another one: 1.234 is a number either way."""
+    kind = after.kind
+    if after.note or kind == before.kind or not (isinstance(kind, Spelled) and kind.is_number):
+        return after
+    example = _first_doubtful(texts)
+    if example is None:
+        return after
+    (value,) = kind.convert(from_values([example], pa.string())).to_pylist()
+    return replace(after, note=f"{example} is read as {value:.15g}, as another column has decimal commas")
+
+
+def saying_doubt(guess: Guess, texts: pa.Array) -> Guess:
+    """With a note for doubles all of which may be whole numbers with thousands set apart by points."""
+    if guess.kind != pa.float64() or _any(
+        texts, r"^\s*-?(?:0|[0-9]*\.(?:[0-9]{0,2}$|[0-9]{4})|[0-9]{4})|[eE]"
+    ):
+        return guess
+    example = _first_doubtful(texts)
+    if example is None:
+        return guess
+    what = f"{example} may be {example.replace('.', '')}, too: say how numbers are written if it is"
+    return replace(guess, note=" ".join(filter(None, (guess.note, what))))
+
+
+def _first_doubtful(texts: pa.Array) -> str | None:
+    doubtful = texts.filter(pc.match_substring_regex(texts, _DOUBTFUL))
+    return str(doubtful[0].as_py()) if len(doubtful) else None
 
 
 def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:

@@ -105,6 +105,8 @@ def test_values_are_read_where_nothing_is_lost(
         (["1,234", "5,678"], "string", "1,234 may be 1.234 or 1234"),
         (["01/02/2025", "03/04/2025"], "string", "01/02/2025 may have the day or the month first"),
         (["13/02/2025", "03/14/2025"], "string", "Some values have the day first, some the month"),
+        (["1.234", "-5.678"], "double", "1.234 may be 1234, too"),
+        (["1.000", "12"], "double", "1.000 may be 1000, too"),
         (["01.02.2025", "03.04.2025"], "date32[day]", "No day is after the 12th: read with the day first"),
         (["31.12.25", "30.12.25"], "date32[day]", "Years of two digits are those from 1969 to 2068"),
     ],
@@ -114,12 +116,22 @@ def test_what_is_in_doubt_is_said(tmp_path: Path, values: list[str], kind: str, 
     assert (found, said[: len(note)]) == (kind, note)
 
 
+@pytest.mark.parametrize(
+    "values", [["1.234", "0.5"], ["0.123"], ["1.2345", "1.234"], ["1.5", "NA"], ["1", "2"]]
+)
+def test_points_that_tell_have_no_note(tmp_path: Path, values: list[str]) -> None:
+    assert column(tmp_path / "x.csv", *values)[2] == ""
+    assert "note" not in str(opened(tmp_path / "y.csv", "a,b\n1.234,x\n").schema.field("a").metadata)
+
+
 def test_other_columns_decide_what_is_in_doubt(tmp_path: Path) -> None:
     text = "a;b;c;d\n1.234;0,5;01/02/2025;31/12/2025\n2.000;7,25;03/04/2025;01/01/2025\n"
     dataset = opened(tmp_path / "x.csv", text)
     assert dataset.read().to_pylist()[0] == {
         "a": 1234, "b": 0.5, "c": dt.date(2025, 2, 1), "d": dt.date(2025, 12, 31),
     }  # fmt: skip
+    note = dataset.schema.field("a").metadata[b"note"].decode()
+    assert note == "1.234 is read as 1234, as another column has decimal commas"
     note = dataset.schema.field("c").metadata[b"note"].decode()
     assert note == "No day is after the 12th: read with the day first, as in another column"
 
@@ -135,6 +147,28 @@ def test_thousands_far_in_a_file_are_no_fractions(tmp_path: Path, monkeypatch: p
     dataset.fill(Job())
     assert [str(kind) for kind in dataset.schema.types] == ["int64", "double", "int64"]
     assert dataset.read(limit=1, offset=3999).to_pylist() == [{"a": 1234, "b": 1000.5, "c": 2000}]
+
+
+def test_decimal_commas_far_in_a_file_leave_doubtful_points_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1.234 was 1.234 until then; at the beginning of the file, the same comma makes it 1234."""
+    from lamella.core.datasets.text import dataset as text_dataset
+
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 1 << 10)
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 4 << 10)
+    rows = ["1.234;1.25;5"] * 2000 + ["2.345;7.5;0,5"]
+    dataset: Any = opened(tmp_path / "x.csv", "\n".join(["a;b;c", *rows]) + "\n")
+    dataset.fill(Job())
+    assert [str(kind) for kind in dataset.schema.types] == ["string", "double", "double"]
+    assert dataset.read(limit=1).to_pylist() == [{"a": "1.234", "b": 1.25, "c": 5.0}]
+
+
+def test_decimal_commas_of_another_file_leave_doubtful_points_as_text(tmp_path: Path) -> None:
+    for name, text in {"1": "a;b\n1.234;5\n", "2": "a;b\n7;0,5\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    both = open_dataset([tmp_path / "1.csv", tmp_path / "2.csv"], cache_dir=tmp_path / "cache")
+    assert both.read().to_pylist() == [{"a": "1.234", "b": 5.0}, {"a": "7", "b": 0.5}]
 
 
 def test_a_type_that_changes_far_in_the_file_leaves_text_as_it_is_written(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lamella.core.datasets import open_dataset
-from lamella.core.errors import BadData, LamellaError, UnknownColumn
+from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
 from lamella.core.store.importing import import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 
@@ -77,6 +77,36 @@ def test_upsert_by_a_key(store: Store, opened) -> None:
 
 
 @pytest.mark.parametrize(
+    ("ids", "text", "changes", "adds"),
+    [
+        ([1, None, 3], "id,n\n1,5\n,6\n4,7\n", 2, 1),  # null is equal to null
+        ([1, 2, 3], "id,n\n2.0,5\n2.5,6\n", 1, 1),
+        ([1.5, 2.0, 3.0], "id,n\n2,5\n4,6\n", 1, 1),
+        ([1, 1, 2], "id,n\n1,5\n", 2, 0),
+    ],
+)
+def test_the_plan_of_an_upsert_counts_as_the_upsert_does(
+    store: Store, opened, ids: list[Any], text: str, changes: int, adds: int
+) -> None:
+    table, new = store.create_table("t", {"id": ids, "n": [1, 2, 3]}), opened(text)
+    plan = plan_import(new, table, "upsert", ["id"])
+    assert (plan.matched, plan.new_rows) == (changes, adds)
+    commit = import_into(new, table, "upsert", ["id"])
+    assert (commit.updated, commit.inserted) == (changes, adds)
+
+
+@pytest.mark.parametrize(("mode", "key"), [("append", []), ("replace", []), ("upsert", ["plz"])])
+def test_a_column_of_another_kind_is_refused_in_the_plan(
+    store: Store, opened, mode: Any, key: list[str]
+) -> None:
+    """Postcodes without a zero in front are numbers in this month's file."""
+    table = store.create_table("shops", {"plz": ["01067"], "n": [1]})
+    with pytest.raises(TypeConflict, match="Read 'PLZ' as string, or leave it out"):
+        plan_import(opened("PLZ,n\n80331,2\n"), table, mode, key, columns={"PLZ": "plz", "n": "n"})
+    assert plan_import(opened("plz,n\n80331,2\n", text_columns=["plz"]), table, mode, key).coming == 1
+
+
+@pytest.mark.parametrize(
     ("text", "mode", "key", "error"),
     [
         ("id,n\n2,22\n2,33\n", "upsert", ["id"], BadData),
@@ -100,3 +130,19 @@ def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -
     plan = plan_import(opened("id,n\n2,22\n2,33\n"), store["stock"], "upsert", ["id"])
     assert plan.twice == 1
     assert "choose another" in str(plan)
+
+
+@pytest.mark.parametrize("columns", [None, {"a": "_a"}])
+def test_members_that_appear_late_in_a_file_are_imported(
+    tmp_path: Path, store: Store, columns: dict[str, str] | None
+) -> None:
+    """Beyond the first blocks, of which alone the columns are known at first."""
+    path = tmp_path / "late.jsonl"
+    lines = ['{"a": 1}'] * 300_000 + ['{"a": 2, "b": "late", "_a": 3}']
+    path.write_text("\n".join(lines))
+    dataset = open_dataset(path, cache_dir=tmp_path / "cache")
+    assert dataset.schema.names == ["a"]
+    table = import_dataset(dataset, store, columns=columns)
+    last = table.read(ids=[300_000]).to_pylist()[0]
+    first, third = ("_a", "_a_2") if columns else ("a", "_a")
+    assert last == {"_id": 300_000, first: 2, "b": "late", third: 3}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +16,11 @@ from lamella import Store
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.from_python import to_table
 from lamella.core.errors import BadData
+from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column
 from lamella.core.store import Table
 from lamella.core.store.operators import applied, assignments
+from lamella.core.store.operators.rows import RowContext
 
 MIXED = [{"d": {"x": 1, "y": "s"}}, {"d": {"x": "t", "y": "u"}}, {"d": None}]
 
@@ -88,7 +91,8 @@ def test_a_key_is_set_in_documents_of_any_shape(
     mixed = [*given_documents, {"m": 1}, {"m": "t"}]
     held = to_table([{"d": document} for document in mixed]).column("d").combine_chunks()
     found = assignments({"$set": {f"d.{key}": value}}, [Column("d", held.type, 1)], "t")
-    new = applied(found, {"d": held}, len(held), "t")["d"].to_pylist()
+    context = RowContext("t", np.arange(len(held)), {"d": held}, Job())
+    new = applied(found, {"d": held}, len(held), context)["d"].to_pylist()
     given_value = {} if value is None else {key: value}
     expected = [{k: v for k, v in document.items() if k != key} | given_value for document in mixed]
     assert [without_nulls(whole(document)) for document in new] == expected

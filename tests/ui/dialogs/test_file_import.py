@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox
 
+from lamella.core.jobs import Job
 from lamella.core.store.store import Store
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.export_options import ColumnsChoice
@@ -269,7 +270,27 @@ def test_a_range_of_a_sheet_is_imported(qtbot, show, tmp_path: Path) -> None:
     assert imported(qtbot, dialog).read(["id", "n"]).to_pylist() == [{"id": 1, "n": 2}, {"id": 3, "n": 4}]
 
 
-def test_choices_are_remembered_and_damage_of_their_file_counts_for_nothing(tmp_path: Path) -> None:
+def test_choices_for_columns_that_are_there_stay_where_another_is_gone(tmp_path: Path, caplog) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("plz;n;a\n80331;1.000;5\n")
+    chosen = {
+        "text_columns": ("plz", "plz2"), "types": (("nn", "int64"), ("n", "int64")), "decimal": ",",
+        "names": (("a", "b"), ("gone", "c")), "nulls": ("gone",),
+    }  # fmt: skip
+    dataset = FileReading(options=chosen).open(str(path), None, Job())
+    assert dataset.read().to_pylist() == [{"plz": "80331", "n": 1000, "b": 5}]
+    assert len(caplog.records) == 3
+
+
+def test_choices_that_cannot_be_kept_are_logged(tmp_path: Path, caplog) -> None:
+    (tmp_path / "a file").touch()
+    readings = FileReadings(tmp_path / "a file" / "readings.json")
+    readings.put(("/x.csv",), FileReading(options={"decimal": ","}))
+    assert readings.of(("/x.csv",)).options == {"decimal": ","}
+    assert "not remembered" in caplog.text
+
+
+def test_choices_are_remembered_and_damage_of_their_file_counts_for_nothing(tmp_path: Path, caplog) -> None:
     kept = tmp_path / "readings.json"
     readings = FileReadings(kept)
     reading = FileReading(options={"decimal": ",", "types": (("a", "date32[day]"),), "nulls": ("-",)})
@@ -283,3 +304,4 @@ def test_choices_are_remembered_and_damage_of_their_file_counts_for_nothing(tmp_
     for damage in ("[", "[]", '{"/x.csv": {"decimal": "x"}}', '{"/x.csv": 3}', '{"/x.csv": {"later": 1}}'):
         kept.write_text(damage)
         assert FileReadings(kept).of(("/x.csv",)) == FileReading()
+    assert len(caplog.records) == 4  # "[]" remembers nothing, and is whole

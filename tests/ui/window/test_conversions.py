@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,14 +24,22 @@ TEXTS = {
 @pytest.mark.parametrize(
     ("values", "goal", "said"),
     [
-        (TEXTS["amount"], "numbers", "4 of 5 values are numbers; 1 is not, and becomes null: 'k. A.'"),
-        (TEXTS["day"], "dates", "All 5 values are dates"),
-        (["12 €", "13,5 €", None], "numbers", "All 2 values are numbers"),
+        (
+            TEXTS["amount"],
+            "numbers",
+            "4 of 5 values are numbers, '1.234,50' read as 1234.5; 1 is not, and becomes null: 'k. A.'",
+        ),
+        (TEXTS["day"], "dates", "All 5 values are dates, '31.12.2025' read as 2025-12-31"),
+        (["01/02/2025", "03/04/2025"], "dates", "All 2 values are dates, '01/02/2025' read as 2025-02-01"),
+        (["12 €", "13,5 €", None], "numbers", "All 2 values are numbers, '12 €' read as 12"),
+        (["1.234 €", "5 €"], "numbers", "All 2 values are numbers, '1.234 €' read as 1.234"),
+        (["5 %", "6"], "numbers", "All 2 values are numbers, '5 %' read as 5"),
         (["1", "2"], "numbers", "All 2 values are numbers"),
         (TEXTS["plz"], None, ""),
         (TEXTS["name"], None, ""),
         ([None, None], None, ""),
         (["1.234,50", "x", "y", "z"], None, ""),
+        (["12345678901234567890", "12345678901234567891"], None, ""),
     ],
 )
 def test_what_a_column_looks_like(values: list[str | None], goal: str | None, said: str) -> None:
@@ -44,6 +53,15 @@ def test_whole_numbers_are_integers_unless_a_fraction_comes_late() -> None:
     first, second = from_values(["1", "2"], pa.string()), from_values(["1.5", None], pa.string())
     assert conversion([first], "numbers").kind.storage_type == pa.int64()
     assert conversion([first, second], "numbers").kind.storage_type == pa.float64()
+
+
+def test_whole_numbers_that_a_double_cannot_hold_become_integers_or_null() -> None:
+    long = from_values(["9007199254740993", "x", "1"], pa.string())
+    found = conversion([long], "numbers")
+    assert (found.kind.storage_type, found.failing) == (pa.int64(), 1)
+    longer = from_values(["1", "2", "12345678901234567890", "9007199254740992.5"], pa.string())
+    found = conversion([longer], "numbers")
+    assert (found.kind.storage_type, found.examples) == (pa.float64(), ("12345678901234567890",))
 
 
 def entry(qtbot, window, tab, name: str) -> str:
@@ -67,7 +85,7 @@ def test_a_column_of_a_table_is_read_as_numbers_and_undo_brings_it_back(
     tab = settled()
     assert entry(qtbot, window, tab, "amount") == "Read as numbers… (1 would be null)"
     qtbot.waitUntil(tab.messages.isVisible)
-    assert tab.messages.label.text().startswith("amount: 4 of 5 values are numbers; 1 is not")
+    assert tab.messages.label.text().startswith("amount: 4 of 5 values are numbers, '1.234,50' read as")
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: table.schema.field("amount").type == pa.float64())
     assert table.read(["amount"])["amount"].to_pylist() == [1234.5, 89.9, None, 5.5, 6.6]
@@ -87,6 +105,21 @@ def test_a_column_of_a_text_file_is_read_as_dates_in_place(window, settled, qtbo
     qtbot.waitUntil(lambda: tab.view.schema.field("d").type == pa.date32())
     assert "d: 1 value is no date, and null: 'k. A.' in line 7" in tab.messages.label.text()
     assert path.read_text().endswith("k. A.;1\n")
+
+
+def test_dates_in_doubt_are_read_from_a_file_as_they_were_counted(
+    window, settled, qtbot, tmp_path: Path
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("d;n\n01/02/2025;1\n03/04/2025;1\n")
+    window.open_paths([path])
+    tab = settled()
+    assert entry(qtbot, window, tab, "d") == "Read as dates… (all convert)"
+    qtbot.waitUntil(lambda: bool(tab.messages.buttons))
+    assert "'01/02/2025' read as 2025-02-01" in tab.messages.label.text()
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: tab.view.schema.field("d").type == pa.date32())
+    assert tab.dataset.read(["d"])["d"].to_pylist() == [dt.date(2025, 2, 1), dt.date(2025, 4, 3)]
 
 
 def test_a_column_that_looks_like_nothing_has_no_entry(window, store, settled, qtbot) -> None:

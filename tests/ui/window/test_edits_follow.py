@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
+import shiboken6
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -155,8 +156,8 @@ def test_an_edit_that_fails_after_its_tab_was_closed_is_told_by_the_window(
     type_into(table_tab, "too late")
     finish(table_tab)
     table.delete(ids=[7])
-    with qtbot.waitSignal(table_tab.destroyed):
-        window.commands["close_tab"].trigger()
+    window.commands["close_tab"].trigger()
+    qtbot.waitUntil(lambda: not shiboken6.isValid(table_tab))
     hold_writes()
     qtbot.waitUntil(lambda: window.findChildren(ErrorDialog) != [])
     window.findChildren(ErrorDialog)[0].close()
