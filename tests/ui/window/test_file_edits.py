@@ -343,3 +343,33 @@ def test_saving_is_not_taken_for_a_change_by_somebody_else(tab, trips, go_to, co
         assert "Reload" not in [button.text() for button in tab.messages.buttons]
     assert trips.read_bytes().startswith(b"id;note;fare\r\n72;")
     assert [each.name for each in trips.parent.glob("*.part")] == []
+
+
+def test_an_edit_that_is_on_its_way_is_saved_too(window, tab, trips, go_to, qtbot) -> None:
+    go_to(tab, 3, "fare")
+    enter(tab, "7.1")
+    window.commands["save_view"].trigger()
+    qtbot.waitUntil(lambda: trips.read_bytes() == TRIPS.replace(b";3.50", b";7.10"))
+    qtbot.waitUntil(lambda: not tab.review.is_saving and not tab.review.unsaved)
+
+
+def test_edits_that_are_on_their_way_are_undone_and_brought_back(
+    window, tab, trips, go_to, counted, qtbot
+) -> None:
+    go_to(tab, 3, "fare")
+    enter(tab, "7.1")
+    window.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: not tab.review.unsaved and tab.review.can_redo)
+    window.commands["redo"].trigger()
+    counted(tab, 1)
+    assert mark(tab, 3, "fare") == "7.1"
+
+
+def test_lines_that_cannot_be_read_make_a_file_read_only(window, tmp_path, settled) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("a,b\n1,2\n3,4,5\n6,7\n")
+    window.open_paths([path])
+    tab = settled()
+    assert tab.view.num_rows == 2
+    assert tab.standing.target is None and tab.standing.wants_copy
+    assert "lines that cannot be read" in tab.standing.tip
