@@ -407,6 +407,9 @@ LONG_FORMS = {
         "random blocks pasted over random selections", 3, 3000, "tests/property/test_block_paste.py"
     ),
     "text": property_test("random text files and encodings", 7, 5000, "tests/property/test_text_files.py"),
+    "files": property_test(
+        "random edits of text and Parquet files in place", 5, 1000, "tests/property/test_file_edits.py"
+    ),
     "opened": property_test(
         "Arrow, Excel, SQLite and JSON files read as what was written",
         5,

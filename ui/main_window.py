@@ -216,7 +216,13 @@ class MainWindow(QMainWindow):
             if shiboken6.isValid(tab):
                 tab.messages.say(text, (f"Import into {home} and edit", go_on), stays=True)
 
-        offer(f"{name} is open in place and read-only. A copy in {home} can be edited, with undo.")
+        problem = None if tab.shown is None else tab.shown.edit_problem
+        if problem is None:
+            why = f"{name} is a file: this changes tables. A copy in {home} can be changed, with undo."
+        else:
+            reason = f" ({problem.why[:1].lower()}{problem.why[1:]})" if problem.why else ""
+            why = f"{problem.headline}{reason}. A copy in {home} can be edited, with undo."
+        offer(why)
 
     def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: Typed) -> None:
         tab = self.tabs.find(key)
@@ -262,11 +268,15 @@ class MainWindow(QMainWindow):
         self.commands["subtotals"].setChecked(group is not None and group.subtotals)
         self.appearance.mark(self.commands)
         shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
+        self.status.show_standing(tab.standing.text if tab else "", tab.standing.tip if tab else "")
         self.status.show_text(shown.status if shown else "")
         self.status.show_figures(tab.figures.text if tab else "")
         self.sidebar.mark(entry_key(tab.key) if tab else None)
         name = self.tabs.title
-        self.setWindowTitle(f"{name} · Lamella" if name else "Lamella")
+        unsaved = " (unsaved edits)" if tab is not None and tab.review.count else ""
+        self.setWindowTitle(f"{name}{unsaved} · Lamella" if name else "Lamella")
+        for each in self.tabs.dataset_tabs:
+            self.tabs.mark(each, each.review.summary if each.review.count else "")
 
     def show_files(self) -> None:
         """In the sidebar, as they are open and remembered now."""
@@ -424,7 +434,7 @@ class MainWindow(QMainWindow):
         if self.benchmark is not None and not self._may_close(self.benchmark):
             event.ignore()
             return
-        if not all(self._may_close(tab) for tab in self.tabs.dataset_tabs):
+        if not all(self._may_close(tab, self.close) for tab in self.tabs.dataset_tabs):
             event.ignore()
             return
         for tab in self.tabs.dataset_tabs:
@@ -436,19 +446,30 @@ class MainWindow(QMainWindow):
         end_threads()
         event.accept()
 
-    def _may_close(self, widget: QWidget) -> bool:
-        """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped."""
+    def _may_close(self, widget: QWidget, again: Callable[[], object] | None = None) -> bool:
+        """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped. `again`
+        closes what is to be closed, once they are saved."""
         if isinstance(widget, DatasetTab) and widget.review.unsaved:
-            return self._may_drop(widget)
+            return self._may_drop(widget, again or partial(self._close_tab, widget))
         return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")
 
-    def _may_drop(self, tab: DatasetTab) -> bool:
-        """Ask before edits that are not saved are dropped."""
+    def _close_tab(self, widget: QWidget) -> None:
+        self.tabs.close_at(self.tabs.tabs.indexOf(widget))
+
+    def _may_drop(self, tab: DatasetTab, close: Callable[[], object]) -> bool:
+        """Ask before edits that are not saved are dropped. Those that are to be saved are, and then it is
+        closed."""
+        if tab.review.is_saving:
+            tab.messages.say("The edits are being saved: close it in a moment")
+            return False
+        buttons = QMessageBox.StandardButton
         answer = QMessageBox.question(
-            self, "Lamella", f"{tab.name}: {tab.review.summary}, not saved yet. Discard and close?",
-            QMessageBox.StandardButton.Discard | QMessageBox.StandardButton.Cancel,
+            self, "Lamella", f"{tab.name}: {tab.review.summary}, not saved yet. Save before closing?",
+            buttons.Save | buttons.Discard | buttons.Cancel, buttons.Save,
         )  # fmt: skip
-        return answer == QMessageBox.StandardButton.Discard
+        if answer == buttons.Save:
+            tab.review.save(close)
+        return answer == buttons.Discard
 
     def _may_stop(self, what: str) -> bool:
         """Ask before a change that is under way is dropped."""

@@ -68,6 +68,13 @@ def take(values: Taken, places: np.ndarray) -> Taken:
     return values.cast(movable).take(from_numpy(places)).cast(values.type)
 
 
+def put(values: pa.ChunkedArray, places: np.ndarray, new: pa.Array) -> pa.ChunkedArray:
+    """The values, with others at these places."""
+    order = np.arange(len(values))
+    order[places] = len(values) + np.arange(len(places))
+    return take(pa.chunked_array([*values.chunks, new], values.type), order)
+
+
 def nulls_among(values: Sequence[Any]) -> pa.Array | None:
     """Which of the values are None; None where none is."""
     return quick_array([value is None for value in values], pa.bool_()) if None in values else None

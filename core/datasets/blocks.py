@@ -146,7 +146,7 @@ WORKERS = min(4, os.cpu_count() or 1)
 
 def in_order(
     work: Callable[[Item], Answer], items: Iterable[Item], workers: int = WORKERS
-) -> Iterator[Answer]:
+) -> Generator[Answer, None, None]:
     """At most `workers` + 1 items are held at a time. Left early, it waits for what is under way."""
     pool = ThreadPoolExecutor(workers, thread_name_prefix="reading-blocks")
     waiting: deque[Future[Answer]] = deque()

@@ -81,6 +81,7 @@ def cannot_read(path: Path, error: OSError) -> FileProblem:
     )
 
 
+CHANGED_ON_DISK = "changed on disk since it was opened"
 Stamp = tuple[str, int, int]
 """A path, the size of the file there and when it was last changed, in ns; -1 and 0 where there is none."""
 
@@ -107,9 +108,12 @@ def refuse_changed(stamps: Iterable[Stamp]) -> None:
     for stamp in stamps:
         path = Path(stamp[0])
         if stamp_of(path) != stamp:
-            raise FileProblem(
-                path, "changed on disk since it was opened", fix="Reload it to see its new content"
-            )
+            raise FileProblem(path, CHANGED_ON_DISK, fix="Reload it to see its new content")
+
+
+def is_changed_on_disk(error: Exception) -> bool:
+    """Whether a file is not what it was when it was opened."""
+    return isinstance(error, FileProblem) and error.problem == CHANGED_ON_DISK
 
 
 def missing(path: Path) -> FileProblem:

@@ -261,6 +261,9 @@ class Output(AbstractContextManager["Output"]):
         while view:
             view = view[self._file.write(view) :]
 
+    def fileno(self) -> int:
+        return self._file.fileno()
+
     def __exit__(self, kind: object, *rest: object) -> None:
         with self._file:
             if kind is None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lamella.core.query.expressions import col as col
     from lamella.core.store.store import Store as Store
     from lamella.core.transfer.exporting import export as export
+    from lamella.core.transfer.saving import save_edits as save_edits
 
 _ERRORS = (
     "BadData",
@@ -73,6 +74,7 @@ _MODULES = {
     "col": "lamella.core.query.expressions",
     "export": "lamella.core.transfer.exporting",
     "open_dataset": "lamella.core.datasets",
+    "save_edits": "lamella.core.transfer.saving",
     "sql": "lamella.core.datasets.sql",
 } | dict.fromkeys(_ERRORS, "lamella.core.errors")
 

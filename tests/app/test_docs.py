@@ -121,6 +121,13 @@ def test_the_page_about_text_files_holds(tmp_path, monkeypatch):
     assert f"more than {MOST_LEVELS} lists and objects" in page
 
 
+def test_the_page_about_files_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "files.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile("\n".join(blocks), "docs/files.md", "exec"), {})
+
+
 def test_the_page_about_the_store_holds_from_top_to_bottom(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "store.md").read_text(encoding="utf8")

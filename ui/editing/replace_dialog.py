@@ -39,6 +39,7 @@ from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan, find_replacements, problem_of
+from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.tasks import Handle, Tasks
 
 PAUSE_MS = 250
@@ -66,17 +67,18 @@ class ReplaceDialog(QDialog):
 
     def __init__(
         self,
-        table: Table,
+        table: Table | None,
         name: str,
         scopes: Sequence[Scope],
         columns: Sequence[tuple[str, Sequence[str]]],
         tasks: Tasks,
         parent: QWidget | None = None,
         stage: Callable[[Sequence[pa.Table]], object] | None = None,
+        staged: Difference | None = None,
     ) -> None:
-        """With `stage`, what changes is handed to it in place of a commit."""
+        """With `stage`, what changes is handed to it in place of a commit; `staged` was so before."""
         super().__init__(parent)
-        self._stage = stage
+        self._stage, self._staged = stage, staged
         self._table, self._name, self._tasks = table, name, tasks
         self._scopes, self._columns = scopes, columns
         self._reading: Handle | None = None
@@ -185,7 +187,7 @@ class ReplaceDialog(QDialog):
     def _plan(self) -> ReplacePlan:
         scope = self._scopes[self.rows.checkedId()]
         names = self._columns[self.columns.currentIndex()][1]
-        return ReplacePlan(scope.view, scope.rows, names, self._operand())
+        return ReplacePlan(scope.view, scope.rows, names, self._operand(), self._staged)
 
     def _plan_again(self) -> None:
         self._stop_reading()
@@ -242,7 +244,9 @@ class ReplaceDialog(QDialog):
         if self._found is None:
             return
         plan, found = self._found
-        if self._stage is not None:
+        table = self._table
+        if self._stage is not None or table is None:
+            assert self._stage is not None
             self._stage(found.cells)
             self.accept()
             return
@@ -251,7 +255,7 @@ class ReplaceDialog(QDialog):
         version = int(plan.view.snapshot.token[1])  # type: ignore[call-overload]
 
         def work(job: Job) -> Commit:
-            return self._table.edit(found.cells, message=said, job=job, expected_version=version)
+            return table.edit(found.cells, message=said, job=job, expected_version=version)
 
         self._lock(True)
         self._writing = self._tasks.write(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.arrays import from_numpy, in_one, take
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
@@ -17,6 +17,8 @@ from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.store.operators.texts import read_replacement
 from lamella.core.store.operators.values import Refusal
+from lamella.ui.editing.edit_target import ids_of
+from lamella.ui.editing.staged_edits import Difference
 
 PREVIEW_CELLS = 50
 CHUNK_CELLS = 200_000
@@ -30,6 +32,8 @@ class ReplacePlan:
     rows: Sequence[range]
     columns: Sequence[str]
     operand: Mapping[str, Any]
+    staged: Difference | None = None
+    """Edits that are not saved, which are looked through, too."""
 
     @property
     def num_rows(self) -> int:
@@ -77,10 +81,9 @@ def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
     first: list[ChangedCell] = []
     changed_columns: dict[str, None] = {}
     done = 0
-    for start, page in _pages(plan):
+    for start, ids, page in _pages(plan):
         job.report(done, plan.num_rows, "rows")
         done += page.num_rows
-        ids = to_numpy(page.column(0))
         hits = np.zeros(page.num_rows, bool)
         for name in plan.columns:
             before = in_one(page.column(name))
@@ -100,8 +103,11 @@ def find_replacements(plan: ReplacePlan, job: Job) -> Replacements:
     return Replacements(sum(map(len, cells)), numbers, first, cells, list(changed_columns))
 
 
-def _pages(plan: ReplacePlan) -> Iterator[tuple[int, pa.Table]]:
+def _pages(plan: ReplacePlan) -> Iterator[tuple[int, np.ndarray, pa.Table]]:
+    """First row, ids and columns of some rows at a time."""
     step = max(1, CHUNK_CELLS // max(1, len(plan.columns)))
     for span in plan.rows:
         for start in range(span.start, span.stop, step):
-            yield start, plan.view.page(start, min(step, span.stop - start), [ID, *plan.columns])
+            page = plan.view.page(start, min(step, span.stop - start), list(plan.columns))
+            ids = ids_of(plan.view, start, page.num_rows)
+            yield start, ids, page if plan.staged is None else plan.staged.applied(ids, page)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
     QDialogButtonBox,
+    QFrame,
+    QHBoxLayout,
     QHeaderView,
     QLabel,
+    QPushButton,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -29,6 +32,7 @@ NULL = "NULL"
 WIDTHS_BY_ROWS = 100
 LINES = 34
 MINE = "Take mine"
+Act = Callable[[], object]
 
 
 def summary(changes: Difference) -> str:
@@ -63,6 +67,28 @@ def _table(headers: Sequence[str], rows: Sequence[Sequence[str | None]], name: s
     return table
 
 
+class ReviewStrip(QFrame):
+    """How many edits there are, and what can be done with them."""
+
+    def __init__(self, show: Act, discard: Act, copy: Act, save: Act) -> None:
+        super().__init__()
+        self.setObjectName("review")
+        theme.variant(self, "message")
+        self.label = QLabel()
+        self.show_all, self.discard = QPushButton("Show…"), QPushButton("Discard")
+        self.copy, self.save = QPushButton("Save a copy…"), QPushButton("Save")
+        theme.variant(self.save, "primary")
+        self.copy.setToolTip("Write all rows, with these edits, to another file")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
+        layout.addWidget(self.label, 1)
+        acts = {self.show_all: show, self.discard: discard, self.copy: copy, self.save: save}
+        for button, act in acts.items():
+            layout.addWidget(button)
+            button.clicked.connect(lambda _checked=False, act=act: act())
+        self.hide()
+
+
 class ReviewDialog(QDialog):
     """`save_requested` and `discard_requested` close it."""
 
@@ -70,18 +96,26 @@ class ReviewDialog(QDialog):
     discard_requested = Signal()
 
     def __init__(
-        self, changes: Difference, cells: Sequence[CellTexts], name: str, parent: QWidget | None = None
+        self,
+        changes: Difference,
+        cells: Sequence[CellTexts],
+        name: str,
+        parent: QWidget | None = None,
+        in_file: bool = False,
     ) -> None:
-        """`cells` are the first ones."""
+        """`cells` are the first ones. `in_file`: the edits are of a file, whose rows have numbers."""
         super().__init__(parent)
+        first = int(in_file)
         self.setWindowTitle(f"Unsaved edits of {visible(name)}")
         rows: list[tuple[str | None, ...]] = [
-            (str(cell.row_id), cell.name, cell.before, cell.after) for cell in cells
+            (str(cell.row_id + first), cell.name, cell.before, cell.after) for cell in cells
         ]
-        rows += [(str(i), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
-        self.table = _table((ID, "Column", "Before", "After"), rows, "Edits before and after")
+        rows += [(str(i + first), "", "the row", DELETED) for i in changes.deleted[:MOST_LISTED].tolist()]
+        headers = ("Row" if in_file else ID, "Column", "Before", "After")
+        self.table = _table(headers, rows, "Edits before and after")
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
-        save = buttons.addButton("Save as one commit", QDialogButtonBox.ButtonRole.AcceptRole)
+        said = "Save to the file" if in_file else "Save as one commit"
+        save = buttons.addButton(said, QDialogButtonBox.ButtonRole.AcceptRole)
         discard = buttons.addButton("Discard all", QDialogButtonBox.ButtonRole.DestructiveRole)
         theme.variant(save, "primary")
         theme.variant(discard, "danger")

@@ -8,16 +8,18 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
+from lamella.core.arrow.arrays import from_numpy, in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import col
+from lamella.core.scan.snapshot import Snapshot
 from lamella.core.store.commit import Commit
 from lamella.core.store.edits import cells_by_row
 from lamella.core.store.rows import OldVersion
 from lamella.core.store.table import Table
+from lamella.ui.editing.edit_target import EditTarget
 from lamella.ui.grid.texts import whole_texts
 
 NO_IDS = np.empty(0, np.int64)
@@ -40,14 +42,13 @@ class StagedEdit:
         return sum(table.num_rows * (table.num_columns - 1) for table in self.cells)
 
 
-def staged(table: Table, version: int, cells: Sequence[pa.Table], deleted: np.ndarray | None,
-           rows: pa.Table | None) -> StagedEdit:  # fmt: skip
-    """With the values of the version that was seen. Blocks."""
+def staged(target: EditTarget, snapshot: Snapshot, version: int, cells: Sequence[pa.Table],
+           deleted: np.ndarray | None, rows: pa.Table | None) -> StagedEdit:  # fmt: skip
+    """With the values of the snapshot that was seen, of a table in the version. Blocks."""
     before = []
     for part in cells:
-        ids = to_numpy(part.column(ID)).tolist()
-        names = [ID, *(name for name in part.column_names if name != ID)]
-        before.append(table.read(names, ids=ids, as_of=version))
+        names = [name for name in part.column_names if name != ID]
+        before.append(target.values(snapshot, version, names, to_numpy(part.column(ID))))
     return StagedEdit(cells, before, NO_IDS if deleted is None else deleted, rows, version)
 
 
@@ -85,15 +86,34 @@ class Difference:
     def count(self) -> int:
         return self.num_cells + len(self.deleted) + self.num_new
 
-    def commit(self, table: Table, version: int, job: Job) -> Commit:
-        """Blocks. Raises `VersionConflict` where somebody committed since `version`."""
-        cells = [
+    @property
+    def cells(self) -> list[pa.Table]:
+        """As `Table.edit` takes them."""
+        return [
             pa.Table.from_arrays([from_numpy(column.ids), column.after], names=[ID, name])
             for name, column in self.columns.items()
         ]
-        rows = pa.concat_tables(self.rows, promote_options="default") if self.rows else None
+
+    @property
+    def new_rows(self) -> pa.Table | None:
+        return pa.concat_tables(self.rows, promote_options="default") if self.rows else None
+
+    def commit(self, table: Table, version: int, job: Job) -> Commit:
+        """Blocks. Raises `VersionConflict` where somebody committed since `version`."""
         said = f"edit {', '.join(list(self.columns)[:3])}" if self.columns else "edit"
-        return table.edit(cells, rows, self.deleted, said, job, version)
+        return table.edit(self.cells, self.new_rows, self.deleted, said, job, version)
+
+    def applied(self, ids: np.ndarray, rows: pa.Table) -> pa.Table:
+        """Rows with these ids as they are shown: with the values that were edited."""
+        columns = []
+        for name in rows.column_names:
+            columns.append(rows.column(name))
+            changed = self.columns.get(name)
+            places = np.flatnonzero(np.isin(ids, changed.ids)) if changed is not None else ()
+            if changed is not None and len(places):
+                new = take(changed.after, np.searchsorted(changed.ids, ids[places]))
+                columns[-1] = put(columns[-1], places, new)
+        return pa.Table.from_arrays(columns, schema=rows.schema)
 
 
 def difference(name: str, edits: Sequence[StagedEdit]) -> Difference:

@@ -20,6 +20,9 @@ class StatusBar(QStatusBar):
     def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._tasks = tasks
+        self.standing = QLabel(self)
+        self.standing.setAccessibleName("File or table")
+        theme.variant(self.standing, "caption")
         self.text = QLabel(self)
         self.text.setAccessibleName("What is shown")
         theme.variant(self.text, "muted")
@@ -51,6 +54,12 @@ class StatusBar(QStatusBar):
         self._restyle()
         self._hide_running()
 
+    def show_standing(self, text: str, tip: str = "") -> None:
+        """Whether a file is shown or a table, and where edits go."""
+        self.standing.setText(text)
+        self.standing.setToolTip(tip)
+        self.standing.setVisible(bool(text))
+
     def show_text(self, text: str) -> None:
         self.text.setText(text)
 
@@ -61,6 +70,7 @@ class StatusBar(QStatusBar):
     def _lay_out(self) -> None:
         self.setSizeGripEnabled(False)
         self.setContentsMargins(theme.S, 0, theme.XS, 0)
+        self.addWidget(self.standing)
         self.addWidget(self.text, 1)
         for widget in (self.figures, self.doing, self.progress, self.stop, self.look):
             self.addPermanentWidget(widget)

@@ -26,11 +26,11 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.about import AboutDialog
 from lamella.ui.dialogs.go_to_row import GoToRow
 from lamella.ui.dialogs.shortcuts import ShortcutsDialog
+from lamella.ui.editing.edit_target import COMPUTED
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window import table_columns
 from lamella.ui.window.action_state import current_column
-from lamella.ui.window.block_editing import COMPUTED
 from lamella.ui.window.commits import row_ids
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
@@ -206,7 +206,7 @@ def handlers(window: Window) -> dict[str, Handler]:
         "previous_tab": lambda: window.tabs.step(-1),
         "quit": window.close,
         "undo": on(partial(_undo, window)),
-        "redo": on(lambda tab: window.commits.redo(tab.table, tab.name) if tab.table else None),
+        "redo": on(partial(_redo, window)),
         "edit_cell": on(lambda tab: tab.editing.begin()),
         "set_null": on(lambda tab: tab.blocks.clear()),
         "fill_cells": on(lambda tab: tab.blocks.fill_with_current()),
@@ -337,6 +337,11 @@ def _undo(window: Window, tab: DatasetTab) -> None:
     """An edit that is not saved yet, or else the last commit."""
     if not tab.review.undo() and tab.table is not None:
         window.commits.undo(tab.table, tab.name)
+
+
+def _redo(window: Window, tab: DatasetTab) -> None:
+    if not tab.review.redo() and tab.table is not None:
+        window.commits.redo(tab.table, tab.name)
 
 
 def _select_column(tab: DatasetTab) -> None:

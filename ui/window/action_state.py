@@ -68,7 +68,7 @@ def situation(
         pinned_columns=tab.grid.pinning.count > 0,
         undo="the last unsaved edit" if tab.review.undoable else shown.undo if shown else "",
         staged=tab.review.unsaved,
-        redo=shown.redo if shown else "",
+        redo="the last edit that was undone" if tab.review.can_redo else shown.redo if shown else "",
         closed_tabs=around.closed_tabs,
         tab=True,
         busy=busy,
@@ -128,6 +128,7 @@ class ActionSet(QObject):
         importing = BY_ID["import"]
         self["import"].setToolTip(situation.no_import or _tip(importing.tip, importing))
         self["pin_column"].setText("Unpin column" if situation.pinned else BY_ID["pin_column"].text)
+        self["save_view"].setText("Save the edits" if situation.staged else BY_ID["save_view"].text)
         self._describe("undo", "Undo", situation.undo)
         self._describe("redo", "Redo", situation.redo)
 

@@ -16,7 +16,7 @@ from PySide6.QtCore import QMimeData, QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
-from lamella.core.arrow.arrays import in_one, to_numpy
+from lamella.core.arrow.arrays import in_one
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import Kind, kind_of
@@ -24,6 +24,7 @@ from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
+from lamella.ui.editing.edit_target import EditTarget, ids_of
 from lamella.ui.editing.paste_dialog import PasteDialog, Questions, counted
 from lamella.ui.editing.pasted_block import (
     CELLS_FORMAT,
@@ -37,6 +38,7 @@ from lamella.ui.editing.pasted_block import (
 )
 from lamella.ui.editing.replace_dialog import ReplaceDialog, Scope
 from lamella.ui.editing.replace_plan import Replacements, ReplacePlan
+from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.grid.input import last_place
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.texts import whole_texts
@@ -44,7 +46,6 @@ from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.selection_figures import disjoint_parts
 
-COMPUTED = "These rows are computed: remove the steps that make them to edit"
 ID_STAYS = f"{ID} is given by the store and never changes"
 ASK_ABOVE = 1_000
 MOST_NAMED = 3
@@ -67,25 +68,29 @@ class BlockEdit:
 
     def commit(self, table: Table, job: Job, message: str) -> Commit:
         """Blocks."""
-        return table.edit(*self.parts(table, job), message, job)
+        return table.edit(*self.parts(job), message, job)
 
-    def parts(self, table: Table, job: Job) -> tuple[list[pa.Table], pa.Table | None, np.ndarray | None]:
-        """Cells, new rows and deleted ids, as `Table.edit` takes them. Blocks."""
+    def parts(
+        self, job: Job, staged: Difference | None = None
+    ) -> tuple[list[pa.Table], pa.Table | None, np.ndarray | None]:
+        """Cells, new rows and deleted ids, as `Table.edit` takes them; rows are copied as they are with the
+        edits that are `staged`. Blocks."""
         cells, new = [], [] if self.rows is None else [self.rows]
         for paste in self.pastes:
             there = max(0, min(paste.area.height, self.view.num_rows - paste.area.top))
             cells += paste.cells(row_ids(self.view, range(paste.area.top, paste.area.top + there)))
             more = paste.new_rows(there) if self.add_rows else None
             new += [] if more is None else [more]
-        names = [name for name in table.schema.names if name != ID]
+        names = [column.name for column in self.view.snapshot.columns if column.name != ID]
         for span in self.copied:
             job.check()
-            new.append(self.view.page(span.start, len(span), names))
+            rows = self.view.page(span.start, len(span), names)
+            new.append(rows if staged is None else staged.applied(row_ids(self.view, span), rows))
         gone = [row_ids(self.view, span) for span in self.deleted]
-        rows = pa.concat_tables(new) if new else None
+        added = pa.concat_tables(new) if new else None
         delete = np.concatenate(gone) if gone else None
         job.check()
-        return cells, rows, delete
+        return cells, added, delete
 
     @property
     def changed(self) -> list[EditedCells]:
@@ -97,7 +102,7 @@ class BlockEdit:
 
 def row_ids(view: View, rows: range) -> np.ndarray:
     """Blocks."""
-    return to_numpy(view.page(rows.start, len(rows), [ID]).column(0))
+    return ids_of(view, rows.start, len(rows))
 
 
 def clipboard_block(data: QMimeData) -> str:
@@ -123,9 +128,9 @@ class BlockEditing(QObject):
     def paste(self) -> None:
         """The clipboard's cells, from the current cell on or over the selection."""
         blocks, grid = self._tab.grid.selection.blocks, self._tab.grid
-        table = self._editable("paste")
+        target = self._editable("paste")
         data = QGuiApplication.clipboard().mimeData()
-        if table is None or not blocks or data is None:
+        if target is None or not blocks or data is None:
             return
         text = clipboard_block(data)
         if not text:
@@ -135,7 +140,7 @@ class BlockEditing(QObject):
             (block, grid.names_in(CellRange(block.top, block.left, block.top, last_place(grid))))
             for block in blocks
         ]
-        view, types = self._tab.view, table.schema
+        view, types = self._tab.view, target.schema
         assert view is not None
 
         def read(job: Job) -> tuple[Block, list[Paste]]:
@@ -188,8 +193,8 @@ class BlockEditing(QObject):
 
     def fill_down(self) -> None:
         """The first selected row of each column into the others; of one row, the row above it."""
-        table, view = self._editable("fill_down"), self._tab.view
-        if table is None or view is None:
+        target, view = self._editable("fill_down"), self._tab.view
+        if target is None or view is None:
             return
         parts = [
             (top - (top == bottom), bottom, names) for top, bottom, names in self._parts() if top or bottom
@@ -224,8 +229,8 @@ class BlockEditing(QObject):
 
     def clear(self) -> None:
         """Every selected cell to null."""
-        table, view = self._editable("clear"), self._tab.view
-        if table is None or view is None:
+        target, view = self._editable("clear"), self._tab.view
+        if target is None or view is None:
             return
         parts, types = self._parts(), view.schema
         pastes = [
@@ -275,8 +280,9 @@ class BlockEditing(QObject):
 
     def replace(self) -> ReplaceDialog | None:
         """Ask what is to be found and what takes its place; None where nothing can be."""
-        table, view, grid = self._editable("replace", needs_cell=False), self._tab.view, self._tab.grid
-        if table is None or view is None:
+        target, view, grid = self._editable("replace", needs_cell=False), self._tab.view, self._tab.grid
+        table = self._tab.table
+        if target is None or view is None:
             return None
         texts = [f.name for f in view.schema if f.name != ID and kind_of(f.type) is Kind.TEXT]
         if not texts:
@@ -296,8 +302,10 @@ class BlockEditing(QObject):
             self._tab.tasks,
             grid.window(),
             stage if review.on else None,
+            review.changes if review.on else None,
         )
-        dialog.committed.connect(partial(self._replaced, table))
+        if table is not None:
+            dialog.committed.connect(partial(self._replaced, table))
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
         return dialog
@@ -325,8 +333,8 @@ class BlockEditing(QObject):
 
     def delete_rows(self) -> None:
         """The rows of the selection, after a question when they are many."""
-        table, view, spans = self._editable("delete_rows"), self._tab.view, self._spans()
-        if table is None or view is None or not spans:
+        target, view, spans = self._editable("delete_rows"), self._tab.view, self._spans()
+        if target is None or view is None or not spans:
             return
         count = sum(map(len, spans))
         go_on = partial(self._commit, BlockEdit(view, deleted=spans), "delete")
@@ -336,12 +344,12 @@ class BlockEditing(QObject):
             self._ask(f"Delete {counted(count, 'row')}?", f"Delete {counted(count, 'row')}", go_on)
 
     def insert_rows(self) -> None:
-        """As many rows as are selected, at the end: empty but for the defaults of columns."""
-        table, view = self._editable("insert_rows", needs_cell=False), self._tab.view
-        if table is None or view is None:
+        """As many rows as are selected, at the end: empty but for the defaults of a table's columns."""
+        target, view = self._editable("insert_rows", needs_cell=False), self._tab.view
+        if target is None or view is None:
             return
         count = max(1, sum(map(len, self._spans())))
-        columns = table.columns.new_rows(count)
+        columns = target.new_rows(count)
         if not columns.num_columns:
             self._tab.messages.say("The table has no columns: add one first")
             return
@@ -353,8 +361,8 @@ class BlockEditing(QObject):
 
     def duplicate_rows(self) -> None:
         """Copies of the selected rows, at the end."""
-        table, view, spans = self._editable("duplicate_rows"), self._tab.view, self._spans()
-        if table is None or view is None or not spans:
+        target, view, spans = self._editable("duplicate_rows"), self._tab.view, self._spans()
+        if target is None or view is None or not spans:
             return
         count = sum(map(len, spans))
         go_on = partial(self._commit, BlockEdit(view, copied=spans), "duplicate", select_new=count)
@@ -375,21 +383,22 @@ class BlockEditing(QObject):
 
     # ----------------------------------------------------------------- shared
 
-    def _editable(self, again: str, needs_cell: bool = True) -> Table | None:
-        """The table when its rows can be edited; otherwise the tab says why they cannot. `again` is what to
-        call in the tab of a copy."""
+    def _editable(self, again: str, needs_cell: bool = True) -> EditTarget | None:
+        """What the edits go to when the rows can be edited; otherwise the tab says why they cannot. `again`
+        is what to call in the tab of a copy."""
         tab, current = self._tab, self._tab.grid.selection.current
         if tab.view is None or (needs_cell and current is None):
             return None
-        if tab.table is None:
+        target = tab.standing.target
+        if target is None and tab.standing.wants_copy:
             row, name = (0, "") if current is None else (current[0], tab.grid.current_name or "")
             block = tab.grid.selection.blocks[-1] if tab.grid.selection.blocks else None
             names = [] if block is None else tab.grid.names_in(block)
             self.import_requested.emit(row, name, partial(_go_on, again, block, names))
             return None
-        if tab.editable is None:
-            tab.messages.say(COMPUTED)
-        return tab.editable
+        if target is None:
+            tab.messages.say(tab.standing.not_now)
+        return target
 
     def _parts(self) -> list[Part]:
         """The selected cells, each once, without those that never change."""
@@ -403,12 +412,11 @@ class BlockEditing(QObject):
         return [range(top, bottom + 1) for top, bottom, _ in disjoint_parts(rows)] if rows else []
 
     def _commit(self, edit: BlockEdit, said: str, select: Area | None = None, select_new: int = 0) -> None:
-        table = self._tab.editable
-        if table is None:
+        table, review = self._tab.editable, self._tab.review
+        if review.on:
+            review.stage(partial(edit.parts, staged=review.changes))
             return
-
-        if self._tab.review.on:
-            self._tab.review.stage(partial(edit.parts, table))
+        if table is None:
             return
 
         def stored(commit: Commit) -> None:

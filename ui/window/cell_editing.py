@@ -27,7 +27,7 @@ from lamella.ui.grid import input as keys
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.texts import CUT, is_whole, whole_texts
 from lamella.ui.tasks import Handle
-from lamella.ui.window.block_editing import COMPUTED, ID_STAYS
+from lamella.ui.window.block_editing import ID_STAYS
 from lamella.ui.window.loader import Tab, TableCell
 
 
@@ -64,7 +64,15 @@ class Edits(QObject):
     def commit(self, edit: Edit) -> None:
         """Queue it, in the row it was typed into wherever that row is by then."""
         table = self._tab.table
-        assert table is not None
+        if table is None and self._tab.standing.target is None:
+            said = "NULL" if edit.text is None else f"“{edit.text}”"
+            why = (
+                "the file is read-only by now"
+                if self._tab.standing.wants_copy
+                else self._tab.standing.not_now
+            )
+            self._tab.messages.say(f"{said} was not stored in {edit.cell.name}: {why}")
+            return
         self.forget_failed(edit.cell)
         edit.error = ""
 
@@ -76,6 +84,7 @@ class Edits(QObject):
         if self._tab.review.on:
             self._tab.review.stage(lambda job: ([cells()], None, None))
             return
+        assert table is not None
         self._edits.append(edit)
         self._show()
 
@@ -218,10 +227,10 @@ class CellEditing(QObject):
         name = grid.grid_model.names[column]
         if self._tab.line.grouping is not None:
             self._tab.open_group(row)
-        elif self._tab.table is None:
+        elif self._tab.standing.target is None and self._tab.standing.wants_copy:
             self.import_requested.emit(row, name, typed)
-        elif self._tab.editable is None:
-            self._tab.messages.say(COMPUTED)
+        elif self._tab.standing.target is None:
+            self._tab.messages.say(self._tab.standing.not_now)
         elif name == ID:
             self._tab.messages.say(ID_STAYS)
         elif typed == " " and kind_of(grid.field(column).type) is Kind.BOOLEAN:

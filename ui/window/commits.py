@@ -16,6 +16,7 @@ from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
+from lamella.ui.editing.edit_target import ids_of
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.tasks import Tasks
@@ -107,8 +108,8 @@ STEP = 1_000_000
 
 def id_at(view: View, row: int) -> int | None:
     """None past the end of the view."""
-    found = view.page(row, 1, [ID]).column(0)
-    return found[0].as_py() if len(found) else None
+    found = ids_of(view, row, 1)
+    return int(found[0]) if len(found) else None
 
 
 def row_ids(rows: Rows, block: CellRange) -> list[int]:
@@ -117,9 +118,11 @@ def row_ids(rows: Rows, block: CellRange) -> list[int]:
 
 
 def row_of(view: View, row_id: int, near: int | None, job: Job) -> int | None:
-    """The row of the view with this `_id`, looked for at `near` first; None when the view lacks it."""
+    """The row of the view with this id, looked for at `near` first; None when the view lacks it."""
     if near is not None and near < view.num_rows and id_at(view, near) == row_id:
         return near
+    if view.snapshot.ids is None:
+        return _row_at(view, row_id, job)
     found = View(view.snapshot, ScanQuery(where=col(ID) == row_id), job)
     return _row_at(view, int(found.positions(0, 1)[0]), job) if found.num_rows else None
 

@@ -26,6 +26,7 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import FileSegment, SortKey
 from lamella.core.store.table import Table
 from lamella.ui.dialogs.bad_lines import show_problems
+from lamella.ui.editing.edit_target import Standing
 from lamella.ui.filters.live_count import LiveCount
 from lamella.ui.grid.model import PAGE_ROWS, NoRows, Rows
 from lamella.ui.grid.pane import GridPane
@@ -90,7 +91,7 @@ class DatasetTab(QWidget):
         super().__init__(parent)
         self.dataset, self.key, self.tasks, self.commits = dataset, key, tasks, commits
         self.shown: Loaded | None = None
-        self.line = Line()
+        self.line, self.standing = Line(), Standing(self)
         self.pane = GridPane(tasks, self)
         self.grid = self.pane.grid
         self.messages = MessageBar(self)
@@ -102,7 +103,7 @@ class DatasetTab(QWidget):
         self.cells, self.relations = TableCells(self), TabRelations(self)
         self.loader.formats = self.grid.grid_model.pages.formats
         self.line_actions = LineActions(self, saved_views)
-        self.review = Review(self)
+        self.review = self.edits = Review(self)
         self.editing, self.blocks, self.copying = CellEditing(self), BlockEditing(self), Copying(self)
         self.dragging = DragSource(self)
         self.failures, self.reopening = Failures(self), Reopening(self)
@@ -314,7 +315,12 @@ class DatasetTab(QWidget):
             self.visits.visit(line)
         self.line = line
         self.reload()
-        self.when_shown(lambda: self.messages.say(LOST) if lost else self.messages.clear())
+        self.when_shown(lambda: self.messages.say(LOST) if lost else self._say_news())
+
+    def _say_news(self) -> None:
+        """That edits were saved; else nothing is said of rows that came before."""
+        news = self.review.take_news()
+        self.messages.say(news, kind="message-success") if news else self.messages.clear()
 
     def when_shown(self, then: Callable[[], object]) -> None:
         """Once the rows asked for are on screen; now when they are."""

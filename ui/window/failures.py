@@ -14,13 +14,15 @@ from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import BadSearch, DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job
+from lamella.core.query.source import whole_snapshot
 from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.file_readings import FileReading
-from lamella.ui.window.file_watch import open_file, same_files
+from lamella.ui.window.file_watch import FileWatch, open_file, same_files
 from lamella.ui.window.loader import Tab
+from lamella.ui.window.review import Review
 
 log = logging.getLogger(__name__)
 PAD = "Open with short rows filled up"
@@ -32,6 +34,8 @@ class OpenedTab(Tab, Protocol):
     pane: GridPane
     steps: StepLine
     reopening: Reopening
+    file_watch: FileWatch
+    review: Review
 
     def reload(self) -> None: ...
 
@@ -135,18 +139,31 @@ class Reopening(QObject):
     def ignore_checksums(self) -> None:
         self.reopen(replace(self.reading, checksums="ignore"))
 
-    def _open(self, anyway: bool, unchanged: Callable[[], object]) -> None:
+    def read_saved(self) -> None:
+        """The file as it was saved. All of its rows are read before they are shown, which keeps the place."""
+        self._open(True, lambda: None, whole=True)
+
+    def _open(self, anyway: bool, unchanged: Callable[[], object], whole: bool = False) -> None:
         tab, reading = self._tab, self.reading
         before = tab.dataset
 
         def work(job: Job) -> Dataset | None:
             fresh = open_file(tab.key, reading, job)
+            if whole:
+                whole_snapshot(fresh, job)
             return fresh if anyway or not same_files(before, fresh) else None
 
         def done(fresh: Dataset | None) -> None:
             if fresh is None:
                 unchanged()
+            elif tab.review.holds_edits and not same_files(before, fresh):
+                tab.file_watch.say_changed()
             else:
                 tab.show_dataset(fresh)
 
-        tab.tasks.read(work, done, tab.failures.show, owner=self, text=f"Opening {tab.name}")
+        def failed(error: Exception) -> None:
+            tab.review.stop_waiting()
+            tab.failures.show(error)
+
+        stopped = tab.review.stop_waiting
+        tab.tasks.read(work, done, failed, stopped=stopped, owner=self, text=f"Opening {tab.name}")

@@ -83,8 +83,20 @@ class Reopener(Protocol):
     def refresh(self) -> None: ...
 
 
+class Editing(Protocol):
+    is_saving: bool
+    holds_edits: bool
+
+    def ask_copy(self) -> None: ...
+
+    def discard_and_reload(self) -> None: ...
+
+
 class FileTab(Tab, Protocol):
     reopening: Reopener
+
+    @property
+    def edits(self) -> Editing: ...
 
 
 class FileWatch(QObject):
@@ -122,7 +134,8 @@ class FileWatch(QObject):
         self._paths = wanted
 
     def _changed(self, path: str) -> None:
-        if path in self._paths and not self._later.isActive() and self._tab.dataset is not self._offered_for:
+        known = self._later.isActive() or self._tab.dataset is self._offered_for
+        if path in self._paths and not known and not self._tab.edits.is_saving:
             self._later.start()
 
     def _look(self) -> None:
@@ -137,7 +150,7 @@ class FileWatch(QObject):
             return "" if same_files(before, fresh) else f"{tab.name} has changed on disk."
 
         def offer(news: str) -> None:
-            if news and tab.dataset is before:
+            if news and tab.dataset is before and not tab.edits.is_saving:
                 self._offer(news)
             self._arm()
 
@@ -148,6 +161,19 @@ class FileWatch(QObject):
         if tab.messages.isVisible() and any(button.text() == RELOAD for button in tab.messages.buttons):
             return
         self._offered_for = tab.dataset
+        if tab.edits.holds_edits:
+            self.say_changed()
+            return
         tab.messages.say(
             f"{news} The rows are those from before.", (RELOAD, tab.reopening.refresh), stays=True
+        )
+
+    def say_changed(self) -> None:
+        """That the file is another one than the unsaved edits are of."""
+        edits = self._tab.edits
+        self._tab.messages.say(
+            f"{self._tab.name} has changed on disk: the edits here cannot be saved into it any more.",
+            ("Save a copy…", edits.ask_copy),
+            ("Discard the edits and reload", edits.discard_and_reload),
+            stays=True,
         )

@@ -12,6 +12,8 @@ from weakref import WeakSet
 from PySide6.QtCore import QObject, Signal
 
 from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.formats import edit_problem
+from lamella.core.errors import FileProblem
 from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.group_levels import GroupLevels
@@ -20,6 +22,8 @@ from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
+from lamella.ui.editing.edit_target import Standing
+from lamella.ui.editing.staged_edits import Difference
 from lamella.ui.formats.formats import Format
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
 from lamella.ui.grid.painter import Mark
@@ -57,6 +61,8 @@ class Loaded:
     """Of its rows: the same as in the view before where all of these stay."""
     descriptions: Mapping[str, str] = field(default_factory=dict)
     """What is noted of columns of the table, by name."""
+    edit_problem: FileProblem | None = None
+    """Why a file cannot be edited in place."""
 
     @property
     def rows(self) -> Rows:
@@ -186,7 +192,8 @@ def load(
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
     ready = _first_pages(lines.view if tree is None else tree, place, job, formats)
     numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
-    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, noted)
+    problem = None if isinstance(dataset, Table) else edit_problem(dataset)
+    return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, noted, problem)
 
 
 def descriptions_of(dataset: Dataset) -> dict[str, str]:
@@ -270,6 +277,12 @@ class TableCell:
         self.numbering = numbering
         self.row: int | None = row
 
+    def is_in(self, view: View) -> bool:
+        """Whether its row may be among those of the view: the rows of a file that was written anew have
+        other numbers."""
+        snapshot = view.snapshot
+        return snapshot.ids is not None or snapshot is self._view.snapshot
+
     @cached_property
     def row_id(self) -> int:
         """Blocks the first time."""
@@ -293,6 +306,9 @@ class Staging(Protocol):
 
     changed: Any
 
+    @property
+    def changes(self) -> Difference: ...
+
     def stage(self, make: Callable[[Job], Any]) -> None: ...
 
     def value(self, row: int, name: str) -> Any: ...
@@ -307,6 +323,7 @@ class Tab(Protocol):
     line: Line
     table: Table | None
     editable: Table | None
+    standing: Standing
     shown: Loaded | None
     view: View | None
     rows: Rows | None
@@ -348,7 +365,7 @@ class TableCells(QObject):
             return
 
         def look(job: Job) -> list[int | None]:
-            return [row_of(view, cell.row_id, cell.row, job) for cell in cells]
+            return [row_of(view, c.row_id, c.row, job) if c.is_in(view) else None for c in cells]
 
         def found(rows: Sequence[int | None]) -> None:
             if view is self._tab.view:

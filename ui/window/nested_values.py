@@ -110,7 +110,7 @@ class NestedValues(QObject):
         popup.filter_requested.connect(self._filter)
         popup.column_requested.connect(lambda node: self.add_columns([node.place.name]))
         popup.closed.connect(self._closed)
-        popup.edit.setVisible(self._tab.editable is not None)
+        popup.edit.setVisible(self._tab.standing.target is not None)
         popup.edit_requested.connect(self._tab.editing.begin)
         shown = rect.intersected(grid.viewport().rect())
         popup.open_at(QRect(grid.viewport().mapToGlobal(shown.topLeft()), shown.size()))

@@ -1,26 +1,33 @@
-"""Review edits: what is edited in a tab is collected, marked and counted, and saved as one commit."""
+"""Review edits: what is edited in a tab is collected, marked and counted, and saved as one commit, or into
+the file."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
 from PySide6.QtCore import QObject, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton
+from PySide6.QtWidgets import QFileDialog
 
-from lamella.core.arrow.arrays import to_numpy
-from lamella.core.arrow.types import ID
+from lamella.core.datasets.formats import COMPRESSED_SUFFIXES
+from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.datasets.text.dataset import text_name
 from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
+from lamella.core.query.scan_query import ScanQuery
 from lamella.core.query.view import View
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
-from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.editing.review_dialog import MOST_LISTED, ConflictDialog, ReviewDialog, summary
+from lamella.ui.editing.edit_target import ids_of
+from lamella.ui.editing.paste_dialog import counted
+from lamella.ui.editing.review_dialog import MOST_LISTED, ConflictDialog, ReviewDialog, ReviewStrip, summary
 from lamella.ui.editing.staged_edits import (
     CellTexts,
     Check,
@@ -34,15 +41,39 @@ from lamella.ui.editing.staged_edits import (
 )
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.kept_rows import EditedCells, runs_of
 from lamella.ui.window.loader import Loaded, Tab
+
+if TYPE_CHECKING:
+    from lamella.core.transfer.exporting import Export
+    from lamella.core.transfer.saving import SavedEdits
 
 MOST_CELLS = 100_000
 """More are an edit of their own, which is committed at once."""
 Parts = Callable[[Job], tuple[Sequence[pa.Table], pa.Table | None, np.ndarray | None]]
 GOES = "This row is deleted when the edits are saved."
 BEING_SAVED = "The edits are being saved"
+NOT_SAVED, SAVING_NOW, SAVED = "not saved yet", "being saved…", "saved; reading the file again…"
+SAVING = "The file is being saved: edit it again in a moment"
+READ_AGAIN = "The file was read again meanwhile: nothing was edited. Try again"
+OF_FILE = (
+    "Edits of a file are in memory until they are saved into it with Ctrl+S. Filters and sorts use what is "
+    "saved; new rows are shown once they are saved."
+)
 NOTHING = Difference({}, np.empty(0, np.int64), np.empty(0, np.int64), ())
+
+
+class SavedFile(Protocol):
+    """Opens the file of a tab again."""
+
+    def read_saved(self) -> None: ...
+
+    def reopen(self) -> None: ...
+
+
+class ReviewedTab(Tab, Protocol):
+    reopening: SavedFile
 
 
 class Conflict(LamellaError):
@@ -64,37 +95,17 @@ class Placed:
     view: View | None = None
 
 
-class ReviewStrip(QFrame):
-    """How many edits there are, and what can be done with them."""
-
-    def __init__(self, review: Review) -> None:
-        super().__init__()
-        self.setObjectName("review")
-        theme.variant(self, "message")
-        self.label = QLabel()
-        self.show_all, self.discard = QPushButton("Show…"), QPushButton("Discard")
-        self.save = QPushButton("Save")
-        self.save.setToolTip("Save as one commit (Ctrl+S)")
-        theme.variant(self.save, "primary")
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
-        layout.addWidget(self.label, 1)
-        acts = {self.show_all: review.show, self.discard: review.discard, self.save: review.save}
-        for button, act in acts.items():
-            layout.addWidget(button)
-            button.clicked.connect(act)
-        self.hide()
-
-
 class Review(QObject):
-    """`changed` when edits came or went. While `on`, nothing that is edited in the tab is committed."""
+    """`changed` when edits came or went. While `on`, nothing that is edited in the tab is committed: of a
+    table when somebody wants that, of a file always."""
 
     changed = Signal()
 
-    def __init__(self, tab: Tab) -> None:
+    def __init__(self, tab: ReviewedTab) -> None:
         super().__init__(tab)
         self._tab = tab
         self._edits: list[StagedEdit] = []
+        self._undone: list[StagedEdit] = []
         self._placed = Placed()
         self._placed_edits: list[StagedEdit] = []
         self._undo_next = 0
@@ -102,21 +113,45 @@ class Review(QObject):
         self._collecting = 0
         """Edits that are on their way here."""
         self._saving: list[StagedEdit] | None = None
+        """Those of a file stay until its rows are read again, though they are no edits any more then."""
         self._save_next = False
+        self._after: Callable[[], object] | None = None
+        """What is to be done once all is saved."""
+        self._news = ""
         self._own_version = 0
         """The last one that was saved here; known to the thread that writes."""
         self._on = False
-        self.strip = ReviewStrip(self)
-        self.dialog: ReviewDialog | ConflictDialog | None = None
+        self.strip = ReviewStrip(self.show, self.discard, self.ask_copy, self.save)
+        self.dialog: ReviewDialog | ConflictDialog | QFileDialog | None = None
         tab.loader.loaded.connect(self._loaded)
+        tab.loader.failed.connect(self.stop_waiting)
 
     @property
     def on(self) -> bool:
-        return self._on
+        target = self._tab.standing.target
+        return self._on or (target is not None and target.is_file)
 
     @property
     def count(self) -> int:
         return self._placed.changes.count
+
+    @property
+    def changes(self) -> Difference:
+        return self._placed.changes
+
+    @property
+    def is_saving(self) -> bool:
+        """Of a file until its rows are read again."""
+        return self._saving is not None
+
+    @property
+    def holds_edits(self) -> bool:
+        """Whether there are edits that other rows would not fit."""
+        return bool(self._edits or self._collecting)
+
+    @property
+    def can_redo(self) -> bool:
+        return bool(self._undone)
 
     @property
     def undoable(self) -> bool:
@@ -157,7 +192,7 @@ class Review(QObject):
         elif self._tab.editable is None and not self._on:
             self._tab.messages.say("Only a table's own rows can be edited")
         else:
-            self._on = not self._on
+            self._on, self._undone = not self._on, []
         self._tell()
 
     @property
@@ -167,24 +202,37 @@ class Review(QObject):
 
     def stage(self, make: Parts) -> None:
         """Collect an edit; `make` gives cells, new rows and deleted ids as `Table.edit` takes them."""
-        table, view = self._tab.table, self._tab.view
-        assert table is not None and view is not None
-        version = int(view.snapshot.token[1])  # type: ignore[call-overload]
+        target, view = self._tab.standing.target, self._tab.view
+        assert target is not None and view is not None
+        if target.is_file and self.is_saving:
+            self._tab.messages.say(SAVING)
+            return
+        snapshot = view.snapshot
 
         def work(job: Job) -> StagedEdit:
             cells, rows, deleted = make(job)
-            edit = staged(table, max(version, self._own_version), cells, deleted, rows)
+            version = max(target.version(snapshot), self._own_version)
+            edit = staged(target, snapshot, version, cells, deleted, rows)
             if edit.num_cells > MOST_CELLS:
                 raise LamellaError(
-                    f"{edit.num_cells:,} cells are too many to review",
-                    fix=f"Edit at most {MOST_CELLS:,} at a time, or end the review",
+                    f"{edit.num_cells:,} cells are too many to {'collect' if target.is_file else 'review'}",
+                    fix=f"Edit at most {MOST_CELLS:,} at a time, or "
+                    + ("import the file" if target.is_file else "end the review"),
                 )
             return edit
 
         def take(edit: StagedEdit) -> None:
-            self._edits = [*self._edits, edit]
+            now = self._tab.view
+            if target.is_file and now is not None and now.snapshot is not snapshot:
+                self._not_collected(None)  # the rows have other numbers now
+                self._tab.messages.say(READ_AGAIN)
+                return
+            self._edits, self._undone = [*self._edits, edit], []
             self._collected()
             self._place()
+            if edit.rows is not None:
+                count = counted(edit.rows.num_rows, "new row")
+                self._tab.messages.say(f"{count}: shown once the edits are saved (Ctrl+S)")
 
         self._collecting += 1
         self._tell()
@@ -194,13 +242,15 @@ class Review(QObject):
     def _collected(self) -> None:
         self._collecting -= 1
         if self._undo_next and not self._collecting:
+            taken_back = self._edits[-self._undo_next :]
             self._edits = self._edits[: -self._undo_next]
+            self._undone += taken_back[::-1]
             self._undo_next = 0
 
     def _not_collected(self, error: Exception | None) -> None:
         self._undo_next = max(0, self._undo_next - 1)
         self._collected()
-        self._save_next = False
+        self._save_next, self._after = False, None
         if error is not None:
             self._tab.failures.show(error)
         self._tell()
@@ -215,15 +265,31 @@ class Review(QObject):
             return True
         if not self._edits:
             return False
+        self._undone = [*self._undone, self._edits[-1]]
         self._edits = self._edits[:-1]
         self._place()
+        return True
+
+    def redo(self) -> bool:
+        """Bring an edit back that was taken back; False where there is none."""
+        if self._saving is not None:
+            self._tab.messages.say(BEING_SAVED)
+            return True
+        if not self._undone:
+            return False
+        if not self._collecting:
+            self._edits, self._undone = [*self._edits, self._undone[-1]], self._undone[:-1]
+            self._place()
         return True
 
     def discard(self) -> None:
         if self._saving is not None:
             self._tab.messages.say(BEING_SAVED)
             return
-        self._edits = []
+        self._forget()
+
+    def _forget(self) -> None:
+        self._edits, self._undone = [], []
         self._show([], Placed())
 
     def show(self) -> None:
@@ -240,21 +306,134 @@ class Review(QObject):
     def _list(self, changes: Difference, cells: Sequence[CellTexts]) -> None:
         if changes is not self._placed.changes or self.dialog is not None:
             return
-        dialog = ReviewDialog(changes, cells, self._tab.name, self._tab.grid.window())
+        in_file = self._tab.table is None
+        dialog = ReviewDialog(changes, cells, self._tab.name, self._tab.grid.window(), in_file)
         dialog.save_requested.connect(self.save)
         dialog.discard_requested.connect(self.discard)
         self._open(dialog)
 
-    def save(self) -> None:
+    def save(self, then: Callable[[], object] | None = None) -> None:
         """As one commit, with the edits that are still on their way; where somebody else changed the same
-        cells, each is shown first."""
+        cells, each is shown first. Of a file: into it. `then` is done once they are saved."""
         if self._saving is not None:
             return
+        self._after = then
         self._save_next = not self._settled
-        if not self._save_next and self.count:
-            self._saving = self._edits
+        if self._save_next:
+            return
+        if not self.count:
+            self._go_on()
+            return
+        self._saving = self._edits
+        if self._tab.table is None:
+            self._save_file(self._placed.changes)
+        else:
             self._save(self._placed.changes, None)
+        self._tell()
+
+    def _go_on(self) -> bool:
+        """Do what was to be done once all is saved."""
+        after, self._after = self._after, None
+        if after is not None:
+            after()
+        return after is not None
+
+    def _save_file(self, changes: Difference) -> None:
+        dataset, name = self._tab.dataset, self._tab.name
+
+        def write(job: Job) -> SavedEdits:
+            from lamella.core.transfer.saving import save_edits
+
+            return save_edits(dataset, changes.cells, changes.new_rows, changes.deleted, job)
+
+        def stopped() -> None:
+            self._not_saved("Stopped: the file is as it was, and the edits are not saved")
+
+        self._tab.tasks.write(
+            write, self._file_saved, self._file_failed, stopped=stopped, owner=self, text=f"Saving {name}"
+        )
+
+    def _file_saved(self, saved: SavedEdits) -> None:
+        """The edits stay on show until the rows are read again."""
+        self._news = ". ".join([f"Saved in {self._tab.name}: {self.summary}", *saved.remarks])
+        self._edits = self._placed_edits = self._saving = []
+        self._undone = []
+        if self._after is not None:
+            self.stop_waiting()
+            self._go_on()
+        else:
             self._tell()
+            self._tab.reopening.read_saved()
+
+    def take_news(self) -> str:
+        """What was saved, once: to be said when the rows are there."""
+        news, self._news = self._news, ""
+        return news
+
+    @property
+    def _is_waiting(self) -> bool:
+        """For rows of a file that was saved."""
+        return self._saving is not None and not self._saving
+
+    def stop_waiting(self) -> None:
+        """The rows that were saved are shown, or cannot be."""
+        if self._is_waiting:
+            self._saving = None
+            self._forget()
+
+    def _file_failed(self, error: Exception) -> None:
+        self._not_saved()
+        if not isinstance(error, LamellaError):
+            self._tab.failures.show(error)
+            return
+        choices: list[Choice] = [("Save a copy…", self.ask_copy)]
+        if is_changed_on_disk(error):
+            choices.insert(0, ("Discard the edits and reload", self.discard_and_reload))
+        self._tab.messages.say(message(error), *choices, kind="message-danger")
+
+    def discard_and_reload(self) -> None:
+        """Read the file as it is on disk."""
+        if self._saving is not None:
+            self._tab.messages.say(BEING_SAVED)
+            return
+        self._forget()
+        self._tab.reopening.reopen()
+
+    def ask_copy(self) -> None:
+        """Write the rows with their edits to another file, whose name says the format."""
+        path = Path(self._tab.key[0])
+        suffix = next((s for s in path.suffixes[::-1] if s[1:].casefold() not in COMPRESSED_SUFFIXES), ".csv")
+        dialog = QFileDialog(self._tab.grid.window(), "Save a copy with the edits", str(path.parent))
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.selectFile(f"{text_name(path)} (edited){suffix}")
+        dialog.fileSelected.connect(lambda name: self.save_copy(Path(name)))
+        self._open(dialog)
+
+    def save_copy(self, path: Path) -> None:
+        """The edits stay unsaved in the file itself."""
+        dataset, changes = self._tab.dataset, self._placed.changes
+        if os.path.realpath(path) == os.path.realpath(self._tab.key[0]):
+            self.save()
+            return
+
+        def write(job: Job) -> Export:
+            from lamella.core.transfer.file_edits import file_edits
+            from lamella.core.transfer.saving import export_edited
+
+            snapshot = dataset.snapshot()
+            edits = file_edits(snapshot, changes.cells, changes.new_rows, changes.deleted)
+            return export_edited(dataset, edits, path, job, overwrite=True)
+
+        def written(copy: Export) -> None:
+            self._tab.messages.say(f"{copy.path.name} has {copy.rows:,} rows, with the edits")
+
+        def failed(error: Exception) -> None:
+            if isinstance(error, LamellaError):
+                self._tab.messages.say(message(error), kind="message-danger")
+            else:
+                self._tab.failures.show(error)
+
+        self._tab.tasks.write(write, written, failed, owner=self, text=f"Writing {path.name}")
 
     def _save(self, changes: Difference, seen: int | None) -> None:
         """`seen` is the version whose conflicts were decided."""
@@ -286,13 +465,15 @@ class Review(QObject):
             self._tab.loader.keep(shown, commit, placed.edited, gone)
         self._saving = None
         self._edits = [edit for edit in self._edits if edit not in saved]
+        self._undone = []
         if self._edits:
             self._place()
         else:
             self._show([], Placed())
+        self._go_on()
 
     def _not_saved(self, why: str = "", kind: str = "message") -> None:
-        self._saving = None
+        self._saving = self._after = None
         if why:
             self._tab.messages.say(why, kind=kind)
         self._tell()
@@ -307,13 +488,14 @@ class Review(QObject):
         dialog.rejected.connect(self._not_saved)
         self._open(dialog)
 
-    def _open(self, dialog: ReviewDialog | ConflictDialog) -> None:
+    def _open(self, dialog: ReviewDialog | ConflictDialog | QFileDialog) -> None:
         self.dialog = dialog
         dialog.finished.connect(dialog.deleteLater)
         dialog.finished.connect(lambda _: setattr(self, "dialog", None) if self.dialog is dialog else None)
         dialog.open()
 
     def _loaded(self, loaded: Loaded) -> None:
+        self.stop_waiting()
         if self._edits:
             self._place(loaded.view)
 
@@ -330,24 +512,33 @@ class Review(QObject):
             self._show(edits, placed)
 
     def _not_placed(self, error: Exception) -> None:
-        self._save_next = False
+        self._save_next, self._after = False, None
         self._tab.failures.show(error)
 
     def _show(self, edits: list[StagedEdit], placed: Placed) -> None:
         self._placed_edits, self._placed = edits, placed
         self._tell()
         if self._save_next and self._settled:
-            self.save()
+            self.save(self._after)
 
     def _tell(self) -> None:
-        count = self.count
-        self.strip.setVisible(self._on)
-        said = f"Review edits: {summary(self._placed.changes)}"
-        self.strip.label.setText(said + (", not saved yet" if count else ""))
-        self.strip.save.setText(f"Save {count:,}" if count else "Save")
-        for button in (self.strip.save, self.strip.discard, self.strip.show_all):
+        count, in_file, strip = self.count, self._tab.table is None, self.strip
+        strip.setVisible(self._on or (in_file and count > 0))
+        said = f"{'Edits of the file' if in_file else 'Review edits'}: {summary(self._placed.changes)}"
+        strip.label.setText(said + (f", {self._state}" if count else ""))
+        strip.label.setToolTip(OF_FILE if in_file else "")
+        strip.copy.setVisible(in_file)
+        strip.save.setText(f"Save {count:,}" if count else "Save")
+        strip.save.setToolTip("Save into the file (Ctrl+S)" if in_file else "Save as one commit (Ctrl+S)")
+        for button in (strip.save, strip.discard, strip.show_all, strip.copy):
             button.setEnabled(count > 0 and self._saving is None)
         self.changed.emit()
+
+    @property
+    def _state(self) -> str:
+        if self._saving is None:
+            return NOT_SAVED
+        return SAVED if self._is_waiting else SAVING_NOW
 
 
 def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Placed:
@@ -355,13 +546,16 @@ def place(name: str, edits: Sequence[StagedEdit], view: View, job: Job) -> Place
     changes = difference(name, edits)
     if not changes.count:
         return Placed(changes, view=view)
-    ids = to_numpy(view.page(0, view.num_rows, [ID]).column(0))
+    in_order = view.snapshot.ids is None and view.query == ScanQuery()
+    ids = ids_of(view, 0, 0 if in_order else view.num_rows)
     order = np.argsort(ids, kind="stable")
     marks: dict[tuple[int, str], Mark] = {}
     rows: dict[int, int] = {}
     edited: list[EditedCells] = []
 
     def found(wanted: np.ndarray) -> list[int | None]:
+        if in_order:  # the number of a row of a file is its place
+            return list(wanted.tolist())
         if not len(ids):
             return [None] * len(wanted)
         places = np.minimum(np.searchsorted(ids, wanted, sorter=order), len(ids) - 1)

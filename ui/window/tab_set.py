@@ -16,6 +16,7 @@ from lamella.ui.widgets.popover import close_popups
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Key = tuple[str, ...]
+UNSAVED = " •"
 AWAY = 2
 """How far from the bar a tab is dragged out, in Qt's least distances of a drag."""
 
@@ -133,10 +134,19 @@ class TabSet(QStackedWidget):
     def add(self, widget: QWidget, title: str, icon: str, tip: str) -> None:
         widget.setProperty("icon", icon)
         widget.setProperty("title", visible(title))
+        widget.setProperty("tip", visible(tip))
         place = self.tabs.addTab(widget, theme.current().icon(icon), without_mnemonic(visible(title)))
         self.tabs.setTabToolTip(place, visible(tip))
         self.setCurrentIndex(1)
         self.show_tab(widget)
+
+    def mark(self, widget: QWidget, unsaved: str) -> None:
+        """What is not saved of a tab; empty where nothing is."""
+        place, title = self.tabs.indexOf(widget), without_mnemonic(widget.property("title"))
+        text, tip = title + (UNSAVED if unsaved else ""), widget.property("tip")
+        if self.tabs.tabText(place) != text:
+            self.tabs.setTabText(place, text)
+        self.tabs.setTabToolTip(place, f"{tip}\n{unsaved}, not saved yet" if unsaved else tip)
 
     def show_tab(self, widget: QWidget) -> None:
         self.tabs.setCurrentWidget(widget)

@@ -18,10 +18,10 @@ from lamella.core.query.steps import Select
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.dialogs.new_table import TYPES, MadeOf, NewTableDialog
+from lamella.ui.editing.edit_target import COMPUTED
 from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.action_state import current_column
-from lamella.ui.window.block_editing import COMPUTED
 from lamella.ui.window.loader import DESCRIPTION as DESCRIPTION_KEY
 
 if TYPE_CHECKING:

@@ -50,9 +50,48 @@ class RowEnds:
         ends[: len(doubled)] |= doubled
         return bool(starts.all() and ends.all())
 
+    def spans(self, data: bytes, lone_returns: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """Where each line of whole rows begins, and where it ends with its line break, blank lines too.
+        `lone_returns`: whether a carriage return by itself is a line break."""
+        view = np.frombuffer(data, np.uint8)
+        breaks = np.flatnonzero(view == ord("\n"))
+        if lone_returns and b"\r" in data:
+            returns = np.flatnonzero(view == ord("\r"))
+            follows = view[np.minimum(returns + 1, len(view) - 1)] == ord("\n")
+            breaks = np.union1d(breaks, returns[~follows])
+        if self.quote is not None and self.quote in data:
+            breaks = breaks[~self._inside_quotes(data, breaks)]
+        stops = breaks + 1
+        if data and (not len(stops) or stops[-1] != len(data)):
+            stops = np.append(stops, len(data))
+        return np.append(0, stops[:-1]) if len(stops) else stops, stops
+
+    def _inside_quotes(self, data: bytes, places: np.ndarray) -> np.ndarray:
+        assert self.quote is not None
+        quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == self.quote[0])
+        if not self._paired(data, quotes):
+            ends = [0]
+            while (opened := self._next_opening(data, ends[-1])) >= 0:
+                closed = self._closing(data, opened + 1)
+                ends += [opened, closed + 1 if closed >= 0 else len(data)]
+            quotes = np.array(ends[1:], np.int64)
+        inside: np.ndarray = np.searchsorted(quotes, places) % 2 == 1
+        return inside
+
+    def field_end(self, row: bytes, place: int) -> int:
+        """Where the field that begins at `place` ends: at a delimiter, or at the end of the row."""
+        if self.quote is not None and row.startswith(self.quote, place):
+            closed = self._closing(row, place + 1)
+            place = len(row) if closed < 0 else closed + 1
+        end = row.find(self.delimiter, place)
+        return end if end >= 0 else len(row)
+
     @staticmethod
     def _among(places: np.ndarray, wanted: bytes) -> np.ndarray:
-        return np.isin(places, np.frombuffer(wanted, np.uint8))
+        table = np.zeros(256, bool)
+        table[np.frombuffer(wanted, np.uint8)] = True
+        among: np.ndarray = table[places]
+        return among
 
     def _last_outside(self, data: bytes, quotes: np.ndarray) -> int:
         end = data.rfind(self.newline)
@@ -122,7 +161,7 @@ def blocks(
         rest += piece.data
         doubtful |= piece.doubtful
         if line <= skip_lines:
-            start, lines = _after_lines(rest, skip_lines - line + 1, ends.newline)
+            start, lines = after_lines(rest, skip_lines - line + 1, ends.newline)
             rest, line = rest[start:], line + lines
             if line <= skip_lines:
                 continue
@@ -163,7 +202,7 @@ def _longer(known: tuple[Problem, ...], data: bytes, line: int) -> tuple[Problem
 
 def first_block(source: TextSource, data: bytes, whole: bool, ends: RowEnds, skip_lines: int) -> TextBlock:
     """The whole rows at the beginning of a file of which `data` is the first stretch."""
-    start, lines = _after_lines(data, skip_lines, ends.newline)
+    start, lines = after_lines(data, skip_lines, ends.newline)
     rest = data[start:] if lines == skip_lines else b""
     doubtful = source.passing and (b"\0" in rest or not is_utf8(rest))
     cut = ends.last(rest + ends.newline) if whole else ends.last(rest)
@@ -185,7 +224,7 @@ def unclosed(source: TextSource, before: bytes, ends: RowEnds, line: int) -> Fil
     )
 
 
-def _after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:
+def after_lines(data: bytes, lines: int, newline: bytes) -> tuple[int, int]:
     """Where the first `lines` lines end, or as many of them as do, and how many those are."""
     place = 0
     for number in range(lines):

@@ -54,7 +54,7 @@ class TextFile:
     def __init__(
         self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
     ) -> None:
-        self.source, self.text = source, text
+        self.source, self.text, self.options = source, text, options
         self._about, self._problems = remarks, Problems(source.path)
         self.path, self.paths = source.path, (source.path,)
         self.label = text.label + (f", {source.compression}" if source.compression else "")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 UTF8 = "utf-8"
 WESTERN = "cp1252"
+ASCII = "ascii"
 _MARKS = (
     (codecs.BOM_UTF8, UTF8),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -117,6 +118,7 @@ def _wide(head: bytes) -> str | None:
 
 
 _LONGEST_CHARACTER = 4
+_PIECE_BYTES = 8 << 20
 
 
 class Characters(Protocol):
@@ -147,6 +149,14 @@ class _Checked:
         self._lenient, self._passing = lenient, passing
         self._rest = b""
         self._western: Characters | None = None
+
+    @property
+    def encoding(self) -> str:
+        return WESTERN if self._western else UTF8
+
+    @property
+    def is_decided(self) -> bool:
+        return self._western is not None or not self._lenient
 
     def feed(self, piece: bytes, final: bool) -> bytes:
         if self._western:
@@ -252,6 +262,17 @@ class TextSource:
                 if not ahead:
                     return
                 line += data.count(b"\n")
+
+    def final_encoding(self) -> str:
+        """Of all of it: text that begins as plain ASCII may stay so, or turn out to be Western."""
+        if self.encoding != UTF8 or self.is_named:
+            return self.encoding
+        reader = _Checked(lenient=True)
+        with open_bytes(self.path, self.compression) as (raw, _):
+            raw.read(self.mark_bytes)
+            while not reader.is_decided and (piece := raw.read(_PIECE_BYTES)):
+                reader.feed(piece, final=False)
+        return reader.encoding if reader.is_decided else ASCII
 
     @property
     def stamp(self) -> Stamp:

@@ -9,6 +9,7 @@ import pytest
 from lamella import Store
 from lamella.core.jobs import Job
 from lamella.core.store.table import Table
+from lamella.ui.editing.edit_target import TableTarget
 from lamella.ui.editing.staged_edits import DELETED, cell_texts, check, difference, staged, without
 
 
@@ -24,9 +25,23 @@ def cells(ids: list[int], **columns: list) -> pa.Table:
 
 def test_a_difference_is_what_edits_come_to(table) -> None:
     edits = [
-        staged(table, 1, [cells([3, 1], n=[30, 10])], None, None),
-        staged(table, 1, [cells([3], n=[33], note=["x"]), cells([5], n=[50])], np.array([7]), None),
-        staged(table, 1, [cells([1], n=[1]), cells([7], n=[70])], np.array([7]), pa.table({"n": [99]})),
+        staged(TableTarget(table), table.snapshot(), table.version, [cells([3, 1], n=[30, 10])], None, None),
+        staged(
+            TableTarget(table),
+            table.snapshot(),
+            table.version,
+            [cells([3], n=[33], note=["x"]), cells([5], n=[50])],
+            np.array([7]),
+            None,
+        ),
+        staged(
+            TableTarget(table),
+            table.snapshot(),
+            table.version,
+            [cells([1], n=[1]), cells([7], n=[70])],
+            np.array([7]),
+            pa.table({"n": [99]}),
+        ),
     ]
     changes = difference("t", edits)
     texts = [(c.row_id, c.name, c.before, c.after) for c in cell_texts(changes, 10)]
@@ -39,7 +54,14 @@ def test_a_difference_is_what_edits_come_to(table) -> None:
 
 
 def test_check_tells_mine_from_theirs(table) -> None:
-    edit = staged(table, 1, [cells([1, 2, 3, 4], n=[10, 20, 30, 40])], np.array([6, 7]), None)
+    edit = staged(
+        TableTarget(table),
+        table.snapshot(),
+        table.version,
+        [cells([1, 2, 3, 4], n=[10, 20, 30, 40])],
+        np.array([6, 7]),
+        None,
+    )
     table.update([{"_id": 1, "n": 100}, {"_id": 2, "note": "other"}, {"_id": 3, "n": 30}])
     table.delete(ids=[4, 6])
     changes = difference("t", [edit])
@@ -51,7 +73,7 @@ def test_check_tells_mine_from_theirs(table) -> None:
 
 
 def test_check_shows_rows_that_are_deleted_here_and_changed_by_somebody(table) -> None:
-    edit = staged(table, 1, [], np.array([2, 5, 6]), None)
+    edit = staged(TableTarget(table), table.snapshot(), 1, [], np.array([2, 5, 6]), None)
     table.update([{"_id": 2, "note": "theirs"}, {"_id": 5, "note": None}, {"_id": 7, "n": 70}])
     changes = difference("t", [edit])
     met = check(table, changes, Job())

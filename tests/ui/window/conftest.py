@@ -104,6 +104,14 @@ def file_tab(window: MainWindow, file: Path, settled) -> DatasetTab:
 
 
 @pytest.fixture
+def locked_tab(window: MainWindow, file: Path, settled) -> DatasetTab:
+    """Of a file that may not be written."""
+    file.chmod(0o444)
+    window.open_paths([file])
+    return settled()
+
+
+@pytest.fixture
 def shown():
     """The text of a cell on screen."""
 

@@ -227,16 +227,16 @@ def test_a_block_is_not_pasted_into_several_blocks(table_tab, table, go_to, past
     assert values(table, (0, 1, 5), "note") == [("a",), ("row 1",), ("a",)]
 
 
-def test_paste_into_a_file_offers_the_import_and_goes_on_there(
-    window, file_tab, go_to, press, settled, qtbot
+def test_paste_into_a_read_only_file_offers_the_import_and_goes_on_there(
+    window, locked_tab, go_to, press, settled, qtbot
 ) -> None:
-    go_to(file_tab, 2, "note")
+    go_to(locked_tab, 2, "note")
     QGuiApplication.clipboard().setText("a\nb")
-    press(file_tab, Qt.Key.Key_V, CONTROL)
-    assert "read-only" in file_tab.messages.label.text()
-    file_tab.messages.buttons[0].click()
+    press(locked_tab, Qt.Key.Key_V, CONTROL)
+    assert "read-only" in locked_tab.messages.label.text()
+    locked_tab.messages.buttons[0].click()
     qtbot.waitUntil(
-        lambda: window.tabs.dataset_tab is not file_tab and window.tabs.dataset_tab.table.version == 2,
+        lambda: window.tabs.dataset_tab is not locked_tab and window.tabs.dataset_tab.table.version == 2,
         timeout=10_000,
     )
     new = settled()

@@ -142,10 +142,10 @@ def test_an_edit_on_a_sorted_filtered_view_reaches_the_row_that_is_seen(
     assert table.get(int(note.split()[1]))["note"] == "mine"
 
 
-def test_a_file_in_place_is_imported_with_one_click_and_the_edit_goes_on(
-    window, file_tab, store, go_to, settled, qtbot, shown
+def test_a_read_only_file_is_imported_with_one_click_and_the_edit_goes_on(
+    window, locked_tab, store, go_to, settled, qtbot, shown
 ) -> None:
-    file_tab.set_filter(col("delay") > 300)
+    locked_tab.set_filter(col("delay") > 300)
     tab = settled()
     note = shown(tab, 4, "note")
     go_to(tab, 4, "note")

@@ -68,9 +68,9 @@ def test_setting_values_asks_the_catalog_elsewhere(window, table_tab, go_to, qtb
 
 
 def test_importing_a_file_to_edit_it_asks_the_catalog_elsewhere(
-    window, file_tab, go_to, settled, qtbot, catalog_calls
+    window, locked_tab, go_to, settled, qtbot, catalog_calls
 ) -> None:
-    file_tab.set_filter(col("delay") > 300)
+    locked_tab.set_filter(col("delay") > 300)
     tab = settled()
     go_to(tab, 4, "note")
     QTest.keyClicks(tab.grid, "n")

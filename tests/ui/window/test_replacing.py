@@ -146,9 +146,11 @@ def test_somebody_elses_commit_refuses_what_was_counted_before(
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
 
 
-def test_a_file_offers_the_import_and_opens_the_dialog_there(window, file_tab, settled, qtbot) -> None:
+def test_a_read_only_file_offers_the_import_and_opens_the_dialog_there(
+    window, locked_tab, settled, qtbot
+) -> None:
     window.commands["replace"].trigger()
-    assert "read-only" in file_tab.messages.label.text()
-    file_tab.messages.buttons[0].click()
+    assert "read-only" in locked_tab.messages.label.text()
+    locked_tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: bool(window.findChildren(ReplaceDialog)), timeout=10_000)
     window.findChildren(ReplaceDialog)[-1].reject()

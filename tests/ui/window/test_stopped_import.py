@@ -5,9 +5,9 @@ from lamella.ui.window import library
 
 
 def test_a_stopped_import_says_so_and_leaves_the_offer(
-    window, file_tab, store, go_to, qtbot, settled, monkeypatch
+    window, locked_tab, store, go_to, qtbot, settled, monkeypatch
 ) -> None:
-    go_to(file_tab, 3, "note")
+    go_to(locked_tab, 3, "note")
     window.commands["edit_cell"].trigger()
     real = library.import_dataset
 
@@ -16,10 +16,10 @@ def test_a_stopped_import_says_so_and_leaves_the_offer(
         return real(dataset, into, name, job)
 
     monkeypatch.setattr(library, "import_dataset", stopped_at_once)
-    file_tab.messages.buttons[0].click()
-    qtbot.waitUntil(lambda: "was stopped; nothing was kept" in file_tab.messages.label.text())
-    assert "flights" in file_tab.messages.label.text() and store.tables == []
+    locked_tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: "was stopped; nothing was kept" in locked_tab.messages.label.text())
+    assert "flights" in locked_tab.messages.label.text() and store.tables == []
     monkeypatch.setattr(library, "import_dataset", real)
-    file_tab.messages.buttons[0].click()
-    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not file_tab)
+    locked_tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not locked_tab)
     assert settled().table is not None and store.tables == ["flights"]

@@ -128,7 +128,7 @@ def test_other_changes_open_the_dialog_with_their_form(
 def test_files_say_how_they_can_be_changed(window, file_tab, go_to, settled, qtbot) -> None:
     go_to(file_tab, 3, "note")
     window.commands["drop_column"].trigger()
-    assert "is open in place and read-only" in file_tab.messages.label.text()
+    assert "is a file: this changes tables" in file_tab.messages.label.text()
     file_tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: window.tabs.dataset_tab is not file_tab, timeout=15_000)
     qtbot.waitUntil(lambda: "note" not in list(window.tabs.dataset_tab.table.columns), timeout=15_000)

@@ -1,0 +1,206 @@
+"""Edits of a file that was opened in place: cells, rows that go and rows that come, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_values, in_one, put, take, to_numpy
+from lamella.core.arrow.equality import differs
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadData, TypeConflict, UnknownColumn, UnknownRow, shown
+from lamella.core.scan.read import take_rows
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.validation import items_of
+
+NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class FileEdits:
+    """What changes in a file: rows are numbered from 0 in its order.
+
+    `cells` has, for each column, ascending numbers of rows and the values that they get; `deleted` ascending
+    numbers; `rows` come behind the last, with null in the columns that they lack.
+    """
+
+    cells: Mapping[str, tuple[np.ndarray, pa.Array]] = field(default_factory=dict)
+    deleted: np.ndarray = field(default_factory=lambda: NONE)
+    rows: pa.Table | None = None
+
+    @property
+    def num_cells(self) -> int:
+        return sum(len(rows) for rows, _ in self.cells.values())
+
+    @property
+    def num_new(self) -> int:
+        return 0 if self.rows is None else self.rows.num_rows
+
+    @property
+    def touched(self) -> np.ndarray:
+        """The rows of the file that are changed or deleted, ascending."""
+        return np.unique(np.concatenate([self.deleted, *(rows for rows, _ in self.cells.values())]))
+
+    def applied(self, rows: pa.Table, first: int) -> pa.Table:
+        """Rows of the file from number `first` on, as they are after the edits, without the deleted ones."""
+        stop, columns = first + rows.num_rows, []
+        for name in rows.column_names:
+            numbers, new = self.cells.get(name, (NONE, None))
+            low, high = np.searchsorted(numbers, [first, stop])
+            columns.append(rows.column(name))
+            if new is not None and high > low:
+                places = numbers[low:high] - first
+                columns[-1] = put(columns[-1], places, new.slice(low, high - low))
+        edited = pa.Table.from_arrays(columns, schema=rows.schema)
+        low, high = np.searchsorted(self.deleted, [first, stop])
+        if high == low:
+            return edited
+        stay = np.ones(rows.num_rows, bool)
+        stay[self.deleted[low:high] - first] = False
+        return take(edited, np.flatnonzero(stay))
+
+
+def filled(rows: pa.Table, snapshot: Snapshot) -> pa.Table:
+    """All columns of the file, null where the rows lack them."""
+    known = set(rows.column_names)
+    columns = [
+        rows.column(c.name) if c.name in known else pa.nulls(rows.num_rows, c.type) for c in snapshot.columns
+    ]
+    return pa.table(columns, schema=snapshot.schema)
+
+
+def file_edits(
+    snapshot: Snapshot,
+    cells: Mapping[int, Mapping[str, Any]] | Sequence[pa.Table] = (),
+    rows: pa.Table | Sequence[Mapping[str, Any]] | None = None,
+    delete: Sequence[int] | np.ndarray | None = None,
+) -> FileEdits:
+    """Edits as `save_edits` takes them, checked against the rows. Of a cell that is given twice, the last
+    counts."""
+    parts = _of_rows(snapshot, cells) if isinstance(cells, Mapping) else _of_tables(snapshot, cells)
+    merged = {name: _merged(pieces) for name, pieces in parts.items()}
+    deleted = np.unique(_numbers(snapshot, NONE if delete is None else delete))
+    for numbers, _ in merged.values():
+        _refuse_unknown(snapshot, numbers)
+        both = numbers[np.isin(numbers, deleted)]
+        if len(both):
+            what = f"{snapshot.name}: row {both[0]} is both changed and deleted"
+            raise BadData(what, fix="Do one of the two")
+    _refuse_unknown(snapshot, deleted)
+    return FileEdits(merged, deleted, _new_rows(snapshot, rows))
+
+
+def _of_rows(
+    snapshot: Snapshot, cells: Mapping[int, Mapping[str, Any]]
+) -> dict[str, list[tuple[np.ndarray, pa.Array]]]:
+    columns: dict[str, tuple[list[int], list[Any]]] = {}
+    for row, values in cells.items():
+        if not isinstance(values, Mapping):
+            raise BadData(
+                f"{snapshot.name}: row {shown(row)} is given {shown(values)}", fix="Give a dict of its cells"
+            )
+        for name, value in values.items():
+            numbers, new = columns.setdefault(name, ([], []))
+            numbers.append(row)
+            new.append(value)
+    return {
+        name: [(_numbers(snapshot, numbers), _typed(snapshot, name, new))]
+        for name, (numbers, new) in columns.items()
+    }
+
+
+def _of_tables(snapshot: Snapshot, cells: Any) -> dict[str, list[tuple[np.ndarray, pa.Array]]]:
+    parts = items_of(cells)
+    if parts is None or not all(isinstance(part, pa.Table) and ID in part.column_names for part in parts):
+        raise BadData(
+            f"{snapshot.name}: cells cannot be {shown(cells)}",
+            fix=f"Give {{row: {{column: value}}}}, or Arrow tables with the numbers of rows in {ID}",
+        )
+    columns: dict[str, list[tuple[np.ndarray, pa.Array]]] = {}
+    for part in parts:
+        numbers = to_numpy(part.column(ID).cast(pa.int64()))
+        for name in part.column_names:
+            if name != ID:
+                _refuse_type(snapshot, part.schema.field(name))
+                columns.setdefault(name, []).append((numbers, in_one(part.column(name))))
+    return columns
+
+
+def _merged(parts: Sequence[tuple[np.ndarray, pa.Array]]) -> tuple[np.ndarray, pa.Array]:
+    numbers = np.concatenate([rows for rows, _ in parts])
+    values = pa.concat_arrays([values for _, values in parts])
+    rows, last = np.unique(numbers[::-1], return_index=True)
+    return rows, take(values, len(numbers) - 1 - last)
+
+
+def _new_rows(snapshot: Snapshot, rows: Any) -> pa.Table | None:
+    if rows is None:
+        return None
+    if not isinstance(rows, pa.Table):
+        listed = items_of(rows)
+        if listed is None or not all(isinstance(row, Mapping) for row in listed):
+            what = f"{snapshot.name}: rows cannot be {shown(rows)}"
+            raise BadData(what, fix="Give dicts, or an Arrow table")
+        names = list(dict.fromkeys(name for row in listed for name in row))
+        made = [_typed(snapshot, name, [row.get(name) for row in listed]) for name in names]
+        rows = filled(pa.Table.from_arrays(made, names=names), snapshot) if listed else None
+    for one in [] if rows is None else rows.schema:
+        _refuse_type(snapshot, one)
+    return rows if rows is not None and rows.num_rows else None
+
+
+def _typed(snapshot: Snapshot, name: str, values: Sequence[Any]) -> pa.Array:
+    kind = snapshot.column(name).type
+    try:
+        return from_values(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise TypeConflict(f"{snapshot.name}: column '{name}' holds {kind}", str(error)) from error
+
+
+def _refuse_type(snapshot: Snapshot, given: pa.Field) -> None:
+    own = snapshot.by_name.get(given.name)
+    if own is None:
+        raise UnknownColumn(given.name, snapshot.name, [c.name for c in snapshot.columns])
+    if own.type != given.type:
+        raise TypeConflict(
+            f"{snapshot.name}: column '{given.name}' holds {own.type}, and is given {given.type}",
+            fix="Read the file again: its columns may have changed",
+        )
+
+
+def _numbers(snapshot: Snapshot, rows: Any) -> np.ndarray:
+    if isinstance(rows, np.ndarray) and rows.ndim == 1 and rows.dtype == np.int64:
+        return rows
+    listed = items_of(rows)
+    if listed is None or not all(isinstance(row, (int, np.integer)) for row in listed):
+        raise BadData(f"{snapshot.name}: rows cannot be {shown(rows)}", fix="Give their numbers, from 0 on")
+    if any(not 0 <= row < snapshot.num_rows for row in listed):
+        row = next(row for row in listed if not 0 <= row < snapshot.num_rows)
+        raise _unknown(snapshot, row)
+    return np.fromiter(listed, np.int64, len(listed))
+
+
+def _refuse_unknown(snapshot: Snapshot, numbers: np.ndarray) -> None:
+    for row in numbers[(numbers < 0) | (numbers >= snapshot.num_rows)].tolist():
+        raise _unknown(snapshot, row)
+
+
+def _unknown(snapshot: Snapshot, row: int) -> UnknownRow:
+    return UnknownRow(
+        f"{snapshot.name} has no row {row}", fix=f"It has {snapshot.num_rows:,}, counted from 0"
+    )
+
+
+def differing(snapshot: Snapshot, edits: FileEdits) -> FileEdits:
+    """Without the cells that hold their new value already: what is written for it stays."""
+    cells = {}
+    for name, (numbers, new) in edits.cells.items():
+        old = in_one(take_rows(snapshot, numbers, [snapshot.column(name)]).column(0))
+        places = np.flatnonzero(differs(old, new))
+        if len(places):
+            cells[name] = (numbers[places], take(new, places))
+    return replace(edits, cells=cells)

@@ -1,0 +1,148 @@
+"""Edits of a file that was opened in place, saved back into it whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.cached import CachedDataset
+from lamella.core.datasets.formats import COPY, edit_problem
+from lamella.core.datasets.locate import refuse_changed
+from lamella.core.datasets.text.dataset import TextFile
+from lamella.core.errors import FileProblem
+from lamella.core.jobs import Job
+from lamella.core.query.source import whole_snapshot
+from lamella.core.scan.read import tables
+from lamella.core.transfer.exporting import Destination, Export, published
+from lamella.core.transfer.file_edits import FileEdits, differing, file_edits, filled
+from lamella.core.transfer.parquet_edits import rewrite_parquet
+from lamella.core.transfer.text_edits import rewrite_text
+from lamella.core.transfer.writer import Rows
+from lamella.core.validation import path_of
+
+
+@dataclass(frozen=True)
+class SavedEdits:
+    """What was written. `remarks` are sentences about what people should know of it."""
+
+    path: Path
+    cells: int
+    inserted: int
+    deleted: int
+    remarks: tuple[str, ...] = ()
+
+
+def _path_of(dataset: Dataset) -> Path:
+    paths: Sequence[Path] = getattr(dataset, "paths", ())
+    return Path(paths[0])
+
+
+def save_edits(
+    dataset: Dataset,
+    cells: Mapping[int, Mapping[str, Any]] | Sequence[pa.Table] = (),
+    rows: pa.Table | Sequence[Mapping[str, Any]] | None = None,
+    delete: Sequence[int] | np.ndarray | None = None,
+    job: Job | None = None,
+) -> SavedEdits:
+    """Change cells of a file that was opened in place, delete rows and add others behind the last.
+
+    Rows are numbered from 0 in the order of the file. `cells` are given by row and column, or as Arrow tables
+    as `Table.edit` takes them, with the numbers of rows in `_id`. The file is written anew beside itself and
+    takes its place when it is whole: rows that are not edited stay as they are written. `dataset` is what the
+    file was; open it again to see what it is now.
+
+        trips = open_dataset("trips.csv")
+        save_edits(trips, {3: {"fare": 12.5, "note": None}}, delete=[7])
+
+    Raises `FileProblem` where the file cannot be written, cannot hold a change, or changed since it was
+    opened; `UnknownColumn`, `UnknownRow`, `TypeConflict` and `BadData`. The file stays as it was then.
+    """
+    own = job or Job()
+    _refuse_read_only(dataset)
+    snapshot = whole_snapshot(dataset, own)
+    _refuse_read_only(dataset)
+    edits = differing(snapshot, file_edits(snapshot, cells, rows, delete))
+    path = _path_of(dataset)
+    if not (edits.num_cells or edits.num_new or len(edits.deleted)):
+        return SavedEdits(path, 0, 0, 0)
+    links = _other_links(path)
+    with _replacement(path) as draft:
+        if isinstance(dataset, CachedDataset):
+            assert isinstance(dataset.file, TextFile)
+            refuse_changed(dataset.file.stamps)
+            remarks = rewrite_text(dataset.file, snapshot, edits, draft, own)
+            refuse_changed(dataset.file.stamps)
+        else:
+            remarks = rewrite_parquet(path, snapshot, edits, draft, own)
+        own.check()
+    return SavedEdits(path, edits.num_cells, edits.num_new, len(edits.deleted), (*remarks, *links))
+
+
+def _refuse_read_only(dataset: Dataset) -> None:
+    problem = edit_problem(dataset)
+    if problem is not None:
+        raise problem
+
+
+def _other_links(path: Path) -> list[str]:
+    count = path.stat().st_nlink - 1
+    if count < 1:
+        return []
+    names = "Another name of the file, a hard link, leads" if count == 1 else f"{count} hard links lead"
+    return [f"{names} to what it held before"]
+
+
+@contextmanager
+def _replacement(path: Path) -> Iterator[Path]:
+    """A path to write the new file at. It takes the place of the old one, or of what a symbolic link leads
+    to, with its owner, permissions and extended attributes."""
+    real = Path(os.path.realpath(path))
+    with published(real) as draft:
+        yield draft
+        _keep_rights(real, draft)
+
+
+def _keep_rights(real: Path, draft: Path) -> None:
+    before, made = real.stat(), draft.stat()
+    if os.name == "posix" and (before.st_uid, before.st_gid) != (made.st_uid, made.st_gid):
+        try:
+            os.chown(draft, before.st_uid, before.st_gid)
+        except PermissionError as error:
+            raise FileProblem(
+                real,
+                "belongs to another user, and its owner cannot be kept",
+                "The new file would belong to you",
+                COPY,
+            ) from error
+    shutil.copystat(real, draft)
+    os.utime(draft)
+
+
+def export_edited(
+    dataset: Dataset, edits: FileEdits, path: str | Path, job: Job | None = None, **options: Any
+) -> Export:
+    """Write the rows as they are with edits to another file, as `export` does."""
+    own = job or Job()
+    overwrite, kind = bool(options.pop("overwrite", False)), options.pop("format", None)
+    destination = Destination.of(path_of(path, "the copy"), kind, options, overwrite)
+    snapshot = whole_snapshot(dataset, own)
+
+    def edited() -> Iterator[pa.Table]:
+        first = 0
+        for table in tables(snapshot, snapshot.columns, own):
+            yield edits.applied(table, first)
+            first += table.num_rows
+        if edits.rows is not None:
+            yield filled(edits.rows, snapshot)
+
+    total = snapshot.num_rows - len(edits.deleted) + edits.num_new
+    return destination.write(Rows(snapshot.schema, edited(), total, dataset.name), own)

@@ -1,0 +1,167 @@
+"""Where a text file is written anew: what stays is copied, by the system where it can."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import lzma
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from lamella.core.datasets.text.source import UTF8, XZ
+from lamella.core.transfer.text_lines import without_line_end
+from lamella.core.transfer.writer import Output
+
+HELD_BYTES = 2
+"""Of a line end, which may have to be taken back at the end of a file."""
+LEAST_COPIED, COPY_BYTES = 1 << 20, 32 << 20
+NOT_COPIED = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM)
+"""What systems say where they cannot copy between two files."""
+
+
+class WriteFailed(Exception):
+    """Told apart from what goes wrong while the old file is read."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class _Stream(Protocol):
+    def write(self, data: Any, /) -> object: ...
+
+
+@contextmanager
+def open_output(draft: Path, compression: str | None) -> Iterator[_Stream]:
+    """A new file, compressed as the old one is."""
+    if compression is None:
+        with Output(draft) as output:
+            yield output
+    elif compression == XZ:
+        with lzma.open(draft, "wb") as packed:
+            yield packed
+    else:
+        with draft.open("wb") as file, pa.CompressedOutputStream(pa.PythonFile(file), compression) as packed:
+            yield packed
+
+
+class TextOutput:
+    """Writes bytes as they are, or UTF-8 in the encoding of the file. The last bytes are held back, as a line
+    end may have to be taken back.
+
+    What stays is copied by the system where that can be, a stretch at a time, once it is known where it ends:
+    `flush` before `held` is looked at.
+    """
+
+    def __init__(self, output: _Stream, encoding: str) -> None:
+        self._output, self.held, self.any = output, b"", False
+        self._decoder = codecs.getincrementaldecoder(UTF8)("surrogatepass")
+        errors = "surrogatepass" if encoding.startswith(("utf-16", "utf-32")) else "strict"
+        self._encoder = codecs.getincrementalencoder(encoding)(errors) if encoding else None
+        self._again = codecs.getincrementalencoder(encoding)(errors) if encoding else None
+        self._sums = [0, 0]
+        self._source: int | None = None
+        self._start = self._stop = 0
+        self._report: Callable[[int], None] = lambda done: None
+
+    def copy_from(self, source: Any, start: int, report: Callable[[int], None]) -> None:
+        """Take what `copy` is given from a file, from `start` on; `report` hears how far it is."""
+        if hasattr(os, "copy_file_range") and isinstance(self._output, Output):
+            self._source, self._start, self._stop, self._report = source.fileno(), start, start, report
+
+    def copy(self, data: bytes) -> None:
+        """Bytes that follow in the source, and stay."""
+        if self._source is None:
+            self.write(data)
+        else:
+            self._stop += len(data)
+            self.any = self.any or bool(data)
+
+    def replace(self, size: int, data: bytes) -> None:
+        """Other bytes in place of so many of the source."""
+        self.flush()
+        self.write(data)
+        self._start = self._stop = self._stop + size
+
+    def copy_to_end(self, size: int) -> bytes | None:
+        """All that follows in the source, of so many bytes in all: its last bytes. None where it has to be
+        read."""
+        if self._source is None:
+            return None
+        self._stop, self.any = size, True
+        return os.pread(self._source, HELD_BYTES, max(0, size - HELD_BYTES))
+
+    def flush(self) -> None:
+        if self._source is None or self._start == self._stop:
+            return
+        start, bulk = self._start, self._stop - HELD_BYTES
+        if bulk - start >= LEAST_COPIED:
+            self._emit(self.held)
+            self.held = b""
+            start = self._copied(start, bulk)
+        while start < self._stop and (piece := os.pread(self._source, COPY_BYTES, start)):
+            piece = piece[: self._stop - start]
+            self._report(start)
+            self.write(piece)
+            start += len(piece)
+        self._start = self._stop
+
+    def _copied(self, start: int, stop: int) -> int:
+        """How far the system copied the source."""
+        assert self._source is not None and isinstance(self._output, Output)
+        while start < stop:
+            self._report(start)
+            size = min(COPY_BYTES, stop - start)
+            try:
+                done = os.copy_file_range(self._source, self._output.fileno(), size, start)
+            except OSError as error:
+                if error.errno in NOT_COPIED:
+                    return start
+                raise WriteFailed(error) from error
+            if not done:
+                return start
+            start += done
+        return start
+
+    def write(self, data: bytes) -> None:
+        if not data:
+            return
+        self.any = True
+        if len(data) <= HELD_BYTES:
+            data, self.held = self.held + data, b""
+        else:
+            self._emit(self.held)
+        cut = max(0, len(data) - HELD_BYTES)
+        self._emit(memoryview(data)[:cut])
+        self.held = data[cut:]
+
+    def expect(self, raw: bytes, text: bytes) -> None:
+        """That a stretch of the file, which reads as this text, is written as it was."""
+        assert self._again is not None
+        again = self._again.encode(text.decode(UTF8, "surrogatepass"))
+        self._sums = [zlib.crc32(raw, self._sums[0]), zlib.crc32(again, self._sums[1])]
+
+    @property
+    def is_other(self) -> bool:
+        return self._sums[0] != self._sums[1]
+
+    def take_back_line_end(self) -> None:
+        self.held, _ = without_line_end(self.held)
+
+    def close(self) -> None:
+        self._emit(self.held)
+        self.held = b""
+
+    def _emit(self, data: bytes | memoryview) -> None:
+        if self._encoder is not None:
+            data = self._encoder.encode(self._decoder.decode(data))
+        try:
+            self._output.write(data)
+        except OSError as error:
+            raise WriteFailed(error) from error

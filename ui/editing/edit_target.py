@@ -1,0 +1,150 @@
+"""What the edits of a tab go to: a table, which commits them, or a file, into which all of them are saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy, to_numpy
+from lamella.core.arrow.types import ID
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import FileProblem
+from lamella.core.query.line import split_steps
+from lamella.core.query.view import View
+from lamella.core.scan.read import take_rows
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.table import Table
+from lamella.ui.dialogs.error_dialog import message
+
+
+def ids_of(view: View, first: int, count: int) -> np.ndarray:
+    """What tells rows of a view apart: the `_id` of a table's, the number of a file's. Blocks."""
+    if view.snapshot.ids is None:
+        return view.positions(first, count)
+    return to_numpy(view.page(first, count, [ID]).column(0))
+
+
+class EditTarget(Protocol):
+    """`is_file`: edits are collected until they are saved, all at once. Rows of a table are told apart by
+    their `_id`, those of a file by their number in it."""
+
+    is_file: bool
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def version(self, snapshot: Snapshot) -> int:
+        """Of a table; 0 of a file."""
+
+    def values(self, snapshot: Snapshot, version: int, names: Sequence[str], ids: np.ndarray) -> pa.Table:
+        """`_id`, in any order, and these columns, as they are in the version of a table, or in the snapshot
+        of a file. Blocks."""
+
+    def new_rows(self, count: int) -> pa.Table:
+        """Empty but for the defaults of columns."""
+
+
+@dataclass(frozen=True)
+class TableTarget:
+    table: Table
+    is_file = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    def version(self, snapshot: Snapshot) -> int:
+        return int(snapshot.token[1])  # type: ignore[call-overload, no-any-return]
+
+    def values(self, snapshot: Snapshot, version: int, names: Sequence[str], ids: np.ndarray) -> pa.Table:
+        return self.table.read([ID, *names], ids=ids.tolist(), as_of=version)
+
+    def new_rows(self, count: int) -> pa.Table:
+        return self.table.columns.new_rows(count)
+
+
+@dataclass(frozen=True)
+class FileTarget:
+    dataset: Dataset
+    is_file = True
+
+    @property
+    def path(self) -> Path:
+        return Path(self.dataset.paths[0])
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.dataset.schema
+
+    def version(self, snapshot: Snapshot) -> int:
+        return 0
+
+    def new_rows(self, count: int) -> pa.Table:
+        columns = {field.name: pa.nulls(count, field.type) for field in self.schema}
+        return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+
+    def values(self, snapshot: Snapshot, version: int, names: Sequence[str], ids: np.ndarray) -> pa.Table:
+        rows = take_rows(snapshot, ids, [snapshot.column(name) for name in names])
+        return pa.Table.from_arrays([from_numpy(ids), *rows.columns], names=[ID, *names])
+
+
+COMPUTED = "These rows are computed: remove the steps that make them to edit"
+EDITS_OF_FILE = "Edits are saved into this file with Ctrl+S"
+STILL_READING = "The file is still being read: it can be edited once all of its rows are there"
+
+
+class Standing:
+    """Whether a tab shows a file or a table of a store, and what edits of its rows change."""
+
+    def __init__(self, tab: Any) -> None:
+        self._tab = tab
+
+    @property
+    def target(self) -> EditTarget | None:
+        """What edits of the rows that are shown go to."""
+        tab = self._tab
+        if split_steps(tab.line.active)[0]:
+            return None
+        if tab.table is not None:
+            return TableTarget(tab.table)
+        if tab.shown is None or tab.shown.edit_problem is not None or not tab.shown.complete:
+            return None
+        return FileTarget(tab.dataset)
+
+    @property
+    def wants_copy(self) -> bool:
+        """Whether the file cannot be edited in place, but a copy could."""
+        return self._problem is not None
+
+    @property
+    def not_now(self) -> str:
+        """Why nothing can be edited as long as this is shown."""
+        tab = self._tab
+        filling = tab.shown is not None and not tab.shown.complete
+        return STILL_READING if tab.table is None and filling else COMPUTED
+
+    @property
+    def text(self) -> str:
+        tab = self._tab
+        if tab.table is not None:
+            return f"Table in {tab.table.store.name}"
+        if tab.review.count:
+            return f"File, {tab.review.count:,} unsaved"
+        return "File, read-only" if self.wants_copy else "File"
+
+    @property
+    def tip(self) -> str:
+        """What becomes of edits."""
+        if self._tab.table is not None:
+            return "Edits are commits of the table; the files that its rows came from stay as they are"
+        return EDITS_OF_FILE if self._problem is None else message(self._problem)
+
+    @property
+    def _problem(self) -> FileProblem | None:
+        tab = self._tab
+        return None if tab.table is not None or tab.shown is None else tab.shown.edit_problem
