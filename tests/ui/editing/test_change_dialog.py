@@ -313,6 +313,31 @@ def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) ->
     assert "goes to" in flights.columns
 
 
+def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
+    qtbot: QtBot, flights: Table, opened: Opened
+) -> None:
+    dialog = opened(flights, "rename", column="carrier")
+    dialog.form.add_line("stops")
+    for (_, edit), name in zip(dialog.form.lines, ("x", "x"), strict=True):
+        QTest.keyClicks(edit, name)
+    settled(qtbot, dialog)
+    assert "'x'" in said(dialog) and not dialog.apply.isEnabled()
+    box, edit = dialog.form.lines[1]
+    box.setText("carrier")
+    edit.setText("y")
+    dialog.form.changed.emit()
+    assert "“carrier” is renamed twice" in said(dialog)
+    assert dialog.form.act() is None
+
+
+def test_a_number_without_an_end_is_refused(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+    flights.columns.add("price", "double", 1.0)
+    dialog = opened(flights, column="price")
+    dialog.form.lines[0].choose("multiply")
+    dialog.set_value("1.5e400")
+    assert "too large" in said(dialog) and dialog.form.act() is None
+
+
 def test_duplicates_and_rows_are_deleted(qtbot: QtBot, flights: Table, opened: Opened) -> None:
     dialog = opened(flights, "drop_duplicates", columns=["carrier"], filter=col("carrier") != "DL")
     settled(qtbot, dialog)
