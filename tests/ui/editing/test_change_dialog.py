@@ -330,6 +330,23 @@ def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
     assert dialog.form.act() is None
 
 
+def test_what_comes_after_is_not_cut_where_columns_are_many(
+    qtbot: QtBot, flights: Table, opened: Opened
+) -> None:
+    """It is scrolled to; where there is room it takes what is left."""
+    flights.columns.add("a rather long name of a column", "string", "a rather long text in every row")
+    flights.columns.add("text", "string", "this is not a number at all")
+    dialog = settled(qtbot, opened(flights, "cast", column="text"))
+    dialog.form.type.setCurrentText("int64")
+    settled(qtbot, dialog)
+    preview = dialog.preview
+    last = preview.columnCount() - 1
+    wanted = preview.fontMetrics().horizontalAdvance(preview.item(0, last).text())
+    assert headers(dialog)[-1] == "Why" and preview.columnWidth(last) >= min(wanted, 200)
+    dialog.resize(1600, 600)
+    qtbot.waitUntil(lambda: preview.horizontalHeader().length() == preview.viewport().width())
+
+
 def test_a_number_without_an_end_is_refused(qtbot: QtBot, flights: Table, opened: Opened) -> None:
     flights.columns.add("price", "double", 1.0)
     dialog = opened(flights, column="price")
