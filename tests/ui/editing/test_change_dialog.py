@@ -346,6 +346,12 @@ def test_the_dialog_fits_into_its_window_with_large_text(
         theme.current().set_text_scale(1.0)
 
 
+def test_a_table_without_duplicates_is_said_to_be_one(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+    flights.drop_duplicates("carrier")
+    dialog = settled(qtbot, opened(flights, "drop_duplicates", columns=["carrier"]))
+    assert "0 of 3 rows are deleted." in said(dialog) and "already" not in said(dialog)
+
+
 def test_what_comes_after_is_not_cut_where_columns_are_many(
     qtbot: QtBot, flights: Table, opened: Opened
 ) -> None:
