@@ -279,6 +279,8 @@ def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
     for column in rows.table.columns:
         values = in_one(column)
         unlike |= differs(take(values, firsts[again]), take(values, again))
+    for lacks in rows.left_out.values():  # what is left out stays as it is, and null does not
+        unlike |= lacks[firsts[again]] != lacks[again]
     return np.flatnonzero(np.isin(firsts, firsts[again][unlike]))
 
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTab
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
-from lamella.core.store.acts import Act, CastColumn, Kind, Rename, Upsert
+from lamella.core.store.acts import Act, CastColumn, Delete, DropDuplicates, Kind, Rename, Upsert
 from lamella.core.store.effects import CONFLICT, DELETED, NEW, Effect, Preview
 from lamella.ui import theme
 from lamella.ui.editing.paste_dialog import counted
@@ -210,7 +210,7 @@ def _counts(act: Act, effect: Effect) -> str:
         if act.on_error == "null":
             return f"{effect.matching:,} values, {effect.conflicting:,} of them become null."
         return f"{effect.matching - effect.conflicting:,} of {effect.matching:,} values can be read."
-    if effect.deleted or (not effect.preview.before.num_columns and not effect.preview.after.num_columns):
+    if isinstance(act, Delete | DropDuplicates):
         return f"{effect.deleted:,} of {counted(effect.matching, 'row')} are deleted."
     stay = f" {effect.nulls:,} are null and stay null." if effect.nulls else ""
     alike = effect.matching - effect.changed - effect.nulls

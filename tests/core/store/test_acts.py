@@ -148,6 +148,17 @@ def test_an_upsert_tells_new_changed_same_and_conflicting_rows(stock: Table) -> 
         stock.history.undo()
 
 
+@pytest.mark.parametrize("rows", [[{"k": 1}, {"k": 1, "a": None}], [{"k": 1, "a": None}, {"k": 1}]])
+def test_null_conflicts_with_what_is_left_out(store: Store, rows: list[dict[str, Any]]) -> None:
+    """One keeps the value that is there, the other takes it away."""
+    table = store.create_table("t", [{"k": 1, "a": 5}])
+    upsert = Upsert(rows, ["k"])
+    assert upsert.effect(table).conflicting == 2
+    with pytest.raises(LamellaError, match="two of the rows given"):
+        upsert.apply(table)
+    assert table.get(0) == {"_id": 0, "k": 1, "a": 5}
+
+
 def test_an_upsert_takes_files_and_new_columns(stock: Table, tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     path.write_text("code,price,colour\nA01,7,red\nZ99,1.5,blue\n")

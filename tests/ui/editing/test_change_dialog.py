@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, col
@@ -20,6 +20,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.acts import KINDS
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
+from lamella.ui import theme
 from lamella.ui.editing.change_dialog import HINT, ChangeDialog, SelectedRows, Shown
 from lamella.ui.tasks import Tasks
 
@@ -328,6 +329,27 @@ def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
     dialog.form.changed.emit()
     assert "“carrier” is renamed twice" in said(dialog)
     assert dialog.form.act() is None
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1000, 700)])
+def test_the_dialog_fits_into_its_window_with_large_text(
+    qtbot: QtBot, flights: Table, tasks: Tasks, size: tuple[int, int]
+) -> None:
+    theme.current().set_text_scale(1.5)
+    try:
+        window = QWidget()
+        qtbot.addWidget(window)
+        window.resize(*size)
+        dialog = ChangeDialog(flights, flights.name, flights.snapshot(), tasks, Shown(), window)
+        assert dialog.width() < window.width() and dialog.height() < window.height()
+    finally:
+        theme.current().set_text_scale(1.0)
+
+
+def test_a_table_without_duplicates_is_said_to_be_one(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+    flights.drop_duplicates("carrier")
+    dialog = settled(qtbot, opened(flights, "drop_duplicates", columns=["carrier"]))
+    assert "0 of 3 rows are deleted." in said(dialog) and "already" not in said(dialog)
 
 
 def test_what_comes_after_is_not_cut_where_columns_are_many(
