@@ -55,7 +55,7 @@ ELSEWHERE = ("open", "open_folder", "import", "export", "quit", "about", "benchm
 
 Key, Modifier = Qt.Key, Qt.KeyboardModifier
 BEHIND = "behind its line"
-CANCEL = QMessageBox.StandardButton.Cancel
+CANCEL, SAVE = QMessageBox.StandardButton.Cancel, QMessageBox.StandardButton.Save
 INSTANT = QToolButton.ToolButtonPopupMode.InstantPopup
 KEYS = (
     *(Key.Key_Up, Key.Key_Down, Key.Key_Left, Key.Key_Right, Key.Key_Home, Key.Key_End, Key.Key_PageUp),
@@ -368,7 +368,7 @@ def confined(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(MainWindow, "show_benchmark", lambda _: None)
     cancels = cycle([True, False])
     monkeypatch.setattr(
-        QMessageBox, "question", lambda *args: CANCEL if next(cancels) else args[-1] & ~CANCEL
+        QMessageBox, "question", lambda *args: CANCEL if next(cancels) else args[3] & ~(CANCEL | SAVE)
     )
     monkeypatch.setattr(LineActions, "ask_export", export)
     monkeypatch.setattr(QDrag, "exec", lambda *_: Qt.DropAction.IgnoreAction)
@@ -386,7 +386,7 @@ def monkey(
     made = Monkey(window, store, file, SEED)
     made.open()
     yield made
-    monkeypatch.setattr(QMessageBox, "question", lambda *arguments: arguments[-1] & ~CANCEL)
+    monkeypatch.setattr(QMessageBox, "question", lambda *arguments: arguments[3] & ~(CANCEL | SAVE))
 
 
 def watch_tabs(window: MainWindow) -> None:
