@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from lamella import Store
 from lamella.core.store.table import Table
@@ -56,7 +57,8 @@ def window(qtbot, store: Store, memory: FakeMemory) -> Iterator[MainWindow]:
     made.show()
     yield made
     tasks.shutdown()
-    made.close()
+    with patch.object(QMessageBox, "question", return_value=QMessageBox.StandardButton.Discard):
+        made.close()  # edits that a test leaves are dropped: nobody is there to answer
     made.deleteLater()
     QApplication.processEvents()
     theme.current().set_mode("system")
