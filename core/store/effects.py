@@ -29,12 +29,12 @@ from lamella.core.store.changes import (
     rows_of_keys,
     whole_values,
 )
-from lamella.core.store.column_changes import CastFailures, cast_failures, columns_named
+from lamella.core.store.column_changes import CastFailures, cast_failures, columns_named, refuse_names
 from lamella.core.store.evolution import Cast, ColumnPlan, converted
 from lamella.core.store.operators import Operators, assignments, columns_read
 from lamella.core.store.operators.values import choose
 from lamella.core.store.row_lookup import Matches, Where, chosen_ids, firsts_of_keys, matches
-from lamella.core.store.split_merge import Merge, Split, checked, computed
+from lamella.core.store.split_merge import Merge, Split, checked, computed, refuse_loss
 from lamella.core.store.table_version import TableVersion
 
 SHOWN = 20
@@ -195,6 +195,8 @@ def made_columns_effect(
     started = time.perf_counter()
     sources, names = checked(state, act)
     ids = chosen_ids(state, where) if most is None else first_ids(state, where, most)
+    if most is None:
+        refuse_loss(state, act, len(ids))
     some = ids[:SHOWN]
     parts = next(computed(state, act, some, Job()), [pa.nulls(0, pa.string()) for _ in names])
     rows = take_rows(state.snapshot, state.locate(some), sources)
@@ -214,6 +216,8 @@ def made_columns_effect(
 def rename_effect(state: TableVersion, names: Mapping[str, str]) -> Effect:
     """No row changes; the preview has the columns under both names."""
     columns = columns_named(state, list(names))
+    stay = [c.name for c in state.columns if c not in columns]
+    refuse_names(state.snapshot.name, stay, list(names.values()))
     ids = first_ids(state, None, SHOWN)
     rows = take_rows(state.snapshot, state.locate(ids), columns)
     context = pa.Table.from_arrays([from_numpy(ids)], names=[ID])
@@ -275,6 +279,8 @@ def _conflicts(rows: PartialRows, on: Sequence[str], name: str) -> np.ndarray:
     for column in rows.table.columns:
         values = in_one(column)
         unlike |= differs(take(values, firsts[again]), take(values, again))
+    for lacks in rows.left_out.values():  # what is left out stays as it is, and null does not
+        unlike |= lacks[firsts[again]] != lacks[again]
     return np.flatnonzero(np.isin(firsts, firsts[again][unlike]))
 
 

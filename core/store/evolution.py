@@ -277,8 +277,8 @@ class Reading:
         order = r"\3-0\2-0\1\4" if self.dates == "day first" else r"\3-0\1-0\2\4"
         fits = pc.match_substring_regex(texts, pattern=pattern)
         iso = pc.replace_substring_regex(texts, pattern=pattern, replacement=order)
-        iso = pc.replace_substring_regex(iso, pattern=r"-0(\d\d)", replacement=r"-\1")
-        iso = pc.replace_substring_regex(iso, pattern=r"-0(\d\d)", replacement=r"-\1")
+        iso = pc.replace_substring_regex(iso, pattern=r"^(\d{4})-0(\d\d)-", replacement=r"\1-\2-")
+        iso = pc.replace_substring_regex(iso, pattern=r"^(\d{4}-\d\d)-0(\d\d)", replacement=r"\1-\2")
         return pc.if_else(fits, iso, pa.scalar(None, texts.type))
 
 

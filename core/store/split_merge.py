@@ -151,12 +151,7 @@ def column_change(
     """The new columns behind the last of those that they are made of, filled in the rows of `ids`
     (ascending); without `keep` the others go."""
     sources, names = checked(state, act)
-    if not act.keep and len(ids) < state.snapshot.num_rows:
-        raise BadData(
-            f"{state.snapshot.name}: {act.message} would lose what the other rows hold",
-            "The columns go, and only some rows are chosen",
-            "Keep the columns, or choose all rows",
-        )
+    refuse_loss(state, act, len(ids))
     parts = list(computed(state, act, ids, job))
     first = take_ids(len(names))
     made = [Column(name, pa.string(), first + n) for n, name in enumerate(names)]
@@ -172,6 +167,16 @@ def column_change(
         return change
     values = {c.key: pa.concat_arrays([part[n] for part in parts]) for n, c in enumerate(made)}
     return replace(change, cells=CellChanges(ids, values))
+
+
+def refuse_loss(state: TableVersion, act: Split | Merge, rows: int) -> None:
+    """Raise `BadData` where columns would go of which only so many rows are kept in others."""
+    if not act.keep and rows < state.snapshot.num_rows:
+        raise BadData(
+            f"{state.snapshot.name}: {act.message} would lose what the other rows hold",
+            "The columns go, and only some rows are chosen",
+            "Keep the columns, or choose all rows",
+        )
 
 
 def checked(state: TableVersion, act: Split | Merge) -> tuple[list[Column], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -204,7 +205,12 @@ def _number(text: str, kind: pa.DataType) -> int | float | Decimal:
         raise BadData(text, "this is not a number with an end")
     if exact == exact.to_integral_value() and "." not in plain and abs(exact.adjusted()) < 30:
         return int(exact)
-    return exact if pa.types.is_decimal(kind) else float(exact)
+    if pa.types.is_decimal(kind):
+        return exact
+    number = float(exact)
+    if math.isinf(number):
+        raise BadData(text, "this is too large for a number of 64 bits")
+    return number
 
 
 def _json(text: str) -> Any:

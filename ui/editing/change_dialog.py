@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QTimer, Signal
+from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
@@ -45,6 +45,8 @@ QUICK = (Update, Split, Merge)
 """Acts whose first rows are known long before all are counted."""
 HINT = "Fill in what is to be done to see what changes."
 WIDTH, HEIGHT = 710, 560
+ROOM_AROUND = QSize(2 * theme.L, 4 * theme.L)
+"""Beside the dialog, and for its title, in a window that is as small as the large text lets it be."""
 STEPS = 1000
 
 
@@ -208,7 +210,10 @@ class ChangeDialog(QDialog):
         layout.addWidget(self.preview, 1)
         layout.addWidget(self.news)
         layout.addLayout(buttons)
-        self.resize(theme.current().px(WIDTH), theme.current().px(HEIGHT))
+        room = self.screen().availableSize() if self.parentWidget() is None else self.parentWidget().size()
+        self.resize(
+            QSize(theme.current().px(WIDTH), theme.current().px(HEIGHT)).boundedTo(room - ROOM_AROUND)
+        )
 
     def _choose_kind(self) -> None:
         if self.form is not None:

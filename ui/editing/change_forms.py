@@ -348,6 +348,9 @@ class RenameForm(ActForm):
                 continue
             if not self.is_column(box) or not edit.text().strip():
                 return None
+            if box.text() in names:
+                self.say(f"“{visible(box.text())}” is renamed twice. Remove one of the lines.")
+                return None
             names[box.text()] = edit.text().strip()
         return Rename(names) if names else None
 

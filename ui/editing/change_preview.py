@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QColor
+from PySide6.QtGui import QColor, QResizeEvent
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
-from lamella.core.store.acts import Act, CastColumn, Kind, Rename, Upsert
+from lamella.core.store.acts import Act, CastColumn, Delete, DropDuplicates, Kind, Rename, Upsert
 from lamella.core.store.effects import CONFLICT, DELETED, NEW, Effect, Preview
 from lamella.ui import theme
 from lamella.ui.editing.paste_dialog import counted
@@ -40,6 +40,7 @@ class PreviewTable(QTableWidget):
         self.setAccessibleName("The first rows before and after")
         self._shown: Preview | None = None
         self._plain_after = False
+        self._width = 0
         theme.current().changed.connect(self._redraw)
 
     def show_preview(self, preview: Preview, plain_after: bool = False) -> None:
@@ -96,7 +97,7 @@ class PreviewTable(QTableWidget):
         kind, colors = rows.schema.field(name).type, theme.current()
         icon = "arrow-right" if look == "accent" else icon_name(kind)
         header = QTableWidgetItem(colors.icon(icon, look if look == "accent" else "muted"), visible(label))
-        header.setTextAlignment(_side(kind))
+        header.setTextAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)  # beside its icon
         header.setToolTip(f"{visible(name)}: {kind}")
         self.setHorizontalHeaderItem(place, header)
         for row, text in enumerate(screen_texts(rows.column(name))):
@@ -131,12 +132,26 @@ class PreviewTable(QTableWidget):
             self.setItem(row, place, item)
 
     def _fit(self) -> None:
+        header = self.horizontalHeader()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.resizeColumnsToContents()
         for place in range(self.columnCount()):
             self.setColumnWidth(place, min(self.columnWidth(place), theme.current().px(MOST_WIDTH)))
-        if self.columnCount():
-            last = self.columnCount() - 1
-            self.horizontalHeader().setSectionResizeMode(last, QHeaderView.ResizeMode.Stretch)
+        self._width = header.length()
+        self._stretch_last()
+
+    def _stretch_last(self) -> None:
+        """Where there is room to spare; else its values would be cut, and it can be scrolled to."""
+        if not self.columnCount():
+            return
+        fits = self._width <= self.viewport().width()
+        mode = QHeaderView.ResizeMode.Stretch if fits else QHeaderView.ResizeMode.Interactive
+        self.horizontalHeader().setSectionResizeMode(self.columnCount() - 1, mode)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._shown is not None:
+            self._fit()
 
 
 def _side(type_: pa.DataType) -> Qt.AlignmentFlag:
@@ -195,7 +210,7 @@ def _counts(act: Act, effect: Effect) -> str:
         if act.on_error == "null":
             return f"{effect.matching:,} values, {effect.conflicting:,} of them become null."
         return f"{effect.matching - effect.conflicting:,} of {effect.matching:,} values can be read."
-    if effect.deleted or (not effect.preview.before.num_columns and not effect.preview.after.num_columns):
+    if isinstance(act, Delete | DropDuplicates):
         return f"{effect.deleted:,} of {counted(effect.matching, 'row')} are deleted."
     stay = f" {effect.nulls:,} are null and stay null." if effect.nulls else ""
     alike = effect.matching - effect.changed - effect.nulls

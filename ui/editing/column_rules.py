@@ -45,13 +45,16 @@ class Rules:
     def commit(self, table: Table, name: str, job: Job) -> Commit | None:
         """Set what differs, as one step of undo; None where nothing does. Blocks."""
         before, commit = read_rules(table, name), None
+        one_of = self.checks.one_of != before.checks.one_of
         with table.store.transaction():
+            if one_of and before.default is not None and before.default != self.default:
+                commit = table.columns.set_default(name, None)  # the new values need not let it in
             if before.checks != self.checks:
                 commit = table.columns.set_checks(
                     name,
                     required=self.checks.required,
                     unique=self.checks.unique,
-                    one_of=None if self.checks.one_of == before.checks.one_of else self.checks.one_of,
+                    one_of=self.checks.one_of if one_of else None,
                     job=job,
                 )
             if before.default != self.default:
@@ -91,6 +94,7 @@ class RulesForm(QWidget):
         """Nothing can be set before `show_rules` was told what there is."""
         super().__init__()
         self._kind = kind
+        self._before, self._default_text, self._one_of_text = Rules(), "", ""
         self.default = QLineEdit(accessibleName="Default", placeholderText="none: new rows get NULL")
         self.required = QCheckBox("Required: no NULL")
         self.unique = QCheckBox("Unique: no value twice")
@@ -109,17 +113,22 @@ class RulesForm(QWidget):
         self.required.setChecked(rules.checks.required)
         self.unique.setChecked(rules.checks.unique)
         self.one_of.setPlainText("\n".join(_shown(rules.checks.one_of, self._kind)))
+        self._before = rules
+        self._default_text, self._one_of_text = self.default.text(), self.one_of.toPlainText()
         self._fields.setEnabled(True)
         self.apply_button.setEnabled(True)
         self.default.setFocus(Qt.FocusReason.PopupFocusReason)
 
     def rules(self) -> Rules:
-        """Raises `BadData` for a value that does not fit the column."""
-        lines = dict.fromkeys(line for line in self.one_of.toPlainText().split("\n") if line)
-        values = tuple(parse_cell(line, self._kind) for line in lines)
-        checks = Checks(self.required.isChecked(), self.unique.isChecked(), values)
-        text = self.default.text()
-        return Rules(parse_cell(text, self._kind) if text else None, checks)
+        """What was not touched stays as it is: a field does not show all that a text can hold. Raises
+        `BadData` for a value that does not fit the column."""
+        values, default = self._before.checks.one_of, self._before.default
+        if self.one_of.toPlainText() != self._one_of_text:
+            lines = dict.fromkeys(line for line in self.one_of.toPlainText().split("\n") if line)
+            values = tuple(parse_cell(line, self._kind) for line in lines)
+        if (text := self.default.text()) != self._default_text:
+            default = parse_cell(text, self._kind) if text else None
+        return Rules(default, Checks(self.required.isChecked(), self.unique.isChecked(), values))
 
     def refuse(self, reason: str) -> None:
         self.reason.setText(reason)

@@ -148,6 +148,17 @@ def test_an_upsert_tells_new_changed_same_and_conflicting_rows(stock: Table) -> 
         stock.history.undo()
 
 
+@pytest.mark.parametrize("rows", [[{"k": 1}, {"k": 1, "a": None}], [{"k": 1, "a": None}, {"k": 1}]])
+def test_null_conflicts_with_what_is_left_out(store: Store, rows: list[dict[str, Any]]) -> None:
+    """One keeps the value that is there, the other takes it away."""
+    table = store.create_table("t", [{"k": 1, "a": 5}])
+    upsert = Upsert(rows, ["k"])
+    assert upsert.effect(table).conflicting == 2
+    with pytest.raises(LamellaError, match="two of the rows given"):
+        upsert.apply(table)
+    assert table.get(0) == {"_id": 0, "k": 1, "a": 5}
+
+
 def test_an_upsert_takes_files_and_new_columns(stock: Table, tmp_path: Path) -> None:
     path = tmp_path / "new.csv"
     path.write_text("code,price,colour\nA01,7,red\nZ99,1.5,blue\n")
@@ -175,12 +186,16 @@ def test_documents_leave_fields_as_they_are_in_an_upsert(store: Store) -> None:
     [
         (CastColumn("n", "int64"), "n = 1", "a column has one type"),
         (Rename({"n": "m"}), [1], "a column has one name"),
+        (Rename({"n": "name"}), None, "a column 'name' already"),
+        (Rename({"n": "m", "name": "m"}), None, "'m'"),
         (Upsert([{"n": 1}], ["n"]), "n = 1", "the keys say"),
         (Upsert([{"n": 1}], ["code"]), None, "no column 'code' to find them by"),
         (Upsert([{"n": 1}], ["n"], "any"), None, "keep is 'any'"),  # type: ignore[arg-type]
         (Update({"$inc": {"name": 1}}), None, "it is for numbers"),
         (Update({"$compute": {"n": "nn + 1"}}), None, "nn"),
         (Split("n", ["a", "b"]), None, "Only text is split"),
+        (Split("name", ["a", "b"], keep=False), [1], "would lose what the other rows hold"),
+        (Merge(["n", "name"], "m", keep=False), "_id < 0", "would lose what the other rows hold"),
         (Delete(), [10_000], "10000"),
     ],
 )

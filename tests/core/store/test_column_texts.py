@@ -147,6 +147,12 @@ READ = [
         ["3-4-2024 10:11"],
         [dt.datetime(2024, 4, 3, 10, 11)],
     ),
+    (
+        "timestamp[us, tz=UTC]",
+        {"dates": "day first"},
+        ["3.4.2024 10:11-0500"],
+        [dt.datetime(2024, 4, 3, 15, 11, tzinfo=dt.UTC)],
+    ),
 ]
 
 

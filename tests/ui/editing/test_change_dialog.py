@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
+from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, col
@@ -20,6 +20,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.acts import KINDS
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
+from lamella.ui import theme
 from lamella.ui.editing.change_dialog import HINT, ChangeDialog, SelectedRows, Shown
 from lamella.ui.tasks import Tasks
 
@@ -311,6 +312,69 @@ def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) ->
     assert dialog.apply.text() == "Rename 1 column"
     press(qtbot, dialog)
     assert "goes to" in flights.columns
+
+
+def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
+    qtbot: QtBot, flights: Table, opened: Opened
+) -> None:
+    dialog = opened(flights, "rename", column="carrier")
+    dialog.form.add_line("stops")
+    for (_, edit), name in zip(dialog.form.lines, ("x", "x"), strict=True):
+        QTest.keyClicks(edit, name)
+    settled(qtbot, dialog)
+    assert "'x'" in said(dialog) and not dialog.apply.isEnabled()
+    box, edit = dialog.form.lines[1]
+    box.setText("carrier")
+    edit.setText("y")
+    dialog.form.changed.emit()
+    assert "“carrier” is renamed twice" in said(dialog)
+    assert dialog.form.act() is None
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1000, 700)])
+def test_the_dialog_fits_into_its_window_with_large_text(
+    qtbot: QtBot, flights: Table, tasks: Tasks, size: tuple[int, int]
+) -> None:
+    theme.current().set_text_scale(1.5)
+    try:
+        window = QWidget()
+        qtbot.addWidget(window)
+        window.resize(*size)
+        dialog = ChangeDialog(flights, flights.name, flights.snapshot(), tasks, Shown(), window)
+        assert dialog.width() < window.width() and dialog.height() < window.height()
+    finally:
+        theme.current().set_text_scale(1.0)
+
+
+def test_a_table_without_duplicates_is_said_to_be_one(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+    flights.drop_duplicates("carrier")
+    dialog = settled(qtbot, opened(flights, "drop_duplicates", columns=["carrier"]))
+    assert "0 of 3 rows are deleted." in said(dialog) and "already" not in said(dialog)
+
+
+def test_what_comes_after_is_not_cut_where_columns_are_many(
+    qtbot: QtBot, flights: Table, opened: Opened
+) -> None:
+    """It is scrolled to; where there is room it takes what is left."""
+    flights.columns.add("a rather long name of a column", "string", "a rather long text in every row")
+    flights.columns.add("text", "string", "this is not a number at all")
+    dialog = settled(qtbot, opened(flights, "cast", column="text"))
+    dialog.form.type.setCurrentText("int64")
+    settled(qtbot, dialog)
+    preview = dialog.preview
+    last = preview.columnCount() - 1
+    wanted = preview.fontMetrics().horizontalAdvance(preview.item(0, last).text())
+    assert headers(dialog)[-1] == "Why" and preview.columnWidth(last) >= min(wanted, 200)
+    dialog.resize(1600, 600)
+    qtbot.waitUntil(lambda: preview.horizontalHeader().length() == preview.viewport().width())
+
+
+def test_a_number_without_an_end_is_refused(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+    flights.columns.add("price", "double", 1.0)
+    dialog = opened(flights, column="price")
+    dialog.form.lines[0].choose("multiply")
+    dialog.set_value("1.5e400")
+    assert "too large" in said(dialog) and dialog.form.act() is None
 
 
 def test_duplicates_and_rows_are_deleted(qtbot: QtBot, flights: Table, opened: Opened) -> None:

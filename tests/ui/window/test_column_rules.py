@@ -65,6 +65,37 @@ def test_rules_are_set_and_taken_back_in_one_step(
     assert not table.columns.checks("note") and table.columns.default("note") is None
 
 
+@pytest.mark.parametrize("default", ["", "two\nlines", "\x1b[0m"])
+def test_rules_that_are_not_touched_stay_as_they_are(
+    table: Table, table_tab: DatasetTab, ask, qtbot, default: str
+) -> None:
+    """A field shows none of these as it is."""
+    table.update_where(None, {"$set": {"note": "x"}})
+    table.columns.set_checks("note", one_of=["x", default])
+    table.columns.set_default("note", default)
+    form = ask("note")
+    form.required.setChecked(True)
+    form.apply()
+    qtbot.waitUntil(lambda: is_closed(table_tab))
+    assert table.columns.default("note") == default
+    assert table.columns.checks("note") == Checks(required=True, one_of=("x", default))
+
+
+def test_default_and_values_can_change_together(table: Table, table_tab: DatasetTab, ask, qtbot) -> None:
+    """Neither the old default is among the new values, nor the new one among the old."""
+    table.update_where(None, {"$unset": {"note": ""}})
+    table.columns.set_checks("note", one_of=["a", "b"])
+    table.columns.set_default("note", "a")
+    version, form = table.version, ask("note")
+    form.default.setText("c")
+    form.one_of.setPlainText("c\nd")
+    form.apply()
+    qtbot.waitUntil(lambda: is_closed(table_tab))
+    assert table.columns.default("note") == "c" and table.columns.checks("note").one_of == ("c", "d")
+    table.history.undo()
+    assert table.columns.default("note") == "a" and table.version > version
+
+
 def test_checks_that_rows_break_are_refused_in_the_form(
     table: Table, table_tab: DatasetTab, ask, qtbot
 ) -> None:
