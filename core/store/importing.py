@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -79,6 +80,30 @@ def import_dataset(
 ) -> Table:
     """All rows of an open dataset as a new table; what is cached is read from its file. What of it cannot be
     read is a table beside it. `columns` are those that are taken, each with its name in the table."""
+    return _imported(dataset, store, name, job, columns)[0]
+
+
+def import_all(sources: Iterable[tuple[Dataset, str]], store: Store, job: Job | None = None) -> list[Table]:
+    """Each dataset as a new table of that name: all of them, or none where one fails or is cancelled."""
+    made: list[list[Table]] = []
+    try:
+        for dataset, name in sources:
+            made.append(_imported(dataset, store, name, job))
+    except BaseException:
+        for table in chain.from_iterable(made):
+            store.drop_table(table.name)
+        raise
+    return [tables[0] for tables in made]
+
+
+def _imported(
+    dataset: Dataset,
+    store: Store,
+    name: str | None,
+    job: Job | None,
+    columns: Mapping[str, str] | None = None,
+) -> list[Table]:
+    """The table, and that of what could not be read where there is such."""
     name = name or free_name(dataset.name, store.tables)
     job = job or Job()
     opened, chosen = dataset.schema.names, _chosen(dataset, columns)
@@ -88,13 +113,13 @@ def import_dataset(
             return store.create_table(name, reader, job=Unreported(job))
 
     table = _with_rows(dataset, create, job)
-    if problems_of(dataset):
-        try:
-            keep_bad_lines(dataset, store, name)
-        except BaseException:
-            store.drop_table(table.name)
-            raise
-    return table
+    if not problems_of(dataset):
+        return [table]
+    try:
+        return [table, keep_bad_lines(dataset, store, name)]
+    except BaseException:
+        store.drop_table(table.name)
+        raise
 
 
 @dataclass(frozen=True)
@@ -286,17 +311,11 @@ def import_tables(
     Each table is whole, or not there; a failed or cancelled import leaves none behind.
     """
     wanted = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
-    made: dict[str, Table] = {}
-    try:
-        for name in wanted:
-            dataset = open_dataset(path, table=name, job=job, **reading)
-            made[name] = import_dataset(dataset, store, free_name(name, store.tables), job)
-    except BaseException:
-        for table in made.values():
-            store.drop_table(table.name)
-        raise
-    names = {name: table.name for name, table in made.items()}
-    return list(made.values()), declare_relations(store, foreign_keys_of(path), names)
+    opened = (open_dataset(path, table=name, job=job, **reading) for name in wanted)
+    sources = ((dataset, free_name(name, store.tables)) for name, dataset in zip(wanted, opened, strict=True))
+    made = import_all(sources, store, job)
+    names = {name: table.name for name, table in zip(wanted, made, strict=True)}
+    return made, declare_relations(store, foreign_keys_of(path), names)
 
 
 def declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:

@@ -289,7 +289,7 @@ class FileImportDialog(QDialog):
             part.setEnabled(not busy)
         is_named = bool(self.name_edit.text().strip()) if self.mode == NEW else self._plan is not None
         refused = self._plan is not None and bool(self._plan.twice)
-        ready = found is not None and self.form.columns.ready and is_named and not refused
+        ready = self.form.ready and is_named and not refused
         self.import_button.setEnabled(bool(self._stores) and ready and not busy)
         self.import_button.setText(self._verb(found))
 
@@ -303,7 +303,7 @@ class FileImportDialog(QDialog):
 
     def _import(self) -> None:
         found, store, mode = self.form.preview, self._store(), self.mode
-        if found is None or store is None:
+        if found is None or store is None or not self.form.ready:
             return
         self.form.stop()
         dataset, columns, key = found.dataset, self.form.columns.chosen, self._key()
@@ -433,11 +433,11 @@ class ReadingDialog(QDialog):
         self.read_button.setEnabled(False)
 
     def _update(self) -> None:
-        self.read_button.setEnabled(self.form.preview is not None and self.form.columns.ready)
+        self.read_button.setEnabled(self.form.ready)
 
     def _choose(self) -> None:
         found = self.form.preview
-        if found is None:
+        if found is None or not self.form.ready:
             return
         options = self.form.options
         options.pop("names", None)

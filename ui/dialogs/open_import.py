@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,13 +22,13 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.datasets import open_dataset
-from lamella.core.datasets.base import Checksums, Dataset, Ragged
+from lamella.core.datasets.base import Checksums, Dataset, Ragged, problems_of
 from lamella.core.datasets.formats import foreign_keys_of
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job, Progress
-from lamella.core.store.importing import declare_relations, import_dataset
+from lamella.core.store.importing import BAD_LINES, declare_relations, import_all
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -37,7 +36,6 @@ from lamella.ui.dialogs.import_sources import ImportSources, Source
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
-log = logging.getLogger(__name__)
 STEPS = 1000
 MINIMUM_WIDTH = 560
 MOST_LISTED = 10
@@ -259,10 +257,30 @@ class ImportDialog(QDialog):
         left = time_left(fraction, time.monotonic() - self._started)
         self.progress_text.setText(" · ".join(part for part in (progress.text, left) if part))
 
-    def _finish(self, tables: list[Table]) -> None:
+    def _finish(self, made: tuple[list[Table], list[str]]) -> None:
         self._handle = None
+        tables, said = made
         self.imported.emit(tables)
+        self._say_left_out()
+        if said:
+            number = "a foreign key" if len(said) == 1 else f"{len(said):,} foreign keys"
+            fix = "Give their columns the same type, and add the relation"
+            self.failed.emit(LamellaError(f"The tables are imported without {number}", "; ".join(said), fix))
         self.accept()
+
+    def _say_left_out(self) -> None:
+        """The lines of texts that could not be read, which are tables beside the others."""
+        counts = [
+            (source.dataset.name, len(problems_of(source.dataset))) for source in self.sources.selection()
+        ]
+        short = [f"{name}: {count:,}" for name, count in counts if count]
+        if short:
+            total = sum(count for _, count in counts)
+            what = "1 line is left out" if total == 1 else f"{total:,} lines are left out"
+            more = [f"and {len(short) - MOST_LISTED:,} more files"] if len(short) > MOST_LISTED else []
+            why = f"They cannot be read ({'; '.join(short[:MOST_LISTED] + more)})"
+            fix = f"Look at them in the tables named …{BAD_LINES}"
+            self.failed.emit(LamellaError(what, why, fix))
 
     def _stopped(self) -> None:
         self._handle = None
@@ -334,18 +352,22 @@ class ImportDialog(QDialog):
         return self._stores[place] if 0 <= place < len(self._stores) else None
 
 
-def _import_all(sources: Sequence[Source], store: Store, job: Job, databases: Sequence[Path]) -> list[Table]:
-    """The tables, and as relations the foreign keys of the databases that they are of."""
-    tables = [import_dataset(source.dataset, store, source.table, job) for source in sources]
+def _import_all(
+    sources: Sequence[Source], store: Store, job: Job, databases: Sequence[Path]
+) -> tuple[list[Table], list[str]]:
+    """The tables, and as relations the foreign keys of the databases that they are of; what of these cannot
+    be declared is said."""
+    tables = import_all([(source.dataset, source.table) for source in sources], store, job)
+    said: list[str] = []
     for path in databases:
         of_file = {
             source.dataset.name: table.name
             for source, table in zip(sources, tables, strict=True)
             if path.absolute() in getattr(source.dataset, "paths", ())
         }
-        for problem in declare_relations(store, foreign_keys_of(path), of_file) if of_file else ():
-            log.warning("%s", problem)
-    return tables
+        if of_file:
+            said += declare_relations(store, foreign_keys_of(path), of_file)
+    return tables, said
 
 
 def _what(labels: Sequence[str]) -> str:

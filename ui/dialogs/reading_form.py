@@ -84,6 +84,7 @@ class ReadingForm(QWidget):
         self._path, self._table, self._tasks = path, table, tasks
         self.reading = reading
         self.preview: FilePreview | None = None
+        self._shown: FileReading | None = None
         self._looking: Handle | None = None
         self._counting: Handle | None = None
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
@@ -204,7 +205,9 @@ class ReadingForm(QWidget):
     def _take(self, options: Mapping[str, Any]) -> None:
         if dict(options) != self.options:
             self.reading = with_options(self.reading, options)
+            self.stop()
             self._pause.start()
+            self.changed.emit()
 
     def _choose_skip(self) -> None:
         if self.preview is not None and self.skip.value() != self.preview.found.get("skip_rows"):
@@ -268,12 +271,17 @@ class ReadingForm(QWidget):
     def busy(self) -> bool:
         return self._looking is not None or self._pause.isActive()
 
+    @property
+    def ready(self) -> bool:
+        """Whether the preview is of what is chosen now, which may be read anew or not be readable."""
+        return self.preview is not None and self._shown == self.reading and self.columns.ready
+
     def _fail(self, error: Exception) -> None:
         self._looking = None
         self.failed.emit(error)
 
     def _show(self, found: FilePreview) -> None:
-        self._looking = None
+        self._looking, self._shown = None, self.reading
         self._describe(found)
         if not found.counted:
             self._count_later.start()
@@ -283,7 +291,7 @@ class ReadingForm(QWidget):
         found = self.preview
         if found is not None:
             self._counting = self._tasks.read(
-                found.checked, self._describe, lambda _: None, owner=self, quiet=True
+                found.checked, self._describe, self.failed.emit, owner=self, quiet=True
             )
 
     def _describe(self, found: FilePreview) -> None:

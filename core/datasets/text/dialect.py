@@ -57,6 +57,9 @@ def find_dialect(
     `skip_rows` are left out, or else those that are found to stand above the table.
     """
     start, skipped = _behind(text, skip_rows or 0)
+    mark = _SEPARATOR_MARK.match(text) if skip_rows is None else None
+    if mark is not None:
+        start, skipped, delimiter = mark.end(), 1, delimiter or mark["sign"]
     size = _SAMPLE_CHARACTERS
     layout = _layout(text[start : start + size], whole and size >= len(text), delimiter, quote)
     while len(layout.rows) < 2 and size < len(text):
@@ -77,16 +80,20 @@ def find_dialect(
         _find_newline(text[start : start + size]),
         skipped + lines,
         distinct_names(names),
-        tuple(" ".join(filter(None, row)) for row in layout.rows[:above]),
+        (*([mark["line"]] if mark else []), *(" ".join(filter(None, row)) for row in layout.rows[:above])),
         named,
     )
 
 
+_SEPARATOR_MARK = re.compile(r'(?P<line>"?sep=(?P<sign>[^"\w\s]|\t)"?)(?:\r\n?|\n)', re.IGNORECASE)
+"""A first line by which spreadsheets are told the delimiter."""
+
+
 def _behind(text: str, lines: int) -> tuple[int, int]:
     """Where the text behind so many lines begins, and how many there were."""
-    place = 0
+    place, newline = 0, _find_newline(text)
     for number in range(lines):
-        end = text.find("\n", place)
+        end = text.find(newline, place)
         if end < 0:
             return len(text), number
         place = end + 1

@@ -31,6 +31,20 @@ def test_delimiters_are_found(tmp_path: Path, delimiter: str) -> None:
     assert rows_of(tmp_path / "x.csv", data) == [{"a": 1, "b": "x y"}, {"a": 2, "b": "z"}]
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_lines_above_are_left_out_whatever_ends_them(tmp_path: Path, newline: str) -> None:
+    data = "title|Konto;1\na;b\n1,5;2\n".replace("\n", newline)
+    assert rows_of(tmp_path / "x.csv", data, skip_rows=1) == [{"a": 1.5, "b": 2}]
+
+
+@pytest.mark.parametrize("mark", ["sep=;\n", "SEP=;\r\n", '"sep=;"\n', "sep=;\r"])
+def test_a_first_line_for_spreadsheets_names_the_delimiter(tmp_path: Path, mark: str) -> None:
+    newline = mark[mark.index("=") + 2 :].lstrip('"')
+    data = mark + newline.join(["a;b", "1,5;2,3", "2,5;3,4", ""])
+    assert rows_of(tmp_path / "x.csv", data) == [{"a": 1.5, "b": 2.3}, {"a": 2.5, "b": 3.4}]
+    assert rows_of(tmp_path / "y.csv", "sep=a\nx\ny\n") == [{"sep=a": "x"}, {"sep=a": "y"}]
+
+
 def test_decimal_commas_do_not_look_like_delimiters(tmp_path: Path) -> None:
     assert rows_of(tmp_path / "x.csv", "a;b\n1,5;2,5\n3,5;4,5\n")[0] == {"a": 1.5, "b": 2.5}
 

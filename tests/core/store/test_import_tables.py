@@ -15,7 +15,7 @@ from lamella.app.cli import main
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.formats import foreign_keys_of
 from lamella.core.datasets.tables import ForeignKey
-from lamella.core.errors import BadData, FileProblem
+from lamella.core.errors import BadData, FileProblem, LamellaError
 from lamella.core.store import importing
 from lamella.core.store.importing import import_tables
 from lamella.core.store.store import Store
@@ -82,17 +82,34 @@ def test_relations_of_duckdb(tmp_path: Path, store: Store) -> None:
 
 
 def test_a_failure_leaves_no_table_behind(shop: Path, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = importing.import_dataset
+    whole = importing.open_dataset
 
-    def fail_at_orders(dataset: Any, *rest: Any) -> Any:
-        if dataset.name == "orders":
+    def fail_at_orders(path: Path, *, table: str, **options: Any) -> Any:
+        if table == "orders":
             raise FileProblem("x", "is full")
-        return whole(dataset, *rest)
+        return whole(path, table=table, **options)
 
-    monkeypatch.setattr(importing, "import_dataset", fail_at_orders)
+    monkeypatch.setattr(importing, "open_dataset", fail_at_orders)
     with pytest.raises(FileProblem):
         import_tables(shop, store)
     assert store.tables == []
+
+
+def test_several_files_come_whole_or_not_at_all(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "good.csv").write_text("a,b\n1,2\n3\n")
+    (tmp_path / "bad.csv").write_text("a,b\n1,2\n3\n")
+    options: dict[str, Any] = {"cache_dir": tmp_path / "cache"}
+    good = open_dataset(tmp_path / "good.csv", bad_lines="set-aside", **options)
+    bad = open_dataset(tmp_path / "bad.csv", ragged="pad", **options)
+    store.create_table("there", {"a": [1]})
+    with pytest.raises(LamellaError):
+        importing.import_all([(good, "good"), (bad, "there")], store)
+    assert store.tables == ["there"]
+    assert [table.name for table in importing.import_all([(good, "good"), (bad, "bad")], store)] == [
+        "good",
+        "bad",
+    ]
+    assert store.tables == ["bad", "good", "good_bad_lines", "there"]
 
 
 @pytest.fixture

@@ -258,6 +258,26 @@ def test_a_file_is_read_in_place_in_another_way(qtbot, tmp_path: Path, tasks: Ta
     assert done.args[0].options == {"dates": "day-first", "decimal": ",", "names": (("d", "day"),)}
 
 
+def test_nothing_is_imported_as_it_was_read_before_a_choice(qtbot, show) -> None:
+    dialog = settled(qtbot, show("a;b\n1.234;x\n"))
+    assert dialog.import_button.isEnabled()
+    dialog.form.boxes["decimal"].setCurrentIndex(dialog.form.boxes["decimal"].findData(","))
+    dialog.form.boxes["decimal"].activated.emit(dialog.form.boxes["decimal"].currentIndex())
+    assert not dialog.import_button.isEnabled()
+    assert imported(qtbot, dialog).read(["a"])["a"].to_pylist() == [1234]
+
+
+def test_nothing_is_imported_by_choices_that_cannot_be_read(qtbot, show, tmp_path: Path) -> None:
+    dialog = settled(qtbot, show("a;b\n1.234;x\n"))
+    (tmp_path / "sales.csv").unlink()
+    box = dialog.form.boxes["decimal"]
+    box.setCurrentIndex(box.findData(","))
+    with qtbot.waitSignal(dialog.form.failed):
+        box.activated.emit(box.currentIndex())
+    assert not dialog.import_button.isEnabled()
+    assert "is not there" in dialog.message.label.text()
+
+
 def test_a_range_of_a_sheet_is_imported(qtbot, show, tmp_path: Path) -> None:
     rows = [["Report", None], [None, None], ["id", "n"], [1, 2], [3, 4], ["total", 6]]
     content = workbook(tmp_path / "a.xlsx", {"s": rows}).read_bytes()

@@ -231,3 +231,36 @@ def test_all_tables_of_a_database_come_with_its_relations(
         dialog.import_button.click()
     (relation,) = stores[0].relations
     assert (relation.from_table, relation.to_table) == ("pointing", "a")
+
+
+def test_foreign_keys_that_are_no_relations_are_said(
+    qtbot, show, tmp_path: Path, stores: list[Store]
+) -> None:
+    path = tmp_path / "shop.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executescript(
+            "CREATE TABLE a (id TEXT PRIMARY KEY); CREATE TABLE b (a_id INTEGER REFERENCES a);"
+            "INSERT INTO a VALUES ('x'); INSERT INTO b VALUES (1)"
+        )
+    dialog = ready(qtbot, show(path))
+    failures: list[Exception] = []
+    dialog.failed.connect(failures.append)
+    with qtbot.waitSignal(dialog.finished):
+        dialog.import_button.click()
+    assert stores[0].tables == ["a", "b"]
+    assert "imported without a foreign key" in str(failures[0])
+    assert "b.a_id → a.id is no relation here" in str(failures[0])
+
+
+def test_lines_that_are_left_out_are_said(qtbot, show, tmp_path: Path, stores: list[Store]) -> None:
+    paths = [tmp_path / f"{name}.csv" for name in ("one", "two")]
+    for path in paths:
+        path.write_text("a,b\n1,2\n3\n")
+    dialog = ready(qtbot, show(*paths))
+    failures: list[Exception] = []
+    dialog.failed.connect(failures.append)
+    with qtbot.waitSignal(dialog.finished):
+        dialog.import_button.click()
+    assert stores[0].tables == ["one", "one_bad_lines", "two", "two_bad_lines"]
+    assert str(failures[0]).startswith("2 lines are left out")
+    assert "one: 1; two: 1" in str(failures[0])
