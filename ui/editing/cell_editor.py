@@ -9,7 +9,7 @@ from itertools import takewhile
 
 import pyarrow as pa
 from PySide6.QtCore import QDate, QEvent, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCharFormat
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QTextCharFormat, QTextOption
 from PySide6.QtWidgets import (
     QCalendarWidget,
     QCheckBox,
@@ -45,6 +45,10 @@ MOST_LETTERS = 2**31 - 1
 """Otherwise a line cuts what is pasted after 32,767."""
 LONGEST_LINE = 80
 """Characters that are edited in a line; more in an area."""
+MOST_EDITED, LONGEST_EDITED_LINE = 1_000_000, 100_000
+"""Characters of a text, and of one line of it, that a field of Qt's lays out without a stop of the window."""
+SLOW_LINE = 10_000
+"""Characters from which a line without spaces takes the square of its length to wrap at words."""
 SHIFT, CONTROL = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
 TRUTH = {"true": True, "false": False}
 
@@ -57,6 +61,15 @@ def needs_area(type_: pa.DataType, text: str | None) -> bool:
     return (
         kind is Kind.TEXT and text is not None and (len(text) > LONGEST_LINE or "\n" in text or "\r" in text)
     )
+
+
+def is_editable(text: str) -> bool:
+    """Whether a text is short enough to be edited in a field."""
+    return len(text) <= MOST_EDITED and _longest_line(text) <= LONGEST_EDITED_LINE
+
+
+def _longest_line(text: str) -> int:
+    return max(map(len, text.splitlines()), default=0)
 
 
 def with_own_letters(before: str, shown: str, written: str) -> str:
@@ -326,6 +339,8 @@ class CellArea(CellEntry, QPlainTextEdit):
         self.type, self.before, self._begun = type_, shown, begun_with is not None
         theme.variant(self, "cell-area")
         self.setPlaceholderText(NULL_HINT if text is None else "")
+        if _longest_line(shown or "") > SLOW_LINE:
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.setPlainText((shown or "") if begun_with is None else begun_with)
         self._shown = self._text()
         if begun_with is not None:

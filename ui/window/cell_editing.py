@@ -20,7 +20,17 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.editing.cell_editor import DAYS, CellArea, CellCheck, CellEditor, Reason, needs_area
+from lamella.ui.editing.cell_editor import (
+    DAYS,
+    LONGEST_EDITED_LINE,
+    MOST_EDITED,
+    CellArea,
+    CellCheck,
+    CellEditor,
+    Reason,
+    is_editable,
+    needs_area,
+)
 from lamella.ui.editing.pasted_block import typed_array
 from lamella.ui.filters.value_picker import ValueRequest, read_counts
 from lamella.ui.grid import input as keys
@@ -181,6 +191,13 @@ FEW_VALUES = 50
 Editor = CellEditor | CellArea | CellCheck
 
 
+def too_long(text: str, name: str) -> str:
+    return (
+        f"The text in {name} has {len(text):,} characters: up to {MOST_EDITED:,} are edited in a cell, "
+        f"{LONGEST_EDITED_LINE:,} in one line. Replace (Ctrl+H) changes parts of longer ones"
+    )
+
+
 def few_values(view: View, name: str, job: Job) -> list[str]:
     """The texts of a column; none where there are many. Blocks."""
     rows = query_of(SnapshotSource(view.snapshot))
@@ -288,6 +305,9 @@ class CellEditing(QObject):
     def _open(self, cell: TableCell, text: str | None, typed: str | None, in_area: bool = False) -> None:
         grid = self._tab.grid
         if self._editor is not None or cell.row is None or cell.name not in grid.grid_model.names:
+            return
+        if text is not None and typed is None and not is_editable(text):
+            self._tab.messages.say(too_long(text, cell.name))
             return
         column = grid.grid_model.names.index(cell.name)
         grid.show_cell(cell.row, grid.place(column))

@@ -143,6 +143,15 @@ def test_a_cell_of_a_hundred_megabytes_is_copied_whole(qtbot: QtBot, opened, sho
     QGuiApplication.clipboard().clear()
 
 
+def test_a_cell_of_a_hundred_megabytes_is_not_edited_in_a_field(qtbot: QtBot, opened) -> None:
+    tab = opened("100 MB")
+    tab.grid.go_to(0, 1)
+    qtbot.keyClick(tab.grid, Qt.Key.Key_F2)
+    said = tab.messages.label
+    qtbot.waitUntil(lambda: "has 100,000,000 characters" in said.text(), timeout=20_000)
+    assert tab.editing.editor is None and tab.review.count == 0
+
+
 # -------------------------------------------------------------- files that change below the window
 
 
