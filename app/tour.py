@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtGui import QCursor
 from PySide6.QtWidgets import QApplication, QDialog, QWidget
 
 from lamella import resources
@@ -305,4 +306,5 @@ def begin(camera: Camera) -> Tour:
     tour.program.tasks.failed.connect(tour.errors.append)
     tour.window.resize(*WINDOW_SIZE)
     tour.window.show()
+    QCursor.setPos(tour.window.geometry().bottomRight())  # else the first button is under the mouse
     return tour

@@ -52,15 +52,23 @@ class Caption(QLabel):
             self._show()
 
     def _show(self) -> None:
-        shown = self._told
-        if self._short:
-            shown = self.fontMetrics().elidedText(
-                shown, Qt.TextElideMode.ElideRight, self.contentsRect().width()
-            )
+        shown = self._fitting() if self._short else self._told
         self.setText(shown)
         self.setToolTip(self._told if shown != self._told else "")
 
+    def _fitting(self) -> str:
+        """As many of its parts as there is room for; of a single one the beginning, if that says anything."""
+        room, parts = self.contentsRect().width(), self._told.split(PARTED)
+        for count in range(len(parts), 0, -1):
+            text = PARTED.join(parts[:count])
+            if self.fontMetrics().horizontalAdvance(text) <= room:
+                return text
+        cut = self.fontMetrics().elidedText(parts[0], Qt.TextElideMode.ElideRight, room)
+        return cut if len(cut) >= LEAST_LETTERS else ""
 
+
+PARTED = " · "
+LEAST_LETTERS = 8
 WAIT_MILLISECONDS = 80
 SHOWN_PROBLEMS = 2
 
@@ -131,8 +139,13 @@ class EstimateNote(QFrame):
     def _show(self, found: Estimate) -> None:
         self.estimate, self._handle = found, None
         self.words.tell(
-            f"about {about(found.seconds)} · {shown_bytes(found.disk_bytes)} on disk · "
-            f"{shown_bytes(found.memory_bytes)} of memory"
+            PARTED.join(
+                (
+                    f"about {about(found.seconds)}",
+                    f"{shown_bytes(found.disk_bytes)} on disk",
+                    f"{shown_bytes(found.memory_bytes)} of memory",
+                )
+            )
         )
         self.problem.tell(self.refusal)
         self.setVisible(not self._words_apart or bool(self.refusal))

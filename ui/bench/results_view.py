@@ -169,14 +169,16 @@ class ResultsView(QWidget):
         log = self.display.scale_in_force is Scale.LOG
         drawn = panels(results, self.display.display, even=not log)
         series: dict[str, Series] = {one.label: one for panel in drawn for one in panel.series}
-        published_here = any(one.published for one in series.values())
+        published_lines = [one for one in series.values() if one.published]
         live = [one for one in series.values() if not one.published]
         together = PublishedSeries("", PUBLISHED, True, "", "", ())
-        self.legend.show_series([*live, together] if published_here else live)
+        # Beside live lines, whose colours they have, published ones are one entry; alone each has its own.
+        self.legend.show_series([*live, together] if live and published_lines else live or published_lines)
         check = shown_check(results.workload, results.tally.points)
         about = f"{results.workload.title}: {results.workload.about} {check}"
-        source = f"{about} {self._published(results)}" if published_here else about
-        self.overview.show_results(results, self.display.display, drawn, self.legend.hidden, log, source)
+        source = f"{about} {self._published(results)}" if published_lines else about
+        hidden = self.legend.hidden & set(self.legend.entries)
+        self.overview.show_results(results, self.display.display, drawn, hidden, log, source)
 
     def _enlarge(self, panel: str) -> None:
         results = self._results

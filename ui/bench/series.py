@@ -317,10 +317,11 @@ class Panel:
     series: tuple[Series, ...]
 
     def without(self, hidden: Set[str]) -> Panel:
-        """`hidden` has labels of a legend, in which all published lines are one."""
+        """`hidden` has labels of a legend, in which all published lines may be one."""
         if not hidden:
             return self
-        shown = (one for one in self.series if (PUBLISHED if one.published else one.label) not in hidden)
+        off = {one.label for one in self.series if one.published} if PUBLISHED in hidden else set()
+        shown = (one for one in self.series if one.label not in hidden | off)
         return replace(self, series=tuple(shown))
 
 

@@ -277,3 +277,16 @@ def test_the_view_is_drawn_in_the_colours_of_the_theme(panel: BenchmarkPanel, mu
         seen.add(color.name())
     look.set_mode(before)
     assert len(seen) == 2
+
+
+def test_before_a_benchmark_each_published_line_is_in_the_legend(
+    panel: BenchmarkPanel, choose: Make, qtbot: QtBot
+) -> None:
+    """Nothing else says whose it is; beside live lines of the same colours they are one entry."""
+    choose((1, 10), ("lamella", "sqlite"))
+    legend, shown = panel.view.legend, panel.view.overview.multiples
+    qtbot.waitUntil(lambda: "ParquetDB, published" in legend.entries)
+    assert PUBLISHED not in legend.entries
+    legend.entries["ParquetDB, published"].click()
+    systems = {series.system for one in shown.panels for series in one.series}
+    assert "parquetdb" not in systems and "sqlite" in systems
