@@ -530,12 +530,12 @@ class DatasetTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.steps)
-        layout.addWidget(self.review.strip)
         beside = QHBoxLayout()
         beside.setSpacing(0)
         beside.addWidget(self.pane, 1)
         self._beside = beside
         layout.addLayout(beside, 1)
+        layout.addWidget(self.review.strip)  # below: the grid stays where it is when the first edit is collected
         self.setFocusProxy(self.grid)
 
     def _connect(self) -> None:
