@@ -535,7 +535,7 @@ class DatasetTab(QWidget):
         beside.addWidget(self.pane, 1)
         self._beside = beside
         layout.addLayout(beside, 1)
-        layout.addWidget(self.review.strip)  # below: the grid stays where it is when the first edit is collected
+        layout.addWidget(self.review.strip)  # below: the first edit does not move the grid
         self.setFocusProxy(self.grid)
 
     def _connect(self) -> None:
