@@ -21,7 +21,7 @@ from lamella.ui.editing.pasted_block import area_of, clipboard_lines, read_block
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.window.block_editing import BlockEdit
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "60"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "30"))
 SCHEMA = pa.schema([("n", pa.int16()), ("text", pa.string()), ("x", pa.float64()), ("day", pa.date32())])
 NAMES = SCHEMA.names
 ROWS = 12

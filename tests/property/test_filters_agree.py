@@ -27,7 +27,7 @@ from lamella.core.filters.to_sql import field_in
 from tests.property.filter_families import FAMILIES, NEGATIVE_NAN, cases
 from tests.property.filter_model import expected
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "90"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "60"))
 
 Ask = Callable[[pa.Table], Callable[[Filter], list[int]]]
 

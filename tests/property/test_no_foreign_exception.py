@@ -29,7 +29,7 @@ from lamella.core.filters import Filter
 from lamella.core.query.builder import Query
 from tests.property.odd_arguments import Call, calls
 
-RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "1000"))
+RUNS = int(os.environ.get("LAMELLA_LONG_RUNS", "600"))
 FILES, COMMANDS = max(60, RUNS // 20), max(60, RUNS // 20)
 OF_THE_CALLER = (
     "of the caller's that fails",  # what its iterator raises

@@ -43,19 +43,19 @@ from lamella.core.errors import NoRoom
 from lamella.core.query.engine import limit_memory
 limit_memory(64 << 20)
 with Store.open(sys.argv[1]) as store:
-    numbers = store.create_table("numbers", {"even": [n % 2 for n in range(5_000)], "n": list(range(5_000))})
+    numbers = store.create_table("numbers", {"even": [n % 2 for n in range(4_000)], "n": list(range(4_000))})
     paired = numbers.join(numbers, on="even", suffix="_other")
     paired.limit(1).read()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    assert paired.explain().rows == 12_500_000
+    assert paired.explain().rows == 8_000_000
     try:
         paired.read()
     except NoRoom as error:
         assert "64 MB of memory" in str(error), error
     else:
-        sys.exit("500 MB were read")
+        sys.exit("250 MB were read")
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    assert taken < 300 << 10, f"{taken >> 10} MB"
+    assert taken < 180 << 10, f"{taken >> 10} MB"
 """
 
 
