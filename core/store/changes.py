@@ -12,13 +12,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.arrow.from_python import (
-    PartialRows,
-    cast_to_schema,
-    common_schema,
-    concat_batches,
-    rows_at,
-)
+from lamella.core.arrow.from_python import cast_to_schema, common_schema, concat_batches
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, shown
@@ -38,11 +32,13 @@ from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, sto
 from lamella.core.store.operators import Assignment, RowContext, applied, assignments, columns_read
 from lamella.core.store.operators.values import array_of, as_stored, repeated
 from lamella.core.store.partial_values import (
+    PartialRows,
     is_odd,
     merge_parts,
     parts_of,
     refuse_odd_names,
     refuse_overlaps,
+    rows_at,
     with_paths_inside,
 )
 from lamella.core.store.row_lookup import (

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, from_values, in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.arrow.from_python import PartialRows, concat_batches, partial_rows
+from lamella.core.arrow.from_python import concat_batches
 from lamella.core.arrow.ingest import as_block
 from lamella.core.arrow.types import ID
 from lamella.core.filters.expr import Filter
@@ -38,7 +38,7 @@ from lamella.core.store.commit import Change
 from lamella.core.store.evolution import Cast, ColumnPlan, converted, stored_as
 from lamella.core.store.operators import Operators, assignments, columns_read
 from lamella.core.store.operators.values import choose
-from lamella.core.store.partial_values import with_paths_inside
+from lamella.core.store.partial_values import PartialRows, partial_rows, with_paths_inside
 from lamella.core.store.row_lookup import Where, chosen_ids, firsts_of_keys, matches
 from lamella.core.store.split_merge import Merge, Split, checked, computed, refuse_loss
 from lamella.core.store.table_version import TableVersion
