@@ -121,10 +121,6 @@ def _typed(values: pa.Array, state: TableVersion, name: str) -> pa.Array:
     return as_type(values, state.snapshot.column(name).type)
 
 
-def state_names(state: TableVersion) -> set[str]:
-    return {c.name for c in state.columns}
-
-
 def _stay_null(old: Mapping[str, pa.Array], new: Mapping[str, pa.Array], count: int) -> int:
     stay = np.ones(count, bool)
     for name in new:
