@@ -1,4 +1,4 @@
-"""Python rows and values as Arrow arrays, each value as it was, and which cells a row gives."""
+"""Python rows and values as Arrow arrays, each value as it was."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 from functools import lru_cache
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import checked, complete, from_numpy, nulls_among, quick_array, take, to_numpy
+from lamella.core.arrow.arrays import checked, complete, from_numpy, nulls_among, quick_array
 from lamella.core.arrow.documents import ReservedKey, as_documents, columns_of_alike, folded
 from lamella.core.arrow.ingest import (
     IntegerRows,
@@ -515,48 +515,6 @@ def _cast_column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     return fit
 
 
-Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
-
-
-@dataclass(frozen=True, eq=False)
-class PartialRows:
-    """The rows as a table. `left_out` tells for columns which rows lack them; the table has null there.
-    `documents` are the dicts that structs of the table were made of, which may lack some of the fields."""
-
-    table: pa.Table
-    left_out: Mapping[str, np.ndarray]
-    documents: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-
-    def take(self, places: np.ndarray) -> PartialRows:
-        """The rows at these places."""
-        left_out = {name: lacks[places] for name, lacks in self.left_out.items()}
-        place_list = places.tolist() if self.documents else []
-        documents = {name: [values[i] for i in place_list] for name, values in self.documents.items()}
-        return PartialRows(rows_at(self.table, places), left_out, documents)
-
-    def without(self, names: Iterable[str]) -> PartialRows:
-        """The rows without these columns, of which some may not be there."""
-        left_out = set(names)
-        return PartialRows(
-            self.table.select([name for name in self.table.column_names if name not in left_out]),
-            {name: lacks for name, lacks in self.left_out.items() if name not in left_out},
-            {name: values for name, values in self.documents.items() if name not in left_out},
-        )
-
-
-def rows_at(rows: Rows, places: np.ndarray) -> Rows:
-    """The rows at these places; those already in place are not copied."""
-    if len(places) == len(rows) and (len(rows) == 1 or bool((places[1:] > places[:-1]).all())):
-        return rows
-    return take(rows, places)
-
-
-def partial_rows(data: Any) -> PartialRows:
-    """Like `aligned`; only dicts leave anything out."""
-    rows = repeatable(data)
-    return partial_rows_of(list(blocks(rows)), rows)
-
-
 def repeatable(data: Any) -> Any:
     """`data`, as a list if it is rows: they are gone through more than once."""
     if isinstance(data, Mapping) and _is_one_row(data):
@@ -565,45 +523,6 @@ def repeatable(data: Any) -> Any:
     return data if columns or not isinstance(data, Iterable) else list(data)
 
 
-def partial_rows_of(batches: Sequence[RowBatch], data: Any) -> PartialRows:
-    """The same, of `repeatable` data whose blocks are there already."""
-    table = concat_batches(batches)
-    documents = _documents(table.schema, data)
-    if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
-        return PartialRows(table, {}, documents)
-    holding = [i for i, column in enumerate(table.columns) if column.null_count]
-    names = [table.field(i).name for i in holding]
-    lacking = {name: _lacking(table.column(i), name, data) for name, i in zip(names, holding, strict=True)}
-    return PartialRows(table, {name: lacks for name, lacks in lacking.items() if lacks.any()}, documents)
-
-
 def is_given_by_key(data: Any) -> bool:
     """Whether the structs of `repeatable` data come from dicts, which need not have all fields."""
     return isinstance(data, (list, Mapping))
-
-
-def _documents(schema: pa.Schema, data: Any) -> dict[str, Sequence[Any]]:
-    """What was given as dicts. Structs of Arrow and of DataFrames have all their fields in every row."""
-    names = [field.name for field in schema if pa.types.is_struct(field.type)]
-    if not names or not is_given_by_key(data):
-        return {}
-    if isinstance(data, list):
-        return {name: [_value(row, name) for row in data] for name in names}
-    columns = {str(name): values for name, values in data.items()}
-    known_columns = {name: columns[name] for name in names}
-    return {
-        n: values
-        for n, values in known_columns.items()
-        if not isinstance(values, (pa.Array, pa.ChunkedArray))
-    }
-
-
-def _value(row: Row, name: str) -> Any:
-    return row[name] if name in row else next((row[key] for key in row if str(key) == name), None)
-
-
-def _lacking(column: pa.ChunkedArray, name: str, rows: Sequence[Row]) -> np.ndarray:
-    lacking = np.zeros(len(rows), bool)
-    for place in np.flatnonzero(to_numpy(column.is_null())).tolist():
-        lacking[place] = name not in rows[place] and name not in map(str, rows[place])
-    return lacking

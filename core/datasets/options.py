@@ -19,7 +19,6 @@ ENCODINGS = (
     "cp850", "mac_roman", "koi8_r", "shift_jis", "gb18030", "big5", "euc_kr",
 )  # fmt: skip
 """Those that are proposed; Python knows more."""
-DETECTED = "detected"
 
 
 class UnknownReading(UnknownName):

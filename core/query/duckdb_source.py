@@ -214,7 +214,7 @@ def relation(
     decoded = [c for c in columns if not _read_exactly(snapshot, c, typed_sql=huge_as_text)]
     if not decoded:
         hand = None if decodings is None else partial(decodings.hand, job=job or Job())
-        return _live(snapshot, columns, cursor, hand).subquery("rows")
+        return _live(snapshot, columns, cursor, hand).subquery("rows", copy=False)
     rows = read_all(snapshot, decoded, job or Job())
     positions = live_positions(snapshot, np.arange(snapshot.num_rows))
     exact = _registered(positions, rows, decoded, cursor, huge_as_text)
@@ -370,7 +370,7 @@ def _files_query(
     files = [segment for _, segment in members if isinstance(segment, FileSegment)]
     check_whole(files)
     footers = [unchanged(file) for file in files]
-    stored = footers[0].schema.names
+    stored = {name: place for place, name in enumerate(footers[0].schema.names)}
     table = exp.Table(
         this=exp.func("read_parquet", _paths(files), _option("hive_partitioning", exp.false())),
         alias=exp.TableAlias(this=_name("f"), columns=[_name(f"f{i}") for i in range(len(stored))]),
@@ -379,11 +379,11 @@ def _files_query(
     names = {c: files[0].names[c.key] for c in columns if _stored_type(files[0], c) is not None}
     nowhere = _empty([c for c in columns if c not in names], cursor) if len(names) < len(columns) else None
     values = [
-        _stored_value(c, stored.index(names[c]), footers) if c in names else _missing(c, files, nowhere)
+        _stored_value(c, stored[names[c]], footers) if c in names else _missing(c, files, nowhere)
         for c in columns
     ]
     aliased = [_as(value, identifier(c)) for value, c in zip(values, columns, strict=True)]
-    return exp.select(_as(position, POSITION), *aliased).from_(table)
+    return exp.select(_as(position, POSITION), *aliased).from_(table, copy=False)
 
 
 def _decoded_query(
@@ -502,14 +502,16 @@ def _registered(
     name = f"{TEMPORARY}rows_{next(_numbers)}"
     arrays = [from_numpy(positions), *(to_duckdb(column, huge_as_text) for column in rows.columns)]
     cursor.register(name, pa.Table.from_arrays(arrays, [POSITION, *(identifier(c) for c in columns)]))
-    return exp.select(_field(POSITION), *(_field(identifier(c)) for c in columns)).from_(_name(name))
+    values = (_field(POSITION), *(_field(identifier(c)) for c in columns))
+    return exp.select(*values).from_(_name(name), copy=False)
 
 
 def _without(base: exp.Query, gone: np.ndarray, cursor: duckdb.DuckDBPyConnection) -> exp.Query:
     listed = f"{TEMPORARY}gone_{next(_numbers)}"
     cursor.register(listed, pa.table({POSITION: from_numpy(gone)}))
     others = exp.Table(this=_name(listed))
-    return exp.select("*").from_(base.subquery("base")).join(others, using=[POSITION], join_type="anti")
+    rows = exp.select("*").from_(base.subquery("base", copy=False), copy=False)
+    return rows.join(others, using=[POSITION], join_type="anti", copy=False)
 
 
 def _empty(columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.Query:
@@ -518,7 +520,7 @@ def _empty(columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection) -> exp.
 
 
 def _union(queries: Sequence[exp.Query]) -> exp.Query:
-    return reduce(lambda a, b: exp.union(a, b, distinct=False), queries)
+    return reduce(lambda a, b: exp.union(a, b, distinct=False, copy=False), queries)
 
 
 def _paths(files: Iterable[FileSegment]) -> exp.Expr:
@@ -530,11 +532,11 @@ def _option(name: str, value: exp.Expr) -> exp.Expr:
 
 
 def _field(name: str, table: str | None = None) -> exp.Column:
-    return exp.column(_name(name), table=_name(table) if table else None)
+    return exp.column(_name(name), table=_name(table) if table else None, copy=False)
 
 
 def _as(value: exp.Expr, name: str) -> exp.Expr:
-    return exp.alias_(value, name, quoted=True)
+    return exp.alias_(value, name, quoted=True, copy=False)
 
 
 def _name(name: str) -> exp.Identifier:

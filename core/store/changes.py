@@ -12,13 +12,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.arrow.from_python import (
-    PartialRows,
-    cast_to_schema,
-    common_schema,
-    concat_batches,
-    rows_at,
-)
+from lamella.core.arrow.from_python import cast_to_schema, common_schema, concat_batches
 from lamella.core.arrow.ingest import IntegerRow, as_block
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, shown
@@ -38,11 +32,13 @@ from lamella.core.store.evolution import ColumnPlan, narrowed, plan_columns, sto
 from lamella.core.store.operators import Assignment, RowContext, applied, assignments, columns_read
 from lamella.core.store.operators.values import array_of, as_stored, repeated
 from lamella.core.store.partial_values import (
+    PartialRows,
     is_odd,
     merge_parts,
     parts_of,
     refuse_odd_names,
     refuse_overlaps,
+    rows_at,
     with_paths_inside,
 )
 from lamella.core.store.row_lookup import (
@@ -189,21 +185,22 @@ def replace_change(
     """`new` values by column for the rows of `ids` (ascending), where they differ from those `old`."""
     if not len(ids) or not new:
         return Change(message, state.columns)
-    plan, values = fit_to_columns(state, pa.Table.from_arrays(list(new.values()), names=list(new)), take_ids)
-    cells = changed_cells(ids, old, {c: in_one(values.column(i)) for i, c in enumerate(plan.columns)})
-    if cells is None:
-        return Change(message, state.columns)
-    return Change(message, plan.applied(state.columns), cells=cells)
+    plan, arrays, places = differing_values(state, old, new, take_ids)
+    cells = _cells_at(places, ids, arrays)
+    return Change(message, state.columns if cells is None else plan.applied(state.columns), cells=cells)
 
 
 def changed_cells(
     ids: np.ndarray, old: Mapping[str, pa.Array], new: Mapping[Column, pa.Array]
 ) -> CellChanges | None:
     """The `new` values of the rows in which any of them differs from those `old`; None where none does."""
-    places = np.flatnonzero(_differ(old, new))
+    return _cells_at(np.flatnonzero(_differ(old, new)), ids, new)
+
+
+def _cells_at(places: np.ndarray, ids: np.ndarray, values: Mapping[Column, pa.Array]) -> CellChanges | None:
     if not len(places):
         return None
-    cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in new.items()}
+    cells = {c.key: value if len(places) == len(ids) else take(value, places) for c, value in values.items()}
     return CellChanges(ids[places], cells)
 
 

@@ -155,11 +155,11 @@ def _parts(change: Change, column: Column) -> Iterator[_Part]:
     if change.rows is not None:
         values, count = change.rows
         there = values[column.key] if column.key in values else pa.nulls(count, column.type)
-        yield _Part(there, _given_from(before))
+        yield _Part(there, _numbered_from(before))
         before += count
     for file in change.files:
         names = {int(key): name for key, name in json.loads(file.names).items()}
-        yield _Part(_file_values(FileSegment(file.path, file.rows, names), column), _given_from(before))
+        yield _Part(_file_values(FileSegment(file.path, file.rows, names), column), _numbered_from(before))
         before += file.rows
 
 
@@ -174,23 +174,21 @@ def _file_values(segment: FileSegment, column: Column) -> pa.Array:
 def _refuse_part(table: str, column: Column, checks: ColumnChecks, part: _Part) -> None:
     if checks.required and part.values.null_count:
         place = int(np.argmax(to_numpy(part.values.is_null())))
-        raise BrokenCheck(
-            f"{table}: column '{column.name}' is required, and {part.row(place)} has no value",
-            fix="Give it a value; nothing was changed",
-            column=column.name,
-            row_id=_id_at(part, place),
-        )
+        what = f"is required, and {part.row(place)} has no value"
+        raise _broken(table, column, part, place, what, "", "Give it a value")
     wrong = checks.not_allowed(part.values)
     if len(wrong):
         place = int(wrong[0])
-        raise BrokenCheck(
-            f"{table}: column '{column.name}' takes no {_text(part.values[place])}, the value of"
-            f" {part.row(place)}",
-            f"It takes {_listing(checks)}",
-            "Give one of these; nothing was changed",
-            column=column.name,
-            row_id=_id_at(part, place),
-        )
+        what = f"takes no {_text(part.values[place])}, the value of {part.row(place)}"
+        raise _broken(table, column, part, place, what, f"It takes {_listing(checks)}", "Give one of these")
+
+
+def _broken(
+    table: str, column: Column, part: _Part, place: int, what: str, why: str, fix: str
+) -> BrokenCheck:
+    row_id = None if part.ids is None else int(part.ids[place])
+    what, fix = f"{table}: column '{column.name}' {what}", f"{fix}; nothing was changed"
+    return BrokenCheck(what, why, fix, column=column.name, row_id=row_id)
 
 
 def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: Sequence[_Part]) -> None:
@@ -210,14 +208,9 @@ def _refuse_doubles(state: TableVersion, change: Change, column: Column, parts: 
 
     def refusal(number: int, other: str) -> BrokenCheck:
         part, place = origin(number)
-        return BrokenCheck(
-            f"{state.snapshot.name}: column '{column.name}' is unique, and {part.row(place)} has"
-            f" {_text(values[number])} again",
-            f"{other[0].upper()}{other[1:]} has it",
-            "Give another value; nothing was changed",
-            column=column.name,
-            row_id=_id_at(part, place),
-        )
+        what = f"is unique, and {part.row(place)} has {_text(values[number])} again"
+        why = f"{other[0].upper()}{other[1:]} has it"
+        return _broken(state.snapshot.name, column, part, place, what, why, "Give another value")
 
     if len(values) > 1:
         first = KeyCodes([pa.chunked_array([values])]).first
@@ -398,12 +391,8 @@ def _by_id(row_id: int) -> str:
     return f"the row with {ID} {row_id}"
 
 
-def _given_from(first: int) -> Rows:
+def _numbered_from(first: int) -> Rows:
     return lambda place: f"row {first + place} of those given"
-
-
-def _id_at(part: _Part, place: int) -> int | None:
-    return None if part.ids is None else int(part.ids[place])
 
 
 def _is_nested(kind: pa.DataType) -> bool:

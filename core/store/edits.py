@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import in_one, take, to_numpy
-from lamella.core.arrow.from_python import PartialRows
 from lamella.core.arrow.sorted_ids import distinct
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData, TypeConflict, UnknownColumn, shown
@@ -18,6 +17,7 @@ from lamella.core.scan.row_ids import refuse_unknown
 from lamella.core.store.changes import changed_cells, complete_values, delete_change, stored_values, with_rows
 from lamella.core.store.commit import Change
 from lamella.core.store.evolution import ColumnPlan
+from lamella.core.store.partial_values import PartialRows
 from lamella.core.store.row_lookup import row_ids_of
 from lamella.core.store.table_version import TableVersion
 from lamella.core.validation import items_of

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from lamella.core.arrow.arrays import from_numpy, from_values, in_one, take, to_numpy
 from lamella.core.arrow.equality import differs
-from lamella.core.arrow.from_python import PartialRows, partial_rows
+from lamella.core.arrow.from_python import concat_batches
+from lamella.core.arrow.ingest import as_block
 from lamella.core.arrow.types import ID
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.expr import columns_read as filter_columns
@@ -27,15 +28,21 @@ from lamella.core.store.changes import (
     refuse_keys,
     refuse_missing_keys,
     rows_of_keys,
+    stored_values,
     whole_values,
+    with_rows,
 )
+from lamella.core.store.checks import defaults_by_name, fill_left_out, with_defaults
 from lamella.core.store.column_changes import CastFailures, cast_failures, columns_named, refuse_names
-from lamella.core.store.evolution import Cast, ColumnPlan, converted
+from lamella.core.store.commit import Change
+from lamella.core.store.evolution import Cast, ColumnPlan, converted, stored_as
 from lamella.core.store.operators import Operators, assignments, columns_read
 from lamella.core.store.operators.values import choose
-from lamella.core.store.row_lookup import Matches, Where, chosen_ids, firsts_of_keys, matches
+from lamella.core.store.partial_values import PartialRows, partial_rows, with_paths_inside
+from lamella.core.store.row_lookup import Where, chosen_ids, firsts_of_keys, matches
 from lamella.core.store.split_merge import Merge, Split, checked, computed, refuse_loss
 from lamella.core.store.table_version import TableVersion
+from lamella.core.store.writer import rows_of
 
 SHOWN = 20
 MOST_CONTEXT = 3
@@ -112,10 +119,6 @@ def update_effect(
 
 def _typed(values: pa.Array, state: TableVersion, name: str) -> pa.Array:
     return as_type(values, state.snapshot.column(name).type)
-
-
-def state_names(state: TableVersion) -> set[str]:
-    return {c.name for c in state.columns}
 
 
 def _stay_null(old: Mapping[str, pa.Array], new: Mapping[str, pa.Array], count: int) -> int:
@@ -237,21 +240,36 @@ def upsert_effect(state: TableVersion, data: object, on: Sequence[str], keep: st
     refuse_missing_keys(name, rows, on)
     conflicts = _conflicts(rows, on, name) if keep == "refuse" else np.empty(0, np.int64)
     single = rows_of_keys(rows, on, "first" if keep == "refuse" else keep, name).without([ID])
-    plan, values = fit_to_columns(state, single.table, _no_ids)
+    types = {c.name: c.type for c in state.columns}
+    plan, values = fit_to_columns(state, with_paths_inside(single.table, types, name), _no_ids)
     lookup = matches(state, values.select(list(on)))
     job.check()
     known = single.take(lookup.keys).without(on)
     columns = [c for c in state.columns if c.name in known.table.column_names]
-    held = take_rows(state.snapshot, state.locate(lookup.ids), columns)
-    old = {c.name: in_one(held.column(c.name)) for c in columns}
+    old = stored_values(state, lookup.ids, columns)
     new = _whole(state, lookup.ids, known, old)
     changed = np.empty(0, np.int64)
     if new and len(lookup.ids):
-        changed = differing_values(state, old, new, _no_ids)[2]
-    places = conflicts[:SHOWN], lookup.unknown[:SHOWN], changed[:SHOWN]
+        _, arrays, changed = differing_values(state, old, new, _no_ids)
+        new = {column.name: array for column, array in arrays.items()}
+    shown = changed[:SHOWN]
+    updated = _UpdatedRows(
+        lookup.ids[shown],
+        take(values.select(list(on)), lookup.keys[shown]),
+        {name: take(array, shown) for name, array in old.items()},
+        {name: take(array, shown) for name, array in new.items()},
+    )
+    conflicting = take(rows.without([ID]).table, conflicts[:SHOWN])
+    unknown = PartialRows(values, single.left_out).take(lookup.unknown[:SHOWN])
     cells = len(changed) * max(1, len(new)) + len(lookup.unknown) * single.table.num_columns
     return Effect(
-        _upsert_preview(rows.table, single.table, on, lookup, places, old),
+        _upsert_preview(
+            state,
+            with_paths_inside(conflicting, types, name),
+            _added_rows(state, plan, unknown),
+            updated,
+            on,
+        ),
         rows.table.num_rows,
         changed=len(changed),
         inserted=len(lookup.unknown),
@@ -296,39 +314,42 @@ def _whole(
     return made
 
 
-Places = tuple[np.ndarray, np.ndarray, np.ndarray]
+def _added_rows(state: TableVersion, plan: ColumnPlan, rows: PartialRows) -> pa.Table:
+    """New rows as they will be stored, with the defaults of what they lack."""
+    if not rows.table.num_rows:
+        return rows.table
+    values = stored_as(fill_left_out(rows.table, rows.left_out, defaults_by_name(state)), plan.columns)
+    change = with_rows(Change("", plan.applied(state.columns)), plan, values)
+    return rows_of(with_defaults(state, change)).table()
+
+
+@dataclass(frozen=True, eq=False)
+class _UpdatedRows:
+    """Rows that are there, their keys, and what they hold in the columns that are given, before and after."""
+
+    ids: np.ndarray
+    keys: pa.Table
+    before: Mapping[str, pa.Array]
+    after: Mapping[str, pa.Array]
 
 
 def _upsert_preview(
-    given: pa.Table,
-    single: pa.Table,
-    on: Sequence[str],
-    lookup: Matches,
-    places: Places,
-    old: Mapping[str, pa.Array],
+    state: TableVersion, conflicting: pa.Table, added: pa.Table, updated: _UpdatedRows, on: Sequence[str]
 ) -> Preview:
     """Conflicting rows first, as they are given, then new ones and those that change."""
-    conflicts, new, changed = places
-    rows = pa.concat_tables(
-        [
-            take(given.select(single.column_names), conflicts),
-            take(single, new),
-            take(single, lookup.keys[changed]),
-        ]
-    )[:SHOWN]
-    ids = from_values([None] * (len(conflicts) + len(new)) + lookup.ids[changed].tolist(), pa.int64())
-    others = [name for name in single.column_names if name not in on]
-    before = {
-        name: pa.concat_arrays([pa.nulls(len(conflicts) + len(new), values.type), take(values, changed)])[
-            :SHOWN
-        ]
-        for name, values in old.items()
-        if name in others
-    }
-    kinds = [CONFLICT] * len(conflicts) + [NEW] * len(new) + [CHANGED] * len(changed)
-    keys = [rows.column(name) for name in on]
-    context = pa.Table.from_arrays([ids[:SHOWN], *keys], names=[ID, *on])
-    return Preview(context, _table(before), rows.select(others), kinds[:SHOWN])
+    first = len(conflicting) + len(added)
+    known = {*on, *updated.before}
+    defaults = [c for c in state.columns if c.name in added.column_names and c.name not in known]
+    before = {**updated.before, **stored_values(state, updated.ids, defaults)}
+    columns = {**{name: updated.keys.column(name) for name in on}, **before, **updated.after}
+    parts = (conflicting, added, _table(columns))
+    rows = concat_batches([as_block(part) for part in parts])[:SHOWN]
+    ids = from_values([None] * first + updated.ids.tolist(), pa.int64())
+    kinds = [CONFLICT] * len(conflicting) + [NEW] * len(added) + [CHANGED] * len(updated.ids)
+    context = pa.Table.from_arrays([ids[:SHOWN], *(rows.column(name) for name in on)], names=[ID, *on])
+    held = {n: pa.concat_arrays([pa.nulls(first, array.type), array])[:SHOWN] for n, array in before.items()}
+    others = [name for name in rows.column_names if name not in on]
+    return Preview(context, _table(held), rows.select(others), kinds[:SHOWN])
 
 
 # ------------------------------------------------------------------------------ rows that are shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -237,22 +237,42 @@ def import_into(
     job = job or Job()
     opened, chosen = dataset.schema.names, _chosen(dataset, columns)
     refuse_bad_target(dataset, table, mode, key, chosen)
-    message = f"{mode} {dataset.name}"
+    message, store = f"{mode} {dataset.name}", cast("Store", table.store)
+    with ExitStack() as around_commit:
 
-    def take(schema: pa.Schema, rows: Batches) -> Commit:
-        with _renamed(schema, rows, opened, chosen) as reader:
-            if mode == "upsert":
-                return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
-            if mode == "append":
-                return table.insert(reader, message, Unreported(job))
-            with table.store.transaction(message):
+        def all_read() -> None:
+            """Comes before the commit, which needs the store's lock for no longer than it takes itself."""
+            around_commit.enter_context(_bad_lines_beside(dataset, store, table.name))
+            if mode == "replace":
+                around_commit.enter_context(store.transaction(message))
                 table.delete(where=f"{ID} >= 0", message=message, job=Unreported(job))
+
+        def take(schema: pa.Schema, rows: Batches) -> Commit:
+            with _renamed(schema, _followed_by(all_read, rows), opened, chosen) as reader:
+                if mode == "upsert":
+                    return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
                 return table.insert(reader, message, Unreported(job))
 
-    commit = _with_rows(dataset, take, job)
-    if problems_of(dataset):
-        keep_bad_lines(dataset, cast("Store", table.store), table.name)
-    return commit
+        return _with_rows(dataset, take, job)
+
+
+def _followed_by(act: Callable[[], None], rows: Batches) -> Batches:
+    with closing(rows):
+        yield from rows
+    act()
+
+
+@contextmanager
+def _bad_lines_beside(dataset: Dataset, store: Store, name: str) -> Iterator[None]:
+    """A table of what of a dataset could not be read, where there is such; it goes when the block fails. No
+    transaction of the block: who drops that table can still undo the import."""
+    beside = keep_bad_lines(dataset, store, name) if problems_of(dataset) else None
+    try:
+        yield
+    except BaseException:
+        if beside is not None:
+            store.drop_table(beside.name)
+        raise
 
 
 def _common_types(dataset: Dataset, table: Table, chosen: Mapping[str, str]) -> dict[str, pa.DataType]:

@@ -1,14 +1,14 @@
-"""Values that rows give in part: structs of which some fields are given, and fields named by a dotted key.
+"""Rows that give values in part: cells left out, structs of which some fields are given, and dotted keys.
 
 What a row does not give stays as the table holds it. Lists and maps are replaced whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_numpy, in_one, take, to_numpy
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.equality import is_list
-from lamella.core.arrow.from_python import PartialRows
+from lamella.core.arrow.from_python import Row, blocks, concat_batches, is_given_by_key, repeatable
+from lamella.core.arrow.ingest import RowBatch
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import REST, REST_FIELD, wider_type
 from lamella.core.errors import BadData, UnknownColumn
@@ -26,6 +27,85 @@ from lamella.core.store.operators.table import Path, path_to
 from lamella.core.store.operators.values import Refusal, array_of, choose, nulls
 
 Types = Mapping[str, pa.DataType]
+Rows = TypeVar("Rows", pa.ChunkedArray, pa.Table)
+
+
+@dataclass(frozen=True, eq=False)
+class PartialRows:
+    """Rows as a table. `left_out` tells for columns which rows lack them; the table has null there.
+    `documents` are the dicts that structs of the table were made of, which may lack some of the fields."""
+
+    table: pa.Table
+    left_out: Mapping[str, np.ndarray]
+    documents: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def take(self, places: np.ndarray) -> PartialRows:
+        """The rows at these places."""
+        left_out = {name: lacks[places] for name, lacks in self.left_out.items()}
+        place_list = places.tolist() if self.documents else []
+        documents = {name: [values[i] for i in place_list] for name, values in self.documents.items()}
+        return PartialRows(rows_at(self.table, places), left_out, documents)
+
+    def without(self, names: Iterable[str]) -> PartialRows:
+        """The rows without these columns, of which some may not be there."""
+        left_out = set(names)
+        return PartialRows(
+            self.table.select([name for name in self.table.column_names if name not in left_out]),
+            {name: lacks for name, lacks in self.left_out.items() if name not in left_out},
+            {name: values for name, values in self.documents.items() if name not in left_out},
+        )
+
+
+def rows_at(rows: Rows, places: np.ndarray) -> Rows:
+    """The rows at these places; those already in place are not copied."""
+    if len(places) == len(rows) and (len(rows) == 1 or bool((places[1:] > places[:-1]).all())):
+        return rows
+    return take(rows, places)
+
+
+def partial_rows(data: Any) -> PartialRows:
+    """The rows of anything that `blocks` takes; only dicts leave anything out."""
+    rows = repeatable(data)
+    return partial_rows_of(list(blocks(rows)), rows)
+
+
+def partial_rows_of(batches: Sequence[RowBatch], data: Any) -> PartialRows:
+    """Those of `repeatable` data whose blocks are there already."""
+    table = concat_batches(batches)
+    documents = _documents(table.schema, data)
+    if not isinstance(data, list) or set(map(len, data)) <= {table.num_columns}:
+        return PartialRows(table, {}, documents)
+    holding = [i for i, column in enumerate(table.columns) if column.null_count]
+    names = [table.field(i).name for i in holding]
+    lacking = {name: _lacking(table.column(i), name, data) for name, i in zip(names, holding, strict=True)}
+    return PartialRows(table, {name: lacks for name, lacks in lacking.items() if lacks.any()}, documents)
+
+
+def _documents(schema: pa.Schema, data: Any) -> dict[str, Sequence[Any]]:
+    """What was given as dicts. Structs of Arrow and of DataFrames have all their fields in every row."""
+    names = [field.name for field in schema if pa.types.is_struct(field.type)]
+    if not names or not is_given_by_key(data):
+        return {}
+    if isinstance(data, list):
+        return {name: [_value(row, name) for row in data] for name in names}
+    columns = {str(name): values for name, values in data.items()}
+    known_columns = {name: columns[name] for name in names}
+    return {
+        n: values
+        for n, values in known_columns.items()
+        if not isinstance(values, (pa.Array, pa.ChunkedArray))
+    }
+
+
+def _value(row: Row, name: str) -> Any:
+    return row[name] if name in row else next((row[key] for key in row if str(key) == name), None)
+
+
+def _lacking(column: pa.ChunkedArray, name: str, rows: Sequence[Row]) -> np.ndarray:
+    lacking = np.zeros(len(rows), bool)
+    for place in np.flatnonzero(to_numpy(column.is_null())).tolist():
+        lacking[place] = name not in rows[place] and name not in map(str, rows[place])
+    return lacking
 
 
 def path_inside(name: str, types: Types) -> Path | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.from_python import blocks, is_given_by_key, partial_rows, partial_rows_of, repeatable
+from lamella.core.arrow.from_python import blocks, is_given_by_key, repeatable
 from lamella.core.arrow.ingest import RepeatableBlocks, RowBatch
 from lamella.core.arrow.types import ID
 from lamella.core.errors import BadData
@@ -35,7 +35,7 @@ from lamella.core.store.history import History, StepTransaction, state_at
 from lamella.core.store.indexes import Indexes
 from lamella.core.store.maintenance import Maintenance
 from lamella.core.store.operators import Operators, assignments, operators_text
-from lamella.core.store.partial_values import is_odd
+from lamella.core.store.partial_values import is_odd, partial_rows, partial_rows_of
 from lamella.core.store.relations import StoreRelations, TableRelations
 from lamella.core.store.row_lookup import chosen_ids, duplicate_ids
 from lamella.core.store.rows import OldVersion, RowsById

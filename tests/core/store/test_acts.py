@@ -173,6 +173,37 @@ def test_an_upsert_takes_files_and_new_columns(stock: Table, tmp_path: Path) -> 
     ]
 
 
+def test_the_preview_of_an_upsert_shows_what_rows_will_hold(store: Store) -> None:
+    """Defaults of columns that are not given or left out in some rows, and cells that stay as they are."""
+    table = store.create_table(
+        "t",
+        [
+            {"k": 1, "state": "paid", "n": 1.5, "size": {"w": 1, "h": 2}},
+            {"k": 2, "state": "sent", "n": 2.5, "size": {"w": 3, "h": 4}},
+        ],
+    )
+    table.columns.set_default("state", "new")
+    table.columns.set_default("n", 0.5)
+    for rows in (
+        [{"k": 1, "n": 7}, {"k": 3, "n": 8}],
+        [{"k": 1, "n": 7}, {"k": 2, "state": "lost"}, {"k": 3}],
+        [{"k": 1, "size.h": 9}, {"k": 3, "size.h": 8}],
+        [{"k": 3, "colour": "red"}],
+        [{"k": 1, "colour": "red"}],
+    ):
+        act = Upsert(rows, ["k"])
+        effect = act.effect(table)
+        keys = effect.preview.context.column("k").to_pylist()
+        had = {row["k"]: row for row in table.read().to_pylist()}
+        act.apply(table)
+        has = {row["k"]: row for row in table.read().to_pylist()}
+        before, after = effect.preview.before.to_pydict(), effect.preview.after.to_pydict()
+        assert after == {name: [has[key][name] for key in keys] for name in after}
+        assert before == {name: [had[key][name] if key in had else None for key in keys] for name in before}
+        assert set(after) - set(before) == set(effect.types) == set(has[1]) - set(had[1])
+        table.history.undo()
+
+
 def test_documents_leave_fields_as_they_are_in_an_upsert(store: Store) -> None:
     table = store.create_table("t", [{"k": 1, "s": {"a": 1, "b": 2}, "x": 5}])
     effect = Upsert([{"k": 1, "s": {"a": 9}}, {"k": 2, "x": 3}], ["k"]).effect(table)

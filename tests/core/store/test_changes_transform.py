@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from lamella import Store, col
 from lamella.core.errors import BadData, Cancelled, LamellaError, UnknownColumn, UnknownRow, VersionConflict
 from lamella.core.jobs import Job
-from lamella.core.store import Table
+from lamella.core.store import Table, row_lookup
 
 
 @pytest.fixture
@@ -144,6 +144,19 @@ def test_nan_equals_nan_and_nested_values_are_compared(store: Store) -> None:
     table.update([{"_id": 0, "y": [{"z": 1}]}])
     assert table.drop_duplicates().deleted == 2
     assert table.read()["_id"].to_pylist() == [0, 1, 3]
+
+
+def test_rows_of_more_columns_than_are_grouped_one_by_one_are_compared(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_lookup, "MOST_KEYS", 2)
+    zeros = {"a": 0.0, "b": None, "c": [{"z": math.nan}], "d": "x", "e": None}
+    rows = [zeros, {**zeros, "a": -0.0}, {**zeros, "e": 1}, {**zeros, "c": None}, {**zeros, "c": None}]
+    table = store.create_table("t", rows)
+    assert table.drop_duplicates().deleted == 2
+    assert table.read()["_id"].to_pylist() == [0, 2, 3]
+    assert table.drop_duplicates(["d", "b", "a"], keep="last").deleted == 2
+    assert table.read()["_id"].to_pylist() == [3]
 
 
 def test_pending_changes_count_as_what_they_are(store: Store) -> None:

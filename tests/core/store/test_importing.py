@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from lamella.core.datasets import open_dataset
-from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn
+from lamella.core.errors import (
+    BadData,
+    BrokenCheck,
+    LamellaError,
+    StoreProblem,
+    TypeConflict,
+    UnknownColumn,
+)
+from lamella.core.store import importing
 from lamella.core.store.importing import import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 
@@ -123,6 +131,49 @@ def test_what_cannot_be_changes_nothing(
     before = rows(store)
     with pytest.raises(error):
         import_into(opened(text), store["stock"], mode, key)
+    assert rows(store) == before
+
+
+MODES = pytest.mark.parametrize(("mode", "key"), [("append", []), ("replace", []), ("upsert", ["id"])])
+
+
+@MODES
+def test_where_bad_lines_have_no_place_nothing_is_imported(
+    store: Store, opened, monkeypatch: pytest.MonkeyPatch, mode: Any, key: list[str]
+) -> None:
+    def fail(*_: Any) -> None:
+        raise StoreProblem("the disk is full")
+
+    monkeypatch.setattr(importing, "keep_bad_lines", fail)
+    before = rows(store)
+    with pytest.raises(StoreProblem, match="full"):
+        import_into(opened("id,n\n7,70\n8\n", bad_lines="set-aside"), store["stock"], mode, key)
+    assert (rows(store), store["stock"].version, store.tables) == (before, 1, ["stock"])
+
+
+@MODES
+def test_bad_lines_of_an_import_that_fails_do_not_stay(
+    store: Store, opened, mode: Any, key: list[str]
+) -> None:
+    store["stock"].columns.set_checks("name", required=True)
+    before, version = rows(store), store["stock"].version
+    with pytest.raises(BrokenCheck):
+        import_into(opened("id,n\n7,70\n8\n", bad_lines="set-aside"), store["stock"], mode, key)
+    assert (rows(store), store["stock"].version, store.tables) == (before, version, ["stock"])
+
+
+@MODES
+@pytest.mark.parametrize("count", [1, 30_000])
+def test_an_import_is_undone_without_the_table_of_its_bad_lines(
+    store: Store, opened, mode: Any, key: list[str], count: int
+) -> None:
+    before = rows(store)
+    lines = "".join(f"{i + 7},z,70\n" for i in range(count))
+    import_into(opened(f"id,name,n\n{lines}8\n", bad_lines="set-aside"), store["stock"], mode, key)
+    assert store["stock_bad_lines"].read(["text"])["text"].to_pylist() == ["8"]
+    assert store["stock"].num_rows == count + (0 if mode == "replace" else len(before))
+    store.drop_table("stock_bad_lines")
+    store["stock"].history.undo()
     assert rows(store) == before
 
 
