@@ -289,10 +289,11 @@ class DatasetTab(QWidget):
 
     def follow(self, other: DatasetTab, row: int, column: str) -> None:
         """Show what `other` shows of the same rows, and go to a cell of it."""
+        layout = layout_of(other.grid)  # it may be closed before the rows are there
 
         def go() -> None:
             names = self.grid.grid_model.names
-            show_layout(self.grid, layout_of(other.grid))
+            show_layout(self.grid, layout)
             if column in names:
                 self.grid.go_to(row, self.grid.place(names.index(column)))
 
