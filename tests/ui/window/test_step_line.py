@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QFontMetrics, QIcon
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QScrollArea, QSpinBox
 from pytestqt.qtbot import QtBot
 
@@ -81,6 +81,25 @@ def test_a_form_that_was_never_finished_leaves_no_chip(qtbot: QtBot, table_tab: 
     assert texts(table_tab) == ["Pivot …"]
     qtbot.keyClick(table_tab.steps, Qt.Key.Key_Escape)
     assert texts(table_tab) == [] and not table_tab.visits.can_go_back
+
+
+def test_the_cross_of_a_form_leads_to_its_chip_as_escape_does(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.apply(Line.of([Where(col("delay") > 0), BY_CARRIER]))
+    settled().steps.edit(1)
+    cross = next(b for b in table_tab.steps.findChildren(QAbstractButton) if "close" in b.toolTip().lower())
+    qtbot.mouseClick(cross, Qt.MouseButton.LeftButton)
+    assert table_tab.steps.editor is None and chip(table_tab, "by carrier").hasFocus()
+
+
+def test_a_short_chip_keeps_its_words_beside_its_buttons(qtbot: QtBot, table_tab: DatasetTab) -> None:
+    add_step(qtbot, table_tab, "pivot")
+    pivot = chip(table_tab, "Pivot")
+    pivot.setFocus(Qt.FocusReason.TabFocusReason)
+    eye = button(pivot, "Switch off")
+    words = QFontMetrics(theme.current().font()).horizontalAdvance("Pivot …")
+    assert eye.isVisible() and eye.x() >= theme.S + theme.current().px(14) + theme.S + words
 
 
 def test_figures_are_chosen_named_and_checked(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
