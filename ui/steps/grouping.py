@@ -62,6 +62,7 @@ class FigureRow(QWidget):
         for each in [*FUNCTIONS, *(one for one in AGGREGATES if one not in FUNCTIONS)]:
             if each != "quantile" or aggregate.function == "quantile":
                 self.function.addItem(AGGREGATES[each].label, each)
+        self.function.setMaxVisibleItems(self.function.count())
         self.function.setCurrentIndex(self.function.findData(aggregate.function))
         value = aggregate.value
         self.column = ColumnBox(editor.names, value.name if isinstance(value, Named) else "")
