@@ -151,8 +151,10 @@ class DatasetTab(QWidget):
 
     @property
     def editable(self) -> Table | None:
-        """The table when its own rows are shown, whatever they are filtered and sorted by."""
-        return None if split_steps(self.line.active)[0] else self.table
+        """The table when its own rows are shown, whatever they are filtered and sorted by. Computed rows stay
+        on screen until those of another line are there."""
+        lines = (self.line, self.line if self.shown is None else self.shown.line)
+        return None if any(split_steps(line.active)[0] for line in lines) else self.table
 
     def reload(self, from_top: bool = False) -> None:
         """Run the line again, because it is another or because the rows have changed."""
