@@ -122,6 +122,19 @@ def test_figures_are_chosen_named_and_checked(qtbot: QtBot, table_tab: DatasetTa
     qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "n", "max(note)"])
 
 
+def test_a_function_that_needs_a_column_begins_with_one(qtbot: QtBot, table_tab: DatasetTab) -> None:
+    table_tab.add_step(BY_CARRIER)
+    table_tab.steps.edit(0)
+    editor = table_tab.steps.editor
+    row = editor.figures.rows[0]
+    row.function.setFocus()
+    for _ in range(2):  # sum, average
+        qtbot.keyClick(row.function, Qt.Key.Key_Down)
+    assert row.function.currentData() == "avg"
+    assert row.column.text() == "delay" and row.name.text() == "mean(delay)" and not editor.reason.text()
+    qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "mean(delay)"])
+
+
 def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown) -> None:
     add_step(qtbot, table_tab, "comp")
     name, text = (
