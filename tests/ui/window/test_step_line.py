@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from lamella import Store, agg, col
 from lamella.core.filters.expr import Predicate
 from lamella.core.query.line import Line
-from lamella.core.query.steps import Compute, Group, Join, Limit, Pivot, Select, Sort, Step, Where
+from lamella.core.query.steps import Aggregate, Compute, Group, Join, Limit, Pivot, Select, Sort, Step, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -133,6 +133,22 @@ def test_a_function_that_needs_a_column_begins_with_one(qtbot: QtBot, table_tab:
     assert row.function.currentData() == "avg"
     assert row.column.text() == "delay" and row.name.text() == "mean(delay)" and not editor.reason.text()
     qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "mean(delay)"])
+
+
+def test_columns_of_other_figures_are_fitted_anew_and_chosen_widths_stay(
+    table_tab: DatasetTab, settled: Settled
+) -> None:
+    def pivot(figure: Aggregate) -> list[int]:
+        table_tab.apply(Line.of([Pivot(("delay",), "carrier", (("figure", figure),), ("AA", "UA"))]))
+        tab = settled()
+        assert columns(tab) == ["delay", "AA", "UA"]
+        return [tab.grid.columnWidth(column) for column in (1, 2)]
+
+    counts = pivot(agg.count())
+    table_tab.grid.column_header.set_width("UA", 150)
+    lists = pivot(agg.list(col("note")))
+    assert lists[0] > counts[0] and lists[1] == 150
+    assert pivot(agg.count()) == [counts[0], 150]
 
 
 def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown) -> None:
