@@ -226,7 +226,7 @@ class MainWindow(QMainWindow):
 
     def _go_on(self, old: DatasetTab, key: Key, row: int, column: str, typed: Typed) -> None:
         tab = self.tabs.find(key)
-        if tab is None:
+        if tab is None or not shiboken6.isValid(old):  # closed while its rows were imported
             return
         tab.follow(old, row, column)
         if callable(typed):

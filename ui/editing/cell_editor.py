@@ -263,6 +263,7 @@ class CellEditor(CellEntry, QLineEdit):
         completer = QCompleter(list(values), self)
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
+        theme.variant(completer.popup(), "completions")
         self.setCompleter(completer)
 
     def open_list(self) -> None:

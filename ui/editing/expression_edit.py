@@ -39,6 +39,7 @@ class ExpressionEdit(QLineEdit):
         self._completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         self._completer.setFilterMode(Qt.MatchFlag.MatchStartsWith)
         self._completer.setMaxVisibleItems(MOST_SHOWN)
+        theme.variant(self._completer.popup(), "completions")
         self._completer.activated.connect(self._insert)
         self.textEdited.connect(self._typed)
 

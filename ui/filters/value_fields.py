@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 from PySide6.QtCore import QDate, QPoint, QStringListModel, Qt, Signal
-from PySide6.QtGui import QAction, QKeyEvent
+from PySide6.QtGui import QAction, QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QCalendarWidget,
     QComboBox,
@@ -230,7 +230,7 @@ class ColumnBox(QLineEdit):
     """`chosen` comes when a column is picked, or what was typed is left; it may be no column at all.
 
     No combo box: those measure every item, 0.2 s each for ten thousand columns. The model is shared by
-    all boxes of a builder.
+    all boxes of a builder. Who comes to it types over the column there is.
     """
 
     chosen = Signal(str)
@@ -238,6 +238,7 @@ class ColumnBox(QLineEdit):
     def __init__(self, names: QStringListModel, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
         self._names, self._last = names, name
+        self._entered_by_mouse = False
         self.setAccessibleName("Column")
         self.setPlaceholderText("Choose a column")
         self._open = self.addAction(
@@ -259,6 +260,18 @@ class ColumnBox(QLineEdit):
         if here:
             completer.popup().setCurrentIndex(completer.completionModel().index(here[0].row(), 0))
 
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if event.reason() not in (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason):
+            self.selectAll()
+        self._entered_by_mouse = event.reason() is Qt.FocusReason.MouseFocusReason
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if self._entered_by_mouse and not self.hasSelectedText():  # the press set the cursor
+            self.selectAll()
+        self._entered_by_mouse = False
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Down and not self.completer().popup().isVisible():
             self.show_all()
@@ -270,6 +283,7 @@ class ColumnBox(QLineEdit):
         completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
         completer.setFilterMode(Qt.MatchFlag.MatchContains)
         completer.setMaxVisibleItems(MOST_SHOWN)
+        theme.variant(completer.popup(), "completions")
         completer.activated.connect(self._take, Qt.ConnectionType.QueuedConnection)
         return completer
 

@@ -162,6 +162,8 @@ class Pages(QObject):
         self._rows: Rows | None = None
         self._names: list[str] = []
         self._types: list[pa.DataType] = []
+        self.retyped = False
+        """The last rows have columns called as those before, of other types."""
         self._generation = 0
         self._broken = False
         self._cells = 0
@@ -180,17 +182,18 @@ class Pages(QObject):
 
     def show(self, rows: Rows | None, names: Sequence[str], ready: PageTexts | None = None) -> None:
         """Forget everything read so far; `ready` was read from the new rows already."""
+        types = [] if rows is None else rows.schema.types
         others = list(names) != self._names
+        self.retyped = not others and types != self._types
         self._generation += 1
-        self._rows, self._names, self._broken = rows, list(names), False
+        self._rows, self._names, self._types, self._broken = rows, list(names), types, False
         self.cancel()
         self._wanted = self._next = None
         self._pages.clear()
         kinds = [fraction_of(field.type) for field in rows.schema] if rows is not None else []
         self._fractions = {c: kind for c, kind in enumerate(kinds) if kind is not Fraction.NONE}
-        self._types = [] if rows is None else rows.schema.types
         self._stale.clear()
-        if others:
+        if others or self.retyped:
             self.fraction_digits, self.extents = {}, {}
         self._cells = 0
         self._keep(ready or {})

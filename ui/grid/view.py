@@ -136,7 +136,7 @@ class GridView(WindowScrolling):
 
     def show_rows(self, rows: Rows, ready: PageTexts | None = None, hidden: Sequence[str] = ()) -> None:
         """Show other rows. Columns keep their widths, order and place on screen when they are the same, and
-        have them again when they come back."""
+        have them again when they come back. Where their types are others, they are fitted anew."""
         self._changing = True
         before = tuple(self.grid_model.names)
         layout = Layout(self.column_header.saveState(), self.pinning.count)
@@ -148,6 +148,8 @@ class GridView(WindowScrolling):
             self._begin_columns(hidden, pinned)
         elif len(self.grid_model.names) > len(before):
             self._fit_next, self._fit_from = True, len(before)
+        elif self.grid_model.pages.retyped:
+            self._fit_next = True
         self._changing = False
         self.selection.clamp(self.grid_model.num_rows, self.grid_model.columnCount())
         self._rows_changed()

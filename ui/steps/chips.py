@@ -55,6 +55,9 @@ LEAST_WIDTH, MOST_WIDTH = 96, 420
 ARROW = 16
 """Between two chips."""
 
+WORDS_BESIDE_BUTTONS = 60
+"""Of a short text, that stay while the eye and the cross stand beside it."""
+
 TIGHT = "QToolButton#inside-chip { padding: 3px; border: none; }"
 NARROW = 900
 """Pixels at the usual text size, below which the line has icons for the names of its buttons."""
@@ -109,15 +112,12 @@ class StepChip(QAbstractButton):
         theme.current().changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        metrics = QFontMetrics(theme.current().font())
-        width = (
-            theme.S
-            + theme.current().px(ICON)
-            + theme.S
-            + metrics.horizontalAdvance(self.state.text)
-            + theme.M
-        )
-        return QSize(min(MOST_WIDTH, max(48, width)), metrics.height() + 12)
+        look = theme.current()
+        metrics = QFontMetrics(look.font())
+        words, height = metrics.horizontalAdvance(self.state.text), metrics.height() + 12
+        beside = min(words, look.px(WORDS_BESIDE_BUTTONS)) + theme.XS + 2 * height  # the buttons are square
+        width = theme.S + look.px(ICON) + theme.S + max(words + theme.M, beside)
+        return QSize(min(MOST_WIDTH, width), height)
 
     def paintEvent(self, event: QPaintEvent) -> None:
         look, state = theme.current(), self.state

@@ -62,6 +62,7 @@ class FigureRow(QWidget):
         for each in [*FUNCTIONS, *(one for one in AGGREGATES if one not in FUNCTIONS)]:
             if each != "quantile" or aggregate.function == "quantile":
                 self.function.addItem(AGGREGATES[each].label, each)
+        self.function.setMaxVisibleItems(self.function.count())
         self.function.setCurrentIndex(self.function.findData(aggregate.function))
         value = aggregate.value
         self.column = ColumnBox(editor.names, value.name if isinstance(value, Named) else "")
@@ -79,7 +80,7 @@ class FigureRow(QWidget):
         layout = line_of(self.function, word("of"), self.column, word("as"), self.name, remove, fields=fields)
         layout.setContentsMargins(0, 0, 0, 0)
         self.setLayout(layout)
-        self.function.activated.connect(self._take)
+        self.function.activated.connect(self._take_function)
         self.column.chosen.connect(self._take)
         self.name.textEdited.connect(self._take_name)
         remove.clicked.connect(self.remove_requested)
@@ -104,6 +105,15 @@ class FigureRow(QWidget):
         if not function.fits(self._types[text]):
             return f"“{function.label}” takes {function.takes}, and {visible(text)} is {self._types[text]}."
         return "" if self.name.text().strip() else "Give the figure a name."
+
+    def _take_function(self) -> None:
+        """A function that needs a column begins with one that fits, to be typed over."""
+        function = AGGREGATES[self.function.currentData()]
+        if function.needs_value and not self.column.text():
+            fitting = (name for name, kind in self._types.items() if name != ID and function.fits(kind))
+            self.column.setText(next(fitting, ""))
+            self.column.setFocus()
+        self._take()
 
     def _take(self) -> None:
         if not self._named:

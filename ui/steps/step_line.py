@@ -250,11 +250,16 @@ class StepLine(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and self.place is not None:
-            place = self.place
-            self.close_editor()
-            self.bar.focus_chip(place)
+            self._leave_editor()
         else:
             super().keyPressEvent(event)
+
+    def _leave_editor(self) -> None:
+        """For its chip."""
+        place = self.place
+        self.close_editor()
+        if place is not None:
+            self.bar.focus_chip(place)
 
     # ------------------------------------------------------------------- building
 
@@ -282,7 +287,7 @@ class StepLine(QWidget):
         self._scroll.setWidgetResizable(True)
         self._scroll.setFrameShape(QFrame.Shape.NoFrame)
         close = IconButton("close", "Close the form (Esc)")
-        close.clicked.connect(self.close_editor)
+        close.clicked.connect(self._leave_editor)
         inside = QHBoxLayout(self._panel)
         inside.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
         inside.addWidget(self._scroll, 1)

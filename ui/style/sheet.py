@@ -257,12 +257,16 @@ QCalendarWidget QAbstractItemView:disabled { color: $faint; }
 QLabel[variant="reason"] {
     background: $danger_soft; color: $danger; border: 1px solid $danger; border-radius: 4px; padding: 2px 6px;
 }
-QComboBox { padding-right: 24px; }
+QComboBox { padding-right: 24px; combobox-popup: 0; }
 QComboBox::drop-down { border: none; width: 24px; }
 QComboBox::down-arrow { image: url($chevron_down_muted); width: $px14; height: $px14; }
+QComboBoxPrivateContainer { border: none; background: transparent; }
 QComboBox QAbstractItemView {
     background: $raised; border: 1px solid $border_strong; border-radius: 6px; padding: 4px;
     selection-background-color: $accent_soft; selection-color: $text;
+}
+QListView[variant="completions"] {
+    background: $raised; border: 1px solid $border_strong; padding: 2px;
 }
 QAbstractSpinBox { padding-right: 20px; }
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button {

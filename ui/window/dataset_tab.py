@@ -152,8 +152,10 @@ class DatasetTab(QWidget):
 
     @property
     def editable(self) -> Table | None:
-        """The table when its own rows are shown, whatever they are filtered and sorted by."""
-        return None if split_steps(self.line.active)[0] else self.table
+        """The table when its own rows are shown, whatever they are filtered and sorted by. Computed rows stay
+        on screen until those of another line are there."""
+        lines = (self.line, self.line if self.shown is None else self.shown.line)
+        return None if any(split_steps(line.active)[0] for line in lines) else self.table
 
     def reload(self, from_top: bool = False) -> None:
         """Run the line again, because it is another or because the rows have changed."""
@@ -290,10 +292,11 @@ class DatasetTab(QWidget):
 
     def follow(self, other: DatasetTab, row: int, column: str) -> None:
         """Show what `other` shows of the same rows, and go to a cell of it."""
+        layout = layout_of(other.grid)  # it may be closed before the rows are there
 
         def go() -> None:
             names = self.grid.grid_model.names
-            show_layout(self.grid, layout_of(other.grid))
+            show_layout(self.grid, layout)
             if column in names:
                 self.grid.go_to(row, self.grid.place(names.index(column)))
 

@@ -38,7 +38,7 @@ def palette(window: Window) -> CommandPalette:
               str(path.parent))
         for path in window.memory.recent
     ]  # fmt: skip
-    return CommandPalette(offers, window)
+    return _over(CommandPalette(offers, window), *window.tabs.widgets)
 
 
 def column_finder(tab: DatasetTab, parent: QWidget) -> CommandPalette:
@@ -46,7 +46,15 @@ def column_finder(tab: DatasetTab, parent: QWidget) -> CommandPalette:
     offers, grid = column_offers(tab), tab.grid
     current = grid.selection.current
     begin_at = grid.column_at(current[1]) if current is not None else 0
-    return CommandPalette(offers, parent, "Columns", f"Find one of {len(offers):,} columns", begin_at)
+    finder = CommandPalette(offers, parent, "Columns", f"Find one of {len(offers):,} columns", begin_at)
+    return _over(finder, tab)
+
+
+def _over(palette: CommandPalette, *tabs: QWidget) -> CommandPalette:
+    """It closes with the first of the tabs that it leads to: one whose table was dropped, for example."""
+    for tab in tabs:
+        tab.destroyed.connect(palette.reject)
+    return palette
 
 
 def column_offers(tab: DatasetTab) -> list[Offer]:

@@ -106,6 +106,26 @@ def names_by_tab(qtbot, builder: FilterBuilder, presses: int) -> list[str]:
 ROW = ["Column", "Operator", "Value", "Ignore case", "Move this condition", "Remove this condition"]
 
 
+@pytest.mark.parametrize("by_mouse", [True, False], ids=["click", "focus"])
+def test_who_comes_to_a_column_types_over_it(qtbot, builder, by_mouse: bool) -> None:
+    builder.set_filter(col("year") == 2013)
+    box = builder.findChild(ColumnBox)
+    if by_mouse:
+        qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(20, box.height() // 2))
+    else:
+        box.setFocus()
+    qtbot.keyClicks(box, "carr")
+    assert box.text() == "carr"
+
+
+def test_a_second_click_sets_the_cursor_in_a_column(qtbot, builder) -> None:
+    builder.set_filter(col("year") == 2013)
+    box = builder.findChild(ColumnBox)
+    for _ in range(2):
+        qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(1, box.height() // 2))
+    assert not box.hasSelectedText()
+
+
 def test_tab_goes_through_a_condition_from_left_to_right(qtbot, builder) -> None:
     builder.set_filter((col("carrier") == "AA") & (col("carrier") == "UA"))
     builder.findChild(ColumnBox).setFocus()

@@ -11,7 +11,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialogButtonBox, QMessageBox, QTableWidget
 
-from lamella import col
+from lamella import agg, col
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Buckets
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.commit import Commit
 
@@ -92,6 +94,17 @@ def test_paste_fills_a_selection_with_one_value_and_repeats_a_block(table_tab, t
     paste(table_tab, "a\nb\n")
     assert values(table, range(5), "note") == [("a",), ("b",), ("a",), ("b",), ("row 4",)]
     assert table.version == 3
+
+
+def test_paste_takes_no_computed_rows_for_those_of_the_table_that_come(
+    table_tab, table, settled, select, paste
+) -> None:
+    table_tab.add_step(Buckets("delay", 5, (("n", agg.count()),)))
+    select(settled(), 0, 0, "low")
+    table_tab.apply(Line.of([]))
+    paste(table_tab, "7")
+    assert table.version == 1 and not table_tab.messages.label.text()
+    assert table_tab.editable is table
 
 
 def test_paste_skips_hidden_columns(table_tab, table, go_to, paste) -> None:

@@ -54,6 +54,14 @@ def test_a_hidden_column_is_found_and_shown_again(window, file_tab, qtbot, go_to
     assert file_tab.grid.selection.current == (5, 2)
 
 
+@pytest.mark.parametrize("name", ["go_to_column", "palette"])
+def test_what_leads_into_a_tab_closes_with_it(qtbot, window, file_tab, name: str) -> None:
+    window.commands[name].trigger()
+    palette = window.findChild(CommandPalette)
+    with qtbot.waitSignal(palette.rejected):
+        window.tabs.close_at(0)
+
+
 def test_the_finder_begins_at_the_current_column(window, file_tab, qtbot, go_to) -> None:
     go_to(file_tab, 3, "carrier")
     finder = open_finder(window, qtbot)

@@ -4,7 +4,7 @@ import threading
 
 import pyarrow as pa
 import pytest
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox
 
@@ -164,6 +164,28 @@ def test_a_read_only_file_is_imported_with_one_click_and_the_edit_goes_on(
     new = settled()
     assert shown(new, 4, "note") == "new"
     assert new.table.get(int(note.split()[1]))["note"] == "new"
+
+
+def test_a_file_may_be_closed_while_it_is_imported(window, file_tab, store, go_to, settled, qtbot) -> None:
+    go_to(file_tab, 4, "note")
+    QTest.keyClicks(file_tab.grid, "n")
+    file_tab.messages.buttons[0].click()
+    window.tabs.close_at(0)
+    qtbot.waitUntil(lambda: [tab.table is not None for tab in window.tabs.dataset_tabs] == [True])
+    assert settled().view.num_rows == store["flights"].num_rows == 1000
+
+
+def test_a_tab_that_another_follows_may_be_closed_before_the_rows_are_there(
+    window, table_tab, file_tab, settled
+) -> None:
+    file_tab.set_filter(col("delay") > 300)
+    settled().grid.column_header.set_width("note", 321)
+    table_tab.follow(file_tab, 4, "note")
+    window.tabs.close_at(window.tabs.widgets.index(file_tab))
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    tab = settled()
+    assert tab is table_tab and tab.where == (col("delay") > 300)
+    assert tab.grid.selection.current == (4, 3) and tab.grid.column_header.widths == {"note": 321}
 
 
 def test_setting_values_shows_what_changed_in_every_tab_of_the_table(

@@ -18,6 +18,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import shiboken6
@@ -308,11 +309,13 @@ class Monkey:
         return str(place)
 
     def commit(self) -> str:
-        """By another user of the store."""
-        name = self.random.choice(TABLES)
-        column = "model" if name == "planes" else "name"
-        self.store[name].update_where(Predicate(column, "contains", ("a",)), {"$set": {column: "another"}})
-        return name
+        """By another user of the store, to a column of texts that was not dropped in the window."""
+        table = self.store[self.random.choice(TABLES)]
+        texts = [one.name for one in table.schema if pa.types.is_string(one.type)]
+        if texts:
+            column = self.random.choice(texts)
+            table.update_where(Predicate(column, "contains", ("a",)), {"$set": {column: "another"}})
+        return f"{table.name} {texts}"
 
     def rewrite(self) -> str:
         """The file, with fewer columns and rows, by another program; or it is gone for a while."""

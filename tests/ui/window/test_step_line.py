@@ -9,14 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QIcon
+from PySide6.QtGui import QFontMetrics, QIcon
 from PySide6.QtWidgets import QAbstractButton, QCheckBox, QComboBox, QLineEdit, QScrollArea, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col
 from lamella.core.filters.expr import Predicate
 from lamella.core.query.line import Line
-from lamella.core.query.steps import Compute, Group, Join, Limit, Pivot, Select, Sort, Step, Where
+from lamella.core.query.steps import Aggregate, Compute, Group, Join, Limit, Pivot, Select, Sort, Step, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -83,6 +83,25 @@ def test_a_form_that_was_never_finished_leaves_no_chip(qtbot: QtBot, table_tab: 
     assert texts(table_tab) == [] and not table_tab.visits.can_go_back
 
 
+def test_the_cross_of_a_form_leads_to_its_chip_as_escape_does(
+    qtbot: QtBot, table_tab: DatasetTab, settled: Settled
+) -> None:
+    table_tab.apply(Line.of([Where(col("delay") > 0), BY_CARRIER]))
+    settled().steps.edit(1)
+    cross = next(b for b in table_tab.steps.findChildren(QAbstractButton) if "close" in b.toolTip().lower())
+    qtbot.mouseClick(cross, Qt.MouseButton.LeftButton)
+    assert table_tab.steps.editor is None and chip(table_tab, "by carrier").hasFocus()
+
+
+def test_a_short_chip_keeps_its_words_beside_its_buttons(qtbot: QtBot, table_tab: DatasetTab) -> None:
+    add_step(qtbot, table_tab, "pivot")
+    pivot = chip(table_tab, "Pivot")
+    pivot.setFocus(Qt.FocusReason.TabFocusReason)
+    eye = button(pivot, "Switch off")
+    words = QFontMetrics(theme.current().font()).horizontalAdvance("Pivot …")
+    assert eye.isVisible() and eye.x() >= theme.S + theme.current().px(14) + theme.S + words
+
+
 def test_figures_are_chosen_named_and_checked(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
     table_tab.add_step(BY_CARRIER)
     settled()
@@ -101,6 +120,35 @@ def test_figures_are_chosen_named_and_checked(qtbot: QtBot, table_tab: DatasetTa
     table_tab.steps.flush()
     assert editor.reason.text() == "" and row.name.text() == "max(note)"
     qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "n", "max(note)"])
+
+
+def test_a_function_that_needs_a_column_begins_with_one(qtbot: QtBot, table_tab: DatasetTab) -> None:
+    table_tab.add_step(BY_CARRIER)
+    table_tab.steps.edit(0)
+    editor = table_tab.steps.editor
+    row = editor.figures.rows[0]
+    row.function.setFocus()
+    for _ in range(2):  # sum, average
+        qtbot.keyClick(row.function, Qt.Key.Key_Down)
+    assert row.function.currentData() == "avg"
+    assert row.column.text() == "delay" and row.name.text() == "mean(delay)" and not editor.reason.text()
+    qtbot.waitUntil(lambda: columns(table_tab) == ["carrier", "mean(delay)"])
+
+
+def test_columns_of_other_figures_are_fitted_anew_and_chosen_widths_stay(
+    table_tab: DatasetTab, settled: Settled
+) -> None:
+    def pivot(figure: Aggregate) -> list[int]:
+        table_tab.apply(Line.of([Pivot(("delay",), "carrier", (("figure", figure),), ("AA", "UA"))]))
+        tab = settled()
+        assert columns(tab) == ["delay", "AA", "UA"]
+        return [tab.grid.columnWidth(column) for column in (1, 2)]
+
+    counts = pivot(agg.count())
+    table_tab.grid.column_header.set_width("UA", 150)
+    lists = pivot(agg.list(col("note")))
+    assert lists[0] > counts[0] and lists[1] == 150
+    assert pivot(agg.count()) == [counts[0], 150]
 
 
 def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled: Settled, shown) -> None:
