@@ -128,7 +128,7 @@ def benchmark_open_table(window: Window) -> None:
         menu = QMenu(window)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for tab in tabs:
-            name = without_mnemonic(visible(tab.dataset.name))
+            name = without_mnemonic(visible(tab.name))
             menu.addAction(name, lambda tab=tab: benchmark_table(window, tab))
         menu.popup(QCursor.pos())
 
@@ -178,7 +178,7 @@ def source_of(tab: DatasetTab) -> Source:
     from lamella.core.bench.workloads.user_table_source import Source
 
     if tab.table is not None:
-        return Source(str(tab.table.store.path), tab.table.name)
+        return Source(*tab.key)
     return Source(tab.key[0], table_of_file(tab.key), tab.reopening.reading.ragged)
 
 

@@ -140,7 +140,7 @@ class BlockEditing(QObject):
             (block, grid.names_in(CellRange(block.top, block.left, block.top, last_place(grid))))
             for block in blocks
         ]
-        view, types = self._tab.view, target.schema
+        view = self._tab.view
         assert view is not None
 
         def read(job: Job) -> tuple[Block, list[Paste]]:
@@ -150,7 +150,7 @@ class BlockEditing(QObject):
             areas = [area_of(block, selected, names) for selected, names in ends]
             if any(ID in area.names for area in areas):
                 return block, []
-            return block, [read_paste(block, area, types, job) for area in areas]
+            return block, [read_paste(block, area, view.schema, job) for area in areas]
 
         self._tab.tasks.read(
             read, lambda found: self._take(view, *found), self._tab.failures.show, owner=self, text="Pasting"
