@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections import OrderedDict
+from collections import ChainMap, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -29,7 +29,7 @@ from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
-from lamella.ui.formats.formats import BY_ID, Format, FormattedTexts, form_of, formatted
+from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, formatted
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
@@ -170,7 +170,9 @@ class Pages(QObject):
         self.fraction_digits: dict[int, int] = {}
         """The most digits behind the point that were read of a column so far."""
         self.formats: dict[str, Format] = {}
-        """Of columns, by name."""
+        """Those that were chosen of columns, by name."""
+        self.usual_formats: Mapping[str, Format] = {}
+        """Of columns that have another than their type says until one is chosen, by name."""
         self.extents: dict[int, tuple[float, float]] = {}
         """The least and greatest value that were read so far of a column whose cells have colours."""
         self._stale: dict[int, set[int]] = {}
@@ -208,6 +210,7 @@ class Pages(QObject):
         """Read a column again in its new format; what is there is drawn until then."""
         self._generation += 1
         self.cancel()
+        self.fraction_digits.pop(column, None)
         self._stale[column] = {page for page, columns in self._pages.items() if column in columns}
         self._wanted = self._next = None
 
@@ -216,7 +219,14 @@ class Pages(QObject):
         rows = self._rows
         if rows is None or column >= len(self._names):
             return None
-        return form_of(self.formats, self._names[column], self._types[column])
+        name = self._names[column]
+        formats = self.formats if name in self.formats else self.usual_formats
+        return form_of(formats, name, self._types[column])
+
+    @property
+    def all_formats(self) -> Mapping[str, Format]:
+        """Those that were chosen, and the usual ones of other columns."""
+        return ChainMap(self.formats, self.usual_formats)  # type: ignore[arg-type]
 
     def cancel(self) -> None:
         """Nobody waits any more for what is under way."""
@@ -243,7 +253,7 @@ class Pages(QObject):
 
     def fraction(self, column: int) -> Fraction:
         form = self.form(column)
-        if form is not None and form.kind != "plain":
+        if form is not None and form.kind not in AT_POINT:
             return Fraction.NONE
         return self._fractions.get(column, Fraction.NONE)
 
@@ -289,7 +299,7 @@ class Pages(QObject):
             self._ask(self._next)
 
     def _ask(self, request: Request) -> None:
-        rows, names, generation, formats = self._rows, self._names, self._generation, dict(self.formats)
+        rows, names, generation, formats = self._rows, self._names, self._generation, dict(self.all_formats)
 
         def work(job: Job) -> PageTexts:
             assert rows is not None
@@ -330,9 +340,7 @@ class Pages(QObject):
                     low, high = self.extents.get(column, texts.extent)
                     self.extents[column] = min(low, texts.extent[0]), max(high, texts.extent[1])
             for column in self._fractions.keys() & columns.keys():
-                plain = columns[column]
-                plain = plain.values if isinstance(plain, FormattedTexts) else plain
-                most = max(self.fraction_digits.get(column, 0), most_fraction_digits(plain))
+                most = max(self.fraction_digits.get(column, 0), most_fraction_digits(columns[column]))
                 self.fraction_digits[column] = most
             self._pages.move_to_end(page)
         while self._cells > MOST_CELLS and len(self._pages) > len(pages) + 2:
@@ -463,7 +471,7 @@ class GridModel(QAbstractTableModel):
         lines = [name, str(self.schema.field(section).type)]
         lines += textwrap.wrap(self.descriptions.get(name, ""), TIP_CHARACTERS)
         form = self.pages.form(section)
-        if form is not None and form.kind != "plain" and name in self.pages.formats:
+        if form is not None and form.kind != "plain" and name in self.pages.all_formats:
             lines.append(f"Shown as {BY_ID[form.kind].label.lower()}")
         if name in self.notes:
             lines += ["", *textwrap.wrap(self.notes[name], TIP_CHARACTERS)]

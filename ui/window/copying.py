@@ -68,7 +68,7 @@ class Copying(QObject):
             return
         dataset = self._tab.dataset
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
-        rows, formats = sum(block.num_rows for block, _ in parts), dict(grid.formats)
+        rows, formats = sum(block.num_rows for block, _ in parts), dict(grid.all_formats)
         subtotals = isinstance(shown, TreeRows) and any(
             shown.has_subtotals(block.top, block.num_rows) for block, _ in parts
         )
