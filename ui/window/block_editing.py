@@ -349,15 +349,22 @@ class BlockEditing(QObject):
         if target is None or view is None:
             return
         count = max(1, sum(map(len, self._spans())))
-        columns = target.new_rows(count)
-        if not columns.num_columns:
-            self._tab.messages.say("The table has no columns: add one first")
-            return
-        add = partial(self._commit, BlockEdit(view, rows=columns), "insert", select_new=count)
+
+        def add(rows: pa.Table) -> None:
+            if rows.num_columns:
+                self._commit(BlockEdit(view, rows=rows), "insert", select_new=count)
+            else:
+                self._tab.messages.say("The table has no columns: add one first")
+
+        def read() -> None:
+            self._tab.tasks.read(
+                lambda job: target.new_rows(count), add, self._tab.failures.show, owner=self, text="Inserting"
+            )
+
         if count <= ASK_ABOVE:
-            add()
+            read()
         else:
-            self._ask(f"As many rows as are selected: {count:,}", f"Insert {counted(count, 'row')}", add)
+            self._ask(f"As many rows as are selected: {count:,}", f"Insert {counted(count, 'row')}", read)
 
     def duplicate_rows(self) -> None:
         """Copies of the selected rows, at the end."""

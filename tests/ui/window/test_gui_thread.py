@@ -73,7 +73,7 @@ def test_setting_values_asks_the_catalog_elsewhere(window, table_tab, go_to, qtb
     assert catalog_calls == []
 
 
-def test_copying_and_pasting_ask_the_catalog_elsewhere(
+def test_rows_and_cells_that_are_pasted_added_and_deleted_ask_the_catalog_elsewhere(
     window, table_tab, go_to, settled, shown, catalog_calls
 ) -> None:
     go_to(table_tab, 0, "note")
@@ -82,6 +82,12 @@ def test_copying_and_pasting_ask_the_catalog_elsewhere(
     go_to(tab, 1, "note")
     window.commands["paste"].trigger()
     assert shown(settled(), 1, "note") == "row 0"
+    window.commands["insert_rows"].trigger()
+    settled()
+    window.commands["duplicate_rows"].trigger()
+    assert settled().grid.grid_model.num_rows == 1002
+    window.commands["delete_rows"].trigger()
+    settled()
     assert catalog_calls == []
 
 
