@@ -39,7 +39,7 @@ from lamella.core.query.steps import Aggregate, Compute, Group, Limit, Sort, Ste
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
 from lamella.ui.cards.painter import paint_heights
-from lamella.ui.cards.words import bar_text, value_text
+from lamella.ui.cards.words import MINUS, bar_text, value_text
 from lamella.ui.grid.texts import whole_texts
 
 MOST_VALUES, MOST_UNITS = 50, 1000
@@ -48,7 +48,6 @@ HEIGHT = 72
 LEAST_VALUES = 5
 """So many are in sight, however low the window is."""
 BAR = 6
-MINUS = "−"
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 COUNT = "rows with this value"
 BEGIN = "begin of the unit"
