@@ -292,10 +292,10 @@ class Pages(QObject):
         return column in self._pages.get(page, ()) and page not in self._stale.get(column, ())
 
     def _begin(self) -> None:
-        asked = [request for _, request in self._under_way]
-        if self._wanted is not None and self._wanted not in asked and len(asked) < AT_ONCE:
+        requests = [request for _, request in self._under_way]
+        if self._wanted is not None and self._wanted not in requests and len(requests) < AT_ONCE:
             self._ask(self._wanted)
-        elif self._wanted is None and self._next is not None and not asked:
+        elif self._wanted is None and self._next is not None and not requests:
             self._ask(self._next)
 
     def _ask(self, request: Request) -> None:
@@ -330,9 +330,11 @@ class Pages(QObject):
     def _keep(self, pages: PageTexts) -> None:
         for page, read in pages.items():
             columns = {c: texts for c, texts in read.items() if _form_of(texts) == self.form(c)}
-            held = self._pages.setdefault(page, {})
-            self._cells += sum(_weight(texts) - _weight(held.get(c, ())) for c, texts in columns.items())
-            held.update(columns)
+            page_texts = self._pages.setdefault(page, {})
+            self._cells += sum(
+                _weight(texts) - _weight(page_texts.get(c, ())) for c, texts in columns.items()
+            )
+            page_texts.update(columns)
             for column, texts in columns.items():
                 if column in self._stale:
                     self._stale[column].discard(page)
@@ -359,9 +361,9 @@ def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> st
     level, first = tree.level(row), tree.first_levels[column]
     if not tree.shows(row, column):
         return ""
-    said = "NULL" if text is None else text
+    shown = "NULL" if text is None else text
     state = tree.is_open(row) if column in tree.key_columns and level == first else None
-    return said if state is None else f"{said}, {'open' if state else 'closed'}"
+    return shown if state is None else f"{shown}, {'open' if state else 'closed'}"
 
 
 WINDOW_ROWS = 1_000_000  # Qt adds row heights up in an int: 2³¹ ÷ height is where its views break
