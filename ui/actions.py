@@ -93,6 +93,12 @@ def _on_editable_cell(s: Situation) -> bool:
     return s.cell and _on_editable(s)
 
 
+def _change_of_columns(id: str, text: str, tip: str, shortcut: str = "", icon: str = "") -> Action:
+    """In a menu inside that of a column."""
+    return Action(id, text, "Edit", 5, shortcut, icon, context=("column",), tip=tip, when=_on_editable_cell,
+                  submenu="Change columns")  # fmt: skip
+
+
 ACTIONS: tuple[Action, ...] = (
     Action("open", "Open files…", "File", 1, "Ctrl+O", "open", "Open",
            tip="Look at data files where they are"),
@@ -143,28 +149,18 @@ ACTIONS: tuple[Action, ...] = (
     Action("column_rules", "Default and checks…", "Edit", 2, "", context=("column",),
            tip="What new rows get in this column, and what every value of it has to meet",
            when=lambda s: s.cell and s.table),
-    Action("add_column", "Add a column…", "Edit", 5, "", "plus", context=("column",),
-           submenu="Change columns", tip="A new column behind this one", when=_on_editable_cell),
-    Action("rename_column", "Rename…", "Edit", 5, "Ctrl+F2", context=("column",), submenu="Change columns",
-           tip="Another name for this column", when=_on_editable_cell),
-    Action("cast_column", "Change the type…", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="Text as numbers or dates, numbers as text, and what would be lost", when=_on_editable_cell),
-    Action("describe_column", "Describe…", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="A note of what this column holds", when=_on_editable_cell),
-    Action("split_column", "Split…", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="The parts of a text as columns", when=_on_editable_cell),
-    Action("merge_columns", "Merge…", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="The values of several columns as one text", when=_on_editable_cell),
-    Action("drop_duplicates", "Drop duplicates…", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="Delete rows that are alike in these columns", when=_on_editable_cell),
-    Action("move_left", "Move to the left", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="One place to the left in the table itself", when=_on_editable_cell),
-    Action("move_right", "Move to the right", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="One place to the right in the table itself", when=_on_editable_cell),
-    Action("keep_order", "Keep this order", "Edit", 5, context=("column",), submenu="Change columns",
-           tip="Order the columns of the table as they are shown", when=_on_editable_cell),
-    Action("drop_column", "Drop this column", "Edit", 5, "", "trash", context=("column",),
-           submenu="Change columns", tip="Undo brings it back", when=_on_editable_cell),
+    _change_of_columns("add_column", "Add a column…", "A new column behind this one", icon="plus"),
+    _change_of_columns("rename_column", "Rename…", "Another name for this column", "Ctrl+F2"),
+    _change_of_columns("cast_column", "Change the type…",
+                       "Text as numbers or dates, numbers as text, and what would be lost"),
+    _change_of_columns("describe_column", "Describe…", "A note of what this column holds"),
+    _change_of_columns("split_column", "Split…", "The parts of a text as columns"),
+    _change_of_columns("merge_columns", "Merge…", "The values of several columns as one text"),
+    _change_of_columns("drop_duplicates", "Drop duplicates…", "Delete rows that are alike in these columns"),
+    _change_of_columns("move_left", "Move to the left", "One place to the left in the table itself"),
+    _change_of_columns("move_right", "Move to the right", "One place to the right in the table itself"),
+    _change_of_columns("keep_order", "Keep this order", "Order the columns of the table as they are shown"),
+    _change_of_columns("drop_column", "Drop this column", "Undo brings it back", icon="trash"),
     Action("copy", "Copy", "Edit", 3, "Ctrl+C", "copy", context=("cell",), when=lambda s: s.selection),
     Action("copy_headers", "Copy with headers", "Edit", 3, "Ctrl+Shift+C", context=("cell",),
            when=lambda s: s.selection),

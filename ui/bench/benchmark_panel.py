@@ -459,5 +459,5 @@ def _outcome(how: End, error: Exception | None, samples: int, failures: int) -> 
     if how is End.FAILED:
         return f"Not finished: {error}".rstrip(".")
     lost = f" and {failures:,} failure" + ("" if failures == 1 else "s")
-    told = f"{samples:,} samples" + (lost if failures else "")
-    return f"Stopped with {told}" if how is End.STOPPED else f"Done: {told}"
+    count = f"{samples:,} samples" + (lost if failures else "")
+    return f"Stopped with {count}" if how is End.STOPPED else f"Done: {count}"

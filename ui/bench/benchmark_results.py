@@ -207,10 +207,10 @@ def prepare(results: BenchmarkResults, display: Display) -> None:
 def bars(results: BenchmarkResults, display: Display, log: bool) -> Bars:
     """A group for each operation, at one size. Of sizes on disk, only for operations that change them."""
     rows = display.rows or max(results.rows or results.workload.default_rows)
-    asked = results.operations
+    operations = results.operations
     if display.quantity is DISK:
-        asked = [operation for operation in asked if operation.resizes] or asked[:1]
-    groups = [_group(results, operation, rows, display) for operation in asked]
+        operations = [one for one in operations if one.resizes] or operations[:1]
+    groups = [_group(results, operation, rows, display) for operation in operations]
     return Bars(tuple(group for group in groups if group.bars), log)
 
 

@@ -111,8 +111,8 @@ class EstimateNote(QFrame):
         """Why the benchmark does not fit here; empty when it does, or while that is not known."""
         problems = self.estimate.problems if self.estimate else ()
         more = len(problems) - SHOWN_PROBLEMS
-        told = [*problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
-        return "".join(f"{line}. " for line in told).strip()
+        lines = [*problems[:SHOWN_PROBLEMS], *([f"{more:,} more do not fit"] if more > 0 else [])]
+        return "".join(f"{line}. " for line in lines).strip()
 
     def show_choice(self, choice: Choice | None, problem: str) -> None:
         """`problem` is what is missing for a benchmark; there is none then."""

@@ -44,8 +44,8 @@ def findings(
     failures: Sequence[Failure], ratios: Sequence[Ratio], unsupported: Sequence[Unsupported]
 ) -> list[Finding]:
     """Failures stand first: whoever reads the ratios should know who is missing."""
-    told = [of_failure(failure) for failure in failures] + [of_ratio(ratio) for ratio in ratios]
-    return told + of_unsupported(unsupported)
+    findings = [of_failure(failure) for failure in failures] + [of_ratio(ratio) for ratio in ratios]
+    return findings + of_unsupported(unsupported)
 
 
 def of_failure(failure: Failure) -> Finding:

@@ -207,8 +207,8 @@ class ResultsView(QWidget):
         return self._published(results)
 
     def _published(self, results: BenchmarkResults) -> str:
-        told = dict.fromkeys(map(_published_by, published(results.workload.id)))
-        return f"Dashed, as published: {'. '.join(told)}."
+        sources = dict.fromkeys(map(_published_by, published(results.workload.id)))
+        return f"Dashed, as published: {'. '.join(sources)}."
 
     def _reference(self, results: BenchmarkResults) -> str:
         name = reference_of(results.tally.summaries())
@@ -476,8 +476,8 @@ class DisplayBar(QWidget):
         )
         self.setMinimumWidth(self._line_width() if overview else 0)
         operation = self._workload.operation(self.operation.currentData()) if self._workload else None
-        told = operation.about if operation and not self.operation.isHidden() else f"{self.view.about}."
-        self.about.tell("" if overview else f"{self._workload.title}: {told}" if self._workload else told)
+        about = operation.about if operation and not self.operation.isHidden() else f"{self.view.about}."
+        self.about.tell("" if overview else f"{self._workload.title}: {about}" if self._workload else about)
 
     def _offer_options(self) -> None:
         """The choices of the overview in one menu."""

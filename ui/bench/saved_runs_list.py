@@ -286,14 +286,14 @@ def shown_moment(run: RunSummary) -> str:
 def described(run: RunSummary) -> str:
     sizes = ", ".join(f"{rows:,}" for rows in run.sizes)
     failed = f", {run.failures} failed" if run.failures else ""
-    told = [
+    lines = [
         run.title,
         f"{sizes} rows, {run.samples:,} samples{failed}, took {about(run.seconds)}",
         run.machine,
         run.command,
         run.note or (HOW_TO_NOTE if run.id > 0 else ""),
     ]
-    return "\n".join(text[:MOST_SHOWN] for text in told if text)
+    return "\n".join(text[:MOST_SHOWN] for text in lines if text)
 
 
 class SavedRunsHint(QWidget):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 
 from lamella.core.query.cards import Bars, ColumnCard
@@ -76,6 +77,27 @@ class Places:
 
     def row(self, place: int) -> QRect:
         return QRect(PADDING, (place + 1) * self.line, self.inner, self.line)
+
+
+def paint_heights(
+    painter: QPainter, counts: Sequence[int], last_width: float, area: QRectF, pitch: float, ink: QColor
+) -> None:
+    """A bar for each count, one `pitch` behind the other, the greatest as high as the area. The last one
+    stands for `last_width` times the values of another."""
+    if not any(counts):
+        return
+    dense = [*counts[:-1], counts[-1] / last_width]
+    most, left, base, room, width = (
+        max(dense),
+        area.left(),
+        area.bottom(),
+        area.height(),
+        max(1.0, pitch - GAP),
+    )
+    for place, count in enumerate(dense):
+        if count:
+            height = max(1, round(room * count / most))
+            painter.fillRect(QRectF(left + place * pitch, base - height, width, height), ink)
 
 
 class CardPainter:
@@ -185,21 +207,10 @@ class CardPainter:
                 painter.fillRect(
                     QRect(ground.left(), places.base + 1, ground.width(), 2), self._ink["accent"]
                 )
-        self._paint_heights(painter, bars.all, bars.last_width, places, self._ink["card"])
+        area, pitch = QRectF(PADDING, places.top, places.inner, places.base - places.top), places.pitch(count)
+        paint_heights(painter, bars.all, bars.last_width, area, pitch, self._ink["card"])
         if bars.met is not None:
-            self._paint_heights(painter, bars.met, bars.last_width, places, self._ink["met"])
-
-    def _paint_heights(
-        self, painter: QPainter, counts: tuple[int, ...], last_width: float, places: Places, ink: QColor
-    ) -> None:
-        if not any(counts):
-            return
-        dense = [*counts[:-1], counts[-1] / last_width]
-        most, room, pitch = max(dense), places.base - places.top, places.pitch(len(counts))
-        for place, count in enumerate(dense):
-            if count:
-                height = max(1, round(room * count / most))
-                painter.fillRect(PADDING + place * pitch, places.base - height, pitch - GAP, height, ink)
+            paint_heights(painter, bars.met, bars.last_width, area, pitch, self._ink["met"])
 
     def _paint_values(self, painter: QPainter, face: Face, places: Places, mark: Mark | None) -> None:
         assert face.card is not None and face.texts is not None

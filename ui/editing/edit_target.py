@@ -35,9 +35,6 @@ class EditTarget(Protocol):
 
     is_file: bool
 
-    @property
-    def schema(self) -> pa.Schema: ...
-
     def version(self, snapshot: Snapshot) -> int:
         """Of a table; 0 of a file."""
 
@@ -46,17 +43,13 @@ class EditTarget(Protocol):
         of a file. Blocks."""
 
     def new_rows(self, count: int) -> pa.Table:
-        """Empty but for the defaults of columns."""
+        """Empty but for the defaults of columns. Blocks."""
 
 
 @dataclass(frozen=True)
 class TableTarget:
     table: Table
     is_file = False
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.table.schema
 
     def version(self, snapshot: Snapshot) -> int:
         return int(snapshot.token[1])  # type: ignore[call-overload, no-any-return]
@@ -77,15 +70,11 @@ class FileTarget:
     def path(self) -> Path:
         return Path(self.dataset.paths[0])
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.dataset.schema
-
     def version(self, snapshot: Snapshot) -> int:
         return 0
 
     def new_rows(self, count: int) -> pa.Table:
-        columns = {field.name: pa.nulls(count, field.type) for field in self.schema}
+        columns = {field.name: pa.nulls(count, field.type) for field in self.dataset.schema}
         return pa.Table.from_arrays(list(columns.values()), names=list(columns))
 
     def values(self, snapshot: Snapshot, version: int, names: Sequence[str], ids: np.ndarray) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from functools import lru_cache
@@ -15,6 +15,18 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import pyarrow as pa
 
 from lamella.core.filters.kinds import ALL, NUMBERS, Kind, kind_of, value_type
+from lamella.core.query.steps import (
+    Buckets,
+    Compute,
+    Group,
+    Limit,
+    Pivot,
+    Sample,
+    Select,
+    Sort,
+    Step,
+    Where,
+)
 from lamella.ui.formats.shading import Shading
 from lamella.ui.grid.texts import ROUNDED, Texts, screen_texts, whole_texts
 
@@ -24,6 +36,10 @@ LARGEST_PLAIN = 10**21
 
 MOST_ZEROS = 15
 """Behind the point before the first digit, of a number without an exponent."""
+
+ROUNDED_DIGITS = 3
+LEAST_PLAIN, MOST_PLAIN = -5, 15
+"""Powers of ten between which a rounded number has no exponent."""
 
 EXACT = Context(prec=400, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
 SEPARATORS = {
@@ -135,6 +151,22 @@ def _separated(text: str, form: Format) -> str:
     thousands, point = SEPARATORS[form.separators]
     whole, dot, fraction = text.partition(".")
     return whole.replace(",", thousands) + (point + fraction if dot else "")
+
+
+def rounded_text(value: Decimal, form: Format) -> str:
+    """With three digits behind the point, further ones where fewer than three would count; in full where
+    that is shorter, and with an exponent far from 1."""
+    size = value.adjusted() if value else 0
+    if not LEAST_PLAIN <= size < MOST_PLAIN:
+        return scientific_text(value, Format(digits=ROUNDED_DIGITS))
+    digits = max(ROUNDED_DIGITS, ROUNDED_DIGITS - 1 - size)
+    is_longer = -value.as_tuple().exponent > digits  # type: ignore[operator]
+    return number_text(value, _separated_digits(digits) if is_longer else SEPARATED)
+
+
+@lru_cache(maxsize=MOST_DIGITS)
+def _separated_digits(digits: int) -> Format:
+    return replace(SEPARATED, digits=digits)
 
 
 def _number(value: Decimal, form: Format) -> str:
@@ -314,6 +346,7 @@ FORMATS = (
     FormatKind("plain", "As it is", ALL, (), _plain),
     FormatKind("number", "Number", NUMBERS, ("separators", "digits", "significant", "prefix", "suffix"),
                _of_numbers(_number)),
+    FormatKind("rounded", "Rounded", frozenset({Kind.FLOAT}), (), _of_numbers(rounded_text)),
     FormatKind("percent", "Percent", NUMBERS, ("separators", "digits"), _of_numbers(_percent)),
     FormatKind("bytes", "Bytes", NUMBERS, ("sizes", "digits"), _of_numbers(bytes_text)),
     FormatKind("scientific", "Scientific", NUMBERS, ("digits",), _of_numbers(scientific_text)),
@@ -324,6 +357,9 @@ FORMATS = (
     FormatKind("span", "Span of time", frozenset({Kind.DURATION}), ("span", "digits"), _spans),
 )  # fmt: skip
 BY_ID = {known.id: known for known in FORMATS}
+AT_POINT = frozenset({"plain", "rounded"})
+"""In which numbers of a column stand with their points below each other."""
+
 CHOICES: dict[str, dict[str, str]] = {
     "kind": {known.id: known.label for known in FORMATS},
     "separators": {"none": "1234.5", "comma": "1,234.5", "space": "1 234.5", "space_comma": "1 234,5",
@@ -387,9 +423,36 @@ def form_of(formats: Mapping[str, Format], name: str, type_: pa.DataType) -> For
     return usual_format(name, type_) if chosen is None else fitting(chosen, type_)
 
 
+COMPUTED = frozenset({"sum", "avg", "median", "quantile", "stddev", "stddev_pop", "variance"})
+"""Aggregates that compute a number, where others give one of the values."""
+
+KEEPS_FIGURES = (Where, Sort, Select, Limit, Sample, Compute)
+
+
+def figure_formats(steps: Sequence[Step], schema: pa.Schema) -> dict[str, Format]:
+    """How the floats that groups compute are shown until another format is chosen, by name: nobody reads the
+    last digits of a mean. `schema` is that of the rows behind the steps."""
+    places = reversed(range(len(steps)))
+    place = next((n for n in places if not isinstance(steps[n], KEEPS_FIGURES)), None)
+    if place is None:
+        return {}
+    grouping = steps[place]
+    if isinstance(grouping, Group | Buckets):
+        names = {name for name, one in grouping.aggregates if one.function in COMPUTED}
+    elif isinstance(grouping, Pivot) and all(one.function in COMPUTED for _, one in grouping.aggregates):
+        names = set(schema.names).difference(grouping.keys)
+    else:
+        return {}
+    for step in steps[place:]:
+        if isinstance(step, Compute):  # one that is called alike takes the place of a figure
+            names.difference_update(name for name, _ in step.values)
+    floats = [one.name for one in schema if kind_of(one.type) is Kind.FLOAT]
+    return {name: Format("rounded") for name in floats if name in names}
+
+
 class FormattedTexts(list[str | None]):
-    """What is shown of a page of a column; `values` are the texts without the format, and `numbers` what
-    colours are made of, where the format has some."""
+    """What is shown of a page of a column; `values` are the texts without the format, with all digits of
+    floats where it is one of numbers, and `numbers` what colours are made of, where it has some."""
 
     def __init__(
         self, form: Format, texts: Iterable[str | None], values: Texts, numbers: list[float | None]
@@ -409,7 +472,8 @@ class FormattedTexts(list[str | None]):
 
 
 def formatted(values: pa.ChunkedArray | pa.Array, form: Format) -> FormattedTexts:
-    plain = screen_texts(values)
+    is_float = kind_of(values.type) is Kind.FLOAT
+    plain = whole_texts(values) if is_float and form.kind != "plain" else screen_texts(values)
     if form == SEPARATED and pa.types.is_integer(values.type):  # ten times as fast as by decimals
         texts: Texts = [None if value is None else f"{value:,}" for value in values.to_pylist()]
     else:

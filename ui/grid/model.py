@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections import OrderedDict
+from collections import ChainMap, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -29,7 +29,7 @@ from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
-from lamella.ui.formats.formats import BY_ID, Format, FormattedTexts, form_of, formatted
+from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, formatted
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
@@ -172,7 +172,9 @@ class Pages(QObject):
         self.fraction_digits: dict[int, int] = {}
         """The most digits behind the point that were read of a column so far."""
         self.formats: dict[str, Format] = {}
-        """Of columns, by name."""
+        """Those that were chosen of columns, by name."""
+        self.usual_formats: Mapping[str, Format] = {}
+        """Of columns that have another than their type says until one is chosen, by name."""
         self.extents: dict[int, tuple[float, float]] = {}
         """The least and greatest value that were read so far of a column whose cells have colours."""
         self._stale: dict[int, set[int]] = {}
@@ -211,6 +213,7 @@ class Pages(QObject):
         """Read a column again in its new format; what is there is drawn until then."""
         self._generation += 1
         self.cancel()
+        self.fraction_digits.pop(column, None)
         self._stale[column] = {page for page, columns in self._pages.items() if column in columns}
         self._wanted = self._next = None
 
@@ -219,7 +222,14 @@ class Pages(QObject):
         rows = self._rows
         if rows is None or column >= len(self._names):
             return None
-        return form_of(self.formats, self._names[column], self._types[column])
+        name = self._names[column]
+        formats = self.formats if name in self.formats else self.usual_formats
+        return form_of(formats, name, self._types[column])
+
+    @property
+    def all_formats(self) -> Mapping[str, Format]:
+        """Those that were chosen, and the usual ones of other columns."""
+        return ChainMap(self.formats, self.usual_formats)  # type: ignore[arg-type]
 
     def cancel(self) -> None:
         """Nobody waits any more for what is under way."""
@@ -246,7 +256,7 @@ class Pages(QObject):
 
     def fraction(self, column: int) -> Fraction:
         form = self.form(column)
-        if form is not None and form.kind != "plain":
+        if form is not None and form.kind not in AT_POINT:
             return Fraction.NONE
         return self._fractions.get(column, Fraction.NONE)
 
@@ -285,14 +295,14 @@ class Pages(QObject):
         return column in self._pages.get(page, ()) and page not in self._stale.get(column, ())
 
     def _begin(self) -> None:
-        asked = [request for _, request in self._under_way]
-        if self._wanted is not None and self._wanted not in asked and len(asked) < AT_ONCE:
+        requests = [request for _, request in self._under_way]
+        if self._wanted is not None and self._wanted not in requests and len(requests) < AT_ONCE:
             self._ask(self._wanted)
-        elif self._wanted is None and self._next is not None and not asked:
+        elif self._wanted is None and self._next is not None and not requests:
             self._ask(self._next)
 
     def _ask(self, request: Request) -> None:
-        rows, names, generation, formats = self._rows, self._names, self._generation, dict(self.formats)
+        rows, names, generation, formats = self._rows, self._names, self._generation, dict(self.all_formats)
 
         def work(job: Job) -> PageTexts:
             assert rows is not None
@@ -323,9 +333,11 @@ class Pages(QObject):
     def _keep(self, pages: PageTexts) -> None:
         for page, read in pages.items():
             columns = {c: texts for c, texts in read.items() if _form_of(texts) == self.form(c)}
-            held = self._pages.setdefault(page, {})
-            self._cells += sum(_weight(texts) - _weight(held.get(c, ())) for c, texts in columns.items())
-            held.update(columns)
+            page_texts = self._pages.setdefault(page, {})
+            self._cells += sum(
+                _weight(texts) - _weight(page_texts.get(c, ())) for c, texts in columns.items()
+            )
+            page_texts.update(columns)
             for column, texts in columns.items():
                 if column in self._stale:
                     self._stale[column].discard(page)
@@ -333,9 +345,7 @@ class Pages(QObject):
                     low, high = self.extents.get(column, texts.extent)
                     self.extents[column] = min(low, texts.extent[0]), max(high, texts.extent[1])
             for column in self._fractions.keys() & columns.keys():
-                plain = columns[column]
-                plain = plain.values if isinstance(plain, FormattedTexts) else plain
-                most = max(self.fraction_digits.get(column, 0), most_fraction_digits(plain))
+                most = max(self.fraction_digits.get(column, 0), most_fraction_digits(columns[column]))
                 self.fraction_digits[column] = most
             self._pages.move_to_end(page)
         while self._cells > MOST_CELLS and len(self._pages) > len(pages) + 2:
@@ -354,9 +364,9 @@ def _text_in_tree(tree: TreeRows, row: int, column: int, text: str | None) -> st
     level, first = tree.level(row), tree.first_levels[column]
     if not tree.shows(row, column):
         return ""
-    said = "NULL" if text is None else text
+    shown = "NULL" if text is None else text
     state = tree.is_open(row) if column in tree.key_columns and level == first else None
-    return said if state is None else f"{said}, {'open' if state else 'closed'}"
+    return shown if state is None else f"{shown}, {'open' if state else 'closed'}"
 
 
 WINDOW_ROWS = 1_000_000  # Qt adds row heights up in an int: 2³¹ ÷ height is where its views break
@@ -466,7 +476,7 @@ class GridModel(QAbstractTableModel):
         lines = [name, str(self.schema.field(section).type)]
         lines += textwrap.wrap(self.descriptions.get(name, ""), TIP_CHARACTERS)
         form = self.pages.form(section)
-        if form is not None and form.kind != "plain" and name in self.pages.formats:
+        if form is not None and form.kind != "plain" and name in self.pages.all_formats:
             lines.append(f"Shown as {BY_ID[form.kind].label.lower()}")
         if name in self.notes:
             lines += ["", *textwrap.wrap(self.notes[name], TIP_CHARACTERS)]

@@ -372,7 +372,7 @@ class CellPainter:
         if fraction is Fraction.FILLED:
             return filled(text, digits), width
         missing = digits - fraction_digits(text)
-        if not missing or "e" in text or not text[-1].isdigit():
+        if missing <= 0 or "e" in text or not text[-1].isdigit():
             return text, width
         room = width - self._usual * missing - (0 if "." in text else self._point)
         return text, room if self.metrics.horizontalAdvance(text) <= room else width

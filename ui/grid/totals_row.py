@@ -46,8 +46,8 @@ class TotalsRow(QWidget):
         """None of them is cut where a wider column can help."""
         self._show(texts)
         header = self._grid.horizontalHeader()
-        for column, name in enumerate(self._grid.grid_model.names):
-            text = texts.get(name)
+        for column in range(len(self._grid.grid_model.names)):
+            text = self.shown_text(column)
             if text and not header.isSectionHidden(column):
                 wanted = self._painter.wanted_width(column, text) + 2 * PADDING + theme.XS
                 if header.sectionSize(column) < wanted <= WIDEST_FIT:
@@ -151,11 +151,11 @@ class TotalsRow(QWidget):
                 painter.fillRect(QRect(inner.center().x(), inner.center().y() - 4, inner.width() // 2, 8),
                                  look.color("hover"))  # fmt: skip
             elif name in self.texts:
-                self._paint_text(painter, column, inner, self.texts[name])
+                self._paint_text(painter, column, inner, self.shown_text(column))
 
     def _paint_text(self, painter: QPainter, column: int, inner: QRect, text: str | None) -> None:
-        look, model = theme.current(), self._grid.grid_model
-        flags, form = self._painter.flags(column), model.pages.form(column)
+        look = theme.current()
+        flags = self._painter.flags(column)
         if text is None:
             painter.setFont(self._painter.inks.null_font)
             painter.setPen(look.color("muted"))
@@ -163,9 +163,14 @@ class TotalsRow(QWidget):
             return
         painter.setFont(look.tabular_font())
         painter.setPen(look.color("text"))
-        text = text if form is None else in_format(text, form)
         shown, room = self._painter.fitted_in_line(column, text, inner.width())
         painter.drawText(inner.x(), 0, room, self.height(), flags, shown)
+
+    def shown_text(self, column: int) -> str | None:
+        """As it is drawn, in the format of the column; None for null."""
+        model = self._grid.grid_model
+        text, form = self.texts.get(model.names[column]), model.pages.form(column)
+        return text if form is None or not text else in_format(text, form)
 
     # -------------------------------------------------------------------- events
 

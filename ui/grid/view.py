@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QAbstractItemView, QToolTip, QWidget
 from lamella.ui import theme
 from lamella.ui.cards.strip import CardStrip
 from lamella.ui.filters.filter_row import FilterRow
-from lamella.ui.formats.formats import Format, usual_format
+from lamella.ui.formats.formats import Format, form_of
 from lamella.ui.grid.header import ColumnHeader, RowHeader
 from lamella.ui.grid.input import Key, Mouse, opens_value, press
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PageTexts, Rows
@@ -289,15 +289,22 @@ class GridView(WindowScrolling):
 
     @property
     def formats(self) -> dict[str, Format]:
-        """How columns are shown, by name. Those that are not shown at the moment keep theirs."""
+        """Those that were chosen for columns, by name. Those that are not shown at the moment keep theirs."""
         return self.grid_model.pages.formats
+
+    @property
+    def all_formats(self) -> Mapping[str, Format]:
+        """With the usual ones of columns for which none was chosen."""
+        return self.grid_model.pages.all_formats
 
     def set_format(self, name: str, form: Format | None) -> None:
         """Show a column in another form; None as is usual for it."""
         if form == self.formats.get(name):
             return
-        names, types = self.grid_model.names, self.grid_model.schema.types
-        usual = usual_format(name, types[names.index(name)]) if name in names else None
+        names, usual = self.grid_model.names, None
+        if name in names:
+            type_ = self.grid_model.schema.types[names.index(name)]
+            usual = form_of(self.grid_model.pages.usual_formats, name, type_)
         if form is None or form == (usual or Format()):
             self.formats.pop(name, None)
         else:

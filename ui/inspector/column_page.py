@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +38,8 @@ from lamella.core.query.source import SnapshotSource, Source
 from lamella.core.query.steps import Aggregate, Compute, Group, Limit, Sort, Step, Where
 from lamella.core.scan.snapshot import Snapshot, SortKey
 from lamella.ui import theme
-from lamella.ui.cards.words import bar_text, value_text
+from lamella.ui.cards.painter import paint_heights
+from lamella.ui.cards.words import MINUS, bar_text, value_text
 from lamella.ui.grid.texts import whole_texts
 
 MOST_VALUES, MOST_UNITS = 50, 1000
@@ -48,7 +48,6 @@ HEIGHT = 72
 LEAST_VALUES = 5
 """So many are in sight, however low the window is."""
 BAR = 6
-MINUS = "−"
 SHARE_ROLE = Qt.ItemDataRole.UserRole + 1
 COUNT = "rows with this value"
 BEGIN = "begin of the unit"
@@ -209,10 +208,12 @@ class HistogramView(QWidget):
         if self._brush is not None:
             low, high = sorted(self._brush)
             painter.fillRect(self.bar_rect(low).united(self.bar_rect(high)), look.color("accent_soft"))
-        met = self._bars.met
-        self._paint(painter, self._bars.all, "card_met" if met is None else "card")
+        met, last_width = self._bars.met, self._bars.last_width
+        area, pitch = QRectF(0, 0, self.width(), self._height), self.width() / len(self._bars)
+        ink = look.color("card_met" if met is None else "card")
+        paint_heights(painter, self._bars.all, last_width, area, pitch, ink)
         if met is not None:
-            self._paint(painter, met, "card_met")
+            paint_heights(painter, met, last_width, area, pitch, look.color("card_met"))
         painter.setFont(look.tabular_font("caption"))
         painter.setPen(look.color("muted" if self._brush is None else "accent"))
         line = self.rect().adjusted(0, round(self._height) + 2, 0, 0)
@@ -260,15 +261,6 @@ class HistogramView(QWidget):
         self._bars = (
             Bars((), (), None) if self._card is None else self._card.bars(max(1, self.width() // BAR))
         )
-
-    def _paint(self, painter: QPainter, counts: Sequence[int], ink: str) -> None:
-        dense = [*counts[:-1], counts[-1] / self._bars.last_width]
-        most, color = max(dense) or 1, theme.current().color(ink)
-        for place, count in enumerate(dense):
-            if count:
-                rect = self.bar_rect(place)
-                rect.setTop(rect.bottom() - max(1.0, self._height * count / most))
-                painter.fillRect(rect, color)
 
     def _last_text(self) -> str:
         """The greatest value, or, where a few lie far away, where the last bar begins."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QKeySequence, QShowEvent
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
@@ -41,6 +41,7 @@ from lamella.ui.editing.column_rules import read_rules, rules_text
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.tree import TreeRows
+from lamella.ui.grid.value_popup import Node
 from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
 from lamella.ui.inspector.related_rows import (
@@ -132,8 +133,11 @@ class Inspector(QFrame):
         super().showEvent(event)
         self.parentWidget().installEventFilter(self)
         self._fit()
-        self._shown = ()
         self.follow()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._shown = ()  # rows that nobody sees are not kept
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
@@ -156,7 +160,7 @@ class Inspector(QFrame):
             return
         rows = self._grid.grid_model.tree or view
         about = (name,) if self.page == COLUMN else (current[0], self._links.links, self._links.problem)
-        wanted = (self.page, id(view if self.page == COLUMN else rows), *about)
+        wanted = (self.page, view if self.page == COLUMN else rows, *about)
         if wanted == self._shown:
             return
         self.stop()
@@ -338,24 +342,12 @@ def read_row(rows: Rows, row: int, names: list[str], job: Job) -> list[FieldValu
 
 def field_value(name: str, value: pa.ChunkedArray | pa.Array) -> FieldValue:
     """Of the one value that is there."""
-    kind = value.type
     (text,) = whole_texts(value)
-    children = () if text is None else tuple(_children(value.combine_chunks() if isinstance(
-        value, pa.ChunkedArray) else value))  # fmt: skip
-    return FieldValue(name, str(kind), text, children)
-
-
-def _children(value: pa.Array) -> Iterable[FieldValue]:
-    kind = value.type
-    if isinstance(value, pa.ChunkedArray):
-        value = value.chunk(0)
-    if pa.types.is_struct(kind):
-        for place in range(min(kind.num_fields, MOST_ITEMS)):
-            yield field_value(kind.field(place).name, value.flatten()[place])
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        items = value.flatten()
-        for place in range(min(len(items), MOST_ITEMS)):
-            yield field_value(str(place), items.slice(place, 1))
+    whole = value.combine_chunks() if isinstance(value, pa.ChunkedArray) else value
+    children = Node(name, whole, None).children(0, MOST_ITEMS)
+    return FieldValue(
+        name, str(value.type), text, tuple(field_value(child.name, child.value) for child in children)
+    )
 
 
 class RowPage(QWidget):

@@ -128,7 +128,7 @@ def benchmark_open_table(window: Window) -> None:
         menu = QMenu(window)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for tab in tabs:
-            name = without_mnemonic(visible(tab.dataset.name))
+            name = without_mnemonic(visible(tab.name))
             menu.addAction(name, lambda tab=tab: benchmark_table(window, tab))
         menu.popup(QCursor.pos())
 
@@ -178,7 +178,7 @@ def source_of(tab: DatasetTab) -> Source:
     from lamella.core.bench.workloads.user_table_source import Source
 
     if tab.table is not None:
-        return Source(str(tab.table.store.path), tab.table.name)
+        return Source(*tab.key)
     return Source(tab.key[0], table_of_file(tab.key), tab.reopening.reading.ragged)
 
 
@@ -191,9 +191,23 @@ Handler = Callable[[], object]
 TabWork = Callable[[DatasetTab], object]
 
 
+OnTab = Callable[[TabWork], Handler]
+"""What an action does with the tab in front."""
+
+
 def handlers(window: Window) -> dict[str, Handler]:
     """For a window that is built already."""
-    on = partial(_on_tab, window)
+    on: OnTab = partial(_on_tab, window)
+    return {
+        **_file_handlers(window),
+        **_edit_handlers(window, on),
+        **_step_handlers(window, on),
+        **_column_handlers(window, on),
+        **_window_handlers(window, on),
+    }
+
+
+def _file_handlers(window: Window) -> dict[str, Handler]:
     return {
         "open": window.opening.ask_files,
         "open_folder": window.opening.ask_folder,
@@ -205,6 +219,11 @@ def handlers(window: Window) -> dict[str, Handler]:
         "next_tab": lambda: window.tabs.step(1),
         "previous_tab": lambda: window.tabs.step(-1),
         "quit": window.close,
+    }
+
+
+def _edit_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
+    return {
         "undo": on(partial(_undo, window)),
         "redo": on(partial(_redo, window)),
         "edit_cell": on(lambda tab: tab.editing.begin()),
@@ -234,6 +253,11 @@ def handlers(window: Window) -> dict[str, Handler]:
         "review_edits": on(lambda tab: tab.review.toggle()),
         "replace": on(lambda tab: tab.blocks.replace()),
         "paste": on(lambda tab: tab.blocks.paste()),
+    }
+
+
+def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
+    return {
         "select_all": on(lambda tab: tab.grid.select_all()),
         "select_column": on(_select_column),
         "select_row": on(_select_row),
@@ -274,6 +298,11 @@ def handlers(window: Window) -> dict[str, Handler]:
         "sort_descending": on(partial(_sort, descending=True)),
         "sort_within": on(_sort_within),
         "clear_sort": on(lambda tab: tab.set_sort([])),
+    }
+
+
+def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
+    return {
         "hide_column": on(_hide_column),
         "show_columns": on(_show_columns),
         "pin_column": on(_pin_column),
@@ -288,6 +317,11 @@ def handlers(window: Window) -> dict[str, Handler]:
         "go_to_column": on(lambda tab: column_finder(tab, window).open()),
         "read_differently": on(lambda tab: tab.differently_requested.emit()),
         "refresh": on(lambda tab: tab.reopening.refresh()),
+    }
+
+
+def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
+    return {
         "stop": window.tasks.cancel_all,
         "sidebar": lambda: window.sidebar.setVisible(window.sidebar.isHidden()),
         "theme_system": lambda: window.appearance.set_mode("system"),

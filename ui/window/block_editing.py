@@ -140,7 +140,7 @@ class BlockEditing(QObject):
             (block, grid.names_in(CellRange(block.top, block.left, block.top, last_place(grid))))
             for block in blocks
         ]
-        view, types = self._tab.view, target.schema
+        view = self._tab.view
         assert view is not None
 
         def read(job: Job) -> tuple[Block, list[Paste]]:
@@ -150,7 +150,7 @@ class BlockEditing(QObject):
             areas = [area_of(block, selected, names) for selected, names in ends]
             if any(ID in area.names for area in areas):
                 return block, []
-            return block, [read_paste(block, area, types, job) for area in areas]
+            return block, [read_paste(block, area, view.schema, job) for area in areas]
 
         self._tab.tasks.read(
             read, lambda found: self._take(view, *found), self._tab.failures.show, owner=self, text="Pasting"
@@ -349,15 +349,22 @@ class BlockEditing(QObject):
         if target is None or view is None:
             return
         count = max(1, sum(map(len, self._spans())))
-        columns = target.new_rows(count)
-        if not columns.num_columns:
-            self._tab.messages.say("The table has no columns: add one first")
-            return
-        add = partial(self._commit, BlockEdit(view, rows=columns), "insert", select_new=count)
+
+        def add(rows: pa.Table) -> None:
+            if rows.num_columns:
+                self._commit(BlockEdit(view, rows=rows), "insert", select_new=count)
+            else:
+                self._tab.messages.say("The table has no columns: add one first")
+
+        def read() -> None:
+            self._tab.tasks.read(
+                lambda job: target.new_rows(count), add, self._tab.failures.show, owner=self, text="Inserting"
+            )
+
         if count <= ASK_ABOVE:
-            add()
+            read()
         else:
-            self._ask(f"As many rows as are selected: {count:,}", f"Insert {counted(count, 'row')}", add)
+            self._ask(f"As many rows as are selected: {count:,}", f"Insert {counted(count, 'row')}", read)
 
     def duplicate_rows(self) -> None:
         """Copies of the selected rows, at the end."""

@@ -32,7 +32,7 @@ class ColumnFormats(QObject):
         type_ = view.schema.field(name).type
         column = grid.grid_model.names.index(name)
         extent = _extent(grid.cards.card_of(column)) if can_be_shaded(type_) else None
-        form = self.form = FormatForm(name, type_, form_of(grid.formats, name, type_), extent)
+        form = self.form = FormatForm(name, type_, form_of(grid.all_formats, name, type_), extent)
         popover = FormatPopover(form, grid)
         form.changed.connect(lambda chosen: grid.set_format(name, chosen))
         form.done.connect(popover.close)

@@ -33,7 +33,7 @@ def layout_of(grid: GridView) -> dict[str, Any]:
     order = [names[header.logicalIndex(place)] for place in range(header.count())]
     usual = [*pinned, *(name for name in names if name not in set(pinned))]
     hidden = [name for column, name in enumerate(names) if header.isSectionHidden(column)]
-    found: dict[str, Any] = {
+    layout: dict[str, Any] = {
         ORDER: order if order != usual else [],
         WIDTHS: dict(header.widths),
         PINNED: pinned,
@@ -41,14 +41,14 @@ def layout_of(grid: GridView) -> dict[str, Any]:
         SHOWN: [name for name in HIDDEN_FIRST if name in names and name not in hidden],
         FORMATS: {name: form.to_json() for name, form in grid.formats.items()},
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in layout.items() if value}
 
 
 def show_layout(grid: GridView, layout: Mapping[str, Any]) -> None:
     """As it was saved. What cannot be read of it is left out: the rows are the same without."""
-    for name, said in _mapping(layout.get(FORMATS)).items():
+    for name, value in _mapping(layout.get(FORMATS)).items():
         try:
-            grid.set_format(name, Format.from_json(said))
+            grid.set_format(name, Format.from_json(value))
         except ValueError as error:
             log.warning("The format of column %r was not taken: %s", name, error)
     for name, width in _mapping(layout.get(WIDTHS)).items():
@@ -77,15 +77,15 @@ def reset_layout(grid: GridView) -> None:
     grid.fit_columns()
 
 
-def _mapping(said: object) -> Mapping[str, Any]:
-    return said if isinstance(said, Mapping) else {}
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
-def _names(said: object, known: Sequence[str]) -> list[str]:
+def _names(value: object, known: Sequence[str]) -> list[str]:
     """Those that there are, each once."""
     among = set(known)
-    found = said if isinstance(said, list) else []
-    return list(dict.fromkeys(name for name in found if isinstance(name, str) and name in among))
+    names = value if isinstance(value, list) else []
+    return list(dict.fromkeys(name for name in names if isinstance(name, str) and name in among))
 
 
 class LaidOutTab(Protocol):

@@ -66,9 +66,9 @@ class Copying(QObject):
         shown, grid = self._tab.rows, self._tab.grid
         if shown is None:
             return
-        name = self._tab.dataset.name
+        dataset = self._tab.dataset
         parts = [(block, grid.names_in(block)) for block in grid.selection.blocks]
-        rows, formats = sum(block.num_rows for block, _ in parts), dict(grid.formats)
+        rows, formats = sum(block.num_rows for block, _ in parts), dict(grid.all_formats)
         subtotals = isinstance(shown, TreeRows) and any(
             shown.has_subtotals(block.top, block.num_rows) for block, _ in parts
         )
@@ -83,7 +83,7 @@ class Copying(QObject):
 
         self._tab.tasks.read(
             lambda job: (
-                as_text(shown, parts, format_, name, job, formats),
+                as_text(shown, parts, format_, dataset.name, job, formats),
                 cells_text(shown, parts, format_, job),
             ),
             put_on_clipboard,

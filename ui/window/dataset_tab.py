@@ -352,6 +352,7 @@ class DatasetTab(QWidget):
         from_top, self._steps_shown = before[0] is not None and rows != self._steps_shown, rows
         self.steps.show_line(self.line, loaded.lines.checked)
         self._count_conditions(loaded)
+        self.grid.grid_model.pages.usual_formats = loaded.usual_formats
         self.grid.show_rows(loaded.rows, loaded.ready, HIDDEN_FIRST)
         self.grid.grid_model.descriptions = loaded.descriptions
         self.groups.follow(loaded)

@@ -149,7 +149,7 @@ class GroupRows(QObject):
             self._opening.cancel()
         current = grid.selection.current
         shown, rows = grid.visible_columns(), grid.visible_rows() or range(1)
-        formats = dict(grid.formats)
+        formats = dict(grid.all_formats)
 
         def work(job: Job) -> tuple[TreeRows, PageTexts, int]:
             made = tree.with_open(opened, job)

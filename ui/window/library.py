@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -31,6 +31,7 @@ from lamella.ui.window.file_watch import Key, file_key, is_file, open_file, tabl
 
 T = TypeVar("T")
 Listing = list[StoreEntry]
+log = logging.getLogger(__name__)
 
 
 def _entry_of(store: Store) -> StoreEntry:
@@ -50,8 +51,10 @@ def _rows_of(stores: Sequence[Store], job: Job) -> dict[Key, int]:
     for store in stores:
         for name in islice(store.tables, MOST_COUNTED):
             job.check()
-            with suppress(LamellaError):
+            try:
                 rows[str(store.path), name] = store[name].num_rows
+            except LamellaError as error:
+                log.warning("The rows of table %r of %s were not counted: %s", name, store.path, error)
     return rows
 
 

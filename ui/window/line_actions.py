@@ -106,7 +106,7 @@ class LineActions(QObject):
             if query.sources[query.name] is not tab.dataset:
                 tab.messages.say(
                     f"What was pasted asks for “{visible(query.name)}”, and this tab shows "
-                    f"“{visible(tab.dataset.name)}”"
+                    f"“{visible(tab.name)}”"
                 )
                 return
             joined = {name: source for name, source in query.sources.items() if name != query.name}
@@ -202,12 +202,13 @@ class LineActions(QObject):
         tab, view = self._tab, self._tab.view
         assert view is not None
         columns = self.shown_columns()
-        query = query_of_line(tab.line, tab.dataset, (*tab.line.active, Select(tuple(columns))))
+        line, dataset = tab.line, tab.dataset
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
             from lamella.core.transfer.exporting import export_query, export_view
 
             if isinstance(view, ComputedView):
+                query = query_of_line(line, dataset, (*line.active, Select(tuple(columns))))
                 total = view.num_rows
                 return export_query(query, path, format, job, overwrite=overwrite, total=total, **values)
             return export_view(view, path, columns, format, job, overwrite=overwrite, **values)
@@ -224,7 +225,8 @@ class LineActions(QObject):
         from lamella.ui.dialogs.export_dialog import ExportRows
 
         tab, columns = self._tab, self.shown_columns()
-        dataset, snapshot = tab.dataset, tab.dataset.snapshot()
+        assert tab.shown is not None
+        dataset, snapshot = tab.dataset, tab.shown.lines.source
         names = [name for name in snapshot.schema.names if name != ID]
         if not tab.line.active and columns == names:
             return []

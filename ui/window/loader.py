@@ -24,7 +24,7 @@ from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui.editing.edit_target import Standing
 from lamella.ui.editing.staged_edits import Difference
-from lamella.ui.formats.formats import Format
+from lamella.ui.formats.formats import Format, figure_formats
 from lamella.ui.grid.model import PageTexts, Request, Rows, read_pages
 from lamella.ui.grid.painter import Mark
 from lamella.ui.grid.tree import FindRows, GroupView, OpenGroups, TreeRows, none_open, open_again
@@ -63,6 +63,11 @@ class Loaded:
     """What is noted of columns of the table, by name."""
     edit_problem: FileProblem | None = None
     """Why a file cannot be edited in place."""
+
+    @property
+    def usual_formats(self) -> Mapping[str, Format]:
+        """Of columns that have another than their type says until one is chosen, by name."""
+        return figure_formats(self.lines.checked.steps, self.view.schema)
 
     @property
     def rows(self) -> Rows:
@@ -190,7 +195,8 @@ def load(
     job.check()
     undo, redo = undo_redo_texts(dataset)
     tree = _tree_of(lines, opened, lambda values, job: _rows_inside(dataset, line, values, answers, job), job)
-    ready = _first_pages(lines.view if tree is None else tree, place, job, formats)
+    usual = figure_formats(lines.checked.steps, lines.view.schema)
+    ready = _first_pages(lines.view if tree is None else tree, place, job, {**usual, **(formats or {})})
     numbering, noted = object() if stay is None else stay.numbering, descriptions_of(dataset)
     problem = None if isinstance(dataset, Table) else edit_problem(dataset)
     return Loaded(lines, ready, line, undo, redo, reasons, stay, tree, numbering, noted, problem)
@@ -255,7 +261,7 @@ def _first_pages(
     rows: Rows,
     place: tuple[int, int, Sequence[str]],
     job: Job,
-    formats: Mapping[str, Format] | None,
+    formats: Mapping[str, Format],
 ) -> PageTexts:
     first, last, shown = place
     names = rows.schema.names

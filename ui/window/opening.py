@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from PySide6.QtCore import QMimeData, QObject
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from lamella.core.datasets.formats import usual_suffixes
 from lamella.core.datasets.text.html_tables import table_text
-from lamella.core.errors import BadData, LamellaError
+from lamella.core.errors import BadData, FileProblem
 from lamella.core.store.paths import is_store
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
@@ -24,16 +25,37 @@ from lamella.ui.window.memory import Memory
 from lamella.ui.window.tab_set import TabSet
 
 FILTERS = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
+CLIPBOARD = "clipboard"
+"""The name of the file that its text is read from."""
 
 TabWork = Callable[[DatasetTab], object]
 
 
-def clipboard_content(data: QMimeData | None) -> str:
-    """Text, or the table of a web page as text. Raises `BadData` where there is neither."""
-    text = data.text() if data is not None and data.hasText() else ""
-    if data is not None and data.hasHtml() and "\t" not in text:
+def clipboard_file(text: str, page: str) -> TemporaryDirectory[str]:
+    """A folder whose one file holds the text of the clipboard, or the table of its web page. Blocks. Raises
+    `BadData` where there is neither."""
+    content = _table_of(text, page)
+    try:
+        folder = TemporaryDirectory(prefix="lamella-clipboard-", ignore_cleanup_errors=True)
         try:
-            return table_text(data.html())
+            (Path(folder.name) / CLIPBOARD).write_text(content, "utf-8", newline="")
+        except BaseException:
+            folder.cleanup()
+            raise
+    except OSError as error:
+        raise FileProblem(
+            tempfile.tempdir or "temporary files",
+            "the clipboard could not be written to a temporary file",
+            error.strerror or str(error),
+            "Check that you may write there, and the disk's space",
+        ) from error
+    return folder
+
+
+def _table_of(text: str, page: str) -> str:
+    if page and "\t" not in text:
+        try:
+            return table_text(page)
         except BadData:  # a page without a table may still hold CSV or JSON as its text
             pass
     if not text.strip():
@@ -114,19 +136,25 @@ class Opening(QObject):
 
     def import_clipboard(self) -> None:
         """What is on the clipboard as a file, which the dialog of an import reads like any other."""
-        try:
-            content = clipboard_content(QGuiApplication.clipboard().mimeData())
-        except LamellaError as error:
-            self._library.failed.emit(error)
-            return
-        self._library.when_home(lambda: self._ask_clipboard(content))
+        data = QGuiApplication.clipboard().mimeData()
+        text = data.text() if data is not None and data.hasText() else ""
+        page = data.html() if data is not None and data.hasHtml() else ""
+        self._library.when_home(lambda: self._read_clipboard(text, page))
 
-    def _ask_clipboard(self, content: str) -> None:
+    def _read_clipboard(self, text: str, page: str) -> None:
+        self._tasks.read(
+            lambda job: clipboard_file(text, page),
+            self._ask_clipboard,
+            self._library.failed.emit,
+            discard=TemporaryDirectory.cleanup,
+            owner=self,
+            text="Reading the clipboard",
+        )
+
+    def _ask_clipboard(self, folder: TemporaryDirectory[str]) -> None:
         from lamella.ui.dialogs.file_import import FileImportDialog
 
-        folder = TemporaryDirectory(prefix="lamella-clipboard-", ignore_cleanup_errors=True)
-        path = Path(folder.name) / "clipboard"
-        path.write_text(content, "utf-8")
+        path = Path(folder.name) / CLIPBOARD
         dialog = FileImportDialog(path, self._library.stores, self._tasks, self._window, name="pasted")
         dialog.imported.connect(self._library.open_imported)
         dialog.failed.connect(self._library.failed)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -147,22 +148,18 @@ def read_figures(rows: Rows, parts: Sequence[Part], job: Job) -> Figures:
     for top, bottom, names in parts:
         source = _in_own_order(rows, job) if top == 0 and bottom == rows.num_rows - 1 else rows
         step = max(1, CHUNK_CELLS // len(names))
+        tree = rows if isinstance(rows, TreeRows) else None
+        counted = np.empty(0, bool) if tree is None else tree.is_counted(top, bottom)
         for start in range(top, bottom + 1, step):
             job.check()
             count = min(step, bottom + 1 - start)
             for name, column in zip(names, source.page(start, count, list(names)).columns, strict=True):
-                figures.add(_counted(rows, (top, bottom), start, name, column))
+                if tree is None:
+                    figures.add(column)
+                else:  # each row once, where a subtotal and its own groups are both selected
+                    is_counted = counted[start - top :][:count] & tree.has_value(start, count, name)
+                    figures.add(column.filter(pa.array(is_counted)))
     return figures
-
-
-def _counted(
-    rows: Rows, part: tuple[int, int], start: int, name: str, column: pa.ChunkedArray
-) -> pa.ChunkedArray:
-    """Of groups in a tree: each of their rows once, where a subtotal and its own groups are both selected."""
-    if not isinstance(rows, TreeRows):
-        return column
-    counted = rows.is_counted(*part)[start - part[0] :][: len(column)]
-    return column.filter(pa.array(counted & rows.has_value(start, len(column), name)))
 
 
 def _in_own_order(rows: Rows, job: Job) -> Rows:

@@ -270,10 +270,10 @@ def ask_table_of_shown(window: Window, tab: DatasetTab) -> None:
     if view is None:
         return
     columns = [name for name in tab.line_actions.shown_columns() if name != ID]
-    query = query_of_line(tab.line, tab.dataset, (*tab.line.active, Select(tuple(columns))))
+    line, dataset = tab.line, tab.dataset
 
     def rows(job: Job) -> pa.RecordBatchReader:
-        return query.batches(job)
+        return query_of_line(line, dataset, (*line.active, Select(tuple(columns)))).batches(job)
 
     label = f"{counted(view.num_rows, 'row')}, {counted(len(columns), 'column')}"
     own = next((s for s in window.library.stores if str(s.path) == tab.key[0]), None)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, SO
 from lamella.core.bench.workloads.model import Columns, Values, Workload
 from lamella.core.bench.workloads.table_rows import BLOCK_ROWS, Row
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiSystem
-from lamella.core.bench.workloads.transfer import EXCEL_ROWS, NAME, SCHEMA, TransferSystem
+from lamella.core.bench.workloads.transfer import EXCEL_ROWS, NAME, SCHEMA, FrameTransfer
 from lamella.core.bench.workloads.user_table import UserTableFile
 
 Changes = tuple[list[int], Rows]
@@ -351,37 +350,27 @@ class PandasUserTable(PandasSystem, UserTableFile):
         return met.fillna(False)
 
 
-class PandasTransfer(PandasSystem, TransferSystem):
+class PandasTransfer(PandasSystem, FrameTransfer):
     description = "Parquet files of columns of Arrow types, read whole for an export; not synced"
 
-    @property
-    def cannot(self) -> Mapping[str, str]:  # type: ignore[override]
-        if find_spec("xlsxwriter") is None:
-            return {"export_excel": "Its to_excel needs XlsxWriter, which is not installed"}
-        return {}
+    excel_method = "to_excel"
 
     def __init__(self, folder: Path, workload: Workload) -> None:
         super().__init__(folder, workload)
         import pyarrow.dataset
         import pyarrow.parquet  # noqa: F401 -- pandas imports both when it first reads: not for the timers
 
-    def open(self, writing: bool) -> None:
-        """It reads anew each time."""
-
-    def close(self) -> None:
-        """Nothing is held open."""
-
     def import_csv(self, source: Path) -> None:
         frame = pd.read_csv(source, engine="pyarrow", dtype_backend="pyarrow")
-        frame.to_parquet(self._own("import_csv"), index=False)
+        frame.to_parquet(self.own_file("import_csv"), index=False)
 
     def import_sqlite(self, source: Path) -> None:
         with closing(sqlite3.connect(source)) as connection:
             frame = pd.read_sql(f"SELECT * FROM {NAME}", connection, dtype_backend="pyarrow")
-        frame.to_parquet(self._own("import_sqlite"), index=False)
+        frame.to_parquet(self.own_file("import_sqlite"), index=False)
 
     def imported(self, operation: str) -> pa.Table:
-        return pa.Table.from_pandas(pd.read_parquet(self._own(operation), dtype_backend="pyarrow"))
+        return pa.Table.from_pandas(pd.read_parquet(self.own_file(operation), dtype_backend="pyarrow"))
 
     def export_parquet(self, target: Path) -> None:
         self._read().to_parquet(target, index=False, compression="zstd")
@@ -397,7 +386,4 @@ class PandasTransfer(PandasSystem, TransferSystem):
         self._read().head(EXCEL_ROWS).to_excel(target, index=False, engine="xlsxwriter")
 
     def _read(self) -> pd.DataFrame:
-        return pd.read_parquet(self._own("import_csv"), columns=SCHEMA.names, dtype_backend="pyarrow")
-
-    def _own(self, operation: str) -> Path:
-        return self.folder / f"{operation}.parquet"
+        return pd.read_parquet(self.own_file("import_csv"), columns=SCHEMA.names, dtype_backend="pyarrow")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from lamella.core.bench.workloads import entity_indexes
 from lamella.core.bench.workloads.entity_memory import FrameMemory
 from lamella.core.bench.workloads.entity_queries import ID, PAGE, PAGE_ORDER, EntityQueries, arrow
 from lamella.core.bench.workloads.taxi import TRIP_SCHEMA, TaxiSystem
-from lamella.core.bench.workloads.transfer import EXCEL_ROWS, NAME, TransferSystem
+from lamella.core.bench.workloads.transfer import EXCEL_ROWS, NAME, FrameTransfer
 
 CITY, AGE = (pl.col("profile").struct.field(name) for name in ("city", "age"))
 
@@ -181,34 +180,28 @@ class PolarsTaxi(PolarsSystem, TaxiSystem):
         return answer.rows()
 
 
-class PolarsTransfer(PolarsSystem, TransferSystem):
+class PolarsTransfer(PolarsSystem, FrameTransfer):
     """What a file holds is scanned and written as it is read."""
 
     description = "Parquet files: scan_csv and read_database, sink_parquet and sink_csv; not synced"
 
+    excel_method = "write_excel"
+
     @property
     def cannot(self) -> Mapping[str, str]:  # type: ignore[override]
-        needed = {"export_sqlite": "Its write_database needs SQLAlchemy and pandas, which then do the work"}
-        if find_spec("xlsxwriter") is None:
-            needed["export_excel"] = "Its write_excel needs XlsxWriter, which is not installed"
-        return needed
-
-    def open(self, writing: bool) -> None:
-        """It reads anew each time."""
-
-    def close(self) -> None:
-        """Nothing is held open."""
+        needed = "Its write_database needs SQLAlchemy and pandas, which then do the work"
+        return {"export_sqlite": needed, **super().cannot}
 
     def import_csv(self, source: Path) -> None:
-        pl.scan_csv(source, try_parse_dates=True).sink_parquet(self._own("import_csv"))
+        pl.scan_csv(source, try_parse_dates=True).sink_parquet(self.own_file("import_csv"))
 
     def import_sqlite(self, source: Path) -> None:
         with closing(sqlite3.connect(source)) as connection:
             frame = pl.read_database(f"SELECT * FROM {NAME}", connection, infer_schema_length=None)
-        frame.write_parquet(self._own("import_sqlite"))
+        frame.write_parquet(self.own_file("import_sqlite"))
 
     def imported(self, operation: str) -> pa.Table:
-        return pl.read_parquet(self._own(operation)).to_arrow()
+        return pl.read_parquet(self.own_file(operation)).to_arrow()
 
     def export_parquet(self, target: Path) -> None:
         self._scan().sink_parquet(target, compression="zstd")
@@ -220,7 +213,4 @@ class PolarsTransfer(PolarsSystem, TransferSystem):
         self._scan().head(EXCEL_ROWS).collect().write_excel(target)
 
     def _scan(self) -> pl.LazyFrame:
-        return pl.scan_parquet(self._own("import_csv"))
-
-    def _own(self, operation: str) -> Path:
-        return self.folder / f"{operation}.parquet"
+        return pl.scan_parquet(self.own_file("import_csv"))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -74,33 +75,20 @@ TRANSFER = Workload(
 )
 
 NAME = "records"
-SCHEMA = pa.schema(
-    {
-        "id": pa.int64(),
-        "amount": pa.int64(),
-        "x": pa.float64(),
-        "price": pa.float64(),
-        "word": pa.string(),
-        "note": pa.string(),
-        "day": pa.date32(),
-        "at": pa.timestamp("us"),
-        "late": pa.bool_(),
-        "rating": pa.int64(),
-    }
-)
-_SQLITE_TYPES = [
-    "INTEGER",
-    "INTEGER",
-    "REAL",
-    "REAL",
-    "TEXT",
-    "TEXT",
-    "DATE",
-    "TIMESTAMP",
-    "BOOLEAN",
-    "INTEGER",
-]
-DECLARED = ", ".join(f'"{name}" {kind}' for name, kind in zip(SCHEMA.names, _SQLITE_TYPES, strict=True))
+_COLUMNS = {
+    "id": (pa.int64(), "INTEGER"),
+    "amount": (pa.int64(), "INTEGER"),
+    "x": (pa.float64(), "REAL"),
+    "price": (pa.float64(), "REAL"),
+    "word": (pa.string(), "TEXT"),
+    "note": (pa.string(), "TEXT"),
+    "day": (pa.date32(), "DATE"),
+    "at": (pa.timestamp("us"), "TIMESTAMP"),
+    "late": (pa.bool_(), "BOOLEAN"),
+    "rating": (pa.int64(), "INTEGER"),
+}
+SCHEMA = pa.schema([(name, kind) for name, (kind, _) in _COLUMNS.items()])
+DECLARED = ", ".join(f'"{name}" {kind}' for name, (_, kind) in _COLUMNS.items())
 SAMPLED = 500
 
 
@@ -124,27 +112,33 @@ def records(rows: int) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
-def csv_file(folder: Path, rows: int) -> Path:
-    """Made once for all systems of a benchmark."""
-    from pyarrow import csv
-
-    path = folder / f"transfer-{rows}.csv"
-    if not path.exists():
-        draft = path.with_suffix(".part")
-        csv.write_csv(records(rows), draft)
-        draft.rename(path)
-    return path
-
-
-def sqlite_file(folder: Path, rows: int) -> Path:
-    path = folder / f"transfer-{rows}.sqlite"
+def source_file(folder: Path, operation: str, rows: int) -> Path:
+    """What an import reads, made once for all systems of a benchmark."""
+    suffix, write = _SOURCES[operation]
+    path = folder / f"transfer-{rows}{suffix}"
     if not path.exists():
         draft = path.with_suffix(".part")
         draft.unlink(missing_ok=True)
-        with closing(sqlite3.connect(draft)) as connection:
-            write_rows(connection, records(rows))
+        write(records(rows), draft)
         draft.rename(path)
     return path
+
+
+def _write_csv(data: pa.Table, path: Path) -> None:
+    from pyarrow import csv
+
+    csv.write_csv(data, path)
+
+
+def _write_sqlite(data: pa.Table, path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        write_rows(connection, data)
+
+
+_SOURCES: dict[str, tuple[str, Callable[[pa.Table, Path], None]]] = {
+    "import_csv": (".csv", _write_csv),
+    "import_sqlite": (".sqlite", _write_sqlite),
+}
 
 
 def write_rows(connection: sqlite3.Connection, data: pa.Table) -> None:
@@ -293,6 +287,27 @@ class TransferSystem(System):
         raise NotImplementedError
 
 
+class FrameTransfer(TransferSystem):
+    """A library of data frames: its own form is a Parquet file for each import."""
+
+    excel_method: ClassVar[str]
+
+    @property
+    def cannot(self) -> Mapping[str, str]:  # type: ignore[override]
+        if find_spec("xlsxwriter") is None:
+            return {"export_excel": f"Its {self.excel_method} needs XlsxWriter, which is not installed"}
+        return {}
+
+    def open(self, writing: bool) -> None:
+        """It reads anew each time."""
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def own_file(self, operation: str) -> Path:
+        return self.folder / f"{operation}.parquet"
+
+
 SUFFIXES = {
     "export_parquet": ".parquet",
     "export_csv": ".csv",
@@ -316,7 +331,7 @@ class TransferCycle(Cycle[TransferSystem]):
         """Making the files is not timed. Closing counts: what is put off until then is a part of it."""
         shared = self.system.folder.parents[1]
         self.system.folder.mkdir(parents=True, exist_ok=True)
-        source = (csv_file if name == "import_csv" else sqlite_file)(shared, self.rows)
+        source = source_file(shared, name, self.rows)
         cost = self._changing(partial(getattr(self.system, name), source))
         self.system.open(writing=False)
         checksum = fingerprint(self.system.imported(name))

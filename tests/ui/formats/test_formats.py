@@ -16,6 +16,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lamella import agg, col
+from lamella.core.query.steps import (
+    Buckets,
+    Compute,
+    Group,
+    Limit,
+    Pivot,
+    Sort,
+    Step,
+    Unwind,
+    Where,
+)
+from lamella.core.scan.snapshot import SortKey
 from lamella.ui.formats.formats import (
     BY_ID,
     CHOICES,
@@ -23,13 +36,14 @@ from lamella.ui.formats.formats import (
     LARGEST_PLAIN,
     SEPARATORS,
     Format,
+    figure_formats,
     fitting,
     form_of,
     formatted,
     kinds_for,
 )
 from lamella.ui.formats.shading import Rule, Shading
-from lamella.ui.grid.texts import ROUNDED
+from lamella.ui.grid.texts import ROUNDED, whole_texts
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 PLAIN = st.floats(-1e15, 1e15)
@@ -334,3 +348,41 @@ def test_whole_numbers_have_separators_unless_they_are_no_amounts(name: str, has
         assert list(formatted(values, form)) == list(BY_ID["number"].write(values, form))
     assert form_of({}, name, pa.float64()) is None and form_of({}, name, pa.string()) is None
     assert form_of({name: Format()}, name, pa.int32()) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"), (4.0, "4"), (12.5, "12.5"), (12.639070412, "12.639"), (-12.6396, "-12.640"),
+        (0.1 + 0.2, "0.300"), (0.0659123, "0.0659"), (-0.000123456, "-0.000123"), (1.234e-7, "1.234e-7"),
+        (1203442.75, "1,203,442.75"), (1e15, "1.000e+15"), (123456789.123456, "123,456,789.123"),
+        (float("nan"), "NaN"), (float("-inf"), "-∞"), (None, None),
+    ],
+)  # fmt: skip
+def test_rounded_numbers(value: float | None, text: str | None) -> None:
+    texts = formatted(pa.chunked_array([[value]], pa.float64()), Format("rounded"))
+    assert list(texts) == [text]
+    assert texts.values == whole_texts(pa.array([value], pa.float64()))
+
+
+def figures(*steps: Step, **types: pa.DataType) -> set[str]:
+    schema = pa.schema({"k": pa.string(), "a": pa.float64(), "b": pa.float64(), "n": pa.int64()} | types)
+    return set(figure_formats(steps, schema))
+
+
+def test_figures_that_are_computed_have_a_format() -> None:
+    group = Group(("k",), (("a", agg.avg("x")), ("b", agg.min("x")), ("n", agg.count())))
+    assert figures() == figures(Where(col("a") > 1)) == set()
+    assert figures(group) == figures(Buckets("x", 3, group.aggregates)) == {"a"}
+    behind = (Where(col("a") > 1), Sort((SortKey("a"),)), Limit(3))
+    assert figures(group, *behind) == figures(group, Compute((("c", col("a") * 2),))) == {"a"}
+    assert figures(group, Compute((("a", col("b") * 2),))) == set()
+    assert figures(group, Unwind("k")) == set()
+    assert figures(group, Group(("a",), (("b", agg.sum("n")),))) == {"b"}
+    assert figures(group, a=pa.duration("s")) == set()
+
+
+def test_figures_of_a_pivot_have_a_format() -> None:
+    assert figures(Pivot(("k",), "x", (("mean", agg.avg("y")),))) == {"a", "b"}
+    assert figures(Pivot(("k", "a"), "x", (("mean", agg.avg("y")),))) == {"b"}
+    assert figures(Pivot(("k",), "x", (("mean", agg.avg("y")), ("least", agg.min("y"))))) == set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+
 import pytest
 from PySide6.QtCore import QMimeData, Qt
 from PySide6.QtWidgets import QApplication, QLabel
@@ -46,6 +48,7 @@ def test_what_is_pasted_on_the_start_page_becomes_a_table(qtbot, window, store, 
     QApplication.clipboard().setMimeData(data())
     window.start.setFocus()
     qtbot.keyClick(window.start, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(lambda: len(window.findChildren(FileImportDialog)) == 1)
     (dialog,) = window.findChildren(FileImportDialog)
     qtbot.waitUntil(dialog.import_button.isEnabled)
     assert dialog.name_edit.text() == "pasted"
@@ -57,10 +60,27 @@ def test_what_is_pasted_on_the_start_page_becomes_a_table(qtbot, window, store, 
 
 def test_a_clipboard_without_a_table_is_said(qtbot, window) -> None:
     QApplication.clipboard().clear()
+    assert "holds no table" in said_of_paste(qtbot, window)
+
+
+def test_a_clipboard_that_cannot_be_written_is_said(qtbot, window, tmp_path, monkeypatch) -> None:
+    """The folder for temporary files is gone: there is a file in its place."""
+    place = tmp_path / "no folder"
+    place.write_bytes(b"")
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    QApplication.clipboard().setText("id\tname\n1\tA\n")
+    text = said_of_paste(qtbot, window)
+    assert "no folder: the clipboard could not be written" in text
+    assert not window.findChildren(FileImportDialog) and not window.library.stores[0].tables
+
+
+def said_of_paste(qtbot, window) -> str:
     window.commands["paste_table"].trigger()
+    qtbot.waitUntil(lambda: len(window.findChildren(ErrorDialog)) == 1)
     (said,) = window.findChildren(ErrorDialog)
-    assert any("holds no table" in label.text() for label in said.findChildren(QLabel))
+    text = "\n".join(label.text() for label in said.findChildren(QLabel))
     said.close()
+    return text
 
 
 def test_a_page_without_a_table_has_none() -> None:

@@ -1,4 +1,4 @@
-"""Totals of groups, and groups that are expanded in place, by clicks and keys."""
+"""Groups that are expanded in place, by clicks and keys."""
 
 from __future__ import annotations
 
@@ -16,139 +16,20 @@ from pytestqt.qtbot import QtBot
 from lamella import Store, agg, col
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line, LineAnswers
-from lamella.core.query.steps import Compute, Group, Limit, Sample, Select, Sort, Where
+from lamella.core.query.steps import Compute, Group, Sample, Select, Where
 from lamella.core.scan.snapshot import SortKey
 from lamella.ui.filters.value_picker import ValuePicker
 from lamella.ui.grid import tree as tree_module
 from lamella.ui.grid.selection import CellRange
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.main_window import MainWindow
-from lamella.ui.steps.grouping import GroupEditor
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.selection_figures import read_figures
 
 Settled = Callable[[], DatasetTab]
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
 FIGURES = (("n", agg.count()), ("late", agg.mean("delay")), ("kinds", agg.count_distinct("carrier")))
-BY_CARRIER = Group(("carrier",), FIGURES[:2])
 
-
-@pytest.fixture
-def groups(table_tab: DatasetTab, settled: Settled) -> DatasetTab:
-    """A thousand rows by four carriers, one of them null and one empty."""
-    table_tab.apply(Line.of([BY_CARRIER]))
-    return settled()
-
-
-def whole_mean(rows: pa.Table) -> float:
-    delays = rows.column("delay").to_pylist()
-    return sum(delays) / len(delays)
-
-
-def test_totals_are_switched_on_by_their_keys_and_are_those_of_the_rows(
-    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled, rows: pa.Table
-) -> None:
-    grid = groups.grid
-    assert grid.totals.isHidden() and not window.commands["totals_row"].isChecked()
-    grid.setFocus()
-    qtbot.keyClick(
-        grid, Qt.Key.Key_M, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
-    )
-    settled()
-    assert grid.totals.isVisible() and window.commands["totals_row"].isChecked()
-    assert grid.totals.texts["n"] == "1000"
-    assert float((grid.totals.texts["late"] or "").lstrip("≈")) == pytest.approx(whole_mean(rows))
-    assert grid.grid_model.num_rows == 4 and "carrier" not in grid.totals.texts
-    assert groups.steps.bar.chips[0].state.text == "by carrier: n, late with totals"
-
-    groups.go_back()
-    settled()
-    assert grid.totals.isHidden() and not window.commands["totals_row"].isChecked()
-
-
-def test_totals_are_of_all_rows_whatever_follows_the_groups(groups: DatasetTab, settled: Settled) -> None:
-    group = Group(BY_CARRIER.keys, BY_CARRIER.aggregates, col("n") > 0, totals=True)
-    behind = [Where(col("carrier").not_null()), Sort((SortKey("late", True),)), Limit(1)]
-    groups.apply(Line.of([Where(col("delay") > 0), group, *behind]))
-    settled()
-    table = groups.table
-    assert table is not None and groups.grid.grid_model.num_rows == 1
-    assert groups.grid.totals.texts["n"] == str(table.where(col("delay") > 0).count())
-
-
-def test_totals_are_no_row_that_is_copied(
-    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled, rows: pa.Table
-) -> None:
-    window.commands["totals_row"].trigger()
-    settled()
-    groups.grid.select_all()
-    window.commands["copy"].trigger()
-    qtbot.waitUntil(lambda: QGuiApplication.clipboard().text().count("250") == 4)
-    assert "1000" not in QGuiApplication.clipboard().text()
-    window.commands["copy_totals"].trigger()
-    copied = QGuiApplication.clipboard().text().splitlines()
-    assert copied[0] == "n\tlate" and copied[1].startswith("1000\t")
-    assert float(copied[1].split("\t")[1]) == pytest.approx(whole_mean(rows))
-
-
-def test_totals_stay_at_the_bottom_and_the_last_row_can_be_seen_above(
-    table_tab: DatasetTab, settled: Settled
-) -> None:
-    table_tab.apply(Line.of([Group(("note",), FIGURES[:2], totals=True)]))
-    tab = settled()
-    grid = tab.grid
-    bottom = grid.viewport().geometry().bottom()
-    assert grid.totals.geometry().bottom() == bottom
-    grid.go_to(grid.grid_model.num_rows - 1, 0)
-    settled()
-    last = grid.cell_rect((999, 0))
-    assert last is not None and grid.viewport().mapTo(grid, last.bottomLeft()).y() <= grid.totals.y()
-    assert grid.totals.geometry().bottom() == bottom
-    tab.add_filter(col("note") == "row 7")
-    settled()
-    first = grid.cell_rect((0, 0))
-    assert first is not None
-    assert grid.totals.y() == grid.viewport().mapTo(grid, first.bottomLeft()).y() + 1
-
-
-def test_totals_are_switched_in_the_form_of_the_step(
-    qtbot: QtBot, groups: DatasetTab, settled: Settled
-) -> None:
-    groups.steps.edit(0)
-    editor = groups.steps.editor
-    assert isinstance(editor, GroupEditor)
-    assert editor.totals.isEnabled() and editor.subtotals.isEnabled()
-    qtbot.mouseClick(editor.totals, Qt.MouseButton.LeftButton, pos=editor.totals.rect().center() / 2)
-    qtbot.waitUntil(
-        lambda: groups.line.active == (Group(BY_CARRIER.keys, BY_CARRIER.aggregates, None, True),)
-    )
-    settled()
-    assert groups.grid.totals.texts["n"] == "1000"
-    qtbot.mouseClick(
-        editor.figures.rows[0].findChildren(type(editor.figures.add))[-1], Qt.MouseButton.LeftButton
-    )
-    qtbot.waitUntil(lambda: groups.grid.grid_model.names == ["carrier", "late"])
-    assert list(settled().grid.totals.texts) == ["late"]
-
-
-def test_totals_that_cannot_be_computed_say_why(window: MainWindow, store: Store, settled: Settled) -> None:
-    """Each group's sum fits 64 bits, and that of all rows does not."""
-    table = store.create_table("huge", [{"k": "a", "v": 2**62}, {"k": "b", "v": 2**62}])
-    window.opening.open_key((str(table.store.path), table.name))
-    tab = settled()
-    tab.apply(Line.of([Group(("k",), (("all", agg.sum("v")),), totals=True)]))
-    settled()
-    assert tab.grid.grid_model.num_rows == 2
-    assert tab.grid.totals.problem and not tab.grid.totals.texts
-
-
-def test_rows_that_are_no_groups_have_no_totals(window: MainWindow, table_tab: DatasetTab) -> None:
-    assert not window.commands["totals_row"].isEnabled()
-    table_tab.groups.toggle_totals()
-    assert table_tab.line == Line()
-
-
-# ------------------------------------------------------------------------------------ groups as a tree
 
 BY_TWO = Group(("carrier", "half"), FIGURES[:2])
 
@@ -524,8 +405,10 @@ def test_rows_inside_groups_follow_the_table(qtbot: QtBot, tree: DatasetTab, set
 
 
 def test_groups_by_one_column_open_into_their_rows(
-    qtbot: QtBot, window: MainWindow, groups: DatasetTab, settled: Settled
+    qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, settled: Settled
 ) -> None:
+    table_tab.apply(Line.of([Group(("carrier",), FIGURES[:2])]))
+    groups = settled()
     before = groups.grid.grid_model.num_rows
     window.commands["subtotals"].trigger()
     settled()

@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
 
 from lamella import col
+from lamella.core.query.agg import count
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Group
 from lamella.core.store.catalog import access as catalog_access
 from lamella.core.store.catalog import queries as catalog
+from lamella.ui.dialogs.export_dialog import ExportDialog
 from lamella.ui.editing.change_dialog import ChangeDialog
+from lamella.ui.window.action_handlers import source_of
 
 
 @pytest.fixture
@@ -64,6 +70,42 @@ def test_setting_values_asks_the_catalog_elsewhere(window, table_tab, go_to, qtb
     qtbot.waitUntil(apply.isEnabled)
     with qtbot.waitSignal(dialog.committed):
         apply.click()
+    assert catalog_calls == []
+
+
+def test_rows_and_cells_that_are_pasted_added_and_deleted_ask_the_catalog_elsewhere(
+    window, table_tab, go_to, settled, shown, catalog_calls
+) -> None:
+    go_to(table_tab, 0, "note")
+    window.commands["copy"].trigger()
+    tab = settled()
+    go_to(tab, 1, "note")
+    window.commands["paste"].trigger()
+    assert shown(settled(), 1, "note") == "row 0"
+    window.commands["insert_rows"].trigger()
+    settled()
+    window.commands["duplicate_rows"].trigger()
+    assert settled().grid.grid_model.num_rows == 1002
+    window.commands["delete_rows"].trigger()
+    settled()
+    assert catalog_calls == []
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_menus_and_exports_ask_the_catalog_elsewhere(
+    window, table_tab, go_to, settled, catalog_calls, grouped
+) -> None:
+    if grouped:
+        table_tab.apply(Line.of([Group(("carrier",), (("n", count()),))]))
+    tab = settled()
+    go_to(tab, 0, "carrier")
+    menu = QMenu()
+    tab.conversions.add_to(menu, "carrier")
+    window.commands["export"].trigger()
+    window.commands["filter_values"].trigger()
+    settled()
+    assert source_of(tab).table == "flights"
+    assert window.findChild(ExportDialog) is not None
     assert catalog_calls == []
 
 

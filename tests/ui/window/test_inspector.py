@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from lamella import agg, col
 from lamella.core.query.steps import Compute, Group
 from lamella.ui import theme
+from lamella.ui.inspector.inspector import field_value
 from lamella.ui.main_window import MainWindow
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -71,6 +72,13 @@ def test_nested_values_are_a_tree_that_stays_open(
     go_to(tab, 1, "address")
     qtbot.waitUntil(lambda: ("street", "B") in children(tree.topLevelItem(0)))
     assert tree.topLevelItem(0).isExpanded() and children(tree.topLevelItem(0).child(1)) == []
+
+
+def test_a_map_is_a_tree_of_its_keys() -> None:
+    value = pa.array([[("low", [1, None]), ("high", None)]], pa.map_(pa.string(), pa.list_(pa.int64())))
+    field = field_value("limits", value)
+    assert [(child.name, child.text) for child in field.children] == [("low", "[1, null]"), ("high", None)]
+    assert [child.text for child in field.children[0].children] == ["1", None]
 
 
 def test_the_value_of_a_field_is_copied_whole(

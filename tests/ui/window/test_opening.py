@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 from lamella import Store
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
-from lamella.core.errors import FileProblem
+from lamella.core.errors import DamagedFile, FileProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import NOTE, Snapshot
 from lamella.core.store.importing import import_file
@@ -93,6 +93,28 @@ def test_tables_stand_under_their_store_and_open(window, table, qtbot, settled) 
     tab = settled()
     assert tab.table is table
     assert tab.grid.isColumnHidden(tab.grid.grid_model.names.index("_id"))
+
+
+def test_a_table_that_cannot_be_counted_is_logged(
+    window, store, table, rows, qtbot, monkeypatch, caplog
+) -> None:
+    """The others have their numbers of rows."""
+    store.create_table("broken", rows)
+    count = type(table).num_rows.fget
+
+    def num_rows(self) -> int:
+        if self.name == "broken":
+            raise DamagedFile("part.parquet", "has no footer", "It was cut", "Restore a backup")
+        return count(self)
+
+    monkeypatch.setattr(type(table), "num_rows", property(num_rows))
+    counts = []
+    window.library.counted.connect(counts.append)
+    window.library.refresh()
+    qtbot.waitUntil(lambda: any("'broken'" in one.getMessage() for one in caplog.records))
+    (said,) = {one.getMessage() for one in caplog.records if one.name == "lamella.ui.window.library"}
+    assert "has no footer" in said
+    qtbot.waitUntil(lambda: bool(counts) and counts[-1] == {(str(store.path), "flights"): 1000})
 
 
 def test_a_folder_that_is_a_store_opens_as_one(window, tmp_path, rows, qtbot) -> None:
