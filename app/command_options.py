@@ -293,7 +293,7 @@ def reading_options(parser: argparse.ArgumentParser) -> None:
         if option.kind == "switch":
             group.add_argument(option.flag, action=argparse.BooleanOptionalAction, default=None, help=text)
             continue
-        kind = {"names": names, "pairs": pairs, "number": whole_number}.get(option.kind, str)
+        kind = {"names": names, "yes-no": names, "pairs": pairs, "number": whole_number}.get(option.kind, str)
         choices = option.choices if option.kind == "choice" else None
         group.add_argument(
             option.flag, type=kind, choices=choices, metavar=option.metavar, default=None, help=text

@@ -4,7 +4,7 @@ window and the docs."""
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ ENCODINGS = (
 )  # fmt: skip
 """Those that are proposed; Python knows more."""
 DETECTED = "detected"
+YES_NO_FIX = "Give pairs of words: ja/nein"
 
 
 class UnknownReading(UnknownName):
@@ -32,7 +33,9 @@ class Reading:
     `metavar` is its value on the command line. Left out, it is found out from the file."""
 
     name: str
-    kind: Literal["sign", "choice", "switch", "number", "names", "pairs", "encoding", "zone", "range"]
+    kind: Literal[
+        "sign", "choice", "switch", "number", "names", "pairs", "yes-no", "encoding", "zone", "range"
+    ]
     help: str
     choices: tuple[str, ...] = ()
     title: str = ""
@@ -50,12 +53,12 @@ class Reading:
         """The value that a person or a program gave, as `OpenOptions` has it. Raises `BadData`."""
         if value is None:
             return None
-        if self.kind in ("names", "pairs"):
-            return self._pairs(value) if self.kind == "pairs" else tuple(names_of(value, self._what))
-        if self.kind == "switch":
-            return self._switch(value)
-        if self.kind == "number":
-            return self._number(value)
+        of_other_values: dict[str, Callable[[Any], Any]] = {
+            "names": self._names, "pairs": self._pairs, "yes-no": self._yes_no, "switch": self._switch,
+            "number": self._number,
+        }  # fmt: skip
+        if self.kind in of_other_values:
+            return of_other_values[self.kind](value)
         text = text_of(value, self._what)
         if self.kind == "encoding":
             return codec_name(text)
@@ -97,6 +100,9 @@ class Reading:
             raise self._refusal(value, "Give a whole number from 0")
         return value
 
+    def _names(self, value: Any) -> tuple[str, ...]:
+        return tuple(names_of(value, self._what))
+
     def _pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
         """Of a column, as the file calls it, and what it is to be."""
         pairs = value.items() if isinstance(value, Mapping) else value
@@ -111,6 +117,30 @@ class Reading:
                 wanted = str(type_named(wanted))
             read.append((text_of(column, self._what), text_of(wanted, self._what)))
         return tuple(read)
+
+    def _yes_no(self, value: Any) -> tuple[tuple[str, str], ...]:
+        """Words for true and false, such as `ja/nein`, each of which means one of them in any case."""
+        from lamella.core.datasets.text.types import NULL_MARKERS
+
+        if not isinstance(value, Iterable):
+            raise self._refusal(value, YES_NO_FIX)
+        pairs = [self._yes_and_no(pair) for pair in ([value] if isinstance(value, str) else value)]
+        yes, no = ({pair[place].lower() for pair in pairs} for place in (0, 1))
+        for word in (word for pair in pairs for word in pair):
+            if word.lower() in yes & no:
+                raise self._refusal(value, f"Let '{word}' mean either yes or no")
+            if word in NULL_MARKERS:
+                raise self._refusal(value, f"'{word}' stands for no value in every file: leave it out")
+        return tuple(pairs)
+
+    def _yes_and_no(self, pair: Any) -> tuple[str, str]:
+        words = pair.split("/") if isinstance(pair, str) else pair
+        if not isinstance(words, (tuple, list)) or len(words) != 2:
+            raise self._refusal(pair, YES_NO_FIX)
+        yes, no = (text_of(word, self._what).strip() for word in words)
+        if not (yes and no):
+            raise self._refusal(pair, YES_NO_FIX)
+        return yes, no
 
     def _refusal(self, value: Any, fix: str) -> BadData:
         return BadData(f"{self._what} cannot be {shown(value)}", fix=fix)
@@ -131,6 +161,8 @@ READING = (
     Reading("zone", "zone", "of times without one, such as Europe/Berlin", title="Time zone", metavar="ZONE"),
     Reading("nulls", "names", "words that stand for no value, in every column", title="Null words",
             metavar="WORD,WORD,…"),
+    Reading("booleans", "yes-no", "words for true and false: columns that hold only such words are boolean",
+            title="Yes/no words", metavar="YES/NO,…"),
     Reading("text_columns", "names", "columns that stay as they are written: versions such as 1.10 and 1.100",
             metavar="COLUMNS"),
     Reading("types", "pairs", "types of columns, by what the file calls them; a value that is none of its"

@@ -1,4 +1,4 @@
-"""Numbers and dates as regions write them: a decimal comma, thousands set apart, the day or the month first.
+"""Numbers, dates, yes and no as regions write them: a decimal comma, the day or the month first, ja and nein.
 
 `Spelled` types stand for what texts become by such rules. They are found where all values of a column fit
 them and nothing else; where two readings fit, the text stays, and a note says what it may be."""
@@ -32,19 +32,22 @@ class Conventions:
     thousands: str | None = None
     dates: str | None = None
     zone: str | None = None
+    booleans: tuple[tuple[str, str], ...] = ()
     comma_seen: bool = False
     order_seen: str | None = None
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """Rules by which texts are read. `forced`: a person chose the type, so what does not fit is null."""
+    """Rules by which texts are read. `forced`: a person chose the type, so what does not fit is null.
+    `booleans` are words for true and false."""
 
     decimal: str = POINT
     thousands: str = ""
     order: str = ""
     zone: str = ""
     forced: bool = False
+    booleans: tuple[tuple[str, str], ...] = ()
 
 
 class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
@@ -60,7 +63,8 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage: pa.DataType, data: bytes) -> Spelled:
-        return cls(storage, Spelling(*json.loads(data)))
+        spelling = Spelling(*json.loads(data))
+        return cls(storage, replace(spelling, booleans=tuple((yes, no) for yes, no in spelling.booleans)))
 
     def __hash__(self) -> int:
         return hash((self.storage_type, self.spelling))
@@ -77,6 +81,8 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
 
     def _values(self, texts: pa.Array) -> pa.Array | None:
         kind, spelling = self.storage_type, self.spelling
+        if pa.types.is_boolean(kind):
+            return _truths(texts, spelling)
         if not self.is_number:
             return _temporal(texts, kind, spelling)
         if not _all_match(texts, number_pattern(spelling)):
@@ -88,7 +94,7 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
         """The values that texts have, null for those that are none of the type."""
         kind, spelling = self.storage_type, self.spelling
         if pa.types.is_boolean(kind):
-            return _truths(texts)
+            return _truths(texts, spelling)
         if pa.types.is_string(kind):
             return texts
         if not self.is_number:
@@ -161,14 +167,23 @@ def _too_long(texts: pa.Array) -> pa.Array:
     return pc.is_in(texts, value_set=from_values(lost, pa.string()))
 
 
-_TRUE = ("true", "t", "yes", "y", "on", "1", "ja", "j", "wahr", "oui", "vrai", "si", "s\u00ed", "x")
-_FALSE = ("false", "f", "no", "n", "off", "0", "nein", "falsch", "non", "faux")
+YES_NO = (
+    ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("ja", "nein"), ("j", "n"), ("wahr", "falsch"),
+    ("oui", "non"), ("o", "n"), ("vrai", "faux"), ("s\u00ed", "no"), ("si", "no"), ("verdadero", "falso"),
+    ("vero", "falso"), ("sim", "n\u00e3o"), ("ja", "nee"), ("ja", "nej"), ("tak", "nie"), ("ano", "ne"),
+)  # fmt: skip
+"""Words that are offered to be read as true and false, in small letters."""
+_USUAL = {"true": True, "false": False, "1": True, "0": False, "x": True}
+_USUAL |= {word: place == 0 for pair in YES_NO for place, word in enumerate(pair)}
+"""What words mean in a column that a person says is one of booleans."""
 
 
-def _truths(texts: pa.Array) -> pa.Array:
+def _truths(texts: pa.Array, spelling: Spelling) -> pa.Array:
+    chosen = {word.lower(): place == 0 for pair in spelling.booleans for place, word in enumerate(pair)}
+    meanings = _USUAL | chosen if spelling.forced else chosen
     words = pc.utf8_lower(texts)
-    is_true = pc.is_in(words, value_set=from_values(_TRUE, pa.string()))
-    known = pc.or_(is_true, pc.is_in(words, value_set=from_values(_FALSE, pa.string())))
+    is_true = pc.is_in(words, value_set=from_values([w for w in meanings if meanings[w]], pa.string()))
+    known = pc.is_in(words, value_set=from_values([*meanings], pa.string()))
     return pc.if_else(known, is_true, pa.nulls(len(texts), pa.bool_()))
 
 
@@ -295,7 +310,26 @@ def guess(texts: pa.Array, conventions: Conventions) -> Guess:
         return _guess_number(present, conventions)
     if _all_match(glimpse, _DATE_SIGNS):
         return _guess_date(present, conventions)
-    return Guess()
+    pair = yes_and_no(present)
+    return Guess() if pair is None else Guess(None, MAY_BE_BOOLEANS.format(*pair))
+
+
+MAY_BE_BOOLEANS = "{} and {} may mean yes and no: say so to read them as true and false"
+
+
+def guess_boolean(texts: pa.Array, conventions: Conventions) -> Guess | None:
+    """That the values are words that a person chose for true and false; None where they are not."""
+    spelled = Spelled(pa.bool_(), Spelling(booleans=conventions.booleans))
+    return Guess(spelled) if conventions.booleans and spelled.read(texts) is not None else None
+
+
+def yes_and_no(texts: pa.Array) -> tuple[str, str] | None:
+    """The words, as they are written, of a column that holds only these two, where they are usual ones."""
+    for some in (texts.slice(0, _GLIMPSE), texts):
+        written = {word.lower(): word for word in reversed(pc.unique(some).to_pylist()) if word is not None}
+        if len(written) > 2:
+            return None
+    return next(((written[yes], written[no]) for yes, no in YES_NO if {yes, no} == {*written}), None)
 
 
 def _guess_number(texts: pa.Array, conventions: Conventions) -> Guess:
@@ -482,6 +516,10 @@ def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     for kind in (a, b):
         if isinstance(kind, Spelled) and kind.spelling.forced:
             return kind
+    for kind, other in ((a, b), (b, a)):
+        if isinstance(kind, Spelled) and pa.types.is_boolean(kind.storage_type):
+            number = other.is_number if isinstance(other, Spelled) else other in (pa.int64(), pa.float64())
+            return other if number else pa.string()  # words such as 1 and 0 are numbers, too
     spelled, other = (a, b) if isinstance(a, Spelled) else (b, a)
     if isinstance(other, Spelled):
         return _join_spelled(spelled, other)

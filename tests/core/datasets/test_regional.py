@@ -1,4 +1,4 @@
-"""Numbers and dates as regions write them: found, read exactly, and said where two readings fit."""
+"""Numbers, dates, yes and no as regions write them: found, read exactly, and said where two readings fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.text.regional import Conventions, Spelled
+from lamella.core.datasets.preview import preview
+from lamella.core.datasets.text.regional import Conventions, Spelled, Spelling
 from lamella.core.datasets.text.types import read_as, tentative_guess
 from lamella.core.errors import BadData, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
@@ -197,6 +198,16 @@ def test_a_type_that_changes_far_in_the_file_leaves_text_as_it_is_written(
         ({"dates": "day-first"}, ["01/02/2025"], [dt.date(2025, 2, 1)]),
         ({"nulls": ["k. A.", "-"]}, ["1", "k. A.", "-"], [1, None, None]),
         ({"nulls": ["-"]}, ["x", "-"], ["x", None]),
+        ({"booleans": ["ja/nein"]}, ["ja", " Nein ", "JA", "NA"], [True, False, True, None]),
+        ({"booleans": "ja/nein"}, ["ja", "N"], ["ja", "N"]),
+        ({"booleans": ["ja/nein", ("Y", "N")]}, ["y", "n"], [True, False]),
+        ({"booleans": ["1/0"]}, ["1", "0"], [True, False]),
+        ({"booleans": ["1/0"]}, ["1", "0", "2"], [1, 0, 2]),
+        ({"booleans": ["ja/nein"], "nulls": ["nein"]}, ["ja", "nein"], [True, None]),
+        ({"booleans": ["ja/nein"], "text_columns": ["a"]}, ["ja", "nein"], ["ja", "nein"]),
+        ({"booleans": ["an/aus"], "types": {"a": "bool"}}, ["an", "aus", "ja", "so"],
+         [True, False, True, None]),
+        ({"booleans": ["0/1"], "types": {"a": "bool"}}, ["0", "1"], [True, False]),
         ({"types": {"a": "date"}, "dates": "day-first"}, ["01/02/2025", "2025-03-01", "31/02/2025"],
          [dt.date(2025, 2, 1), dt.date(2025, 3, 1), None]),
         ({"types": {"a": "decimal(10, 2)"}}, ["1.234,5", "0,25", "1,234"],
@@ -212,6 +223,48 @@ def test_an_option_decides(
     tmp_path: Path, options: dict[str, Any], values: list[str], read: list[Any]
 ) -> None:
     assert column(tmp_path / "x.csv", *values, **options)[1] == read
+
+
+@pytest.mark.parametrize(
+    ("last", "kind", "first"), [("2", "int64", 1), ("2,5", "double", 1.0), ("x", "string", "1")]
+)
+def test_booleans_that_are_none_far_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, kind: str, first: Any
+) -> None:
+    from lamella.core.datasets.text import dataset as text_dataset
+
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 1 << 10)
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 4 << 10)
+    rows = ["1;ja", "0;nein"] * 2000 + [f"{last};vielleicht"]
+    path = tmp_path / "x.csv"
+    dataset: Any = opened(path, "\n".join(["a;b", *rows]) + "\n", booleans=["1/0", "ja/nein"])
+    assert [str(known) for known in dataset.schema.types] == ["bool", "bool"]
+    dataset.fill(Job())
+    assert [str(known) for known in dataset.schema.types] == [kind, "string"]
+    assert dataset.read(limit=1).to_pylist() == [{"a": first, "b": "ja"}]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["ja", "nein", "ja"], "ja and nein"),
+        (["Oui", "oui", "non", "NA", ""], "Oui and non"),
+        (["N", "Y"], "Y and N"),
+        (["ja", "ja"], ""),
+        (["ja", "nein", "vielleicht"], ""),
+        (["rot", "blau"], ""),
+        (["true", "false"], ""),
+    ],
+)
+def test_words_for_yes_and_no_are_offered(tmp_path: Path, values: list[str], words: str) -> None:
+    path = tmp_path / "x.csv"
+    note = column(path, *values)[2]
+    assert note == (f"{words} may mean yes and no: say so to read them as true and false" if words else "")
+    pairs = preview(path).yes_no
+    assert [f"{yes} and {no}" for yes, no in pairs] == ([words] if words else [])
+    assert not preview(path, {"booleans": pairs}).yes_no
+    assert column(path, *values, booleans=pairs)[2] == ""
+    assert not preview(path, {"types": {"a": "text"}}).yes_no
 
 
 def test_times_without_a_zone_are_of_the_one_that_is_named(tmp_path: Path) -> None:
@@ -255,6 +308,11 @@ def test_columns_have_other_names_and_the_lines_above_are_skipped(tmp_path: Path
         ({"thousands": "x"}, BadData),
         ({"dates": "day"}, BadData),
         ({"zone": "Berlin"}, BadData),
+        ({"booleans": ["ja"]}, BadData),
+        ({"booleans": ["ja/"]}, BadData),
+        ({"booleans": ["ja/nein", "nein/ja"]}, BadData),
+        ({"booleans": ["yes/None"]}, BadData),
+        ({"booleans": 5}, BadData),
         ({"encoding": "utf-9"}, BadData),
         ({"skip_rows": -1}, BadData),
         ({"bad_lines": "drop"}, BadData),
@@ -344,3 +402,10 @@ def test_titles_are_told_from_a_header(tmp_path: Path, text: str, names: list[st
     dataset = opened(tmp_path / "x.csv", text, bad_lines="set-aside")
     assert dataset.schema.names == names
     assert sum("above the table" in remark for remark in dataset.remarks) == above
+
+
+def test_a_spelling_comes_back_from_what_arrow_writes_of_it() -> None:
+    for spelling in (Spelling(",", ".", "day-first", "Europe/Berlin"), Spelling(booleans=(("ja", "nein"),))):
+        kind = Spelled(pa.bool_(), spelling)
+        again = Spelled.__arrow_ext_deserialize__(pa.bool_(), kind.__arrow_ext_serialize__())
+        assert (again, again.spelling) == (kind, spelling)
