@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from lamella.core.arrow.types import type_named
 from lamella.core.errors import BadData, UnknownName, instead_of, nearest, shown
 from lamella.core.validation import names_of, text_of
@@ -25,6 +27,13 @@ YES_NO_FIX = "Give pairs of words: ja/nein"
 
 class UnknownReading(UnknownName):
     kind = "option"
+
+
+READABLE = (
+    pa.types.is_string, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
+    pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
+)  # fmt: skip
+"""The types that texts can be read as."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +123,19 @@ class Reading:
                 raise self._refusal(value, "Give a dict by columns' names")
             column, wanted = pair
             if self.name == "types":
-                wanted = str(type_named(wanted))
+                wanted = self._type(wanted)
             read.append((text_of(column, self._what), text_of(wanted, self._what)))
         return tuple(read)
+
+    def _type(self, name: Any) -> str:
+        """The name of a type that texts can be read as."""
+        kind = type_named(name)
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            kind = pa.string()
+        if not any(is_of_kind(kind) for is_of_kind in READABLE):
+            fix = "Read it as text, a number, a boolean, a date, a time or a timestamp"
+            raise self._refusal(str(kind), fix)
+        return "float32" if kind == pa.float32() else str(kind)  # whose own name means another type
 
     def _yes_no(self, value: Any) -> tuple[tuple[str, str], ...]:
         """Words for true and false, such as `ja/nein`, each of which means one of them in any case."""

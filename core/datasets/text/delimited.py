@@ -190,7 +190,7 @@ class DelimitedText:
         zone = known.zone or "" if pa.types.is_timestamp(kind) else ""
         if pa.types.is_timestamp(kind):
             zone = zone or kind.tz or ""
-            kind = pa.timestamp("us", zone) if zone else pa.timestamp("us")
+            kind = pa.timestamp("ns" if kind.unit == "ns" else "us", zone or None)
         return Spelled(kind, replace(spelling, zone=zone, forced=True, booleans=known.booleans))
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
