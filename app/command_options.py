@@ -255,7 +255,7 @@ IMPORT_EXAMPLES = """examples:
   lamella import new.csv books:sales --mode upsert --key id
 
 exit status: 0 when all rows are there; 2 for what cannot be imported as asked; 3 when what was read turns out
-to be damaged; 130 when stopped with Ctrl+C. A table is there whole, or not at all."""
+to be damaged; 130 when stopped with Ctrl+C. All tables are there whole, or none of them."""
 
 
 def import_file(parser: argparse.ArgumentParser) -> None:
