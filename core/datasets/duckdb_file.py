@@ -134,7 +134,7 @@ def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: 
 
 def _qualified_name(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     for schema, name, _ in connection.execute(_TABLES).fetchall():
-        if table == (name if schema == MAIN else f"{schema}.{name}"):
+        if table == _name(schema, name):
             return f"{quoted(schema)}.{quoted(name)}"
     raise AssertionError(table)
 
