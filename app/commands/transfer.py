@@ -15,13 +15,12 @@ import pyarrow as pa
 
 from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
-from lamella.app.commands.sources import Source, ignoring_checksums, open_source, table_of
+from lamella.app.commands.sources import Source, offering_options, open_source, table_of
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset, problems_of
 from lamella.core.datasets.formats import tables_of
-from lamella.core.datasets.text.delimited import RaggedRow
-from lamella.core.errors import DamagedFile, LamellaError, visible
+from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
 from lamella.core.store.importing import BAD_LINES, import_all, import_into
@@ -37,7 +36,7 @@ def import_file(arguments: argparse.Namespace) -> int:
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
     _refuse_impossible(arguments, name)
-    with _offering_options(), terminal.job() as job:
+    with offering_options(), terminal.job() as job:
         sources = list(_sources(arguments, name, job))
         with store_for_import(path) as store:
             if arguments.mode == "new":
@@ -121,18 +120,6 @@ def name_of_bad_lines(table: str, store: Store) -> str:
     """Of the tables beside that one, the newest."""
     beside = [name for name in store.tables if name.startswith(f"{table}{BAD_LINES}")]
     return max(beside, key=len)
-
-
-@contextmanager
-def _offering_options() -> Iterator[None]:
-    try:
-        yield
-    except RaggedRow as problem:
-        if not problem.paddable:
-            raise
-        raise LamellaError(problem.what, problem.why, f"{problem.fix}: --ragged pad") from problem
-    except DamagedFile as problem:
-        raise ignoring_checksums(problem) from problem
 
 
 @contextmanager
