@@ -255,7 +255,7 @@ IMPORT_EXAMPLES = """examples:
   lamella import new.csv books:sales --mode upsert --key id
 
 exit status: 0 when all rows are there; 2 for what cannot be imported as asked; 3 when what was read turns out
-to be damaged; 130 when stopped with Ctrl+C. A table is there whole, or not at all."""
+to be damaged; 130 when stopped with Ctrl+C. All tables are there whole, or none of them."""
 
 
 def import_file(parser: argparse.ArgumentParser) -> None:
@@ -293,7 +293,7 @@ def reading_options(parser: argparse.ArgumentParser) -> None:
         if option.kind == "switch":
             group.add_argument(option.flag, action=argparse.BooleanOptionalAction, default=None, help=text)
             continue
-        kind = {"names": names, "pairs": pairs, "number": whole_number}.get(option.kind, str)
+        kind = {"names": names, "yes-no": names, "pairs": pairs, "number": whole_number}.get(option.kind, str)
         choices = option.choices if option.kind == "choice" else None
         group.add_argument(
             option.flag, type=kind, choices=choices, metavar=option.metavar, default=None, help=text

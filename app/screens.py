@@ -68,14 +68,14 @@ def table(tour: Tour) -> None:
     tab.grid.go_to(3, place)
     tab.grid.go_to(7, place, extend=True)
     tab.inspector.show_page("column")
-    rested(tour)
+    settled_after_pause(tour)
 
 
 def row(tour: Tour) -> None:
     tab = plain(tour)
     tab.grid.go_to(4, 0)
     tab.inspector.show_page("row")
-    rested(tour)
+    settled_after_pause(tour)
 
 
 def filter_form(tour: Tour) -> None:
@@ -91,14 +91,16 @@ def value_picker(tour: Tour) -> None:
     editor = settled(tour).steps.editor
     assert isinstance(editor, WhereEditor)
     condition = next(
-        row.condition for row in editor.builder.findChildren(QWidget) if named(row) == ("dest", "in")
+        row.condition
+        for row in editor.builder.findChildren(QWidget)
+        if column_and_operator(row) == ("dest", "in")
     )
     editor.builder.choose_values(condition)
     tour.wait("the values are counted", lambda: bool(shown_pickers()) and not tour.program.tasks.running)
     settled(tour)
 
 
-def named(row: QWidget) -> tuple[str, str]:
+def column_and_operator(row: QWidget) -> tuple[str, str]:
     condition = getattr(row, "condition", None)
     return (condition.column, condition.operator) if condition is not None else ("", "")
 
@@ -192,7 +194,7 @@ def saved_runs(tour: Tour) -> None:
     tour.wait("nothing is read", lambda: not tour.program.tasks.running and tour.is_idle)
 
 
-def rested(tour: Tour) -> DatasetTab:
+def settled_after_pause(tour: Tour) -> DatasetTab:
     """The current tab once what waits for a pause has been read as well."""
     began = time.monotonic()
     tour.wait("a pause is over", lambda: time.monotonic() - began > PAUSE_SECONDS)
@@ -298,7 +300,7 @@ def _take_in_every_size(tour: Tour, camera: ScreenCamera, stem: str, name: str, 
         camera.take_screen(tour.window, "-".join(parts))
         if name == "table" and not sharp:
             look.set_text_scale(LARGE_TEXT)
-            rested(tour)
+            settled_after_pause(tour)
             camera.take_screen(tour.window, "-".join([stem, "large-text", *([suffix] if suffix else [])]))
             look.set_text_scale(1.0)
         AFTER.get(name, lambda tour: None)(tour)

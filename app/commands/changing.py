@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         table = store[arguments.table]
         act = _act(arguments, table)
         if arguments.preview:
-            print(_would(act.effect(table, arguments.where, job)))
+            print(_preview_text(act.effect(table, arguments.where, job)))
             return OK
         commit = act.apply(table, arguments.where, job=job)
         counts = (commit.inserted, "added"), (commit.updated, "changed"), (commit.deleted, "deleted")
@@ -95,7 +95,7 @@ def _value(table: Table, column: str, text: str) -> Any:
     return parse_cell(text, table.schema.field(column).type)
 
 
-def _would(effect: Effect) -> str:
+def _preview_text(effect: Effect) -> str:
     parts = [
         f"{_rows(count)} would be {word}"
         for count, word in (

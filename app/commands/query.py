@@ -251,7 +251,8 @@ def _refuse(arguments: argparse.Namespace) -> None:
     if arguments.sql is None and of_sql:
         raise LamellaError(f"{_option(of_sql[0])} is of SQL", fix="Give a statement, or leave it out")
     if arguments.sql is None and not options and not arguments.explain:
-        raise LamellaError("Nothing says what to ask", fix="Give a statement in SQL, or --table with --where")
+        fix = "Give a statement in SQL; or --limit 10, --where or --group-by, and --table for one of several"
+        raise LamellaError("Nothing says what to ask", fix=fix)
     if arguments.sql is not None and arguments.explain:
         raise LamellaError(
             "--explain is of a table, not of SQL", fix="Write EXPLAIN before the statement, or --table"

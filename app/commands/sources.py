@@ -18,6 +18,7 @@ from lamella.core.datasets.base import Checksums, Dataset, problems_of
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.sql import sql as sql_over
 from lamella.core.datasets.tables import SeveralTables, TableEntry
+from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
@@ -63,7 +64,8 @@ def open_source(
             path = Path(folder) / "stdin"
             with path.open("wb") as file:
                 shutil.copyfileobj(sys.stdin.buffer, file)
-            yield from _file_source(open_dataset(path, cache_dir=Path(folder) / "cache", **options))
+            with offering_options(reading is not None):
+                yield from _files(str(path), {**options, "cache_dir": Path(folder) / "cache"})
     elif is_store(path_of(where, "the store or file")):
         if reading:
             option = next(iter(reading)).replace("_", "-")
@@ -71,28 +73,36 @@ def open_source(
         with Store.open(where, read_only=not write) as store:
             yield StoreSource(store)
     else:
-        try:
-            tables = tables_of(where)
-            if len(tables) > 1:
-                yield TablesSource(where, tables, options)
-            else:
-                yield from _file_source(open_dataset(where, **options))
-        except DamagedFile as problem:
-            raise ignoring_checksums(problem) from problem
+        with offering_options(reading is not None):
+            yield from _files(where, options)
 
 
-def _file_source(dataset: Dataset) -> Iterator[Source]:
-    """What of it could not be read is said at the end, when all of it was read."""
+def _files(where: str, options: Mapping[str, Any]) -> Iterator[Source]:
+    """What of a file could not be read is said at the end, when all of it was read."""
+    tables = tables_of(where)
+    if len(tables) > 1:
+        yield TablesSource(where, tables, options)
+        return
+    dataset = open_dataset(where, **options)
     yield FileSource(dataset)
     for remark in dataset.remarks if problems_of(dataset) else ():
         print(f"{remark}.", file=sys.stderr)
 
 
-def ignoring_checksums(problem: DamagedFile) -> LamellaError:
-    """The same with the option that looks at the file all the same, where there is one."""
-    if not problem.readable_anyway:
-        return problem
-    return LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore")
+@contextmanager
+def offering_options(ragged: bool = True) -> Iterator[None]:
+    """A file that cannot be read is refused with the option that reads it all the same, where there is one;
+    `ragged`: whether the command has that for short rows."""
+    try:
+        yield
+    except RaggedRow as problem:
+        if not (ragged and problem.paddable):
+            raise
+        raise LamellaError(problem.what, problem.why, f"{problem.fix}: --ragged pad") from problem
+    except DamagedFile as problem:
+        if not problem.readable_anyway:
+            raise
+        raise LamellaError(problem.what, problem.why, f"{problem.fix}: --checksums ignore") from problem
 
 
 STANDARD_INPUT = "-"

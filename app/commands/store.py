@@ -104,8 +104,8 @@ def index(arguments: argparse.Namespace) -> int:
 def checks(arguments: argparse.Namespace) -> int:
     """Lists what is set, unless something is to be set; all of it is one step of undo."""
     name, one_of = arguments.column, arguments.one_of
-    wanted = {flag: _yes(getattr(arguments, flag)) for flag in ("required", "unique")}
-    changes = any(flag is not None for flag in wanted.values()) or one_of is not None or arguments.any_value
+    flags = {flag: _yes(getattr(arguments, flag)) for flag in ("required", "unique")}
+    changes = any(flag is not None for flag in flags.values()) or one_of is not None or arguments.any_value
     sets_default = arguments.default is not None or arguments.no_default
     if (changes or sets_default) and name is None:
         raise LamellaError("Nothing says which column", fix="Name it after the table")
@@ -119,8 +119,8 @@ def checks(arguments: argparse.Namespace) -> int:
         with store.transaction():
             if changes:
                 values = [] if arguments.any_value else one_of
-                given = None if values is None else [_value(value, kind) for value in values]
-                columns.set_checks(name, **wanted, one_of=given, job=job)
+                allowed = None if values is None else [_value(value, kind) for value in values]
+                columns.set_checks(name, **flags, one_of=allowed, job=job)
             if sets_default:
                 text = arguments.default
                 columns.set_default(name, None if text is None else _value(text, kind))

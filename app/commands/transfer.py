@@ -9,23 +9,21 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from lamella.app.command_options import reading_of
 from lamella.app.commands import OK, terminal
-from lamella.app.commands.sources import Source, ignoring_checksums, open_source, table_of
+from lamella.app.commands.sources import Source, offering_options, open_source, table_of
 from lamella.core.arrow.types import ID
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset, problems_of
-from lamella.core.datasets.formats import foreign_keys_of, tables_of
-from lamella.core.datasets.text.delimited import RaggedRow
-from lamella.core.errors import DamagedFile, LamellaError, visible
+from lamella.core.datasets.formats import tables_of
+from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
-from lamella.core.store.importing import BAD_LINES, declare_relations, import_dataset, import_into
+from lamella.core.store.importing import BAD_LINES, import_all, import_into
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.transfer.exporting import Export, ExportOptions, export, format_for
@@ -38,48 +36,42 @@ def import_file(arguments: argparse.Namespace) -> int:
     folder, name = split_target(arguments.target)
     path = path_of(folder, "the store")
     _refuse_impossible(arguments, name)
-    with _offering_options(), terminal.job() as job:
+    with offering_options(), terminal.job() as job:
         sources = list(_sources(arguments, name, job))
         with store_for_import(path) as store:
-            called: dict[tuple[str, str], str] = {}
-            for source in sources:
-                table = _import_one(source.dataset, store, name, arguments, job)
-                called[source.file, source.table or ""] = table.name
-            for file in dict.fromkeys(source.file for source in sources if source.table):
-                tables = {table: made for (other, table), made in called.items() if other == file}
-                for problem in declare_relations(store, foreign_keys_of(file), tables):
-                    print(f"{problem}.", file=sys.stderr)
+            if arguments.mode == "new":
+                _import_all(sources, store, name, job)
+            else:
+                (dataset,) = sources
+                _import_into(dataset, store, str(name), arguments, job)
     return OK
 
 
-@dataclass(frozen=True)
-class _Source:
-    """`table` is empty where the file is one table."""
-
-    dataset: Dataset
-    file: str
-    table: str | None
-
-
-def _import_one(
-    dataset: Dataset, store: Store, name: str | None, arguments: argparse.Namespace, job: Job
-) -> Table:
-    if arguments.mode == "new":
-        table = import_dataset(dataset, store, name, job)
+def _import_all(datasets: Sequence[Dataset], store: Store, name: str | None, job: Job) -> None:
+    tables, problems = import_all([(dataset, name) for dataset in datasets], store, job)
+    for dataset, table in zip(datasets, tables, strict=True):
         rows = "1 row is" if table.num_rows == 1 else f"{table.num_rows:,} rows are"
         print(f"{rows} in table {table.name} of {store.path}")
-    else:
-        table = store[str(name)]
-        commit = import_into(dataset, table, arguments.mode, arguments.key, job)
-        print(
-            f"{commit.inserted:,} added, {commit.updated:,} changed: table {table.name} of {store.path}"
-            f" has {table.num_rows:,} rows"
-        )
+        _print_remarks(dataset, table, store)
+    for problem in problems:
+        print(f"{problem}.", file=sys.stderr)
+
+
+def _import_into(dataset: Dataset, store: Store, name: str, arguments: argparse.Namespace, job: Job) -> None:
+    table = store[name]
+    commit = import_into(dataset, table, arguments.mode, arguments.key, job)
+    print(
+        f"{commit.inserted:,} added, {commit.updated:,} changed: table {table.name} of {store.path}"
+        f" has {table.num_rows:,} rows"
+    )
+    _print_remarks(dataset, table, store)
+
+
+def _print_remarks(dataset: Dataset, table: Table, store: Store) -> None:
     for remark in dataset.remarks:
         print(f"{remark}.", file=sys.stderr)
     if problems_of(dataset):
         print(f"They are in table {name_of_bad_lines(table.name, store)}.", file=sys.stderr)
-    return table
 
 
 def _refuse_impossible(arguments: argparse.Namespace, name: str | None) -> None:
@@ -95,14 +87,13 @@ def _refuse_impossible(arguments: argparse.Namespace, name: str | None) -> None:
         )
 
 
-def _sources(arguments: argparse.Namespace, name: str | None, job: Job) -> Iterator[_Source]:
+def _sources(arguments: argparse.Namespace, name: str | None, job: Job) -> Iterator[Dataset]:
     if arguments.as_one:
-        paths = [str(file) for file in arguments.file]
-        yield _Source(_opened(arguments, paths, None, job), paths[0], None)
+        yield _opened(arguments, [str(file) for file in arguments.file], None, job)
         return
     for file in arguments.file:
-        for table in _wanted(arguments, file, name):
-            yield _Source(_opened(arguments, file, table, job), str(file), table)
+        for table in _tables(arguments, file, name):
+            yield _opened(arguments, file, table, job)
 
 
 def _opened(
@@ -111,7 +102,7 @@ def _opened(
     return open_dataset(file, checksums=arguments.checksums, table=table, job=job, **reading_of(arguments))
 
 
-def _wanted(arguments: argparse.Namespace, file: Path, target: str | None) -> list[str | None]:
+def _tables(arguments: argparse.Namespace, file: Path, target: str | None) -> list[str | None]:
     """The table of a file that is named, or all of a file that holds several."""
     if arguments.table is not None:
         return [arguments.table]
@@ -129,18 +120,6 @@ def name_of_bad_lines(table: str, store: Store) -> str:
     """Of the tables beside that one, the newest."""
     beside = [name for name in store.tables if name.startswith(f"{table}{BAD_LINES}")]
     return max(beside, key=len)
-
-
-@contextmanager
-def _offering_options() -> Iterator[None]:
-    try:
-        yield
-    except RaggedRow as problem:
-        if not problem.paddable:
-            raise
-        raise LamellaError(problem.what, problem.why, f"{problem.fix}: --ragged pad") from problem
-    except DamagedFile as problem:
-        raise ignoring_checksums(problem) from problem
 
 
 @contextmanager

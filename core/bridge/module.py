@@ -33,7 +33,6 @@ from lamella.core.bridge.planning import (
     folded,
     matching_values,
     plan_of,
-    quoted,
     statement,
     storage_of,
 )
@@ -41,6 +40,7 @@ from lamella.core.bridge.values import Floats, MatchingValues, column_type, insi
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.formats import tables_of
+from lamella.core.datasets.tables import quoted
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 from lamella.core.query.find import is_cacheable

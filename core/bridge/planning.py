@@ -34,6 +34,7 @@ from lamella.core.bridge.values import (
     as_bytes,
     column_type,
 )
+from lamella.core.datasets.tables import quoted
 from lamella.core.errors import LamellaError
 from lamella.core.scan.parquet_file import Footer
 from lamella.core.scan.snapshot import Column, Snapshot
@@ -206,10 +207,6 @@ def declare(columns: Iterable[Column]) -> list[Declared]:
 def statement(columns: Iterable[Declared]) -> str:
     columns_text = ", ".join(f"{quoted(column.name)} {column.type.declared}" for column in columns)
     return f"CREATE TABLE declared ({columns_text})"
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def current_column(declared: Declared, snapshot: Snapshot) -> Column:

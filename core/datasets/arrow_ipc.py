@@ -25,7 +25,7 @@ def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
     """Mapped where its batches are not compressed. Raises `FileProblem`."""
     path = location.files[0]
     stamp = stamp_of(path)
-    with _refused(path):
+    with _as_file_problem(path):
         source = pa.memory_map(str(path))
         reader = pa.ipc.open_file(source)
         columns = ArrowColumns(reader.schema)
@@ -35,7 +35,7 @@ def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
 
     def batches(job: Job) -> Generator[tuple[pa.RecordBatch, int], None, None]:
         refuse_changed([stamp])
-        with _refused(path), pa.OSFile(str(path)) as file:
+        with _as_file_problem(path), pa.OSFile(str(path)) as file:
             opened = pa.ipc.open_file(file)
             for number in range(opened.num_record_batches):
                 yield opened.get_batch(number), file.tell()
@@ -48,13 +48,13 @@ def open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
     """Raises `FileProblem`."""
     path = location.files[0]
     stamp = stamp_of(path)
-    with _refused(path), pa.OSFile(str(path)) as file:
+    with _as_file_problem(path), pa.OSFile(str(path)) as file:
         columns = ArrowColumns(pa.ipc.open_stream(file).schema)
     _refuse_without_columns(path, columns)
 
     def batches(job: Job) -> Generator[tuple[pa.RecordBatch, int], None, None]:
         refuse_changed([stamp])
-        with _refused(path), pa.OSFile(str(path)) as file:
+        with _as_file_problem(path), pa.OSFile(str(path)) as file:
             for batch in pa.ipc.open_stream(file):
                 yield batch, file.tell()
 
@@ -82,7 +82,7 @@ def _refuse_without_columns(path: Path, columns: ArrowColumns) -> None:
 
 
 @contextmanager
-def _refused(path: Path) -> Iterator[None]:
+def _as_file_problem(path: Path) -> Iterator[None]:
     try:
         yield
     except pa.ArrowInvalid as error:
@@ -145,7 +145,7 @@ class MappedDataset(Dataset):
 
     def _segment(self, rows: int, numbers: Sequence[int]) -> Segment:
         def decode() -> pa.Table:
-            with _refused(self._path):
+            with _as_file_problem(self._path):
                 batches = [self._reader.get_batch(number) for number in numbers]
             table = self._columns.shown(pa.Table.from_batches(batches), self._path)
             return table.rename_columns([str(key) for key in range(table.num_columns)])

@@ -34,8 +34,8 @@ class OpenOptions:
     `ragged="pad"` fills up rows that are too short with nulls. Of rows that are too long it drops
     the surplus only where that is empty; a file with a value there is refused all the same.
     `text_columns` of delimited text stay as they are written: versions such as 1.10 and 1.100. `decimal`,
-    `thousands`, `dates`, `zone`, `nulls`, `quote` and `skip_rows` say how it is written (`READING` has a line
-    for each); `types` and `names` are those of columns, by what the file calls them.
+    `thousands`, `dates`, `zone`, `nulls`, `booleans`, `quote` and `skip_rows` say how it is written (of which
+    `READING` has a line each); `types` and `names` are those of columns, by what the file calls them.
 
     `bad_lines="set-aside"` leaves out lines that cannot be read; the dataset's `problems` are they.
 
@@ -60,6 +60,7 @@ class OpenOptions:
     dates: str | None = None
     zone: str | None = None
     nulls: tuple[str, ...] = ()
+    booleans: tuple[tuple[str, str], ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     names: tuple[tuple[str, str], ...] = ()
     bad_lines: BadLines = "refuse"
@@ -71,7 +72,7 @@ class OpenOptions:
         return (
             self.ragged, self.encoding, self.delimiter, self.header, self.quote, self.skip_rows, self.decimal,
             self.thousands, self.dates, self.zone, self.nulls, self.types, self.names, self.bad_lines,
-            self.cells, *self.text_columns,
+            self.cells, self.booleans, *self.text_columns,
         )  # fmt: skip
 
 

@@ -145,15 +145,18 @@ WORKERS = min(4, os.cpu_count() or 1)
 
 
 def in_order(
-    work: Callable[[Item], Answer], items: Iterable[Item], workers: int = WORKERS
+    work: Callable[[Item], Answer], items: Iterable[Item], workers: int = WORKERS, ahead: int = 0
 ) -> Generator[Answer, None, None]:
-    """At most `workers` + 1 items are held at a time. Left early, it waits for what is under way."""
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="reading-blocks")
+    """What `work` answers for each of the items, in their order, by several threads.
+
+    At most `workers` + `ahead` + 1 items are held at a time. Left early, it waits for what is under way.
+    """
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="in-order")
     waiting: deque[Future[Answer]] = deque()
     try:
         for item in items:
             waiting.append(pool.submit(work, item))
-            if len(waiting) > workers:
+            if len(waiting) > workers + ahead:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

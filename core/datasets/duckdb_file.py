@@ -13,7 +13,7 @@ from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.blocks import MOST_ROWS, ArrowColumns, ArrowFile
 from lamella.core.datasets.cached import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
-from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table
+from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table, known_problem, quoted
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
@@ -36,13 +36,13 @@ _TABLES = (
 
 def tables_of(path: Path) -> list[TableEntry]:
     """Tables and views, those of other schemas than `main` with its name before them."""
-    with _connected(path) as connection:
+    with _connection(path) as connection:
         found = connection.execute(_TABLES).fetchall()
         return [_entry(connection, schema, name, kind) for schema, name, kind in found]
 
 
 def foreign_keys_of(path: Path) -> list[ForeignKey]:
-    with _connected(path) as connection:
+    with _connection(path) as connection:
         rows = connection.execute(_FOREIGN_KEYS).fetchall()
     return [
         ForeignKey(_name(schema, table), tuple(columns), _name(schema, other), tuple(targets))
@@ -61,7 +61,7 @@ def open_table(location: Location, options: OpenOptions) -> Dataset:
     path = location.files[0]
     stamps = (stamp_of(path), stamp_of(path.with_name(f"{path.name}.wal")))
     table = chosen_table(path, tables_of(path), options.table, "table")
-    with _connected(path) as connection:
+    with _connection(path) as connection:
         selection = _selection(connection, table.name)
         with closing(connection.sql(f"{selection.query} LIMIT 0").to_arrow_reader(1)) as reader:
             columns = ArrowColumns(reader.schema, selection.remarks)
@@ -79,7 +79,7 @@ def _batches(
     path: Path, stamps: tuple[Stamp, ...], query: str, job: Job
 ) -> Generator[tuple[pa.RecordBatch, int], None, None]:
     done = 0
-    with _connected(path) as connection, job.interrupted_by(connection.interrupt):
+    with _connection(path) as connection, job.interrupted_by(connection.interrupt):
         refuse_changed(stamps)
         try:
             for batch in connection.sql(query).to_arrow_reader(MOST_ROWS):
@@ -98,9 +98,9 @@ class _Selection:
 
 def _selection(connection: duckdb.DuckDBPyConnection, table: str) -> _Selection:
     """The columns as Arrow can hold their values; the others as text."""
-    source, wanted, remarks = _quoted(connection, table), [], []
+    source, wanted, remarks = _qualified_name(connection, table), [], []
     for name, kind, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall():
-        column = _identifier(name)
+        column = quoted(name)
         too_long = kind in _LONG and _any_beyond(connection, source, column)
         if kind.startswith(_AS_TEXT) or too_long:
             remarks.append(f"Column '{name}' of type {kind} is shown as text")
@@ -120,7 +120,7 @@ def _name(schema: str, table: str) -> str:
 
 
 def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: str) -> TableEntry:
-    source = f"{_identifier(schema)}.{_identifier(name)}"
+    source = f"{quoted(schema)}.{quoted(name)}"
     shown = _name(schema, name)
     try:
         described = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
@@ -132,19 +132,15 @@ def _entry(connection: duckdb.DuckDBPyConnection, schema: str, name: str, kind: 
     return TableEntry(shown, kind, rows, len(described))
 
 
-def _quoted(connection: duckdb.DuckDBPyConnection, table: str) -> str:
+def _qualified_name(connection: duckdb.DuckDBPyConnection, table: str) -> str:
     for schema, name, _ in connection.execute(_TABLES).fetchall():
-        if table == (name if schema == MAIN else f"{schema}.{name}"):
-            return f"{_identifier(schema)}.{_identifier(name)}"
+        if table == _name(schema, name):
+            return f"{quoted(schema)}.{quoted(name)}"
     raise AssertionError(table)
 
 
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 @contextmanager
-def _connected(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+def _connection(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
         with duckdb.connect(str(path), read_only=True, config=_CONFIGURATION) as connection:
             connection.execute("SET TimeZone = 'UTC'")
@@ -191,14 +187,10 @@ _PROBLEMS = (
         "Open the file that it reads, or make a table of the view",
     ),
 )
-"""What DuckDB's message holds, and what that means."""
 
 
 def _problem(path: Path, error: Exception) -> FileProblem:
-    text = str(error)
-    for signs, what, why, fix in _PROBLEMS:
-        if any(sign in text for sign in signs):
-            return FileProblem(path, what, why, fix)
-    return FileProblem(
-        path, "could not be read by DuckDB", text.partition("\n")[0], "Look at it with the duckdb shell"
+    first_line = str(error).partition("\n")[0]
+    return known_problem(path, str(error), _PROBLEMS) or FileProblem(
+        path, "could not be read by DuckDB", first_line, "Look at it with the duckdb shell"
     )

@@ -182,7 +182,7 @@ class SheetFile(ValuesFile):
             if len(chunk) < ROWS_A_BLOCK:
                 break
         self._empty_rows = empty
-        self.remarks = tuple(self._found(sheet))
+        self.remarks = tuple(self._omissions(sheet))
 
     def release(self) -> None:
         self._sheet = None
@@ -232,7 +232,8 @@ class SheetFile(ValuesFile):
             cut = [*empty, *row[first:last]]
             yield cut + [None] * (width - len(cut))
 
-    def _found(self, sheet: CalamineSheet) -> Iterator[str]:
+    def _omissions(self, sheet: CalamineSheet) -> Iterator[str]:
+        """What of the sheet is left out, in sentences."""
         if self._titles:
             texts = [str(next(c for c in row if c is not None)) for row in self._titles[:_MOST_NAMED]]
             count = len(self._titles)

@@ -181,7 +181,7 @@ FORMATS = (
         several=True, is_text=True,
         options=(
             "ragged", "encoding", "delimiter", "quote", "header", "skip_rows", "decimal", "thousands",
-            "dates", "zone", "nulls", "text_columns", "types", "names", "bad_lines",
+            "dates", "zone", "nulls", "booleans", "text_columns", "types", "names", "bad_lines",
         ),
         media=("text/csv", "text/tab-separated-values"),
     ),
@@ -317,6 +317,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     dates: str | None = None,
     zone: str | None = None,
     nulls: Sequence[str] = (),
+    booleans: Sequence[str | tuple[str, str]] = (),
     text_columns: Sequence[str] = (),
     types: Mapping[str, str] | None = None,
     names: Mapping[str, str] | None = None,
@@ -333,10 +334,11 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
 
     How delimited text is written is found out from it, unless an option says so: `encoding`, `delimiter`,
     `quote`, `header`, `skip_rows` above the table, the `decimal` sign, what sets `thousands` apart, which
-    part of `dates` comes first ("day-first", "month-first"), the `zone` of times without one, and words for
-    no value (`nulls`). `text_columns` stay as they are written, whatever stands in them; `types` are those of
-    other columns, by what the file calls them: {"plz": "text", "price": "decimal(10, 2)"}. What is no value
-    of such a type is null, which `remarks` counts and `problems` lists. `names` are new names of columns.
+    part of `dates` comes first ("day-first", "month-first"), the `zone` of times without one, words for no
+    value (`nulls`), and words for true and false (`booleans`, such as ["ja/nein"]). `text_columns` stay as
+    they are written, whatever stands in them; `types` are those of other columns, by what the file calls
+    them: {"plz": "text", "price": "decimal(10, 2)"}. What is no value of such a type is null, which `remarks`
+    counts and `problems` lists. `names` are new names of columns.
 
     `bad_lines="set-aside"` leaves out lines that cannot be read; they are counted and listed likewise.
 
@@ -356,8 +358,8 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
         {
             "encoding": encoding, "delimiter": delimiter, "quote": quote, "header": header,
             "skip_rows": skip_rows, "decimal": decimal, "thousands": thousands, "dates": dates, "zone": zone,
-            "nulls": nulls or None, "text_columns": text_columns or None, "types": types or None,
-            "names": names or None, "cells": cells,
+            "nulls": nulls or None, "booleans": booleans or None, "text_columns": text_columns or None,
+            "types": types or None, "names": names or None, "cells": cells,
         }
     )  # fmt: skip
     _refuse_useless(location, known, reading)
@@ -385,8 +387,11 @@ def _refuse_useless(location: Location, known: Format, reading: Mapping[str, obj
 
 
 REFUSED_ELSEWHERE = frozenset(
-    ("text_columns", "types", "names", "decimal", "thousands", "dates", "zone", "nulls", "skip_rows", "cells")
-)
+    (
+        "text_columns", "types", "names", "decimal", "thousands", "dates", "zone", "nulls", "booleans",
+        "skip_rows", "cells",
+    )
+)  # fmt: skip
 """Options of one format that another cannot be read with; those of how bytes are split count for nothing
 there."""
 

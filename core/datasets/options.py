@@ -4,9 +4,11 @@ window and the docs."""
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+import pyarrow as pa
 
 from lamella.core.arrow.types import type_named
 from lamella.core.errors import BadData, UnknownName, instead_of, nearest, shown
@@ -19,10 +21,18 @@ ENCODINGS = (
     "cp850", "mac_roman", "koi8_r", "shift_jis", "gb18030", "big5", "euc_kr",
 )  # fmt: skip
 """Those that are proposed; Python knows more."""
+YES_NO_FIX = "Give pairs of words: ja/nein"
 
 
 class UnknownReading(UnknownName):
     kind = "option"
+
+
+READABLE = (
+    pa.types.is_string, pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal,
+    pa.types.is_date, pa.types.is_time, pa.types.is_timestamp,
+)  # fmt: skip
+"""The types that texts can be read as."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +41,9 @@ class Reading:
     `metavar` is its value on the command line. Left out, it is found out from the file."""
 
     name: str
-    kind: Literal["sign", "choice", "switch", "number", "names", "pairs", "encoding", "zone", "range"]
+    kind: Literal[
+        "sign", "choice", "switch", "number", "names", "pairs", "yes-no", "encoding", "zone", "range"
+    ]
     help: str
     choices: tuple[str, ...] = ()
     title: str = ""
@@ -49,12 +61,12 @@ class Reading:
         """The value that a person or a program gave, as `OpenOptions` has it. Raises `BadData`."""
         if value is None:
             return None
-        if self.kind in ("names", "pairs"):
-            return self._pairs(value) if self.kind == "pairs" else tuple(names_of(value, self._what))
-        if self.kind == "switch":
-            return self._switch(value)
-        if self.kind == "number":
-            return self._number(value)
+        of_other_values: dict[str, Callable[[Any], Any]] = {
+            "names": self._names, "pairs": self._pairs, "yes-no": self._yes_no, "switch": self._switch,
+            "number": self._number,
+        }  # fmt: skip
+        if self.kind in of_other_values:
+            return of_other_values[self.kind](value)
         text = text_of(value, self._what)
         if self.kind == "encoding":
             return codec_name(text)
@@ -96,6 +108,9 @@ class Reading:
             raise self._refusal(value, "Give a whole number from 0")
         return value
 
+    def _names(self, value: Any) -> tuple[str, ...]:
+        return tuple(names_of(value, self._what))
+
     def _pairs(self, value: Any) -> tuple[tuple[str, str], ...]:
         """Of a column, as the file calls it, and what it is to be."""
         pairs = value.items() if isinstance(value, Mapping) else value
@@ -107,9 +122,43 @@ class Reading:
                 raise self._refusal(value, "Give a dict by columns' names")
             column, wanted = pair
             if self.name == "types":
-                wanted = str(type_named(wanted))
+                wanted = self._type(wanted)
             read.append((text_of(column, self._what), text_of(wanted, self._what)))
         return tuple(read)
+
+    def _type(self, name: Any) -> str:
+        """The name of a type that texts can be read as."""
+        kind = type_named(name)
+        if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+            kind = pa.string()
+        if not any(is_of_kind(kind) for is_of_kind in READABLE):
+            fix = "Read it as text, a number, a boolean, a date, a time or a timestamp"
+            raise self._refusal(str(kind), fix)
+        return "float32" if kind == pa.float32() else str(kind)  # whose own name means another type
+
+    def _yes_no(self, value: Any) -> tuple[tuple[str, str], ...]:
+        """Words for true and false, such as `ja/nein`, each of which means one of them in any case."""
+        from lamella.core.datasets.text.types import NULL_MARKERS
+
+        if not isinstance(value, Iterable):
+            raise self._refusal(value, YES_NO_FIX)
+        pairs = [self._yes_and_no(pair) for pair in ([value] if isinstance(value, str) else value)]
+        yes, no = ({pair[place].lower() for pair in pairs} for place in (0, 1))
+        for word in (word for pair in pairs for word in pair):
+            if word.lower() in yes & no:
+                raise self._refusal(value, f"Let '{word}' mean either yes or no")
+            if word in NULL_MARKERS:
+                raise self._refusal(value, f"'{word}' stands for no value in every file: leave it out")
+        return tuple(pairs)
+
+    def _yes_and_no(self, pair: Any) -> tuple[str, str]:
+        words = pair.split("/") if isinstance(pair, str) else pair
+        if not isinstance(words, (tuple, list)) or len(words) != 2:
+            raise self._refusal(pair, YES_NO_FIX)
+        yes, no = (text_of(word, self._what).strip() for word in words)
+        if not (yes and no):
+            raise self._refusal(pair, YES_NO_FIX)
+        return yes, no
 
     def _refusal(self, value: Any, fix: str) -> BadData:
         return BadData(f"{self._what} cannot be {shown(value)}", fix=fix)
@@ -130,6 +179,8 @@ READING = (
     Reading("zone", "zone", "of times without one, such as Europe/Berlin", title="Time zone", metavar="ZONE"),
     Reading("nulls", "names", "words that stand for no value, in every column", title="Null words",
             metavar="WORD,WORD,…"),
+    Reading("booleans", "yes-no", "words for true and false: columns that hold only such words are boolean",
+            title="Yes/no words", metavar="YES/NO,…"),
     Reading("text_columns", "names", "columns that stay as they are written: versions such as 1.10 and 1.100",
             metavar="COLUMNS"),
     Reading("types", "pairs", "types of columns, by what the file calls them; a value that is none of its"

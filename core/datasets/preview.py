@@ -17,6 +17,7 @@ from lamella.core.datasets.text.dataset import TextFile
 from lamella.core.datasets.text.delimited import DelimitedText, word_for
 from lamella.core.datasets.text.files import SeveralTexts
 from lamella.core.datasets.text.regional import COMMA, Spelled
+from lamella.core.datasets.text.types import yes_and_no
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import NOTE
 
@@ -55,7 +56,7 @@ class ColumnPreview:
 @dataclass(frozen=True)
 class FilePreview:
     """`rows` are all where `counted`, else an estimate. `found` are the options of text as they are read now,
-    whether they were chosen or found."""
+    whether they were chosen or found; `yes_no` are words of columns that `booleans` can name."""
 
     dataset: Dataset
     size: int
@@ -64,6 +65,7 @@ class FilePreview:
     columns: tuple[ColumnPreview, ...]
     head: pa.Table
     found: Mapping[str, Any] = field(default_factory=dict)
+    yes_no: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_text(self) -> bool:
@@ -150,7 +152,21 @@ def _of_text(
         _column_of_text(key, name, final.field(name), column, misfits.get(name, 0))
         for key, name, column in zip(text.stored, text.dialect.names, texts, strict=True)
     )
-    return FilePreview(dataset, file.size, rows, is_counted, columns, shown, _found(file, text, schema))
+    words = (
+        yes_and_no(column)
+        for column, kind, key in zip(texts, schema.types, text.stored, strict=True)
+        if pa.types.is_string(kind) and not text.has_chosen_type(key)
+    )
+    return FilePreview(
+        dataset,
+        file.size,
+        rows,
+        is_counted,
+        columns,
+        shown,
+        _text_options(file, text, schema),
+        tuple(dict.fromkeys(pair for pair in words if pair is not None)),
+    )
 
 
 def _column_of_text(key: str, name: str, field: pa.Field, texts: pa.Array, misfits: int) -> ColumnPreview:
@@ -165,7 +181,7 @@ def _has_zeros_in_front(texts: pa.Array) -> bool:
     return pc.any(pc.match_substring_regex(texts, "^0[0-9]+$")).as_py() is True
 
 
-def _found(file: TextFile, text: DelimitedText, schema: pa.Schema) -> dict[str, Any]:
+def _text_options(file: TextFile, text: DelimitedText, schema: pa.Schema) -> dict[str, Any]:
     spellings = [kind.spelling for kind in schema.types if isinstance(kind, Spelled)]
     orders = {spelling.order for spelling in spellings if spelling.order not in ("", "iso")}
     commas = [spelling for spelling in spellings if spelling.decimal == COMMA]

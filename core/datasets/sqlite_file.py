@@ -17,7 +17,7 @@ from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.cached import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
-from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table
+from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table, known_problem, quoted
 from lamella.core.datasets.text.dialect import distinct_names
 from lamella.core.datasets.text.types import read_as
 from lamella.core.datasets.values import RowBlock, Values, ValuesFile, join_types, least_type, to_array
@@ -39,14 +39,14 @@ BROKEN_TEXT = "Some of its texts are not UTF-8 and are shown as the bytes they a
 
 def tables_of(path: Path) -> list[TableEntry]:
     """Tables and views in the order of their names; what SQLite keeps for itself is not among them."""
-    with closing(_connect(path)) as connection, _refused(path):
+    with closing(_connect(path)) as connection, _as_file_problem(path):
         names = connection.execute(
             "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
             " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY type, name COLLATE NOCASE"
         ).fetchall()
-        own = {name for name, kind in _listed(connection) if kind == "shadow"}
+        own = {name for name, kind in _table_kinds(connection) if kind == "shadow"}
         return [
-            TableEntry(name, kind, _counted(connection, name), _width(connection, name))
+            TableEntry(name, kind, _row_count(connection, name), _column_count(connection, name))
             for name, kind in names
             if name not in own
         ]
@@ -55,12 +55,12 @@ def tables_of(path: Path) -> list[TableEntry]:
 def foreign_keys_of(path: Path) -> list[ForeignKey]:
     """Those that are declared. One that names no columns of the other table means its primary key."""
     keys: list[ForeignKey] = []
-    with closing(_connect(path)) as connection, _refused(path):
-        tables = [name for name, kind in _listed(connection) if kind == "table"]
+    with closing(_connect(path)) as connection, _as_file_problem(path):
+        tables = [name for name, kind in _table_kinds(connection) if kind == "table"]
         called = {name.casefold(): name for name in tables}
         for table in tables:
             found: dict[int, list[tuple[str, str, str | None]]] = {}
-            rows = connection.execute(f"PRAGMA foreign_key_list({_quoted(table)})").fetchall()
+            rows = connection.execute(f"PRAGMA foreign_key_list({quoted(table)})").fetchall()
             for number, _, target, column, other, *_ in sorted(rows):
                 found.setdefault(number, []).append((target, column, other))
             for parts in found.values():
@@ -73,7 +73,7 @@ def foreign_keys_of(path: Path) -> list[ForeignKey]:
 
 
 def _primary_key(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
-    rows = connection.execute(f"PRAGMA table_info({_quoted(table)})").fetchall()
+    rows = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
     return tuple(row[1] for row in sorted(rows, key=lambda row: row[5]) if row[5])
 
 
@@ -95,7 +95,7 @@ class SqliteTable(ValuesFile):
     keeps them all."""
 
     def __init__(self, path: Path, stamps: Sequence[Stamp], table: str) -> None:
-        with closing(_connect(path)) as connection, _refused(path):
+        with closing(_connect(path)) as connection, _as_file_problem(path):
             columns = _columns(connection, table)
             last = _last_rowid(connection, table)
         if not columns:
@@ -110,13 +110,13 @@ class SqliteTable(ValuesFile):
 
     @property
     def _query(self) -> str:
-        return f"SELECT * FROM {_quoted(self._table)}"
+        return f"SELECT * FROM {quoted(self._table)}"
 
     def blocks(self, job: Job) -> Generator[RowBlock, None, None]:
         """In one transaction, so that rows that others write meanwhile are not seen."""
         with (
             closing(_connect(self.path)) as connection,
-            _refused(self.path),
+            _as_file_problem(self.path),
         ):
             connection.set_progress_handler(lambda: job.cancelled, _STEPS)
             if self.remarks:
@@ -135,7 +135,7 @@ class SqliteTable(ValuesFile):
         cursor = connection.execute(self._query)
         while True:
             try:
-                for rows in _fetched(cursor, FIRST_ROWS if not number else ROWS_A_BLOCK):
+                for rows in _fetch(cursor, FIRST_ROWS if not number else ROWS_A_BLOCK):
                     yield RowBlock(number, rows, done + 1, done + len(rows))
                     number, done = number + 1, done + len(rows)
                 break
@@ -215,7 +215,7 @@ def _dated(values: Values, types: set[type], kind: pa.DataType) -> pa.Array | No
     return dates if dates is not None and dates.null_count == texts.null_count else None
 
 
-def _fetched(cursor: sqlite3.Cursor, most: int) -> Iterator[list[tuple[Any, ...]]]:
+def _fetch(cursor: sqlite3.Cursor, most: int) -> Iterator[list[tuple[Any, ...]]]:
     """Rows together as long as they are few and short; the first ones soon."""
     rows: list[tuple[Any, ...]] = []
     size, step = 0, FEWEST_FETCHED
@@ -238,11 +238,7 @@ def _text_or_bytes(data: bytes) -> str | bytes:
         return data
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _listed(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+def _table_kinds(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     """Names with what SQLite says they are; nothing before its version 3.37."""
     try:
         return [(row[1], row[2]) for row in connection.execute("PRAGMA table_list")]
@@ -252,25 +248,25 @@ def _listed(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[tuple[str, str]]:
     """Names and declared types, in the order of SELECT *."""
-    described = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+    described = connection.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
     return [(row[1], row[2] or "") for row in described if row[6] != 1]
 
 
-def _width(connection: sqlite3.Connection, table: str) -> int | None:
+def _column_count(connection: sqlite3.Connection, table: str) -> int | None:
     try:
         return len(_columns(connection, table))
     except sqlite3.OperationalError:  # a view over what is gone must not hide the other tables
         return None
 
 
-def _counted(connection: sqlite3.Connection, table: str) -> int | None:
+def _row_count(connection: sqlite3.Connection, table: str) -> int | None:
     """How many rows there are, where that is known soon."""
-    return _answer_soon(connection, f"SELECT count(*) FROM {_quoted(table)}")
+    return _answer_soon(connection, f"SELECT count(*) FROM {quoted(table)}")
 
 
 def _last_rowid(connection: sqlite3.Connection, table: str) -> int:
     """About how many rows there are; 0 where nothing says it soon."""
-    return _answer_soon(connection, f"SELECT max(rowid) FROM {_quoted(table)}") or 0
+    return _answer_soon(connection, f"SELECT max(rowid) FROM {quoted(table)}") or 0
 
 
 def _answer_soon(connection: sqlite3.Connection, query: str) -> int | None:
@@ -297,7 +293,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     log = path.with_name(f"{path.name}-wal")
     is_still = header[18:19] == bytes([_WAL_MODE]) and stamp_of(log)[1] <= 0
     how = "immutable=1" if is_still else "mode=ro"
-    with _refused(path):
+    with _as_file_problem(path):
         return sqlite3.connect(
             f"{path.absolute().as_uri()}?{how}",
             uri=True,
@@ -322,7 +318,7 @@ def _refuse_cut_off(path: Path, header: bytes) -> None:
 
 
 @contextmanager
-def _refused(path: Path) -> Iterator[None]:
+def _as_file_problem(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -355,13 +351,9 @@ _PROBLEMS = (
         "Copy the database, with its -wal and -journal files, to where you may write",
     ),
 )
-"""What SQLite's message holds, and what that means."""
 
 
 def _problem(path: Path, error: sqlite3.DatabaseError) -> FileProblem:
-    for signs, what, why, fix in _PROBLEMS:
-        if any(sign in str(error) for sign in signs):
-            return FileProblem(path, what, why, fix)
-    return FileProblem(
+    return known_problem(path, str(error), _PROBLEMS) or FileProblem(
         path, "could not be read by SQLite", str(error), "Look at that table with the sqlite3 shell"
     )

@@ -1,4 +1,5 @@
-"""Files that hold several tables: which there are, and the one that is opened."""
+"""Files that hold several tables, such as databases: which there are, the one that is opened, and what a
+database's own messages mean."""
 
 from __future__ import annotations
 
@@ -31,6 +32,23 @@ class ForeignKey:
     columns: tuple[str, ...]
     to_table: str
     to_columns: tuple[str, ...]
+
+
+def quoted(name: str) -> str:
+    """As SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+DatabaseProblem = tuple[tuple[str, ...], str, str, str]
+"""Words one of which a database's message holds; what that means, why, and what to do."""
+
+
+def known_problem(path: Path, message: str, known: Sequence[DatabaseProblem]) -> FileProblem | None:
+    """The first of those that are known whose words the message holds."""
+    for words, what, why, fix in known:
+        if any(word in message for word in words):
+            return FileProblem(path, what, why, fix)
+    return None
 
 
 class SeveralTables(FileProblem):

@@ -83,17 +83,29 @@ def import_dataset(
     return _imported(dataset, store, name, job, columns)[0]
 
 
-def import_all(sources: Iterable[tuple[Dataset, str]], store: Store, job: Job | None = None) -> list[Table]:
-    """Each dataset as a new table of that name: all of them, or none where one fails or is cancelled."""
+def import_all(
+    sources: Iterable[tuple[Dataset, str | None]], store: Store, job: Job | None = None
+) -> tuple[list[Table], list[str]]:
+    """Each dataset as a new table of that name, or of a free one like its own where that is None; and as
+    relations the foreign keys between tables of a database that are among them. All of this, or nothing
+    where one fails or is cancelled. What of the foreign keys cannot be declared is said in sentences."""
     made: list[list[Table]] = []
+    keys: dict[Path, list[ForeignKey]] = {}
+    names: dict[Path, dict[str, str]] = {}
     try:
         for dataset, name in sources:
+            paths: Sequence[Path] = getattr(dataset, "paths", ())
+            if len(paths) == 1 and paths[0] not in keys:
+                keys[paths[0]] = foreign_keys_of(paths[0])
             made.append(_imported(dataset, store, name, job))
+            if len(paths) == 1:
+                names.setdefault(paths[0], {})[dataset.name] = made[-1][0].name
+        said = [text for path in names for text in _declare_relations(store, keys[path], names[path])]
     except BaseException:
         for table in chain.from_iterable(made):
             store.drop_table(table.name)
         raise
-    return [tables[0] for tables in made]
+    return [tables[0] for tables in made], said
 
 
 def _imported(
@@ -328,17 +340,15 @@ def import_tables(
     """Tables of a database or sheets of a workbook, all that are not hidden where none is named; with the
     relations that its foreign keys declare. What of these cannot be declared is said in sentences.
 
-    Each table is whole, or not there; a failed or cancelled import leaves none behind.
+    All tables are there, or none where one fails or the import is cancelled.
     """
     wanted = [entry.name for entry in tables_of(path) if entry.is_offered] if tables is None else [*tables]
     opened = (open_dataset(path, table=name, job=job, **reading) for name in wanted)
     sources = ((dataset, free_name(name, store.tables)) for name, dataset in zip(wanted, opened, strict=True))
-    made = import_all(sources, store, job)
-    names = {name: table.name for name, table in zip(wanted, made, strict=True)}
-    return made, declare_relations(store, foreign_keys_of(path), names)
+    return import_all(sources, store, job)
 
 
-def declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:
+def _declare_relations(store: Store, keys: Sequence[ForeignKey], names: Mapping[str, str]) -> list[str]:
     """Foreign keys of a file as relations between the tables that hold its rows, by their names there. What
     cannot be declared is said: columns whose values are never equal."""
     said = []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import types as is_
 
+from lamella.core.datasets.tables import quoted
 from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, visible
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
@@ -54,16 +55,16 @@ def _write(
         )
     connection.execute("BEGIN")
     connection.register("lamella_rows", source.reader)
-    connection.execute(f"CREATE TABLE {_quoted(table)} AS SELECT * FROM lamella_rows")
+    connection.execute(f"CREATE TABLE {quoted(table)} AS SELECT * FROM lamella_rows")
     connection.unregister("lamella_rows")
     key = columns_among(source.rows, values["primary_key"], "primary_key")
     indexes = columns_among(source.rows, values["indexes"], "indexes")
     if key:
-        names = ", ".join(_quoted(source.names[name]) for name in key)
-        connection.execute(f"ALTER TABLE {_quoted(table)} ADD PRIMARY KEY ({names})")
+        names = ", ".join(quoted(source.names[name]) for name in key)
+        connection.execute(f"ALTER TABLE {quoted(table)} ADD PRIMARY KEY ({names})")
     for name in indexes:
-        index = _quoted(f"{table} by {source.names[name]}")
-        connection.execute(f"CREATE INDEX {index} ON {_quoted(table)} ({_quoted(source.names[name])})")
+        index = quoted(f"{table} by {source.names[name]}")
+        connection.execute(f"CREATE INDEX {index} ON {quoted(table)} ({quoted(source.names[name])})")
     job.check()
     connection.execute("COMMIT")
     connection.execute("CHECKPOINT")
@@ -114,10 +115,6 @@ def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
     if isinstance(values, pa.ExtensionArray):
         return _as(values.storage, kind)
     return texts_of(values) if is_.is_string(kind) else values.cast(kind)
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _refusal(path: Path, error: Exception, source: _Passing, job: Job) -> Exception:

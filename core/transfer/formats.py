@@ -392,7 +392,9 @@ FORMATS = (
             ),
             _NULL,
         ),
-        "A table for people, to be pasted into documents: types are not written.",
+        "A table for people, to be pasted into documents: types are not written. A spreadsheet that opens it"
+        " or takes it from the clipboard computes text that begins with =; Excel's own format keeps that as"
+        " text.",
         _IN_DOCUMENTS,
         ("other",),
         is_text=True,

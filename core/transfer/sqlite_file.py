@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from lamella.core.arrow.arrays import to_numpy
+from lamella.core.datasets.tables import quoted
 from lamella.core.errors import BadData, Cancelled, FileProblem, visible
 from lamella.core.jobs import Job
 from lamella.core.transfer.text_columns import floats_of, texts_of
@@ -48,7 +49,7 @@ def write_sqlite(path: Path, rows: Rows, values: Values, job: Job) -> None:
         )
     is_new = not path.exists()
     table = values["table_name"] or rows.name
-    with _translated(path, job), _connected(path, is_new) as connection:
+    with _as_lamella_error(path, job), _connection(path, is_new) as connection:
         connection.execute("BEGIN IMMEDIATE")
         try:
             _refuse_taken(connection, path, table)
@@ -58,9 +59,9 @@ def write_sqlite(path: Path, rows: Rows, values: Values, job: Job) -> None:
             connection.execute(_definition(table, list(names.values()), rows.schema, key))
             _insert(connection, table, rows)
             for name in indexed:
-                index = _quoted(f"{table} by {name}")
+                index = quoted(f"{table} by {name}")
                 with job.interrupted_by(connection.interrupt):
-                    connection.execute(f"CREATE INDEX {index} ON {_quoted(table)} ({_quoted(name)})")
+                    connection.execute(f"CREATE INDEX {index} ON {quoted(table)} ({quoted(name)})")
             job.check()
             connection.execute("COMMIT")
         except BaseException:
@@ -70,7 +71,7 @@ def write_sqlite(path: Path, rows: Rows, values: Values, job: Job) -> None:
 
 
 @contextmanager
-def _connected(path: Path, is_new: bool) -> Iterator[sqlite3.Connection]:
+def _connection(path: Path, is_new: bool) -> Iterator[sqlite3.Connection]:
     connection = sqlite3.connect(path, LOCK_SECONDS, isolation_level=None)
     try:
         if is_new:  # nobody sees it before it is whole and synced
@@ -82,7 +83,7 @@ def _connected(path: Path, is_new: bool) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def _translated(path: Path, job: Job) -> Iterator[None]:
+def _as_lamella_error(path: Path, job: Job) -> Iterator[None]:
     try:
         yield
     except sqlite3.IntegrityError as error:
@@ -113,30 +114,26 @@ def _definition(table: str, names: list[str], schema: pa.Schema, key: list[str])
     for name in (*names, table):
         if "\0" in name:
             raise BadData(f"SQLite has no name '{visible(name)}'", "It holds a NUL character", "Rename it")
-    columns = [f"{_quoted(n)} {_declared(f.type)}".rstrip() for n, f in zip(names, schema, strict=True)]
+    columns = [f"{quoted(n)} {_declared_type(f.type)}".rstrip() for n, f in zip(names, schema, strict=True)]
     if key:
-        columns.append(f"PRIMARY KEY ({', '.join(map(_quoted, key))})")
-    return f"CREATE TABLE {_quoted(table)} ({', '.join(columns)})"
+        columns.append(f"PRIMARY KEY ({', '.join(map(quoted, key))})")
+    return f"CREATE TABLE {quoted(table)} ({', '.join(columns)})"
 
 
-def _declared(kind: pa.DataType) -> str:
+def _declared_type(kind: pa.DataType) -> str:
     if pa.types.is_dictionary(kind):
-        return _declared(kind.value_type)
+        return _declared_type(kind.value_type)
     name = kind_of(kind)
     if name == "decimal" and kind.precision <= MOST_DIGITS:
         return f"DECIMAL({kind.precision},{kind.scale})"
     return _TYPES.get(name, "TEXT")
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
     width = len(rows.schema)
     at_once = max(1, min(ROWS_A_STATEMENT, MOST_PARAMETERS // width))
     one = f"({', '.join('?' * width)})"
-    begin = f"INSERT INTO {_quoted(table)} VALUES "
+    begin = f"INSERT INTO {quoted(table)} VALUES "
     for batch in pieces(rows.tables):
         cells: list[Any] = [None] * (width * batch.num_rows)
         for place, column in enumerate(batch.columns):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +12,13 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 from pyarrow import types as is_
 
+from lamella.core.datasets.blocks import WORKERS, in_order
 from lamella.core.errors import BadData, UnknownName, instead_of, shown, visible
 from lamella.core.jobs import Job
 from lamella.core.validation import names_of
 
 PIECE_ROWS = 10_000
 PIECE_BYTES = 64 * 2**20
-MOST_THREADS = 4
 SPELLED = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 """How characters that a shell or a form hides can be written."""
 TRUE, FALSE = frozenset(("true", "yes", "on", "1")), frozenset(("false", "no", "off", "0"))
@@ -219,20 +217,8 @@ def _halved(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def made_in_order(
     batches: Iterable[pa.RecordBatch], make: Callable[[pa.RecordBatch], Made]
 ) -> Iterator[Made]:
-    """What `make` makes of each batch, by several threads, a few batches ahead of who takes it."""
-    threads = max(1, min(MOST_THREADS, pa.cpu_count()))
-    waiting: deque[Future[Made]] = deque()
-    with ThreadPoolExecutor(threads, thread_name_prefix="export") as pool:
-        try:
-            for batch in batches:
-                waiting.append(pool.submit(make, batch))
-                if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    """What `make` makes of each batch, so many ahead that threads work on while the file is written."""
+    return in_order(make, batches, ahead=WORKERS)
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

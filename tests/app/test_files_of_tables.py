@@ -72,6 +72,26 @@ def test_query_reads_standard_input(
         assert capsys.readouterr().out == "s\n3\n"
 
 
+def test_query_reads_a_table_of_a_database_from_standard_input(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["--table", "orders", "--agg", "n=count()"], ["SELECT count(*) AS n FROM orders"]):
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(shop.read_bytes())))
+        assert cli.main(["query", "-", *words, "--format", "csv"]) == cli.OK
+        assert capsys.readouterr().out == "n\n3\n"
+
+
+def test_query_offers_to_fill_up_short_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "short.csv"
+    path.write_text("a,b\n1,2\n3\n")
+    assert cli.main(["query", str(path), "--limit", "5"]) == 2
+    assert "--ragged pad" in capsys.readouterr().err
+    assert cli.main(["query", str(path), "--limit", "5", "--ragged", "pad", "--format", "csv"]) == cli.OK
+    assert capsys.readouterr().out == "a,b\n1,2\n3,\n"
+    assert cli.main(["export", str(path), str(tmp_path / "x.parquet")]) == 2
+    assert "--ragged" not in capsys.readouterr().err
+
+
 def test_query_refuses_empty_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -189,7 +189,7 @@ def test_times_that_python_has_no_value_for_are_printed(
         (["--agg", "n=count()", "--totals"], "--totals is of groups"),
         (["--group-by", "city", "--agg", "n=count()", "--totals", "--format", "csv"], "with --format csv"),
         (["--search", "Oslo", "--totals"], "--totals does not go with --search"),
-        ([], "Nothing says what to ask"),
+        ([], "Nothing says what to ask. Give a statement in SQL; or --limit 10, --where or"),
     ],
 )
 def test_what_does_not_go_together_is_told(

@@ -29,34 +29,33 @@ def test_every_option_is_python_s_too_and_documented() -> None:
 @pytest.fixture
 def bank(tmp_path: Path) -> Path:
     path = tmp_path / "bank.csv"
-    path.write_bytes(
-        "Tag;PLZ;Betrag\n01/02/2025;01067;1.234,50\n02/02/2025;80331;k. A.\n9;\n".encode("cp1252")
-    )
+    path.write_bytes(b"Tag;PLZ;Betrag;Bezahlt\n01/02/2025;01067;1.234,50;J\n02/02/2025;80331;k. A.;N\n9;\n")
     return path
 
 
 OPTIONS = [
     "--dates", "day-first", "--nulls", "k. A.", "--types", "PLZ=text,Betrag=decimal(10, 2)",
-    "--names", "Tag=day,Betrag=amount", "--bad-lines", "set-aside",
+    "--names", "Tag=day,Betrag=amount", "--booleans", "ja/nein,J/N", "--bad-lines", "set-aside",
 ]  # fmt: skip
 
 
 def test_a_file_is_imported_with_them(tmp_path: Path, bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(bank), f"{tmp_path / 'store'}:sales", *OPTIONS]) == 0
     with Store.open(tmp_path / "store") as store:
-        rows = store["sales"].read(["day", "PLZ", "amount"]).to_pylist()
-        assert [(str(row["day"]), row["PLZ"], str(row["amount"])) for row in rows] == [
-            ("2025-02-01", "01067", "1234.50"),
-            ("2025-02-02", "80331", "None"),
+        rows = store["sales"].read(["day", "PLZ", "amount", "Bezahlt"]).to_pylist()
+        assert [(str(row["day"]), row["PLZ"], str(row["amount"]), row["Bezahlt"]) for row in rows] == [
+            ("2025-02-01", "01067", "1234.50", True),
+            ("2025-02-02", "80331", "None", False),
         ]
         assert store.tables == ["sales", "sales_bad_lines"]
     said = capsys.readouterr().err
-    assert "1 line that cannot be read is left out (line 4: it has 2 fields instead of 3)." in said
+    assert "1 line that cannot be read is left out (line 4: it has 2 fields instead of 4)." in said
     assert "They are in table sales_bad_lines." in said
 
 
 def test_a_file_is_queried_with_them(bank: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["query", str(bank), "SELECT sum(amount) AS s FROM bank", "--format", "csv", *OPTIONS]) == 0
+    statement = "SELECT sum(amount) AS s FROM bank WHERE Bezahlt"
+    assert main(["query", str(bank), statement, "--format", "csv", *OPTIONS]) == 0
     out, err = capsys.readouterr()
     assert out.splitlines() == ["s", "1234.50"]
     assert "1 line that cannot be read is left out" in err
@@ -70,6 +69,7 @@ def test_a_file_is_queried_with_them(bank: Path, capsys: pytest.CaptureFixture[s
         ["--decimal", "x"],
         ["--zone", "Berlin"],
         ["--dates", "d"],
+        ["--booleans", "ja"],
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -23,16 +23,15 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Ragged, problems_of
-from lamella.core.datasets.formats import foreign_keys_of
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job, Progress
-from lamella.core.store.importing import BAD_LINES, declare_relations, import_all
+from lamella.core.store.importing import BAD_LINES, import_all
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.dialogs.import_sources import ImportSources, Source
+from lamella.ui.dialogs.import_sources import ImportSources
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
@@ -239,7 +238,7 @@ class ImportDialog(QDialog):
         self.progress.setValue(0)
         self._show_progress(True)
         self._handle = self._tasks.write(
-            lambda job: _import_all(sources, store, job, self._databases()),
+            lambda job: import_all([(source.dataset, source.table) for source in sources], store, job),
             self._finish,
             self._import_failed,
             progress=self._tell,
@@ -343,31 +342,9 @@ class ImportDialog(QDialog):
             self._handle.cancel()
         super().closeEvent(event)
 
-    def _databases(self) -> list[Path]:
-        """The files whose tables are all imported, which may point at each other."""
-        return [] if self._is_one or self._table is not None else list(self._paths)
-
     def _store(self) -> Store | None:
         place = self.store_box.currentIndex()
         return self._stores[place] if 0 <= place < len(self._stores) else None
-
-
-def _import_all(
-    sources: Sequence[Source], store: Store, job: Job, databases: Sequence[Path]
-) -> tuple[list[Table], list[str]]:
-    """The tables, and as relations the foreign keys of the databases that they are of; what of these cannot
-    be declared is said."""
-    tables = import_all([(source.dataset, source.table) for source in sources], store, job)
-    said: list[str] = []
-    for path in databases:
-        of_file = {
-            source.dataset.name: table.name
-            for source, table in zip(sources, tables, strict=True)
-            if path.absolute() in getattr(source.dataset, "paths", ())
-        }
-        if of_file:
-            said += declare_relations(store, foreign_keys_of(path), of_file)
-    return tables, said
 
 
 def _what(labels: Sequence[str]) -> str:

@@ -112,6 +112,7 @@ class ReadingForm(QWidget):
         self.columns = ReadingColumns(choosing)
         self.columns.type_chosen.connect(self._choose_type)
         self.columns.changed.connect(self.changed)
+        self._make_yes_no_row()
         self.problem_icon, self.problem = QLabel(), QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.becomes = QComboBox(accessibleName="What values that do not fit become")
         self.becomes.addItems(["null", "text"])
@@ -137,6 +138,7 @@ class ReadingForm(QWidget):
         layout.addWidget(self.options_row)
         layout.addWidget(self.sheet_row)
         layout.addWidget(self.columns, 3)
+        layout.addWidget(self.yes_no_row)
         layout.addWidget(self.problem_row)
         layout.addWidget(heading)
         layout.addWidget(self.first_rows, 2)
@@ -152,6 +154,21 @@ class ReadingForm(QWidget):
         sheet.addWidget(self.cells)
         sheet.addStretch(1)
         self.sheet_row.hide()
+
+    def _make_yes_no_row(self) -> None:
+        """The offer to read words such as ja and nein as true and false."""
+        self.yes_no_words = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.read_yes_no = QPushButton("Read as true and false")
+        theme.variant(self.read_yes_no, "link")
+        self.read_yes_no.clicked.connect(self._take_yes_no)
+        self.yes_no_row = QWidget()
+        row = QHBoxLayout(self.yes_no_row)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(theme.S)
+        row.addWidget(self.yes_no_words)
+        row.addWidget(self.read_yes_no)
+        row.addStretch(1)
+        self.yes_no_row.hide()
 
     def _labelled(self, name: str, choices: Sequence[tuple[Any, str]]) -> QWidget:
         box = QComboBox(accessibleName=BY_NAME[name].label)
@@ -175,13 +192,18 @@ class ReadingForm(QWidget):
         self.skip.editingFinished.connect(self._choose_skip)
         self.nulls = QLineEdit(accessibleName="Words for no value", placeholderText="k. A., -")
         self.nulls.editingFinished.connect(self._choose_nulls)
+        self.booleans = QLineEdit(accessibleName="Words for yes and no", placeholderText="ja/nein, Y/N")
+        self.booleans.editingFinished.connect(
+            lambda: self._choose_text("booleans", _words(self.booleans.text()) or None)
+        )
         self.zone = QLineEdit(
             accessibleName="Time zone of times without one", placeholderText="Europe/Berlin"
         )
-        self.zone.editingFinished.connect(self._choose_zone)
+        self.zone.editingFinished.connect(lambda: self._choose_text("zone", self.zone.text().strip() or None))
         fields.addRow("Thousands", self.thousands)
         fields.addRow("Skip lines", self.skip)
         fields.addRow("Null words", self.nulls)
+        fields.addRow("Yes/no words", self.booleans)
         fields.addRow("Time zone", self.zone)
         self.more = ChoiceButton("More options", form)
         self.more.say("More")
@@ -214,14 +236,18 @@ class ReadingForm(QWidget):
             self._choose("skip_rows", self.skip.value())
 
     def _choose_nulls(self) -> None:
-        words = tuple(word.strip() for word in self.nulls.text().split(",") if word.strip())
-        self._choose("nulls", words or None)
+        self._choose("nulls", tuple(_words(self.nulls.text())) or None)
 
-    def _choose_zone(self) -> None:
+    def _choose_text(self, name: str, value: Any) -> None:
+        """What was typed, which may be no value of the option."""
         try:
-            self._choose("zone", BY_NAME["zone"].read(self.zone.text().strip() or None))
+            self._choose(name, BY_NAME[name].read(value))
         except BadData as error:
             self.failed.emit(error)
+
+    def _take_yes_no(self) -> None:
+        if self.preview is not None:
+            self._choose_text("booleans", [*self.options.get("booleans", ()), *self.preview.yes_no])
 
     def _choose_type(self, key: str, name: str | None) -> None:
         """None for the type that is found."""
@@ -307,7 +333,10 @@ class ReadingForm(QWidget):
         place = self.thousands.findData(self.options.get("thousands"))
         self.thousands.setCurrentIndex(max(0, place))
         self.nulls.setText(", ".join(self.options.get("nulls", ())))
+        self.booleans.setText(_yes_no_text(self.options.get("booleans", ())))
         self.zone.setText(self.options.get("zone", ""))
+        self.yes_no_words.setText(f"Columns that hold only {_yes_no_text(found.yes_no)} are text.")
+        self.yes_no_row.setVisible(bool(found.yes_no))
         self.columns.show_columns(found.columns, dict(self.options.get("types", ())), found.is_text)
         self.first_rows.show_rows(found.head)
         self._show_detected()
@@ -351,6 +380,14 @@ class ReadingForm(QWidget):
     def _show_problems(self) -> None:
         if self.preview is not None:
             BadLinesDialog(self._path.name, self.preview.problems, self).show()
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _yes_no_text(pairs: Sequence[tuple[str, str]]) -> str:
+    return ", ".join("/".join(pair) for pair in pairs)
 
 
 def _short(text: str) -> str:

@@ -140,7 +140,9 @@ class DelimitedText:
         self.dialect = _renamed(path, dialect, dict(options.names))
         called = dict(zip(dialect.names, self.dialect.names, strict=True))
         self._text_columns = frozenset(called[name] for name in options.text_columns)
-        self._conventions = Conventions(options.decimal, options.thousands, options.dates, options.zone)
+        self._conventions = Conventions(
+            options.decimal, options.thousands, options.dates, options.zone, options.booleans
+        )
         self.types = {called[name]: type_named(kind) for name, kind in options.types}
         self._nulls = from_values(options.nulls, pa.string()) if options.nulls else None
         self._setting_aside = options.bad_lines == "set-aside"
@@ -173,6 +175,10 @@ class DelimitedText:
         """What is written in each column of the block's rows."""
         return self._split(block).columns
 
+    def has_chosen_type(self, key: str) -> bool:
+        """Whether a person said how the column is read; `key` is what the file calls it."""
+        return key in self.options.text_columns or key in dict(self.options.types)
+
     def _guess(self, name: str, texts: pa.Array, conventions: Conventions) -> Guess:
         return Guess(pa.string()) if name in self._text_columns else tentative_guess(texts, conventions)
 
@@ -184,8 +190,8 @@ class DelimitedText:
         zone = known.zone or "" if pa.types.is_timestamp(kind) else ""
         if pa.types.is_timestamp(kind):
             zone = zone or kind.tz or ""
-            kind = pa.timestamp("us", zone) if zone else pa.timestamp("us")
-        return Spelled(kind, replace(spelling, zone=zone, forced=True))
+            kind = pa.timestamp("ns" if kind.unit == "ns" else "us", zone or None)
+        return Spelled(kind, replace(spelling, zone=zone, forced=True, booleans=known.booleans))
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         rows = self._split(block)
@@ -332,7 +338,7 @@ def word_for(kind: pa.DataType) -> str:
         return "whole number"
     if pa.types.is_floating(kind):
         return "number"
-    return "truth" if pa.types.is_boolean(kind) else str(kind)
+    return "boolean" if pa.types.is_boolean(kind) else str(kind)
 
 
 def _read(texts: pa.Array, kind: pa.DataType) -> tuple[pa.Array | None, pa.Array | None]:

@@ -1,4 +1,4 @@
-"""Numbers and dates as regions write them: a decimal comma, thousands set apart, the day or the month first.
+"""Numbers, dates, yes and no as regions write them: a decimal comma, the day or the month first, ja and nein.
 
 `Spelled` types stand for what texts become by such rules. They are found where all values of a column fit
 them and nothing else; where two readings fit, the text stays, and a note says what it may be."""
@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -32,19 +33,22 @@ class Conventions:
     thousands: str | None = None
     dates: str | None = None
     zone: str | None = None
+    booleans: tuple[tuple[str, str], ...] = ()
     comma_seen: bool = False
     order_seen: str | None = None
 
 
 @dataclass(frozen=True)
 class Spelling:
-    """Rules by which texts are read. `forced`: a person chose the type, so what does not fit is null."""
+    """Rules by which texts are read. `forced`: a person chose the type, so what does not fit is null.
+    `booleans` are words for true and false."""
 
     decimal: str = POINT
     thousands: str = ""
     order: str = ""
     zone: str = ""
     forced: bool = False
+    booleans: tuple[tuple[str, str], ...] = ()
 
 
 class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
@@ -60,7 +64,8 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
 
     @classmethod
     def __arrow_ext_deserialize__(cls, storage: pa.DataType, data: bytes) -> Spelled:
-        return cls(storage, Spelling(*json.loads(data)))
+        spelling = Spelling(*json.loads(data))
+        return cls(storage, replace(spelling, booleans=tuple((yes, no) for yes, no in spelling.booleans)))
 
     def __hash__(self) -> int:
         return hash((self.storage_type, self.spelling))
@@ -77,6 +82,8 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
 
     def _values(self, texts: pa.Array) -> pa.Array | None:
         kind, spelling = self.storage_type, self.spelling
+        if pa.types.is_boolean(kind):
+            return _truths(texts, spelling)
         if not self.is_number:
             return _temporal(texts, kind, spelling)
         if not _all_match(texts, number_pattern(spelling)):
@@ -88,7 +95,7 @@ class Spelled(pa.ExtensionType):  # type: ignore[misc]  # pyarrow has no types
         """The values that texts have, null for those that are none of the type."""
         kind, spelling = self.storage_type, self.spelling
         if pa.types.is_boolean(kind):
-            return _truths(texts)
+            return _truths(texts, spelling)
         if pa.types.is_string(kind):
             return texts
         if not self.is_number:
@@ -135,9 +142,8 @@ def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array
         )
     plain = pc.replace_substring_regex(_plain_numbers(_only(plain, fitting), spelling), r"^\+", "")
     if pa.types.is_integer(kind):
-        plain = pc.replace_substring_regex(plain, r"\.0+$", "")
-        plain = _only(plain, pc.match_substring_regex(plain, "^-?0*[0-9]{1,18}$"))
-    elif pa.types.is_decimal(kind):
+        return _whole_numbers(pc.replace_substring_regex(plain, r"\.0+$", ""), kind)
+    if pa.types.is_decimal(kind):
         plain = pc.replace_substring_regex(plain, r"^(-?)0*([0-9])", r"\1\2")
         whole, places = kind.precision - kind.scale, kind.scale
         pattern = rf"^-?[0-9]{{1,{max(whole, 1)}}}(?:\.[0-9]{{0,{places}}}0*)?$"
@@ -146,6 +152,22 @@ def _numbers(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array
     elif pa.types.is_floating(kind):
         plain = _only(plain, pc.invert(_too_long(plain)))
     return pc.cast(plain, kind)
+
+
+def _whole_numbers(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Null for numbers that the type does not reach, and for what is no whole number."""
+    wide, digits = pa.int64(), 18
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > digits:  # few columns need the slower decimals
+        wide, digits = pa.decimal128(20), 20
+        texts = pc.replace_substring_regex(texts, "^(-?)0+([0-9])", r"\1\2")
+    numbers = pc.cast(_only(texts, pc.match_substring_regex(texts, f"^-?0*[0-9]{{1,{digits}}}$")), wide)
+    if kind == wide:
+        return numbers
+    bits, signed = kind.bit_width, pa.types.is_signed_integer(kind)
+    least, most = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    limits = from_values([Decimal(least), Decimal(most)], pa.decimal128(20))
+    within = pc.and_(pc.greater_equal(numbers, limits[0]), pc.less_equal(numbers, limits[1]))
+    return pc.cast(_only(numbers, within), kind)
 
 
 def _too_long(texts: pa.Array) -> pa.Array:
@@ -161,20 +183,29 @@ def _too_long(texts: pa.Array) -> pa.Array:
     return pc.is_in(texts, value_set=from_values(lost, pa.string()))
 
 
-_TRUE = ("true", "t", "yes", "y", "on", "1", "ja", "j", "wahr", "oui", "vrai", "si", "s\u00ed", "x")
-_FALSE = ("false", "f", "no", "n", "off", "0", "nein", "falsch", "non", "faux")
+YES_NO = (
+    ("yes", "no"), ("y", "n"), ("t", "f"), ("on", "off"), ("ja", "nein"), ("j", "n"), ("wahr", "falsch"),
+    ("oui", "non"), ("o", "n"), ("vrai", "faux"), ("s\u00ed", "no"), ("si", "no"), ("verdadero", "falso"),
+    ("vero", "falso"), ("sim", "n\u00e3o"), ("ja", "nee"), ("ja", "nej"), ("tak", "nie"), ("ano", "ne"),
+)  # fmt: skip
+"""Words that are offered to be read as true and false, in small letters."""
+_USUAL = {"true": True, "false": False, "1": True, "0": False, "x": True}
+_USUAL |= {word: place == 0 for pair in YES_NO for place, word in enumerate(pair)}
+"""What words mean in a column that a person says is one of booleans."""
 
 
-def _truths(texts: pa.Array) -> pa.Array:
+def _truths(texts: pa.Array, spelling: Spelling) -> pa.Array:
+    chosen = {word.lower(): place == 0 for pair in spelling.booleans for place, word in enumerate(pair)}
+    meanings = _USUAL | chosen if spelling.forced else chosen
     words = pc.utf8_lower(texts)
-    is_true = pc.is_in(words, value_set=from_values(_TRUE, pa.string()))
-    known = pc.or_(is_true, pc.is_in(words, value_set=from_values(_FALSE, pa.string())))
+    is_true = pc.is_in(words, value_set=from_values([w for w in meanings if meanings[w]], pa.string()))
+    known = pc.is_in(words, value_set=from_values([*meanings], pa.string()))
     return pc.if_else(known, is_true, pa.nulls(len(texts), pa.bool_()))
 
 
 _DAY = r"(?P<a>[0-9]{1,4})[./-](?P<b>[0-9]{1,2})[./-](?P<c>[0-9]{4}|[0-9]{1,2})"
 _TIME = (
-    r"(?P<h>[0-9]{1,2}):(?P<mi>[0-9]{2})(?::(?P<s>[0-9]{2})(?:[.,](?P<f>[0-9]{1,6}))?)?"
+    r"(?P<h>[0-9]{1,2}):(?P<mi>[0-9]{2})(?::(?P<s>[0-9]{2})(?:[.,](?P<f>[0-9]{1,9}))?)?"
     r"(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?"
 )
 _ONLY_DAY, _ONLY_TIME = f"^{_DAY}$", f"^{_TIME}$"
@@ -182,24 +213,31 @@ _DAY_AND_TIME = f"^{_DAY}(?:(?:, ?|[T ]+){_TIME})?$"
 _WITH_TIME = r"[0-9]:[0-9]{2}"
 _TWO_DIGITS_MEAN = 69
 """Years of two digits from that on are of the last century, as for POSIX's strptime."""
-_US_A_DAY = 86_400_000_000
+_NS_A_DAY = 86_400_000_000_000
+_NS_A_UNIT = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_LAST_DAY_IN_NS = 106_750
+"""After 1970, in 2262, or before, in 1677: 64 bits hold the nanoseconds of all days between."""
 
 
 def _temporal(texts: pa.Array, kind: pa.DataType, spelling: Spelling) -> pa.Array:
     """Each date or time, null for what is none: the 31st of February, or text of another form."""
     if pa.types.is_time(kind):
         parts = _Parts(pc.extract_regex(texts, _ONLY_TIME))
-        micros, valid = parts.time()
-        return from_numpy(micros, pa.time64("us"), valid & parts.present)
+        since_midnight, valid = parts.time(kind.unit)
+        numbers = since_midnight.astype(np.int32 if kind.bit_width == 32 else np.int64)
+        return from_numpy(numbers, kind, valid & parts.present)
     parts = _Parts(pc.extract_regex(texts, _ONLY_DAY if pa.types.is_date(kind) else _DAY_AND_TIME))
     days, valid = parts.days(spelling.order)
     valid &= parts.present
     if pa.types.is_date(kind):
-        return from_numpy(days.astype(np.int32), pa.date32(), valid)
-    micros, timely = parts.time()
+        return pc.cast(from_numpy(days.astype(np.int32), pa.date32(), valid), kind)
+    since_midnight, timely = parts.time(kind.unit)
     if not spelling.forced:
         timely &= parts.lengths("h") > 0  # a day alone is a date
-    values = from_numpy(days * _US_A_DAY + micros, pa.timestamp("us"), valid & timely)
+    if kind.unit == "ns":
+        timely &= np.abs(days) <= _LAST_DAY_IN_NS
+    units_a_day = _NS_A_DAY // _NS_A_UNIT[kind.unit]
+    values = from_numpy(days * units_a_day + since_midnight, pa.timestamp(kind.unit), valid & timely)
     return in_zone(values, spelling.zone) if spelling.zone else values
 
 
@@ -249,16 +287,18 @@ class _Parts:
         after = (months + 1).astype("datetime64[D]").astype(np.int64)
         return first + day - 1, valid & (day <= after - first)
 
-    def time(self) -> tuple[np.ndarray, np.ndarray]:
-        """Microseconds since midnight."""
+    def time(self, unit: str) -> tuple[np.ndarray, np.ndarray]:
+        """Units since midnight, and which of them are there: no time between two units is."""
         hour, minute, second = (self.number(part) for part in ("h", "mi", "s"))
-        fraction = self.number("f") * 10 ** (6 - self.lengths("f").astype(np.int64))
+        fraction = self.number("f") * 10 ** (9 - self.lengths("f").astype(np.int64))
+        step = _NS_A_UNIT[unit]
         half = pc.utf8_lower(self._text("p"))
         is_half = self.lengths("p") > 0
         is_pm = to_numpy(pc.fill_null(pc.equal(half, _scalar("p")), _NOT)) & is_half
         valid = np.where(is_half, (hour >= 1) & (hour <= 12), hour < 24) & (minute < 60) & (second < 60)
         hour = np.where(is_half, hour % 12 + 12 * is_pm, hour)
-        return ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction, valid
+        seconds = (hour * 60 + minute) * 60 + second
+        return seconds * (10**9 // step) + fraction // step, valid & (fraction % step == 0)
 
 
 _ORDERS = (DAY_FIRST, MONTH_FIRST)
@@ -295,7 +335,26 @@ def guess(texts: pa.Array, conventions: Conventions) -> Guess:
         return _guess_number(present, conventions)
     if _all_match(glimpse, _DATE_SIGNS):
         return _guess_date(present, conventions)
-    return Guess()
+    pair = yes_and_no(present)
+    return Guess() if pair is None else Guess(None, MAY_BE_BOOLEANS.format(*pair))
+
+
+MAY_BE_BOOLEANS = "{} and {} may mean yes and no: say so to read them as true and false"
+
+
+def guess_boolean(texts: pa.Array, conventions: Conventions) -> Guess | None:
+    """That the values are words that a person chose for true and false; None where they are not."""
+    spelled = Spelled(pa.bool_(), Spelling(booleans=conventions.booleans))
+    return Guess(spelled) if conventions.booleans and spelled.read(texts) is not None else None
+
+
+def yes_and_no(texts: pa.Array) -> tuple[str, str] | None:
+    """The words, as they are written, of a column that holds only these two, where they are usual ones."""
+    for some in (texts.slice(0, _GLIMPSE), texts):
+        written = {word.lower(): word for word in reversed(pc.unique(some).to_pylist()) if word is not None}
+        if len(written) > 2:
+            return None
+    return next(((written[yes], written[no]) for yes, no in YES_NO if {yes, no} == {*written}), None)
 
 
 def _guess_number(texts: pa.Array, conventions: Conventions) -> Guess:
@@ -346,14 +405,16 @@ def _as_chosen(decimal: str, thousands: str | None, blanks: Sequence[str]) -> tu
 
 
 def _guess_date(texts: pa.Array, conventions: Conventions) -> Guess:
-    kind = pa.timestamp("us") if _any(texts, _WITH_TIME) else pa.date32()
     order, note = _order_of(texts, conventions)
-    zone = conventions.zone or "" if pa.types.is_timestamp(kind) else ""
     if order is None:
         return Guess(None, note)
-    stored = pa.timestamp("us", zone) if zone else kind
-    spelled = Spelled(stored, Spelling(order=order, zone=zone))
-    return Guess(spelled, note) if spelled.read(texts) is not None else Guess()
+    zone = conventions.zone or "" if _any(texts, _WITH_TIME) else ""
+    times = [pa.timestamp(unit, zone or None) for unit in ("us", "ns")]
+    for kind in times if _any(texts, _WITH_TIME) else [pa.date32()]:
+        spelled = Spelled(kind, Spelling(order=order, zone=zone))
+        if spelled.read(texts) is not None:
+            return Guess(spelled, note)
+    return Guess()
 
 
 def _order_of(texts: pa.Array, conventions: Conventions) -> tuple[str | None, str]:
@@ -438,9 +499,9 @@ def revised(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.
         if conventions.decimal is None and _any(texts, _SURE_POINT):
             return kind
         return guess(texts, conventions).kind or (pa.string() if conventions.decimal else kind)
-    if conventions.zone and pa.types.is_timestamp(kind) and kind.tz is None and kind.unit == "us":
+    if conventions.zone and pa.types.is_timestamp(kind) and kind.tz is None:
         zone = conventions.zone
-        return Spelled(pa.timestamp("us", zone), Spelling(order=YEAR_FIRST, zone=zone))
+        return Spelled(pa.timestamp(kind.unit, zone), Spelling(order=YEAR_FIRST, zone=zone))
     return kind
 
 
@@ -482,6 +543,10 @@ def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
     for kind in (a, b):
         if isinstance(kind, Spelled) and kind.spelling.forced:
             return kind
+    for kind, other in ((a, b), (b, a)):
+        if isinstance(kind, Spelled) and pa.types.is_boolean(kind.storage_type):
+            number = other.is_number if isinstance(other, Spelled) else other in (pa.int64(), pa.float64())
+            return other if number else pa.string()  # words such as 1 and 0 are numbers, too
     spelled, other = (a, b) if isinstance(a, Spelled) else (b, a)
     if isinstance(other, Spelled):
         return _join_spelled(spelled, other)
@@ -493,12 +558,19 @@ def join(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 def _join_spelled(a: Spelled, b: Spelled) -> pa.DataType:
     if not (a.is_number and b.is_number):
-        orders = {a.spelling.order, b.spelling.order} - {YEAR_FIRST}
-        if a.storage_type != b.storage_type or len(orders) > 1:
-            return pa.string()
-        return a if a.spelling.order in orders or not orders else b
+        return _join_dates(a, b)
     thousands = {a.spelling.thousands, b.spelling.thousands} - {""}
     if a.spelling.decimal != b.spelling.decimal or len(thousands) > 1:
         return pa.string()
     kind = a.storage_type if a.storage_type == b.storage_type else pa.float64()
     return Spelled(kind, Spelling(a.spelling.decimal, "".join(thousands)))
+
+
+def _join_dates(a: Spelled, b: Spelled) -> pa.DataType:
+    orders = {a.spelling.order, b.spelling.order} - {YEAR_FIRST}
+    kinds = (a.storage_type, b.storage_type)
+    are_times = all(map(pa.types.is_timestamp, kinds)) and a.spelling.zone == b.spelling.zone
+    if len(orders) > 1 or not (are_times or kinds[0] == kinds[1]):
+        return pa.string()
+    finer = next((kind for kind in kinds if are_times and kind.unit == "ns"), kinds[0])
+    return Spelled(finer, (a if a.spelling.order in orders or not orders else b).spelling)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import lzma
+import re
 import stat
 import zlib
 from collections.abc import Callable, Iterator
@@ -191,6 +192,49 @@ def _end_of_characters(data: bytes) -> int:
     return len(data)
 
 
+_LEGACY = (
+    "cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "koi8_r", "cp437",
+    "cp850", "mac_roman", "cp932", "gb18030", "big5", "cp949", "euc_jp",
+)  # fmt: skip
+_USUAL = frozenset("äöüÄÖÜßéèêëàâáãåæçîïíìñôóòõøœùûúÿÉÈÀÂÅÆÇÑÓØÚÍÁ€£§°²³µ½¼±×·«»“”„‘’‚–—…•®©™´`¡¿ºª\u00a0")
+_MOST_LINES, _MOST_BYTES = 200, 16 << 10
+_LEAST_WESTERN = 0.98
+"""Of the characters beyond ASCII; a text of that many letters of Western Europe is not looked at further."""
+_LIKE_WESTERN = (WESTERN, "cp1254")
+_SIGN_IN_WORD = re.compile("(?<=[a-z\u00df-\u00f6])[\u00a1-\u00bf](?=[a-z\u00df-\u00f6])", re.IGNORECASE)
+_MOST_ODD = 0.1
+"""Of the characters beyond ASCII, as signs inside of words: those are letters in another encoding."""
+_BEYOND = re.compile(rb"[\x80-\xff]")
+
+
+def _find_legacy_encoding(sample: bytes) -> str:
+    """Which encoding from before UTF-8 a text is in, by what charset-normalizer makes of its bytes; cp1252
+    where nothing speaks for another one."""
+    text = _lines_beyond_ascii(sample)
+    beyond = [sign for sign in text.decode(WESTERN, "replace") if sign > "\x7f"]
+    usual = sum(sign in _USUAL for sign in beyond)
+    if not beyond or usual >= _LEAST_WESTERN * len(beyond):
+        return WESTERN
+    from charset_normalizer import from_bytes
+
+    odd = len(_SIGN_IN_WORD.findall(text.decode(WESTERN, "replace")))
+    others = [name for name in _LEGACY if odd < _MOST_ODD * len(beyond) or name not in _LIKE_WESTERN]
+    best = from_bytes(text, cp_isolation=others).best()
+    return WESTERN if best is None else best.encoding
+
+
+def _lines_beyond_ascii(sample: bytes) -> bytes:
+    """Lines with bytes beyond ASCII, so many as tell."""
+    lines = (line for line in sample.splitlines() if _BEYOND.search(line))
+    chosen, size = [], 0
+    for line in lines:
+        chosen.append(line)
+        size += len(line)
+        if len(chosen) == _MOST_LINES or size > _MOST_BYTES:
+            break
+    return b"\n".join(chosen)[:_MOST_BYTES]
+
+
 XZ, ZIP = "xz", "zip"
 _COMPRESSED = (
     (b"\x1f\x8b", "gzip"),
@@ -313,9 +357,7 @@ def open_source(path: Path, encoding: str | None, sample_bytes: int, *, passing:
     if encoding is not None:
         name = codec_name(encoding)
     elif name == WESTERN:
-        from lamella.core.datasets.text.encodings import find_legacy_encoding
-
-        name = find_legacy_encoding(sample)
+        name = _find_legacy_encoding(sample)
     return TextSource(path, name, encoding is not None, mark, compression, fingerprint, passing)
 
 

@@ -73,6 +73,9 @@ def tentative_guess(texts: pa.Array, conventions: Conventions | None) -> regiona
     plain = texts if cleaned is None else cleaned
     if plain.null_count == len(plain):
         return regional.Guess(MARKERS_ALONE)
+    words = None if conventions is None else regional.guess_boolean(plain, conventions)
+    if words is not None:
+        return words
     for kind, read in _READERS.items():
         values = read(plain)
         if values is not None and _only_specials(values):
@@ -81,6 +84,12 @@ def tentative_guess(texts: pa.Array, conventions: Conventions | None) -> regiona
             return regional.Guess(kind if conventions is None else regional.revised(kind, plain, conventions))
     guess = regional.Guess() if conventions is None else regional.guess(plain, conventions)
     return guess if guess.kind is not None else replace(guess, kind=pa.string())
+
+
+def yes_and_no(texts: pa.Array) -> tuple[str, str] | None:
+    """The usual words for yes and no that a column of text holds, where it holds only these."""
+    cleaned = _cleaned(texts)
+    return regional.yes_and_no(pc.drop_null(texts if cleaned is None else cleaned))
 
 
 def is_undecided(kind: pa.DataType) -> bool:

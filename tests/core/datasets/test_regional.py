@@ -1,4 +1,4 @@
-"""Numbers and dates as regions write them: found, read exactly, and said where two readings fit."""
+"""Numbers, dates, yes and no as regions write them: found, read exactly, and said where two readings fit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.text.regional import Conventions, Spelled
+from lamella.core.datasets.preview import preview
+from lamella.core.datasets.text.regional import Conventions, Spelled, Spelling
 from lamella.core.datasets.text.types import read_as, tentative_guess
 from lamella.core.errors import BadData, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
@@ -197,15 +198,35 @@ def test_a_type_that_changes_far_in_the_file_leaves_text_as_it_is_written(
         ({"dates": "day-first"}, ["01/02/2025"], [dt.date(2025, 2, 1)]),
         ({"nulls": ["k. A.", "-"]}, ["1", "k. A.", "-"], [1, None, None]),
         ({"nulls": ["-"]}, ["x", "-"], ["x", None]),
+        ({"booleans": ["ja/nein"]}, ["ja", " Nein ", "JA", "NA"], [True, False, True, None]),
+        ({"booleans": "ja/nein"}, ["ja", "N"], ["ja", "N"]),
+        ({"booleans": ["ja/nein", ("Y", "N")]}, ["y", "n"], [True, False]),
+        ({"booleans": ["1/0"]}, ["1", "0"], [True, False]),
+        ({"booleans": ["1/0"]}, ["1", "0", "2"], [1, 0, 2]),
+        ({"booleans": ["ja/nein"], "nulls": ["nein"]}, ["ja", "nein"], [True, None]),
+        ({"booleans": ["ja/nein"], "text_columns": ["a"]}, ["ja", "nein"], ["ja", "nein"]),
+        ({"booleans": ["an/aus"], "types": {"a": "bool"}}, ["an", "aus", "ja", "so"],
+         [True, False, True, None]),
+        ({"booleans": ["0/1"], "types": {"a": "bool"}}, ["0", "1"], [True, False]),
         ({"types": {"a": "date"}, "dates": "day-first"}, ["01/02/2025", "2025-03-01", "31/02/2025"],
          [dt.date(2025, 2, 1), dt.date(2025, 3, 1), None]),
         ({"types": {"a": "decimal(10, 2)"}}, ["1.234,5", "0,25", "1,234"],
          [Decimal("1234.50"), Decimal("0.25"), None]),
         ({"types": {"a": "bool"}}, ["ja", "Nein", "vielleicht"], [True, False, None]),
         ({"types": {"a": "int64"}}, ["007", "1.000,00", "x"], [7, 1000, None]),
+        ({"types": {"a": "int64"}}, [f"{2**63 - 1}", f"{-(2**63)}", f"{2**63}", "007"],
+         [2**63 - 1, -(2**63), None, 7]),
+        ({"types": {"a": "uint64"}}, ["18446744073709551615", "-1", "18446744073709551616", "+5"],
+         [2**64 - 1, None, None, 5]),
+        ({"types": {"a": "int8"}}, ["127", "128", "-128", "-129", "12.0"], [127, None, -128, None, 12]),
+        ({"types": {"a": "uint8"}}, ["255", "256", "-0", "-1"], [255, None, 0, None]),
         ({"types": {"a": "double"}}, ["12,5 €", "-3 %", "?"], [12.5, -3.0, None]),
         ({"types": {"a": "text"}}, ["1", "2"], ["1", "2"]),
+        ({"types": {"a": "large_string"}}, ["1", "2"], ["1", "2"]),
         ({"types": {"a": "time64[us]"}}, ["14:05", "2:05 PM"], [dt.time(14, 5), dt.time(14, 5)]),
+        ({"types": {"a": "time32[s]"}}, ["14:05:07", "14:05:07.5"], [dt.time(14, 5, 7), None]),
+        ({"types": {"a": "timestamp"}}, ["2025-07-01 12:00:00.123456000", "2025-07-01 12:00:00.123456789"],
+         [dt.datetime(2025, 7, 1, 12, 0, 0, 123456), None]),
     ],
 )  # fmt: skip
 def test_an_option_decides(
@@ -214,12 +235,94 @@ def test_an_option_decides(
     assert column(tmp_path / "x.csv", *values, **options)[1] == read
 
 
+@pytest.mark.parametrize(
+    ("last", "kind", "first"), [("2", "int64", 1), ("2,5", "double", 1.0), ("x", "string", "1")]
+)
+def test_booleans_that_are_none_far_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str, kind: str, first: Any
+) -> None:
+    from lamella.core.datasets.text import dataset as text_dataset
+
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 1 << 10)
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 4 << 10)
+    rows = ["1;ja", "0;nein"] * 2000 + [f"{last};vielleicht"]
+    path = tmp_path / "x.csv"
+    dataset: Any = opened(path, "\n".join(["a;b", *rows]) + "\n", booleans=["1/0", "ja/nein"])
+    assert [str(known) for known in dataset.schema.types] == ["bool", "bool"]
+    dataset.fill(Job())
+    assert [str(known) for known in dataset.schema.types] == [kind, "string"]
+    assert dataset.read(limit=1).to_pylist() == [{"a": first, "b": "ja"}]
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["ja", "nein", "ja"], "ja and nein"),
+        (["Oui", "oui", "non", "NA", ""], "Oui and non"),
+        (["N", "Y"], "Y and N"),
+        (["ja", "ja"], ""),
+        (["ja", "nein", "vielleicht"], ""),
+        (["rot", "blau"], ""),
+        (["true", "false"], ""),
+    ],
+)
+def test_words_for_yes_and_no_are_offered(tmp_path: Path, values: list[str], words: str) -> None:
+    path = tmp_path / "x.csv"
+    note = column(path, *values)[2]
+    assert note == (f"{words} may mean yes and no: say so to read them as true and false" if words else "")
+    pairs = preview(path).yes_no
+    assert [f"{yes} and {no}" for yes, no in pairs] == ([words] if words else [])
+    assert not preview(path, {"booleans": pairs}).yes_no
+    assert column(path, *values, booleans=pairs)[2] == ""
+    assert not preview(path, {"types": {"a": "text"}}).yes_no
+
+
 def test_times_without_a_zone_are_of_the_one_that_is_named(tmp_path: Path) -> None:
     options = {"zone": "Europe/Berlin"}
     kind, (at,), _ = column(tmp_path / "x.csv", "2025-07-01 12:00:00", **options)
     assert (kind, at.isoformat()) == ("timestamp[us, tz=Europe/Berlin]", "2025-07-01T12:00:00+02:00")
     kind, (at,), _ = column(tmp_path / "x.csv", "31.12.2025 12:00", **options)
     assert (kind, at.isoformat()) == ("timestamp[us, tz=Europe/Berlin]", "2025-12-31T12:00:00+01:00")
+
+
+NS = "2025-07-01 12:00:00.123456789"
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "kind", "first"),
+    [
+        ([NS, "2025-12-31 12:00"], {"zone": "Europe/Berlin"}, "timestamp[ns, tz=Europe/Berlin]", 10),
+        (["01.07.2025 12:00:00.123456789"], {"zone": "Europe/Berlin"}, "timestamp[ns, tz=Europe/Berlin]", 10),
+        (["01.07.2025 12:00:00.123456789"], {}, "timestamp[ns]", 12),
+        ([NS, "x"], {"types": {"a": "timestamp[ns]"}}, "timestamp[ns]", 12),
+        ([NS], {"types": {"a": "timestamp[ns]"}, "zone": "Asia/Tokyo"}, "timestamp[ns, tz=Asia/Tokyo]", 3),
+        ([NS, "1677-09-21 00:00"], {"zone": "Europe/Berlin"}, "string", None),  # before the first one
+    ],
+)
+def test_nanoseconds_are_in_the_zone_too(
+    tmp_path: Path, values: list[str], options: dict[str, Any], kind: str, first: int | None
+) -> None:
+    path = tmp_path / "x.csv"
+    dataset = opened(path, "\n".join(["a|b", *(f"{value}|x" for value in values)]) + "\n", **options)
+    column = dataset.read(["a"])["a"]
+    assert str(column.type) == kind
+    if first is not None:
+        day = dt.datetime(2025, 7, 1, first, tzinfo=dt.UTC).timestamp()
+        assert column[0].value == int(day) * 10**9 + 123_456_789
+
+
+def test_nanoseconds_far_in_the_file_are_in_the_zone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lamella.core.datasets.text import dataset as text_dataset
+
+    monkeypatch.setattr(text_dataset, "FIRST_BYTES", 1 << 10)
+    monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 4 << 10)
+    rows = ["2025-07-01 12:00:00.1;31.07.2025 12:00"] * 500 + [f"{NS};31.07.2025 12:00:00.000000001"]
+    dataset: Any = opened(tmp_path / "x.csv", "\n".join(["a;b", *rows]) + "\n", zone="Europe/Berlin")
+    assert [str(kind) for kind in dataset.schema.types] == ["timestamp[us, tz=Europe/Berlin]"] * 2
+    dataset.fill(Job())
+    assert [str(kind) for kind in dataset.schema.types] == ["timestamp[ns, tz=Europe/Berlin]"] * 2
+    last = dataset.read(sort=["-a"], limit=1)
+    assert [last[name][0].value % 10**9 for name in ("a", "b")] == [123_456_789, 1]
 
 
 def test_values_that_are_none_of_a_chosen_type_are_counted_and_listed(tmp_path: Path) -> None:
@@ -250,11 +353,18 @@ def test_columns_have_other_names_and_the_lines_above_are_skipped(tmp_path: Path
         ({"names": {"a": "b"}}, FileProblem),
         ({"names": {"a": " "}}, FileProblem),
         ({"types": {"a": "nonsense"}}, BadData),
+        ({"types": {"a": "duration[s]"}}, BadData),
+        ({"types": {"a": "list<int64>"}}, BadData),
         ({"types": "a"}, BadData),
         ({"decimal": ";"}, BadData),
         ({"thousands": "x"}, BadData),
         ({"dates": "day"}, BadData),
         ({"zone": "Berlin"}, BadData),
+        ({"booleans": ["ja"]}, BadData),
+        ({"booleans": ["ja/"]}, BadData),
+        ({"booleans": ["ja/nein", "nein/ja"]}, BadData),
+        ({"booleans": ["yes/None"]}, BadData),
+        ({"booleans": 5}, BadData),
         ({"encoding": "utf-9"}, BadData),
         ({"skip_rows": -1}, BadData),
         ({"bad_lines": "drop"}, BadData),
@@ -344,3 +454,16 @@ def test_titles_are_told_from_a_header(tmp_path: Path, text: str, names: list[st
     dataset = opened(tmp_path / "x.csv", text, bad_lines="set-aside")
     assert dataset.schema.names == names
     assert sum("above the table" in remark for remark in dataset.remarks) == above
+
+
+def test_a_spelling_comes_back_from_what_arrow_writes_of_it() -> None:
+    for spelling in (Spelling(",", ".", "day-first", "Europe/Berlin"), Spelling(booleans=(("ja", "nein"),))):
+        kind = Spelled(pa.bool_(), spelling)
+        again = Spelled.__arrow_ext_deserialize__(pa.bool_(), kind.__arrow_ext_serialize__())
+        assert (again, again.spelling) == (kind, spelling)
+
+
+def test_a_chosen_type_is_the_one_that_is_read(tmp_path: Path) -> None:
+    for kind in (pa.float32(), pa.float16(), pa.int16(), pa.date64(), pa.decimal128(9, 3), pa.time64("ns")):
+        dataset = opened(tmp_path / "x.csv", "a|b\n1|x\n", types={"a": kind})
+        assert dataset.read().schema.field("a").type == dataset.schema.field("a").type == kind

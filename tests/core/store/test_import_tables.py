@@ -105,10 +105,8 @@ def test_several_files_come_whole_or_not_at_all(store: Store, tmp_path: Path) ->
     with pytest.raises(LamellaError):
         importing.import_all([(good, "good"), (bad, "there")], store)
     assert store.tables == ["there"]
-    assert [table.name for table in importing.import_all([(good, "good"), (bad, "bad")], store)] == [
-        "good",
-        "bad",
-    ]
+    tables, _ = importing.import_all([(good, "good"), (bad, "bad")], store)
+    assert [table.name for table in tables] == ["good", "bad"]
     assert store.tables == ["bad", "good", "good_bad_lines", "there"]
 
 
@@ -148,6 +146,39 @@ def test_the_command_imports_them_as_one_or_one_each(
     with Store.open(target) as store:
         assert store.tables == ["all", "sales_01", "sales_02", "sales_03"]
         assert store["all"].num_rows == 3
+
+
+def test_the_command_imports_all_files_or_none(
+    months: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files, target = [str(path) for path in months], tmp_path / "books"
+    with months[2].open("a") as file:
+        file.write("04.02.2025\n")
+    with Store.open(target) as store:
+        store.create_table("there", {"a": [1]})
+    assert main(["import", *files, str(target)]) == 2
+    said = capsys.readouterr()
+    assert "line 3 has 1 field" in said.err and not said.out
+    with Store.open(target) as store:
+        assert store.tables == ["there"]
+    assert main(["import", *files, str(target), "--ragged", "pad"]) == 0
+    assert capsys.readouterr().out.count("1 row is in table sales_") == 2
+
+
+def test_relations_that_fail_leave_no_table_behind(
+    shop: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare = type(store.relations).declare
+
+    def fail_at_parts(relations: Any, one: list[str], *others: Any, **options: Any) -> Any:
+        if one[0].startswith("parts"):
+            raise MemoryError
+        return declare(relations, one, *others, **options)
+
+    monkeypatch.setattr(type(store.relations), "declare", fail_at_parts)
+    with pytest.raises(MemoryError):
+        import_tables(shop, store)
+    assert (store.tables, list(store.relations)) == ([], [])
 
 
 def test_the_command_imports_a_database_with_its_relations(shop: Path, tmp_path: Path) -> None:

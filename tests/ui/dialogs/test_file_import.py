@@ -158,6 +158,30 @@ def test_null_words_thousands_and_lines_to_skip_are_among_more(qtbot, show) -> N
     assert "zone cannot be 'Nowhere'" in dialog.message.label.text()
 
 
+def test_words_for_yes_and_no_are_offered_and_typed(qtbot, show, stores: list[Store]) -> None:
+    dialog = show("id;paid;sent\n1;ja;an\n2;nein;aus\n", "x.csv")
+    form, columns = dialog.form, dialog.form.columns
+    assert form.yes_no_row.isVisible()
+    assert form.yes_no_words.text() == "Columns that hold only ja/nein are text."
+    assert cells(dialog, 6)[1].startswith("ja and nein may mean yes and no")
+    qtbot.mouseClick(form.read_yes_no, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: columns.type_box(1).currentText() == "bool")
+    assert not form.yes_no_row.isVisible()
+    assert form.booleans.text() == "ja/nein"
+    form.booleans.setText("ja/nein, an")
+    form.booleans.editingFinished.emit()
+    assert "booleans cannot be 'an'" in dialog.message.label.text()
+    form.booleans.setText("ja/nein, an/aus")
+    form.booleans.editingFinished.emit()
+    qtbot.waitUntil(lambda: columns.type_box(2).currentText() == "bool")
+    settled(qtbot, dialog)
+    table = imported(qtbot, dialog)
+    assert table.read(["paid", "sent"]).to_pylist() == [
+        {"paid": True, "sent": True},
+        {"paid": False, "sent": False},
+    ]
+
+
 def test_bad_lines_are_counted_and_do_not_block(qtbot, show, stores: list[Store]) -> None:
     dialog = settled(qtbot, show("a,b\n1,2\n3\n4,5\n", "x.csv"))
     assert dialog.form.problem.text() == "1 line that cannot be read is left out, line 3 first."
