@@ -183,8 +183,7 @@ class ValueStyle:
         return self._moments() if is_.is_timestamp(self._kind) else str
 
     def _capitals(self) -> Callable[[str], str]:
-        one = next((text for text in self._sample if text.casefold() in ("true", "false")), "")
-        return str.upper if one.isupper() else str.capitalize if one[:1].isupper() else str
+        return capitals(next((text for text in self._sample if text.casefold() in ("true", "false")), ""))
 
     def _moments(self) -> Callable[[str], str]:
         sample = [text for text in self._sample if re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]", text)]
@@ -231,8 +230,25 @@ def _without_point(text: str) -> str:
 
 
 def spelling_of(kind: Spelled, sample: Sequence[str]) -> Callable[[str], str]:
-    """Writes values as a region does, from numbers and dates in their plain form."""
+    """Writes values as a region does, from numbers, dates and truths in their plain form."""
+    if is_.is_boolean(kind.storage_type):
+        return _spelled_truths(kind.spelling, sample)
     return _spelled_numbers(kind.spelling, sample) if kind.is_number else _spelled_moments(kind, sample)
+
+
+def _spelled_truths(spelling: Spelling, sample: Sequence[str]) -> Callable[[str], str]:
+    """With the pair of words that the column holds, in its capitals."""
+    pairs = [(yes.lower(), no.lower()) for yes, no in spelling.booleans]
+    there = {text.lower(): text for text in sample}
+    pair = next((pair for pair in pairs if not there.keys().isdisjoint(pair)), pairs[0])
+    style = capitals(next((there[word] for word in pair if word in there), ""))
+    words = {"true": pair[0], "false": pair[1]}
+    return lambda text: there.get(words[text], style(words[text]))
+
+
+def capitals(example: str) -> Callable[[str], str]:
+    """What writes a word in the letters of another."""
+    return str.upper if example.isupper() else str.capitalize if example[:1].isupper() else str
 
 
 def _spelled_numbers(spelling: Spelling, sample: Sequence[str]) -> Callable[[str], str]:

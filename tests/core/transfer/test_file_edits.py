@@ -89,6 +89,23 @@ def test_truth_is_written_as_it_was(tmp_path: Path, old: bytes, new: bool, writt
 
 
 @pytest.mark.parametrize(
+    ("old", "edit", "written"),
+    [
+        (b"id;aktiv\n1;ja\n2;nein\n", {0: {"aktiv": False}}, b"id;aktiv\n1;nein\n2;nein\n"),
+        (b"id;aktiv\n1;Ja\n2;Ja\n", {0: {"aktiv": False}}, b"id;aktiv\n1;Nein\n2;Ja\n"),
+        (b"id;aktiv\n1;N\n2;N\n", {1: {"aktiv": True}}, b"id;aktiv\n1;N\n2;J\n"),
+    ],
+)
+def test_words_for_yes_and_no_are_written_as_they_are_there(
+    tmp_path: Path, old: bytes, edit: dict[int, dict[str, Any]], written: bytes
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(old)
+    save_edits(open_dataset(path, booleans=["Ja/Nein", "J/N"]), edit)
+    assert path.read_bytes() == written
+
+
+@pytest.mark.parametrize(
     ("times", "new", "written"),
     [
         (("2020-01-01 10:00", "2020-01-02 11:30"), "2021-05-06 07:08:00", "2021-05-06 07:08"),
