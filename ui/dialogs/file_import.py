@@ -29,11 +29,11 @@ from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.export_dialog import size_text
-from lamella.ui.dialogs.export_options import ColumnsChoice
 from lamella.ui.dialogs.open_import import DANGER, STEPS, time_left
 from lamella.ui.dialogs.reading_form import ReadingForm, said_of
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading, with_options
 
 SIZE = QSize(960, 656)

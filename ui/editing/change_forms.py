@@ -38,11 +38,11 @@ from lamella.core.store.acts import (
 )
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.dialogs.export_options import ColumnsChoice
 from lamella.ui.dialogs.new_table import TYPES
 from lamella.ui.editing.assignment_line import AssignmentLine, Types
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.popover import ColumnsChoice
 
 NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Make null of it", "null"))
 ENDS = (("Keep the first", "first"), ("Keep the last", "last"))

@@ -23,9 +23,10 @@ from lamella.core.query.steps import Group, Where
 from lamella.core.transfer.exporting import Export
 from lamella.core.transfer.formats import FORMATS
 from lamella.ui.dialogs.export_dialog import ExportDialog, ExportRows, size_text
-from lamella.ui.dialogs.export_options import ColumnsChoice, ExportChoices
+from lamella.ui.dialogs.export_options import ExportChoices
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Open = Callable[[], ExportDialog]
