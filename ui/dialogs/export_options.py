@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from lamella.ui.widgets.popover import ColumnsChoice
 
 SHOWN_AS = {"": "(nothing)", "\t": "tab"}
 """How values that cannot be seen are shown in a list of proposals."""
+log = logging.getLogger(__name__)
 
 
 class FormatOptions(QWidget):
@@ -128,9 +130,12 @@ class ExportChoices:
         """What somebody else wrote there, or a later version, counts for nothing where it does not fit."""
         try:
             saved = json.loads(self._path.read_text("utf-8"))
-        except (OSError, ValueError):
+            if not isinstance(saved, dict):
+                raise ValueError("it holds no JSON object")
+        except FileNotFoundError:
             return
-        if not isinstance(saved, dict):
+        except (OSError, ValueError) as error:
+            log.warning("%s is not read, and what was chosen for exports is lost: %s", self._path, error)
             return
         ids = [known.id for known in FORMATS]
         self.format = saved["format"] if saved.get("format") in ids else self.format
@@ -150,8 +155,8 @@ class ExportChoices:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with published(self._path) as draft:
                 draft.write_text(json.dumps(saved, indent=1), "utf-8")
-        except (OSError, FileProblem):
-            return
+        except (OSError, FileProblem) as error:
+            log.warning("What was chosen for the export is not remembered: %s", error)
 
 
 def _fitting(known: Format, values: dict[str, Any]) -> dict[str, Any]:
@@ -160,6 +165,6 @@ def _fitting(known: Format, values: dict[str, Any]) -> dict[str, Any]:
         if option.lasting and option.name in values:
             try:
                 fitting[option.name] = option.read(values[option.name])
-            except BadData:
-                continue
+            except BadData as error:
+                log.warning("What is remembered for exports of %s is not used: %s", known.label, error)
     return fitting
