@@ -72,8 +72,9 @@ class AnswerField(QWidget):
         self.with_: QLineEdit | None = None
         self.flags: dict[str, QCheckBox] = {}
 
-    def ask(self, one: Assignment, column: str, types: Types) -> None:
-        """Another question; what was typed stays where it may answer that one, too."""
+    def ask(self, one: Assignment, kind: pa.DataType, columns: Types) -> None:
+        """Another question, for values of this type; what was typed stays where it may answer that one, too.
+        `columns` are those that an expression may name."""
         typed = self.text.text() if self.text is not None else ""
         had_focus = self.focusWidget() is not None and self.focusWidget().hasFocus()
         while self._layout.count():
@@ -83,8 +84,7 @@ class AnswerField(QWidget):
                 widget.deleteLater()
         self.text = self.choice = self.digits = self.with_ = None
         self.flags = {}
-        kind = types[column]
-        self._asks, self._type = one.asks, _asked_type(one, kind)
+        self._asks, self._type = one.asks, one.type_of_answer(kind)
         if one.asks == "choice":
             self.choice = QComboBox(accessibleName=one.label)
             self.choice.addItems(list(one.choices(kind)))
@@ -99,7 +99,7 @@ class AnswerField(QWidget):
             self._layout.addWidget(hint, 1)
         elif one.asks == "expression":
             edit = ExpressionEdit()
-            edit.set_types({ID: pa.int64(), **types})
+            edit.set_types({ID: pa.int64(), **columns})
             edit.setText(typed)
             edit.setPlaceholderText(one.hint)
             edit.edited.connect(self._tell)
@@ -189,12 +189,6 @@ class AnswerField(QWidget):
         self.edited.emit()
 
 
-def _asked_type(one: Assignment, kind: pa.DataType) -> pa.DataType:
-    if one.asks == "item" and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return kind.value_type
-    return kind
-
-
 def _number(text: str, kind: pa.DataType) -> int | float | Decimal:
     plain = text.strip().replace("_", "")
     try:
@@ -227,10 +221,16 @@ class AssignmentLine(QWidget):
     removed = Signal()
 
     def __init__(
-        self, names: QStringListModel, types: Types, column: str, parent: QWidget | None = None
+        self,
+        names: QStringListModel,
+        types: Types,
+        columns: Types,
+        column: str,
+        parent: QWidget | None = None,
     ) -> None:
+        """`types` are of the columns and of the fields inside them, by their paths, which `names` are."""
         super().__init__(parent)
-        self._types = types
+        self._types, self._columns = types, columns
         self._offered: list[Assignment] = []
         self.column = ColumnBox(names, column)
         self.column.setFixedWidth(10 * theme.current().line_height())
@@ -287,7 +287,7 @@ class AssignmentLine(QWidget):
         theme.variant(self.column, "" if name in self._types or not name else "invalid")
         if name in self._types:
             before = self._offered[self.what.currentIndex()] if self.what.currentIndex() >= 0 else None
-            self._offered = assignments_for(self._types[name])
+            self._offered = assignments_for(self._types[name], inside=name not in self._columns)
             self.what.blockSignals(True)
             self.what.clear()
             self.what.addItems([one.label for one in self._offered])
@@ -299,5 +299,6 @@ class AssignmentLine(QWidget):
 
     def _choose(self) -> None:
         if self.column.text() in self._types and self.what.currentIndex() >= 0:
-            self.field.ask(self._offered[self.what.currentIndex()], self.column.text(), self._types)
+            kind = self._types[self.column.text()]
+            self.field.ask(self._offered[self.what.currentIndex()], kind, self._columns)
         self.changed.emit()

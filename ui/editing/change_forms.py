@@ -36,6 +36,7 @@ from lamella.core.store.acts import (
     Upsert,
     update_of,
 )
+from lamella.core.store.operators.table import paths_of
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.new_table import TYPES
@@ -143,11 +144,13 @@ def columns_choice(label: str, types: Types) -> ColumnsChoice:
 
 
 class UpdateForm(ActForm):
-    """A line for each column."""
+    """A line for each column, or field inside a struct."""
 
     def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
         self.lines: list[AssignmentLine] = []
+        self._paths = paths_of(types)
+        self.names.setStringList(list(self._paths))
         self._rows = QVBoxLayout()
         self._rows.setSpacing(theme.XS)
         self.add = QPushButton("+ Another column")
@@ -162,7 +165,7 @@ class UpdateForm(ActForm):
         self.add_line(column)
 
     def add_line(self, column: str) -> AssignmentLine:
-        line = AssignmentLine(self.names, self.types, column)
+        line = AssignmentLine(self.names, self._paths, self.types, column)
         line.changed.connect(self.changed)
         line.removed.connect(lambda: self._remove(line))
         self.lines.append(line)
@@ -189,7 +192,7 @@ class UpdateForm(ActForm):
 
     def focus_first(self) -> None:
         line = self.lines[-1]
-        (line.field if line.column.text() in self.types else line.column).setFocus()
+        (line.field if line.column.text() in self._paths else line.column).setFocus()
 
     def _remove(self, line: AssignmentLine) -> None:
         self.lines.remove(line)

@@ -199,6 +199,45 @@ def test_several_columns_change_at_once(qtbot: QtBot, flights: Table, opened: Op
     assert flights.count(col("dep_delay").is_null()) == 1 and flights.count(col("carrier") == "aa") == 100
 
 
+def test_fields_inside_a_struct_are_chosen_and_changed(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+    people = flights.store.create_table(
+        "people",
+        [
+            {"n": 1, "address": {"city": " Bern ", "zip": 3000}},
+            {"n": 2, "address": {"city": None, "zip": 8000}},
+            {"n": 3, "address": None},
+        ],
+    )
+    dialog = opened(people, column="address")
+    line = dialog.form.lines[0]
+    line.column.clear()
+    QTest.keyClicks(line.column, "city")
+    names = line.column.completer().popup()
+    qtbot.waitUntil(names.isVisible)
+    QTest.keyClick(names, Qt.Key.Key_Down)
+    QTest.keyClick(names, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: line.column.text() == "address.city")
+    assert "fill nulls from" not in [line.what.itemText(n) for n in range(line.what.count())]
+    line.choose("trim")
+    second = dialog.form.add_line("address.zip")
+    second.choose("compute")
+    edit = field(dialog, "Expression")
+    assert "address.city" in edit.completions.model().stringList()
+    QTest.keyClicks(edit, "coalesce(address.zip, 0) + n")
+    settled(qtbot, dialog)
+    assert headers(dialog)[-4:] == ["address.city", "address.zip", "address.city after", "address.zip after"]
+    assert [row[-4:] for row in cells(dialog)] == [
+        [" Bern ", "3000", "Bern", "3001"],
+        ["null", "8000", "null", "8002"],
+        ["null", "null", "null", "3"],
+    ]
+    commit = press(qtbot, dialog)
+    assert commit.message == "trim address.city, compute address.zip"
+    assert people.read(["address"]).column(0).to_pylist() == [
+        {"city": "Bern", "zip": 3001}, {"city": None, "zip": 8002}, {"city": None, "zip": 3}
+    ]  # fmt: skip
+
+
 def test_a_column_twice_is_refused_and_a_line_can_go(qtbot: QtBot, flights: Table, opened: Opened) -> None:
     dialog = opened(flights, column="carrier")
     QTest.keyClicks(field(dialog, "New value"), "B6")
