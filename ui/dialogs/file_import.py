@@ -378,19 +378,30 @@ def _mode(text: str) -> Mode:
 
 
 class ReadingDialog(QDialog):
-    """A file that is open in place, read in another way. `chosen` has how."""
+    """A file that is open in place or whose rows are taken, read in another way. `chosen` has how, which is
+    `remembered` for the file, as it says."""
 
     chosen = Signal(FileReading)
 
     def __init__(
-        self, path: Path, table: str | None, reading: FileReading, tasks: Tasks, parent: QWidget | None = None
+        self,
+        path: Path,
+        table: str | None,
+        reading: FileReading,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        *,
+        remembered: bool = True,
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Read differently")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Read {visible(path.name)} differently")
         theme.variant(self.title, "title")
-        note = QLabel("The file stays as it is. What you choose is remembered for it.")
+        choice = (
+            "What you choose is remembered for it." if remembered else "What you choose is for this change."
+        )
+        note = QLabel(f"The file stays as it is. {choice}")
         theme.variant(note, "muted")
         self.form = ReadingForm(path, reading, tasks, self, table=table)
         self.form.described.connect(self._describe)

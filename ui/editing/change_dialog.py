@@ -100,7 +100,7 @@ class ChangeDialog(QDialog):
         self._pause.timeout.connect(self._read_first)
         types = {c.name: c.type for c in snapshot.columns if c.name != ID}
         first = shown.column or next(iter(types), "")
-        self._forms = forms(table, types, first, shown.columns, shown.tables)
+        self._forms = forms(table, types, first, shown.columns, shown.tables, tasks)
         self.form: ActForm | None = None
         self.setWindowTitle(f"Change {visible(name)}")
         self._wheres = self._offered(shown.filter, shown.rows)
@@ -298,7 +298,9 @@ class ChangeDialog(QDialog):
         self.apply.setEnabled(changes and not why_not)
         if self._where() is not None and not isinstance(self._where(), SelectedRows):
             self.rows.checkedButton().setText(f"Filter · {effect.matching:,}")
-        self._say(why_not or effect_text(act, effect), "danger" if why_not else "muted")
+        remark = self.form.remark if self.form is not None else ""
+        text = " ".join(filter(None, (why_not or effect_text(act, effect), remark)))
+        self._say(text, "danger" if why_not else "muted")
 
     def _show_rows(self, act: Act, effect: Effect) -> None:
         self.preview.show_preview(effect.preview, plain_after=self.kind.id == "rename")

@@ -22,8 +22,10 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.arrow.types import ID, type_named
+from lamella.core.datasets.base import Problem, problems_of
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Job
 from lamella.core.store.acts import (
     READING_CHOICES,
     Act,
@@ -39,11 +41,14 @@ from lamella.core.store.acts import (
 from lamella.core.store.operators.table import paths_of
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.dialogs.bad_lines import problem_counts
 from lamella.ui.dialogs.new_table import TYPES
 from lamella.ui.editing.assignment_line import AssignmentLine, Types
 from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import IconButton
 from lamella.ui.widgets.popover import ColumnsChoice
+from lamella.ui.window.file_readings import FileReading
 
 NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Make null of it", "null"))
 ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
@@ -71,6 +76,11 @@ class ActForm(QWidget):
     def act(self) -> Act | None:
         """None while something is missing or wrong."""
         raise NotImplementedError
+
+    @property
+    def remark(self) -> str:
+        """A sentence on what the act was given, once its effect is known."""
+        return ""
 
     def focus_first(self) -> None:
         self.setFocus()
@@ -392,19 +402,23 @@ class UpsertForm(ActForm):
     """Rows of another table of the store, or of a file."""
 
     def __init__(
-        self, table: Table, types: Types, tables: Sequence[str], parent: QWidget | None = None
+        self, table: Table, types: Types, tables: Sequence[str], tasks: Tasks, parent: QWidget | None = None
     ) -> None:
         super().__init__(types, parent)
-        self._table, self.tables = table, list(tables)
+        self._table, self.tables, self._tasks = table, list(tables), tasks
         self.source = self.choice("Rows of", ["Choose a table or file", *map(visible, self.tables)])
         self.browse = QPushButton("File…")
         self.browse.clicked.connect(self._browse)
-        self.path: Path | None = None
+        self.options = QPushButton("Options…", toolTip="How the file is read")
+        self.options.setEnabled(False)
+        self.options.clicked.connect(self._ask_reading)
+        self.source.currentIndexChanged.connect(lambda _: self.options.setEnabled(self._is_file))
+        self._file: FileRows | None = None
         self.columns = columns_choice("Key", types)
         self.columns.changed.connect(self.changed)
         self.keep = self.choice("A key that comes twice", [label for label, _ in TWICE])
         self.laid_out(
-            ("Rows of", beside(self.source, self.browse)),
+            ("Rows of", beside(self.source, self.browse, self.options)),
             ("Key", beside(self.columns)),
             ("The same key twice", beside(self.keep)),
         )
@@ -416,8 +430,14 @@ class UpsertForm(ActForm):
             return None
         return Upsert(data, names, TWICE[self.keep.currentIndex()][1])  # type: ignore[arg-type]
 
-    def use_file(self, path: Path) -> None:
-        self.path = path
+    @property
+    def remark(self) -> str:
+        problems = self._file.problems if self._file is not None and self._is_file else ()
+        return f"Of the file: {problem_counts(problems)}." if problems else ""
+
+    def use_file(self, path: Path, reading: FileReading | None = None) -> None:
+        """`reading` is how it was chosen to be read; otherwise that is found out."""
+        self._file = FileRows(path, reading)
         if self.source.count() == len(self.tables) + 1:
             self.source.addItem("")
         self.source.setItemText(self.source.count() - 1, visible(path.name))
@@ -427,13 +447,17 @@ class UpsertForm(ActForm):
     def focus_first(self) -> None:
         self.source.setFocus()
 
+    @property
+    def _is_file(self) -> bool:
+        return self.source.currentIndex() > len(self.tables)
+
     def _data(self) -> Callable[[], Any] | None:
         place = self.source.currentIndex()
         if place <= 0:
             return None
-        if place > len(self.tables):
-            return _FileRows(self.path) if self.path is not None else None
-        return _TableRows(self._table, self.tables[place - 1])
+        if self._is_file:
+            return self._file
+        return TableRows(self._table, self.tables[place - 1])
 
     def _browse(self) -> None:
         dialog = QFileDialog(self, "Rows of a file")
@@ -442,21 +466,36 @@ class UpsertForm(ActForm):
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
+    def _ask_reading(self) -> None:
+        from lamella.ui.dialogs.file_import import ReadingDialog
 
-class _FileRows:
-    """Read when they are called for, on a worker."""
+        if self._file is None:
+            return
+        path, reading = self._file.path, self._file.reading or FileReading()
+        dialog = ReadingDialog(path, None, reading, self._tasks, self, remembered=False)
+        dialog.chosen.connect(lambda chosen: self.use_file(path, chosen))
+        dialog.open()
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+
+class FileRows:
+    """Read when they are called for, on a worker. What cannot be read is refused, unless it was chosen how to
+    read the file; then it is in `problems`."""
+
+    def __init__(self, path: Path, reading: FileReading | None = None) -> None:
+        self.path, self.reading = path, reading
+        self.problems: Sequence[Problem] = ()
 
     def __call__(self) -> pa.Table:
         from lamella.core.datasets import open_dataset
 
-        dataset = open_dataset(self._path)
-        return dataset.read([name for name in dataset.schema.names if name != ID])
+        reading = self.reading
+        dataset = open_dataset(self.path) if reading is None else reading.open(str(self.path), None, Job())
+        rows = dataset.read([name for name in dataset.schema.names if name != ID])
+        self.problems = problems_of(dataset)
+        return rows
 
 
-class _TableRows:
+class TableRows:
     def __init__(self, table: Table, name: str) -> None:
         self._table, self._name = table, name
 
@@ -468,7 +507,9 @@ class _TableRows:
 Forms = Mapping[str, Callable[[], ActForm]]
 
 
-def forms(table: Table, types: Types, column: str, columns: Sequence[str], tables: Sequence[str]) -> Forms:
+def forms(
+    table: Table, types: Types, column: str, columns: Sequence[str], tables: Sequence[str], tasks: Tasks
+) -> Forms:
     """What makes the form of each kind of act, by its id. `tables` are the others of the store."""
     return {
         "update": lambda: UpdateForm(types, column),
@@ -478,5 +519,5 @@ def forms(table: Table, types: Types, column: str, columns: Sequence[str], table
         "rename": lambda: RenameForm(types, column),
         "drop_duplicates": lambda: DuplicatesForm(types, columns),
         "delete": lambda: DeleteForm(types),
-        "upsert": lambda: UpsertForm(table, types, tables),
+        "upsert": lambda: UpsertForm(table, types, tables, tasks),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from lamella.core.store.acts import KINDS
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.dialogs.file_import import ReadingDialog
 from lamella.ui.editing.change_dialog import HINT, ChangeDialog, SelectedRows, Shown
 from lamella.ui.tasks import Tasks
 
@@ -461,6 +463,43 @@ def test_an_upsert_of_a_file_or_table_by_key(
     dialog.form.columns.choose(["carrier"])
     settled(qtbot, dialog)
     assert dialog.apply.text() == "Add 1, change 0 rows"
+
+
+def test_it_is_chosen_how_the_file_of_an_upsert_is_read(
+    qtbot: QtBot, flights: Table, opened: Opened, tmp_path: Path
+) -> None:
+    flights.drop_duplicates("carrier")
+    path = tmp_path / "new.csv"
+    path.write_text("carrier;delay;when\nAA;1500;01/02/2025\nB6;x;03/04/2025\nUA;1;05/06/2025;more\n")
+    dialog = opened(flights, "upsert")
+    options = dialog.form.options
+    assert not options.isEnabled()
+    dialog.form.use_file(path)
+    dialog.form.columns.choose(["carrier"])
+    settled(qtbot, dialog)
+    assert "line 4" in said(dialog) and not dialog.apply.isEnabled()
+    qtbot.mouseClick(options, Qt.MouseButton.LeftButton)
+    (reading,) = dialog.findChildren(ReadingDialog)
+    qtbot.waitUntil(reading.read_button.isEnabled)
+    reading.form.boxes["dates"].setCurrentText("day first · 31.01.2025")
+    reading.form.boxes["dates"].activated.emit(reading.form.boxes["dates"].currentIndex())
+    qtbot.waitUntil(lambda: reading.form.ready)
+    reading.form.columns.name_edit(1).setText("dep_delay")
+    reading.form.columns.type_chosen.emit("delay", "int64")
+    qtbot.waitUntil(lambda: reading.form.ready and reading.read_button.isEnabled())
+    qtbot.mouseClick(reading.read_button, Qt.MouseButton.LeftButton)
+    settled(qtbot, dialog)
+    assert "Of the file: 1 line left out, 1 value read as null." in said(dialog)
+    press(qtbot, dialog)
+    rows = flights.read(["carrier", "dep_delay", "when"], sort=["carrier"]).to_pylist()
+    assert rows[:2] == [
+        {"carrier": "AA", "dep_delay": 1500, "when": dt.date(2025, 2, 1)},
+        {"carrier": "B6", "dep_delay": None, "when": dt.date(2025, 4, 3)},
+    ]
+    dialog = opened(flights, "upsert", tables=["more"])
+    dialog.form.use_file(path)
+    dialog.form.source.setCurrentText("more")
+    assert not dialog.form.options.isEnabled()
 
 
 def test_a_file_that_cannot_be_opened_is_told(
