@@ -32,7 +32,7 @@ from lamella.ui import theme
 from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.expression_edit import ExpressionEdit
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.widgets.controls import IconButton, breakable
+from lamella.ui.widgets.controls import FieldRow, breakable
 
 HINTS = {
     Kind.INTEGER: "a whole number",
@@ -214,12 +214,7 @@ def _json(text: str) -> Any:
         raise BadData(text, f"this is not JSON: {error}") from error
 
 
-class AssignmentLine(QWidget):
-    """`changed` follows every edit, `removed` the cross."""
-
-    changed = Signal()
-    removed = Signal()
-
+class AssignmentLine(FieldRow):
     def __init__(
         self,
         names: QStringListModel,
@@ -229,7 +224,7 @@ class AssignmentLine(QWidget):
         parent: QWidget | None = None,
     ) -> None:
         """`types` are of the columns and of the fields inside them, by their paths, which `names` are."""
-        super().__init__(parent)
+        super().__init__("Remove this column", parent)
         self._types, self._columns = types, columns
         self._offered: list[Assignment] = []
         self.column = ColumnBox(names, column)
@@ -237,7 +232,6 @@ class AssignmentLine(QWidget):
         self.what = QComboBox(accessibleName="What to do")
         self.what.setFixedWidth(12 * theme.current().line_height())
         self.field = AnswerField()
-        self.remove = IconButton("close", "Remove this column")
         self.reason = QLabel()
         self.reason.setWordWrap(True)
         self.reason.setMinimumWidth(1)
@@ -258,7 +252,7 @@ class AssignmentLine(QWidget):
         self.what.currentIndexChanged.connect(self._choose)
         self.what.activated.connect(lambda _: self.field.setFocus())
         self.field.edited.connect(self.changed)
-        self.remove.clicked.connect(self.removed)
+        self.setFocusProxy(self.column)
         self._choose_column(column)
 
     def choose(self, assignment: str) -> None:

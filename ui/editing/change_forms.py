@@ -46,7 +46,7 @@ from lamella.ui.dialogs.new_table import TYPES
 from lamella.ui.editing.assignment_line import AssignmentLine, Types
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import FieldRow, FieldRows
 from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading
 
@@ -153,38 +153,45 @@ def columns_choice(label: str, types: Types) -> ColumnsChoice:
     return choice
 
 
-class UpdateForm(ActForm):
+class LinesForm(ActForm):
+    """A line for each column, of which there is one at least."""
+
+    def __init__(self, types: Types, parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self.add = QPushButton("+ Another column")
+        theme.variant(self.add, "link")
+        self._rows = FieldRows(self.add, lambda: self.line(""), never_empty=True)
+        self._rows.changed.connect(self.changed)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        layout.addWidget(self._rows)
+        layout.addLayout(beside(self.add))
+        layout.addWidget(self.reason)
+
+    def line(self, column: str) -> FieldRow:
+        """A new one, of this column."""
+        raise NotImplementedError
+
+    @property
+    def lines(self) -> list[Any]:
+        return self._rows.rows
+
+    def add_line(self, column: str) -> Any:
+        return self._rows.append(self.line(column))
+
+
+class UpdateForm(LinesForm):
     """A line for each column, or field inside a struct."""
 
     def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.lines: list[AssignmentLine] = []
         self._paths = paths_of(types)
         self.names.setStringList(list(self._paths))
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
-        self.add = QPushButton("+ Another column")
-        theme.variant(self.add, "link")
-        self.add.clicked.connect(self._add_next)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(theme.XS)
-        layout.addLayout(self._rows)
-        layout.addLayout(beside(self.add))
-        layout.addWidget(self.reason)
         self.add_line(column)
 
-    def add_line(self, column: str) -> AssignmentLine:
-        line = AssignmentLine(self.names, self._paths, self.types, column)
-        line.changed.connect(self.changed)
-        line.removed.connect(lambda: self._remove(line))
-        self.lines.append(line)
-        self._rows.addWidget(line)
-        self.changed.emit()
-        return line
-
-    def _add_next(self) -> None:
-        self.add_line("").column.setFocus()
+    def line(self, column: str) -> AssignmentLine:
+        return AssignmentLine(self.names, self._paths, self.types, column)
 
     def act(self) -> Act | None:
         answers = [line.answer() for line in self.lines if line.column.text() or len(self.lines) == 1]
@@ -203,14 +210,6 @@ class UpdateForm(ActForm):
     def focus_first(self) -> None:
         line = self.lines[-1]
         (line.field if line.column.text() in self._paths else line.column).setFocus()
-
-    def _remove(self, line: AssignmentLine) -> None:
-        self.lines.remove(line)
-        line.hide()
-        line.deleteLater()
-        if not self.lines:
-            self.add_line("")
-        self.changed.emit()
 
 
 class CastForm(ActForm):
@@ -317,58 +316,40 @@ class MergeForm(ActForm):
         self.into.setFocus()
 
 
-class RenameForm(ActForm):
-    """A line for each column."""
+class RenameLine(FieldRow):
+    def __init__(self, column: ColumnBox, name: QLineEdit, parent: QWidget | None = None) -> None:
+        super().__init__("Remove this column", parent)
+        self.column, self.name = column, name
+        self.setLayout(beside(column, QLabel("to"), name, self.remove, stretch=False))
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.setFocusProxy(column)
 
+
+class RenameForm(LinesForm):
     def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.lines: list[tuple[ColumnBox, QLineEdit]] = []
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
-        self.add = QPushButton("+ Another column")
-        theme.variant(self.add, "link")
-        self.add.clicked.connect(lambda: self.add_line(""))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(self._rows)
-        layout.addLayout(beside(self.add))
-        layout.addWidget(self.reason)
         self.add_line(column)
 
-    def add_line(self, column: str) -> None:
-        box, edit = self.column_box(column), self.line_edit("New name", "new name")
-        remove, row = IconButton("close", "Remove this column"), QWidget()
-        layout = beside(box, QLabel("to"), edit, remove, stretch=False)
-        layout.setContentsMargins(0, 0, 0, 0)
-        row.setLayout(layout)
-        self._rows.addWidget(row)
-        self.lines.append((box, edit))
-        remove.clicked.connect(lambda: self._remove(box, edit, row))
-
-    def _remove(self, box: ColumnBox, edit: QLineEdit, row: QWidget) -> None:
-        self.lines.remove((box, edit))
-        row.hide()
-        row.deleteLater()
-        if not self.lines:
-            self.add_line("")
-        self.changed.emit()
+    def line(self, column: str) -> RenameLine:
+        return RenameLine(self.column_box(column), self.line_edit("New name", "new name"))
 
     def act(self) -> Act | None:
         names = {}
         self.say("")
-        for box, edit in self.lines:
-            if not box.text() and not edit.text():
+        for line in self.lines:
+            column, name = line.column.text(), line.name.text().strip()
+            if not column and not name:
                 continue
-            if not self.is_column(box) or not edit.text().strip():
+            if not self.is_column(line.column) or not name:
                 return None
-            if box.text() in names:
-                self.say(f"“{visible(box.text())}” is renamed twice. Remove one of the lines.")
+            if column in names:
+                self.say(f"“{visible(column)}” is renamed twice. Remove one of the lines.")
                 return None
-            names[box.text()] = edit.text().strip()
+            names[column] = name
         return Rename(names) if names else None
 
     def focus_first(self) -> None:
-        self.lines[0][1].setFocus()
+        self.lines[0].name.setFocus()
 
 
 class DuplicatesForm(ActForm):

@@ -348,7 +348,7 @@ def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) ->
     press(qtbot, dialog)
     assert flights.get(0)["to_by"] == "AA LAX-SFO"
     dialog = opened(flights, "rename", column="to")
-    QTest.keyClicks(dialog.form.lines[0][1], "goes to")
+    QTest.keyClicks(dialog.form.lines[0].name, "goes to")
     settled(qtbot, dialog)
     assert dialog.apply.text() == "Rename 1 column"
     press(qtbot, dialog)
@@ -360,13 +360,12 @@ def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
 ) -> None:
     dialog = opened(flights, "rename", column="carrier")
     dialog.form.add_line("stops")
-    for (_, edit), name in zip(dialog.form.lines, ("x", "x"), strict=True):
-        QTest.keyClicks(edit, name)
+    for line, name in zip(dialog.form.lines, ("x", "x"), strict=True):
+        QTest.keyClicks(line.name, name)
     settled(qtbot, dialog)
     assert "'x'" in said(dialog) and not dialog.apply.isEnabled()
-    box, edit = dialog.form.lines[1]
-    box.setText("carrier")
-    edit.setText("y")
+    dialog.form.lines[1].column.setText("carrier")
+    dialog.form.lines[1].name.setText("y")
     dialog.form.changed.emit()
     assert "“carrier” is renamed twice" in said(dialog)
     assert dialog.form.act() is None
