@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -23,14 +20,16 @@ from PySide6.QtWidgets import (
 from lamella.core.datasets.preview import FilePreview
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.errors import DamagedFile, LamellaError, visible
-from lamella.core.jobs import Job, Progress
+from lamella.core.jobs import Job
 from lamella.core.store.importing import ImportPlan, Mode, free_name, import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_dialog import size_text
-from lamella.ui.dialogs.open_import import DANGER, STEPS, time_left
-from lamella.ui.dialogs.reading_form import ReadingForm, said_of
+from lamella.ui.dialogs.open_import import DANGER
+from lamella.ui.dialogs.reading_form import ReadingForm
+from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.widgets.popover import ColumnsChoice
@@ -47,7 +46,7 @@ MODES: tuple[tuple[str, str], ...] = (
 )
 
 
-class FileImportDialog(QDialog):
+class FileImportDialog(WorkDialog):
     """`imported` brings the table with its rows; `several` that the file holds several tables, of which one
     has to be named; `failed` what cannot be mended here.
 
@@ -70,12 +69,10 @@ class FileImportDialog(QDialog):
         name: str = "",
     ) -> None:
         """`table` is one of a file that holds several; `name` what to propose instead of the file's name."""
-        super().__init__(parent)
-        self._path, self._stores, self._tasks, self._proposed = path, list(stores), tasks, name
-        self._writing: Handle | None = None
+        super().__init__(tasks, parent)
+        self._path, self._stores, self._proposed = path, list(stores), name
         self._planning: Handle | None = None
         self._plan: ImportPlan | None = None
-        self._started = 0.0
         self._plan_later = QTimer(self, singleShot=True, interval=PLAN_AFTER_MS)
         self._plan_later.timeout.connect(self._ask_plan)
         self.setWindowTitle("Import")
@@ -114,16 +111,11 @@ class FileImportDialog(QDialog):
         self.plan.hide()
         self.plan.setAccessibleName("What the import will do")
         self.message = MessageBar(self)
-        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
-        self.progress.hide()
-        self.status = QLabel()
-        theme.variant(self.status, "caption")
-        self.cancel_button, self.import_button = QPushButton("Cancel"), QPushButton("Import")
+        self.import_button = QPushButton("Import")
         theme.variant(self.import_button, "primary")
         self.import_button.setDefault(True)
         self.import_button.setEnabled(False)
         self.import_button.clicked.connect(self._import)
-        self.cancel_button.clicked.connect(self.reject)
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
@@ -153,9 +145,7 @@ class FileImportDialog(QDialog):
         layout.addWidget(self.message)
         layout.addWidget(self.progress)
         layout.addLayout(buttons)
-        parent = self.parentWidget()
-        room = parent.window().size() - QSize(48, 48) if parent is not None else SIZE
-        self.resize(SIZE.boundedTo(room))
+        fit_into_window(self, SIZE)
 
     # ---------------------------------------------------------------- reading
 
@@ -180,7 +170,7 @@ class FileImportDialog(QDialog):
             self.reject()
         else:
             again = [("Detect again", self.form.detect_again)] if self.form.options else []
-            self.message.say(said_of(error), *again, kind=DANGER, stays=True)
+            self.message.say(message(error), *again, kind=DANGER, stays=True)
         self._update()
 
     def _ignore_checksums(self) -> None:
@@ -273,7 +263,7 @@ class FileImportDialog(QDialog):
 
     def _cannot_plan(self, error: Exception) -> None:
         self._planning = None
-        self._say_plan(said_of(error))
+        self._say_plan(message(error))
         self._update()
 
     def _say_plan(self, text: str) -> None:
@@ -283,14 +273,13 @@ class FileImportDialog(QDialog):
     # -------------------------------------------------------------- importing
 
     def _update(self) -> None:
-        busy = self._writing is not None
         found = self.form.preview
         for part in (self.form, self.store_box, self.mode_box, self.name_edit, self.table_box):
-            part.setEnabled(not busy)
+            part.setEnabled(not self.is_working)
         is_named = bool(self.name_edit.text().strip()) if self.mode == NEW else self._plan is not None
         refused = self._plan is not None and bool(self._plan.twice)
         ready = self.form.ready and is_named and not refused
-        self.import_button.setEnabled(bool(self._stores) and ready and not busy)
+        self.import_button.setEnabled(bool(self._stores) and ready and not self.is_working)
         self.import_button.setText(self._verb(found))
 
     def _verb(self, found: FilePreview | None) -> str:
@@ -316,36 +305,19 @@ class FileImportDialog(QDialog):
             return [store[target]]
 
         self.message.clear()
-        self._started = time.monotonic()
-        self.progress.setValue(0)
-        self.progress.show()
-        self._writing = self._tasks.write(
-            work, self._finish, self._import_failed, progress=self._tell, stopped=self._stopped,
-            owner=self, text=self.title.text(),
-        )  # fmt: skip
-        self._writing.shown_by = self
+        self._run(self._tasks.write, work, self._finish, self.title.text())
+
+    def _lock(self, locked: bool) -> None:
         self._update()
 
-    def _tell(self, progress: Progress) -> None:
-        fraction = progress.fraction
-        self.progress.setRange(0, 0 if fraction is None else STEPS)
-        self.progress.setValue(round((fraction or 0) * STEPS))
-        left = time_left(fraction, time.monotonic() - self._started)
-        self.status.setText(" · ".join(part for part in (progress.text, left) if part))
-
     def _finish(self, tables: list[Table]) -> None:
-        self._writing = None
         self.imported.emit(tables)
         self.accept()
 
     def _stopped(self) -> None:
-        self._writing = None
-        super().reject()
+        self.reject()
 
-    def _import_failed(self, error: Exception) -> None:
-        self._writing = None
-        self.progress.hide()
-        self.status.clear()
+    def _fail(self, error: Exception) -> None:
         if isinstance(error, LamellaError):
             self.message.say(f"Nothing was imported. {error}", kind=DANGER, stays=True)
         else:
@@ -353,21 +325,9 @@ class FileImportDialog(QDialog):
         self._list_tables()
         self._update()
 
-    def reject(self) -> None:
-        """Stops an import that runs, and closes otherwise."""
-        if self._writing is not None:
-            self.cancel_button.setEnabled(False)
-            self.status.setText("Stopping…")
-            self._writing.cancel()
-            return
+    def done(self, result: int) -> None:
         self.form.stop()
-        super().reject()
-
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self.form.stop()
-        if self._writing is not None:
-            self._writing.cancel()
-        super().closeEvent(event)
+        super().done(result)
 
 
 def _mode(text: str) -> Mode:
@@ -430,8 +390,7 @@ class ReadingDialog(QDialog):
         layout.addWidget(self.form, 1)
         layout.addWidget(self.message)
         layout.addLayout(buttons)
-        room = parent.window().size() - QSize(48, 48) if parent is not None else SIZE
-        self.resize(SIZE.boundedTo(room))
+        fit_into_window(self, SIZE)
         self.form.look()
 
     def _describe(self, found: FilePreview) -> None:
@@ -440,7 +399,7 @@ class ReadingDialog(QDialog):
 
     def _fail(self, error: Exception) -> None:
         again = [("Detect again", self.form.detect_again)] if self.form.options else []
-        self.message.say(said_of(error), *again, kind=DANGER, stays=True)
+        self.message.say(message(error), *again, kind=DANGER, stays=True)
         self.read_button.setEnabled(False)
 
     def _update(self) -> None:

@@ -10,12 +10,10 @@ import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QProgressBar,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -24,19 +22,19 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.types import ID, stored_type, type_named
 from lamella.core.errors import LamellaError, visible
-from lamella.core.jobs import Job, Progress
+from lamella.core.jobs import Job
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.dialogs.work_dialog import WorkDialog
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.controls import FieldRow, FieldRows
 
 TYPES = (
     "string", "int64", "int32", "int16", "int8", "float64", "float32", "decimal(18, 2)", "bool", "date",
     "timestamp[us]", "timestamp[us, UTC]", "time64[us]", "duration[us]", "uint64", "binary",
 )  # fmt: skip
-STEPS = 1000
 WIDTH, HEIGHT = 460, 420
 FIRST_COLUMNS = (("name", "string"), ("value", "float64"))
 
@@ -72,7 +70,7 @@ class NewColumn(FieldRow):
         return self.name.text().strip()
 
 
-class NewTableDialog(QDialog):
+class NewTableDialog(WorkDialog):
     """`created` has the table; nothing is made before the button is pressed, or where it is stopped."""
 
     created = Signal(Table)
@@ -84,9 +82,8 @@ class NewTableDialog(QDialog):
         made_of: MadeOf | None = None,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._stores, self._tasks, self._made_of = list(stores), tasks, made_of
-        self._writing: Handle | None = None
+        super().__init__(tasks, parent)
+        self._stores, self._made_of = list(stores), made_of
         self.setWindowTitle("New table")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
@@ -113,10 +110,6 @@ class NewTableDialog(QDialog):
         self.reason = QLabel(wordWrap=True)
         self.reason.setMinimumWidth(1)
         theme.variant(self.reason, "danger")
-        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
-        self.progress.hide()
-        self.cancel = QPushButton("Cancel")
-        self.cancel.clicked.connect(self.reject)
         self.create_button = QPushButton("Create the table")
         theme.variant(self.create_button, "primary")
         self.create_button.setDefault(True)
@@ -152,8 +145,8 @@ class NewTableDialog(QDialog):
         layout.addWidget(self.progress)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)
-        buttons.addStretch(1)
-        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.status, 1)
+        buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.create_button)
         layout.addLayout(buttons)
         self.resize(theme.current().px(WIDTH), theme.current().px(HEIGHT if self._made_of is None else 0))
@@ -161,14 +154,6 @@ class NewTableDialog(QDialog):
     @property
     def columns(self) -> list[NewColumn]:
         return self._rows.rows
-
-    def reject(self) -> None:
-        """Stops while it works, and closes otherwise."""
-        if self._writing is not None:
-            self.cancel.setEnabled(False)
-            self._writing.cancel()
-            return
-        super().reject()
 
     # ---------------------------------------------------------------- content
 
@@ -214,45 +199,21 @@ class NewTableDialog(QDialog):
             data = schema.empty_table() if schema is not None else made_of.rows(job)  # type: ignore[union-attr]
             return store.create_table(name, data, job=job)
 
-        self._lock(True)
-        self._writing = self._tasks.write(
-            work,
-            self._finish,
-            self._fail,
-            progress=self._show_progress,
-            stopped=self._stopped,
-            owner=self,
-            text=f"Making {name}",
-        )
-        self._writing.shown_by = self
+        self._run(self._tasks.write, work, self._finish, f"Making {name}")
 
     def _finish(self, table: Table) -> None:
-        self._writing = None
         self.created.emit(table)
         self.accept()
 
     def _fail(self, error: Exception) -> None:
-        self._writing = None
-        self._lock(False)
         self._say(message(error))
 
     def _stopped(self) -> None:
-        self._writing = None
-        self._lock(False)
         self._say("Stopped; no table was made.")
-
-    def _show_progress(self, progress: Progress) -> None:
-        fraction = progress.fraction
-        self.progress.setRange(0, 0 if fraction is None else STEPS)
-        self.progress.setValue(int((fraction or 0) * STEPS))
 
     def _lock(self, locked: bool) -> None:
         for widget in (self.name, self.store, self.add, self.create_button, self._rows):
             widget.setEnabled(not locked)
-        self.cancel.setEnabled(True)
-        self.cancel.setText("Stop" if locked else "Cancel")
-        self.progress.setRange(0, 0)
-        self.progress.setVisible(locked)
 
     def _say(self, text: str) -> None:
         self.reason.setText(text)

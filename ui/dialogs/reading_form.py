@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets.options import BY_NAME, ENCODINGS
 from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview
-from lamella.core.errors import BadData, LamellaError
+from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
@@ -384,7 +384,3 @@ def _under_label(title: str, widget: QWidget) -> QWidget:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def said_of(error: Exception) -> str:
-    return str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"

@@ -542,8 +542,8 @@ def test_stopping_before_its_turn_changes_nothing(
     before, gate = flights.version, threading.Event()
     tasks.write(lambda job: gate.wait())
     qtbot.mouseClick(dialog.apply, Qt.MouseButton.LeftButton)
-    assert dialog.cancel.text() == "Stop"
-    qtbot.mouseClick(dialog.cancel, Qt.MouseButton.LeftButton)
+    assert dialog.cancel_button.text() == "Stop"
+    qtbot.mouseClick(dialog.cancel_button, Qt.MouseButton.LeftButton)
     gate.set()
     qtbot.waitUntil(lambda: "Stopped; nothing was changed." in said(dialog))
     assert flights.version == before and dialog.apply.isEnabled() and dialog.isVisible()
