@@ -178,7 +178,9 @@ class LinesForm(ActForm):
         return self._rows.rows
 
     def add_line(self, column: str) -> Any:
-        return self._rows.append(self.line(column))
+        line = self._rows.append(self.line(column))
+        self.changed.emit()
+        return line
 
 
 class UpdateForm(LinesForm):
