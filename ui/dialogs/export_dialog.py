@@ -21,8 +21,6 @@ from PySide6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QStackedWidget,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -34,14 +32,13 @@ from lamella.core.transfer.formats import FORMATS, Format
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
+from lamella.ui.dialogs.reading_columns import FirstRows
 from lamella.ui.dialogs.work_dialog import WorkDialog
-from lamella.ui.grid.model import is_right_aligned
-from lamella.ui.grid.texts import screen_texts
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
 STEPS = 1000
-SAMPLE_ROWS, SHOWN_ROWS, SHOWN_COLUMNS = 1_000, 20, 50
+SAMPLE_ROWS, SHOWN_ROWS = 1_000, 20
 PAUSE_MS = 150
 OPTIONS_WIDTH, PREVIEW_WIDTH, HEIGHT = 330, 480, 640
 MOST_NAMES = 4
@@ -117,10 +114,7 @@ class ExportDialog(WorkDialog):
         self.options_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.text = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.setAccessibleName("The first lines of the file")
-        self.table = QTableWidget()
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.table.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
-        self.table.setAccessibleName("The first rows of the file")
+        self.table = FirstRows("The first rows of the file")
         self.preview = QStackedWidget()
         self.preview.addWidget(self.text)
         self.preview.addWidget(self.table)
@@ -301,7 +295,7 @@ class ExportDialog(WorkDialog):
         self.export_button.setEnabled(not self.is_working)
         self.message.clear()
         if made.text is None:
-            self._show_table(sample.slice(0, SHOWN_ROWS))
+            self.table.show_rows(sample.slice(0, SHOWN_ROWS))
         else:
             self.text.setPlainText(visible(made.text.replace("\r\n", "\n")))
         self.preview.setCurrentIndex(0 if made.text is not None else 1)
@@ -311,22 +305,6 @@ class ExportDialog(WorkDialog):
     def _fail_preview(self, error: Exception) -> None:
         self._reading = None
         self.message.say(str(error), kind=DANGER, stays=True)
-
-    def _show_table(self, rows: pa.Table) -> None:
-        names = rows.column_names[:SHOWN_COLUMNS]
-        self.table.setColumnCount(len(names))
-        self.table.setRowCount(len(rows))
-        self.table.setHorizontalHeaderLabels([visible(name) for name in names])
-        for place, name in enumerate(names):
-            kind = rows.schema.field(name).type
-            side = Qt.AlignmentFlag.AlignRight if is_right_aligned(kind) else Qt.AlignmentFlag.AlignLeft
-            for row, text in enumerate(screen_texts(rows.column(name))):
-                item = QTableWidgetItem("null" if text is None else text)
-                item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
-                if text is None:
-                    item.setForeground(theme.current().color("muted"))
-                self.table.setItem(row, place, item)
-        self.table.resizeColumnsToContents()
 
     def _show_losses(self, schema: pa.Schema) -> None:
         lines = [self.format.always] if self.format.always else []

@@ -130,7 +130,7 @@ class ReadingForm(QWidget):
         self.problem_row.hide()
         heading = QLabel("As it will be")
         theme.variant(heading, "heading")
-        self.first_rows = FirstRows()
+        self.first_rows = FirstRows("The first rows as they will be")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)

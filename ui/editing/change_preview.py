@@ -73,13 +73,13 @@ class PreviewTable(QTableWidget):
         place = 0
         for name in context:
             place = self._put(place, preview.context, name, name, "muted", preview)
-        held = {}
+        texts = {}
         for name in before:
-            held[name] = screen_texts(preview.before.column(name))
+            texts[name] = screen_texts(preview.before.column(name))
             place = self._put(place, preview.before, name, name, "text", preview)
         for name in after:
             label = name if self._plain_after else f"{name} after"
-            place = self._put(place, preview.after, name, label, "accent", preview, held.get(name))
+            place = self._put(place, preview.after, name, label, "accent", preview, texts.get(name))
         if has_reasons:
             self._put_reasons(place, preview)
         self._fit()
