@@ -21,7 +21,7 @@ from lamella.core.datasets.preview import FilePreview
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.errors import DamagedFile, LamellaError, visible
 from lamella.core.jobs import Job
-from lamella.core.store.importing import ImportPlan, Mode, free_name, import_dataset, import_into, plan_import
+from lamella.core.store.importing import ImportPlan, free_name, import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
@@ -72,6 +72,7 @@ class FileImportDialog(WorkDialog):
         super().__init__(tasks, parent)
         self._path, self._stores, self._proposed = path, list(stores), name
         self._planning: Handle | None = None
+        self._table_names: Sequence[str] = ()
         self._plan: ImportPlan | None = None
         self._plan_later = QTimer(self, singleShot=True, interval=PLAN_AFTER_MS)
         self._plan_later.timeout.connect(self._ask_plan)
@@ -149,10 +150,10 @@ class FileImportDialog(WorkDialog):
 
     # ---------------------------------------------------------------- reading
 
-    def _describe(self, found: FilePreview) -> None:
-        about = "" if found.counted else "about "
-        rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
-        self.about.setText(" · ".join(part for part in (size_text(found.size), about + rows) if part))
+    def _describe(self, preview: FilePreview) -> None:
+        about = "" if preview.counted else "about "
+        rows = "1 row" if preview.rows == 1 else f"{preview.rows:,} rows"
+        self.about.setText(" · ".join(part for part in (size_text(preview.size), about + rows) if part))
         self.message.clear()
         if not self.name_edit.isModified() and not self._proposed:
             self._propose_name()
@@ -199,18 +200,16 @@ class FileImportDialog(WorkDialog):
         self.table_box.addItems(tables)
         self.table_box.setCurrentIndex(max(0, self.table_box.findText(now)))
         self.table_box.blockSignals(False)
-        self._taken = tables
+        self._table_names = tables
         if not self.name_edit.isModified():
             self._propose_name()
         self.mode_box.setEnabled(bool(tables))
         self._update()
 
-    _taken: Sequence[str] = ()
-
     def _propose_name(self) -> None:
-        found = self.form.preview
-        if found is not None:
-            self.name_edit.setText(free_name(self._proposed or found.dataset.name, list(self._taken)))
+        preview = self.form.preview
+        if preview is not None:
+            self.name_edit.setText(free_name(self._proposed or preview.dataset.name, list(self._table_names)))
 
     def _choose_mode(self) -> None:
         is_new = self.mode == NEW
@@ -240,10 +239,10 @@ class FileImportDialog(WorkDialog):
         return self.key.names if self.key is not None else []
 
     def _ask_plan(self) -> None:
-        found, store, mode = self.form.preview, self._store(), self.mode
+        preview, store, mode = self.form.preview, self._store(), self.mode
         if self._planning is not None:
             self._planning.cancel()
-        if mode == NEW or found is None or store is None or not self.table_box.currentText():
+        if mode == NEW or preview is None or store is None or not self.table_box.currentText():
             return
         key, table, columns = self._key(), self.table_box.currentText(), self.form.columns.chosen
         if mode == "upsert" and not key:
@@ -251,7 +250,7 @@ class FileImportDialog(WorkDialog):
             return
 
         def work(job: Job) -> ImportPlan:
-            return plan_import(found.dataset, store[table], _mode(mode), key, job, columns)
+            return plan_import(preview.dataset, store[table], mode, key, job, columns)
 
         self._say_plan("Counting what will change…")
         self._planning = self._tasks.read(work, self._show_plan, self._cannot_plan, owner=self, quiet=True)
@@ -273,35 +272,35 @@ class FileImportDialog(WorkDialog):
     # -------------------------------------------------------------- importing
 
     def _update(self) -> None:
-        found = self.form.preview
+        preview = self.form.preview
         for part in (self.form, self.store_box, self.mode_box, self.name_edit, self.table_box):
             part.setEnabled(not self.is_working)
         is_named = bool(self.name_edit.text().strip()) if self.mode == NEW else self._plan is not None
         refused = self._plan is not None and bool(self._plan.twice)
         ready = self.form.ready and is_named and not refused
         self.import_button.setEnabled(bool(self._stores) and ready and not self.is_working)
-        self.import_button.setText(self._verb(found))
+        self.import_button.setText(self._verb(preview))
 
-    def _verb(self, found: FilePreview | None) -> str:
-        if found is None or not found.counted:
+    def _verb(self, preview: FilePreview | None) -> str:
+        if preview is None or not preview.counted:
             return "Import"
-        rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
+        rows = "1 row" if preview.rows == 1 else f"{preview.rows:,} rows"
         if self.mode == "replace" and self._plan is not None:
             return f"Replace {self._plan.existing:,} rows"
         return f"Import {rows}"
 
     def _import(self) -> None:
-        found, store, mode = self.form.preview, self._store(), self.mode
-        if found is None or store is None or not self.form.ready:
+        preview, store, mode = self.form.preview, self._store(), self.mode
+        if preview is None or store is None or not self.form.ready:
             return
         self.form.stop()
-        dataset, columns, key = found.dataset, self.form.columns.chosen, self._key()
+        dataset, columns, key = preview.dataset, self.form.columns.chosen, self._key()
         name, target = self.name_edit.text().strip(), self.table_box.currentText()
 
         def work(job: Job) -> list[Table]:
             if mode == NEW:
                 return [import_dataset(dataset, store, name, job, columns)]
-            import_into(dataset, store[target], _mode(mode), key, job, columns)
+            import_into(dataset, store[target], mode, key, job, columns)
             return [store[target]]
 
         self.message.clear()
@@ -328,13 +327,6 @@ class FileImportDialog(WorkDialog):
     def done(self, result: int) -> None:
         self.form.stop()
         super().done(result)
-
-
-def _mode(text: str) -> Mode:
-    """Of those that a table which is there can take."""
-    if text == "append":
-        return "append"
-    return "replace" if text == "replace" else "upsert"
 
 
 class ReadingDialog(QDialog):
@@ -393,7 +385,7 @@ class ReadingDialog(QDialog):
         fit_into_window(self, SIZE)
         self.form.look()
 
-    def _describe(self, found: FilePreview) -> None:
+    def _describe(self, preview: FilePreview) -> None:
         self.message.clear()
         self._update()
 
@@ -406,13 +398,13 @@ class ReadingDialog(QDialog):
         self.read_button.setEnabled(self.form.ready)
 
     def _choose(self) -> None:
-        found = self.form.preview
-        if found is None or not self.form.ready:
+        preview = self.form.preview
+        if preview is None or not self.form.ready:
             return
         options = self.form.options
         options.pop("names", None)
-        wanted = self.form.columns.chosen
-        names = {c.key: wanted[c.name] for c in found.columns if wanted.get(c.name, c.key) != c.key}
+        chosen = self.form.columns.chosen
+        names = {c.key: chosen[c.name] for c in preview.columns if chosen.get(c.name, c.key) != c.key}
         if names:
             options["names"] = tuple(names.items())
         self.chosen.emit(with_options(self.form.reading, options))

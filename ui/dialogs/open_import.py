@@ -135,7 +135,7 @@ class ImportDialog(WorkDialog):
         self.waiting.show()
         self._is_one = self.as_one.isChecked()
         self._looking = self._tasks.read(
-            self._open_all, self._looked, self._look_failed, owner=self, text="Looking into the files"
+            self._open_all, self._show_opened, self._look_failed, owner=self, text="Looking into the files"
         )
         self._update()
 
@@ -180,7 +180,7 @@ class ImportDialog(WorkDialog):
         checksums: Checksums = "ignore" if path in self._unverified else "verify"
         return open_dataset(path, ragged=ragged, checksums=checksums, table=table, bad_lines="set-aside")
 
-    def _looked(self, opened: list[Opened]) -> None:
+    def _show_opened(self, opened: list[Opened]) -> None:
         self._looking = None
         self.waiting.hide()
         good = [(label, dataset) for label, dataset in opened if isinstance(dataset, Dataset)]
@@ -231,14 +231,16 @@ class ImportDialog(WorkDialog):
     def _lock(self, locked: bool) -> None:
         self._update()
 
-    def _finish(self, made: tuple[list[Table], list[str]]) -> None:
-        tables, said = made
+    def _finish(self, outcome: tuple[list[Table], list[str]]) -> None:
+        tables, refusals = outcome
         self.imported.emit(tables)
         self._say_left_out()
-        if said:
-            number = "a foreign key" if len(said) == 1 else f"{len(said):,} foreign keys"
+        if refusals:
+            number = "a foreign key" if len(refusals) == 1 else f"{len(refusals):,} foreign keys"
             fix = "Give their columns the same type, and add the relation"
-            self.failed.emit(LamellaError(f"The tables are imported without {number}", "; ".join(said), fix))
+            self.failed.emit(
+                LamellaError(f"The tables are imported without {number}", "; ".join(refusals), fix)
+            )
         self.accept()
 
     def _say_left_out(self) -> None:
@@ -318,9 +320,9 @@ def _import_all(
     sources: Sequence[Source], store: Store, job: Job, databases: Sequence[Path]
 ) -> tuple[list[Table], list[str]]:
     """The tables, and as relations the foreign keys of the databases that they are of; what of these cannot
-    be declared is said."""
+    be declared comes as sentences."""
     tables = import_all([(source.dataset, source.table) for source in sources], store, job)
-    said: list[str] = []
+    refusals: list[str] = []
     for path in databases:
         of_file = {
             source.dataset.name: table.name
@@ -328,8 +330,8 @@ def _import_all(
             if path.absolute() in getattr(source.dataset, "paths", ())
         }
         if of_file:
-            said += declare_relations(store, foreign_keys_of(path), of_file)
-    return tables, said
+            refusals += declare_relations(store, foreign_keys_of(path), of_file)
+    return tables, refusals
 
 
 def _what(labels: Sequence[str]) -> str:

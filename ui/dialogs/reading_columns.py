@@ -50,7 +50,7 @@ class ReadingColumns(QTableWidget):
         super().__init__(0, NOTE + 1, parent)
         self._choosing = choosing
         self._columns: tuple[ColumnPreview, ...] = ()
-        self._found: dict[str, str] = {}
+        self._detected: dict[str, str] = {}
         self._edits: list[QLineEdit] = []
         self._boxes: list[QComboBox] = []
         self.setHorizontalHeaderLabels(["In the file", "Column", "Type", "First values", "", "", "Notes"])
@@ -75,7 +75,7 @@ class ReadingColumns(QTableWidget):
         self._columns = tuple(columns)
         for column in columns:
             if column.key not in types:
-                self._found[column.key] = type_name(column.kind)
+                self._detected[column.key] = type_name(column.kind)
         self.blockSignals(True)
         if not same:
             self._rebuild(typed)
@@ -127,13 +127,13 @@ class ReadingColumns(QTableWidget):
         return super().eventFilter(watched, event)
 
     def _choose(self, key: str, name: str) -> None:
-        self.type_chosen.emit(key, None if name == self._found.get(key) else name)
+        self.type_chosen.emit(key, None if name == self._detected.get(key) else name)
 
     def _fill(self, row: int, column: ColumnPreview) -> None:
         box = self._boxes[row] if self._boxes else None
         now = type_name(column.kind)
         if box is not None:
-            found = self._found.get(column.key)
+            found = self._detected.get(column.key)
             names = dict.fromkeys([*([found] if found else []), now, *map(_shown_type, TYPES)])
             box.clear()
             box.addItems(list(names))

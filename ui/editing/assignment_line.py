@@ -226,7 +226,7 @@ class AssignmentLine(FieldRow):
         """`types` are of the columns and of the fields inside them, by their paths, which `names` are."""
         super().__init__("Remove this column", parent)
         self._types, self._columns = types, columns
-        self._offered: list[Assignment] = []
+        self._assignments: list[Assignment] = []
         self.column = ColumnBox(names, column)
         self.column.setFixedWidth(10 * theme.current().line_height())
         self.what = QComboBox(accessibleName="What to do")
@@ -257,7 +257,7 @@ class AssignmentLine(FieldRow):
 
     def choose(self, assignment: str) -> None:
         """An entry of the table of assignments that fits the column, by its id."""
-        self.what.setCurrentIndex(self._offered.index(ASSIGNMENT_BY_ID[assignment]))
+        self.what.setCurrentIndex(self._assignments.index(ASSIGNMENT_BY_ID[assignment]))
 
     def answer(self) -> tuple[str, Assignment, Any] | None:
         """None while something is missing or wrong, which is said beside the field."""
@@ -265,7 +265,7 @@ class AssignmentLine(FieldRow):
         if name not in self._types or self.what.currentIndex() < 0:
             self._say(f"There is no column “{visible(name)}”." if name else "")
             return None
-        one = self._offered[self.what.currentIndex()]
+        one = self._assignments[self.what.currentIndex()]
         problem = "" if self.field.is_empty else self.field.problem
         self._say(problem[:1].upper() + problem[1:].rstrip(".") + "." if problem else "")
         self.field.mark(bool(problem))
@@ -280,12 +280,12 @@ class AssignmentLine(FieldRow):
     def _choose_column(self, name: str) -> None:
         theme.variant(self.column, "" if name in self._types or not name else "invalid")
         if name in self._types:
-            before = self._offered[self.what.currentIndex()] if self.what.currentIndex() >= 0 else None
-            self._offered = assignments_for(self._types[name], inside=name not in self._columns)
+            before = self._assignments[self.what.currentIndex()] if self.what.currentIndex() >= 0 else None
+            self._assignments = assignments_for(self._types[name], inside=name not in self._columns)
             self.what.blockSignals(True)
             self.what.clear()
-            self.what.addItems([one.label for one in self._offered])
-            self.what.setCurrentIndex(self._offered.index(before) if before in self._offered else 0)
+            self.what.addItems([one.label for one in self._assignments])
+            self.what.setCurrentIndex(self._assignments.index(before) if before in self._assignments else 0)
             self.what.blockSignals(False)
             self._choose()
         else:
@@ -294,5 +294,5 @@ class AssignmentLine(FieldRow):
     def _choose(self) -> None:
         if self.column.text() in self._types and self.what.currentIndex() >= 0:
             kind = self._types[self.column.text()]
-            self.field.ask(self._offered[self.what.currentIndex()], kind, self._columns)
+            self.field.ask(self._assignments[self.what.currentIndex()], kind, self._columns)
         self.changed.emit()

@@ -98,7 +98,7 @@ class ChangeDialog(WorkDialog):
         self._forms = forms(table, types, first, shown.columns, shown.tables, tasks)
         self.form: ActForm | None = None
         self.setWindowTitle(f"Change {visible(name)}")
-        self._wheres = self._offered(shown.filter, shown.rows)
+        self._wheres = self._row_choices(shown.filter, shown.rows)
         self._make()
         self._lay_out()
         self._choose_kind()
@@ -131,7 +131,9 @@ class ChangeDialog(WorkDialog):
 
     # ------------------------------------------------------------------ looks
 
-    def _offered(self, filter: Filter | None, selected: SelectedRows | None) -> list[tuple[str, str, Where]]:
+    def _row_choices(
+        self, filter: Filter | None, selected: SelectedRows | None
+    ) -> list[tuple[str, str, Where]]:
         offers: list[tuple[str, str, Where]] = []
         if selected is not None and selected.count:
             offers.append((f"Selection · {selected.count:,}", "The selected rows", selected))

@@ -112,7 +112,7 @@ class ActForm(QWidget):
         box.toggled.connect(lambda _: self.changed.emit())
         return box
 
-    def laid_out(self, *rows: tuple[str, QWidget | QHBoxLayout]) -> QFormLayout:
+    def lay_out(self, *rows: tuple[str, QWidget | QHBoxLayout]) -> QFormLayout:
         form = QFormLayout(self, horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.setContentsMargins(0, 0, 0, 0)
         for label, field in rows:
@@ -202,12 +202,12 @@ class UpdateForm(LinesForm):
             self.say("")
             return None
         try:
-            made = update_of(known)
+            update = update_of(known)
         except LamellaError as error:
             self.say(str(error))
             return None
         self.say("")
-        return made
+        return update
 
     def focus_first(self) -> None:
         line = self.lines[-1]
@@ -232,7 +232,7 @@ class CastForm(ActForm):
             parts += [QLabel(label), box]
         self._reading.setLayout(beside(*parts))
         self._reading.layout().setContentsMargins(0, 0, 0, 0)  # type: ignore[union-attr]
-        self.laid_out(
+        self.lay_out(
             ("Column", beside(self.column, QLabel("to"), self.type)),
             ("Written with", self._reading),
             ("What does not fit", beside(self.on_error, self.lossy)),
@@ -245,12 +245,12 @@ class CastForm(ActForm):
         is_text = kind_of(self.types[name]) is Kind.TEXT
         self._reading.setEnabled(is_text)
         try:
-            wanted = type_named(self.type.currentText())
+            type_ = type_named(self.type.currentText())
         except LamellaError as error:
             self.say(str(error))
             return None
-        if wanted.equals(self.types[name]):
-            self.say(f"“{visible(name)}” is {wanted} already.")
+        if type_.equals(self.types[name]):
+            self.say(f"“{visible(name)}” is {type_} already.")
             return None
         self.say("")
         chosen = {
@@ -272,7 +272,7 @@ class SplitForm(ActForm):
         self.regex = self.switch("Regular expression")
         self.into = self.line_edit("Into", "first, last")
         self.keep = self.switch("Keep the column", on=True)
-        self.laid_out(
+        self.lay_out(
             ("Column", beside(self.column, QLabel("at"), self.by, self.regex)),
             ("Into columns", self.into),
             ("", self.keep),
@@ -301,7 +301,7 @@ class MergeForm(ActForm):
         self.between.setMaximumWidth(EMS * theme.current().line_height() // 2)
         self.into = self.line_edit("Into", "name of the new column")
         self.keep = self.switch("Keep the columns", on=True)
-        self.laid_out(
+        self.lay_out(
             ("Columns", beside(self.columns, QLabel("with"), self.between, QLabel("between"))),
             ("Into", self.into),
             ("", self.keep),
@@ -363,7 +363,7 @@ class DuplicatesForm(ActForm):
         self.keep = self.choice("Which to keep", [label for label, _ in ENDS])
         hint = QLabel("None: rows that are alike in all columns")
         theme.variant(hint, "muted")
-        self.laid_out(("Alike in", beside(self.columns, hint)), ("Of these", beside(self.keep)))
+        self.lay_out(("Alike in", beside(self.columns, hint)), ("Of these", beside(self.keep)))
 
     def act(self) -> Act | None:
         return DropDuplicates(self.columns.names or None, ENDS[self.keep.currentIndex()][1])
@@ -375,7 +375,7 @@ class DuplicatesForm(ActForm):
 class DeleteForm(ActForm):
     def __init__(self, types: Types, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.laid_out()
+        self.lay_out()
 
     def act(self) -> Act | None:
         return Delete()
@@ -400,7 +400,7 @@ class UpsertForm(ActForm):
         self.columns = columns_choice("Key", types)
         self.columns.changed.connect(self.changed)
         self.keep = self.choice("A key that comes twice", [label for label, _ in TWICE])
-        self.laid_out(
+        self.lay_out(
             ("Rows of", beside(self.source, self.browse, self.options)),
             ("Key", beside(self.columns)),
             ("The same key twice", beside(self.keep)),

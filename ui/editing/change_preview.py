@@ -183,19 +183,19 @@ def refusal(act: Act, effect: Effect) -> str:
 
 def effect_text(act: Act, effect: Effect) -> str:
     """In sentences: exact counts, types that change, and how long it takes where that is long."""
-    said = [_counts(act, effect)]
+    sentences = [_counts(act, effect)]
     for name, (before, after) in effect.types.items():
         is_new = before is None
-        said.append(
+        sentences.append(
             f"“{visible(name)}” is a new column ({after})." if is_new
             else f"“{visible(name)}” becomes {after}."
         )  # fmt: skip
     shown = len(effect.preview.kinds)
     if shown < max(effect.total, effect.conflicting):
-        said.append(f"The first {shown} are shown.")
+        sentences.append(f"The first {shown} are shown.")
     if effect.seconds >= SLOW_SECONDS:
-        said.append(f"It takes about {effect.seconds:,.0f} s.")
-    return " ".join(filter(None, said))
+        sentences.append(f"It takes about {effect.seconds:,.0f} s.")
+    return " ".join(filter(None, sentences))
 
 
 def _counts(act: Act, effect: Effect) -> str:

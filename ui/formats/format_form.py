@@ -217,8 +217,8 @@ class ShadingFields(QWidget):
     def _follow(self) -> None:
         kind = self.kind.currentData()
         for name, field in self.ends.items():
-            wanted = kind == "center" if name == "center" else kind in ("scale", "center", "bars")
-            self._layout.setRowVisible(field, wanted)
+            has_end = kind == "center" if name == "center" else kind in ("scale", "center", "bars")
+            self._layout.setRowVisible(field, has_end)
         self._layout.setRowVisible(self._rules, kind == "rules")
         self._layout.setRowVisible(self.add, kind == "rules")
         if kind == "rules" and not self.rules:

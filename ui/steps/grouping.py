@@ -53,7 +53,7 @@ class FigureRow(FieldRow):
         self, editor: StepEditor, name: str, aggregate: Aggregate, parent: QWidget | None = None
     ) -> None:
         super().__init__("Remove this figure", parent)
-        self._types, self._given = editor.types, aggregate
+        self._types, self._aggregate = editor.types, aggregate
         line = theme.current().line_height()
         self.function = QComboBox(accessibleName="Function")
         for each in [*FUNCTIONS, *(one for one in AGGREGATES if one not in FUNCTIONS)]:
@@ -67,7 +67,7 @@ class FigureRow(FieldRow):
             self.column.setText(expression_words(value))
             self.column.setReadOnly(True)
         self.name = QLineEdit(accessibleName="Name of the figure")
-        self._named = name != aggregate_name(aggregate)
+        self._has_own_name = name != aggregate_name(aggregate)
         self.name.setText(name)
         fields = (self.function, self.column, self.name)
         for field, most in zip(fields, (0, 11 * line, 11 * line), strict=True):
@@ -83,9 +83,9 @@ class FigureRow(FieldRow):
     @property
     def aggregate(self) -> Aggregate:
         function, text = self.function.currentData(), self.column.text()
-        value = self._given.value if self.column.isReadOnly() else Named(text) if text else None
-        parameter = self._given.parameter if function == "quantile" else None
-        return Aggregate(function, value, self._given.where, parameter)
+        value = self._aggregate.value if self.column.isReadOnly() else Named(text) if text else None
+        parameter = self._aggregate.parameter if function == "quantile" else None
+        return Aggregate(function, value, self._aggregate.where, parameter)
 
     @property
     def problem(self) -> str:
@@ -102,12 +102,12 @@ class FigureRow(FieldRow):
         return "" if self.name.text().strip() else "Give the figure a name."
 
     def _take(self) -> None:
-        if not self._named:
+        if not self._has_own_name:
             self.name.setText(aggregate_name(self.aggregate))
         self.changed.emit()
 
     def _take_name(self) -> None:
-        self._named = bool(self.name.text().strip())
+        self._has_own_name = bool(self.name.text().strip())
         self.changed.emit()
 
 
