@@ -17,6 +17,7 @@ from typing import Any, Literal, Protocol
 import pyarrow as pa
 
 from lamella.core.arrow.from_python import repeatable
+from lamella.core.arrow.nested import is_list
 from lamella.core.arrow.types import TypeName, type_named
 from lamella.core.errors import BadData
 from lamella.core.filters.condition import Condition, rows_chosen
@@ -272,6 +273,10 @@ class Assignment:
             return False
         return OPERATORS[self.operator].fits(kind)
 
+    def type_of_answer(self, kind: pa.DataType) -> pa.DataType:
+        """Of a value or an item that a column of this type is given."""
+        return kind.value_type if self.asks == "item" and is_list(kind) else kind
+
 
 def _sources(kind: pa.DataType) -> Sequence[str]:
     if kind_of(kind) in NESTED:
@@ -320,9 +325,9 @@ ASSIGNMENTS = (
 ASSIGNMENT_BY_ID = {one.id: one for one in ASSIGNMENTS}
 
 
-def assignments_for(kind: pa.DataType) -> list[Assignment]:
-    """Those that fit a column of this type."""
-    return [one for one in ASSIGNMENTS if one.fits(kind)]
+def assignments_for(kind: pa.DataType, inside: bool = False) -> list[Assignment]:
+    """Those that fit a column of this type, or a field of this type `inside` a struct."""
+    return [one for one in ASSIGNMENTS if one.fits(kind) and not (inside and one.id == "fill_from")]
 
 
 def update_of(lines: Sequence[tuple[str, Assignment, Any]]) -> Update:

@@ -13,6 +13,7 @@ from lamella.core.arrow.arrays import from_numpy, from_values, in_one, take, to_
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import concat_batches
 from lamella.core.arrow.ingest import as_block
+from lamella.core.arrow.nested import project, type_at
 from lamella.core.arrow.types import ID
 from lamella.core.filters.expr import Filter
 from lamella.core.filters.expr import columns_read as filter_columns
@@ -36,7 +37,8 @@ from lamella.core.store.checks import defaults_by_name, fill_left_out, with_defa
 from lamella.core.store.column_changes import CastFailures, cast_failures, columns_named, refuse_names
 from lamella.core.store.commit import Change
 from lamella.core.store.evolution import Cast, ColumnPlan, converted, stored_as
-from lamella.core.store.operators import Operators, assignments, columns_read
+from lamella.core.store.operators import Assignment, Operators, assignments, columns_read
+from lamella.core.store.operators.table import Path
 from lamella.core.store.operators.values import choose
 from lamella.core.store.partial_values import PartialRows, partial_rows, with_paths_inside
 from lamella.core.store.row_lookup import Where, chosen_ids, firsts_of_keys, matches
@@ -103,18 +105,42 @@ def update_effect(
     values = {column.name: array for column, array in arrays.items()}
     shown = places[:SHOWN] if most is None else np.arange(len(ids))
     own = {c.name for c in state.columns}
-    before = {name: take(_typed(old[name], state, name), shown) for name in values if name in own}
-    after = {name: take(array, shown) for name, array in values.items()}
+    whole = {name: _typed(old[name], state, name) for name in values if name in own}
+    paths = _changing(edits, values)
+    before, after = _at(paths, whole), _at(paths, values)
+    old_rows = {name: take(array, shown) for name, array in before.items()}
+    new_rows = {name: take(array, shown) for name, array in after.items()}
     taken = time.perf_counter() - started
-    nulls = _stay_null(old, values, len(ids))
+    nulls = _stay_null(before, after, len(ids))
+    known_by = [*_read_by(where), *columns_read(edits)]
     return Effect(
-        _preview(state, ids[shown], before, after, CHANGED, [*_read_by(where), *columns_read(edits)]),
+        _preview(state, ids[shown], old_rows, new_rows, CHANGED, known_by, values),
         len(ids),
         changed=len(places),
         nulls=nulls,
         seconds=taken + len(places) * len(values) * WRITE_SECONDS_A_CELL,
         types=_types(state, plan),
     )
+
+
+def _changing(edits: Iterable[Assignment], columns: Mapping[str, pa.Array]) -> list[Path]:
+    """What changes of the columns: fields of a struct where these are all of it, or the whole."""
+    edited = [path for edit in edits for path in (edit.path, edit.target) if path is not None]
+    changing: list[Path] = []
+    for name, values in columns.items():
+        paths = [path for path in edited if path.column == name]
+        are_fields = all(path.steps and type_at(values.type, path.steps) is not None for path in paths)
+        changing += paths if paths and are_fields else [Path(name, (), name)]
+    return changing
+
+
+def _at(paths: Iterable[Path], columns: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """The values at the paths, where the columns have them."""
+    return {
+        path.text: project(columns[path.column], path.steps)
+        for path in paths
+        if path.column in columns and type_at(columns[path.column].type, path.steps) is not None
+    }
 
 
 def _typed(values: pa.Array, state: TableVersion, name: str) -> pa.Array:
@@ -378,12 +404,13 @@ def _preview(
     after: Mapping[str, pa.Array],
     kind: str,
     known_by: Iterable[str] = (),
+    columns: Iterable[str] = (),
 ) -> Preview:
-    """`known_by` are columns that rows are likely to be known by: those of the filter or an expression."""
-    changing, own = before.keys() | after.keys(), {c.name: c for c in state.columns}
+    """`known_by` are columns that rows are likely to be known by: those of the filter or an expression.
+    `columns` are those of the fields in `before` and `after`."""
+    changing, own = {*before, *after, *columns}, {c.name: c for c in state.columns}
     names = [name for name in dict.fromkeys([*known_by, *own]) if name in own and name not in changing]
-    columns = [own[name] for name in names[:MOST_CONTEXT]]
-    rows = take_rows(state.snapshot, state.locate(ids), columns)
+    rows = take_rows(state.snapshot, state.locate(ids), [own[name] for name in names[:MOST_CONTEXT]])
     context = pa.Table.from_arrays([from_numpy(ids), *rows.columns], names=[ID, *rows.column_names])
     return Preview(context, _table(before), _table(after), [kind] * len(ids))
 

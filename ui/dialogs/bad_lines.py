@@ -34,11 +34,7 @@ class BadLinesDialog(QDialog):
         self._problems = problems
         self.setWindowTitle("Bad lines")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        lines = sum(not problem.column for problem in problems)
-        values = len(problems) - lines
-        counts = [f"{lines:,} line{'' if lines == 1 else 's'} left out"] if lines else []
-        counts += [f"{values:,} value{'' if values == 1 else 's'} read as null"] if values else []
-        self.title = QLabel(f"{visible(name)}: {', '.join(counts)}")
+        self.title = QLabel(f"{visible(name)}: {problem_counts(problems)}")
         theme.variant(self.title, "title")
         headings = ["Line", "Column", "Text", "Why"]
         self._with_file = any(problem.file for problem in problems)
@@ -81,6 +77,15 @@ class BadLinesDialog(QDialog):
         """Line and text of each, in full."""
         lines = [f"{problem.line}\t{problem.text}" for problem in self._problems]
         QGuiApplication.clipboard().setText("\n".join(lines))
+
+
+def problem_counts(problems: Sequence[Problem]) -> str:
+    """ "2 lines left out, 1 value read as null"."""
+    lines = sum(not problem.column for problem in problems)
+    values = len(problems) - lines
+    counts = [f"{lines:,} line{'' if lines == 1 else 's'} left out"] if lines else []
+    counts += [f"{values:,} value{'' if values == 1 else 's'} read as null"] if values else []
+    return ", ".join(counts)
 
 
 def show_problems(name: str, problems: Sequence[Problem], window: QWidget) -> None:

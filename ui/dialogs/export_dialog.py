@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,22 +9,18 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QCloseEvent, QDesktopServices
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QComboBox,
-    QDialog,
     QFileDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
     QPlainTextEdit,
-    QProgressBar,
     QPushButton,
     QScrollArea,
     QStackedWidget,
-    QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -35,15 +30,15 @@ from lamella.core.jobs import Job, Progress
 from lamella.core.transfer.exporting import Export, Preview, preview
 from lamella.core.transfer.formats import FORMATS, Format
 from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
-from lamella.ui.dialogs.open_import import time_left
-from lamella.ui.grid.model import is_right_aligned
-from lamella.ui.grid.texts import screen_texts
+from lamella.ui.dialogs.reading_columns import FirstRows
+from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
 STEPS = 1000
-SAMPLE_ROWS, SHOWN_ROWS, SHOWN_COLUMNS = 1_000, 20, 50
+SAMPLE_ROWS, SHOWN_ROWS = 1_000, 20
 PAUSE_MS = 150
 OPTIONS_WIDTH, PREVIEW_WIDTH, HEIGHT = 330, 480, 640
 MOST_NAMES = 4
@@ -68,7 +63,7 @@ class ExportRows:
     write: WriteRows
 
 
-class ExportDialog(QDialog):
+class ExportDialog(WorkDialog):
     """`exported` brings what was written. Not modal; closing it stops an export that runs."""
 
     exported = Signal(Export)
@@ -82,14 +77,12 @@ class ExportDialog(QDialog):
         tasks: Tasks,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._name, self._rows, self._choices, self._tasks = name, list(rows), choices, tasks
+        super().__init__(tasks, parent)
+        self._name, self._rows, self._choices = name, list(rows), choices
         self._folder = Path(choices.folder) if choices.folder and Path(choices.folder).is_dir() else folder
         self._samples: dict[int, pa.Table] = {}
         self._reading: Handle | None = None
-        self._writing: Handle | None = None
         self._done: Export | None = None
-        self._started = 0.0
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._read_preview)
         self.setWindowTitle("Export")
@@ -121,10 +114,7 @@ class ExportDialog(QDialog):
         self.options_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.text = QPlainTextEdit(readOnly=True, lineWrapMode=QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.setAccessibleName("The first lines of the file")
-        self.table = QTableWidget()
-        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.table.setSelectionMode(QTableWidget.SelectionMode.NoSelection)
-        self.table.setAccessibleName("The first rows of the file")
+        self.table = FirstRows("The first rows of the file")
         self.preview = QStackedWidget()
         self.preview.addWidget(self.text)
         self.preview.addWidget(self.table)
@@ -137,17 +127,11 @@ class ExportDialog(QDialog):
         self.losses_area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.losses_area.setWidget(self.losses)
         self.message = MessageBar(self)
-        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
-        self.progress.hide()
-        self.status = QLabel()
-        theme.variant(self.status, "caption")
-        self.show_button, self.cancel_button = QPushButton("Show in folder"), QPushButton("Cancel")
-        self.export_button = QPushButton("Export")
+        self.show_button, self.export_button = QPushButton("Show in folder"), QPushButton("Export")
         theme.variant(self.export_button, "primary")
         self.export_button.setDefault(True)
         self.show_button.hide()
         self.show_button.clicked.connect(self.show_in_folder)
-        self.cancel_button.clicked.connect(self.reject)
         self.export_button.clicked.connect(lambda _: self.start())
 
     def _lay_out(self) -> None:
@@ -217,7 +201,7 @@ class ExportDialog(QDialog):
     @property
     def is_settled(self) -> bool:
         """Whether the preview is that of the choices, and nothing is being written."""
-        return not (self._pause.isActive() or self._reading or self._writing)
+        return not (self._pause.isActive() or self._reading or self.is_working)
 
     def choose_format(self, format_id: str) -> None:
         self.format_box.setCurrentIndex([known.id for known in FORMATS].index(format_id))
@@ -279,10 +263,9 @@ class ExportDialog(QDialog):
     # ---------------------------------------------------------------- preview
 
     def _read_preview(self) -> None:
-        if self._writing is not None:
+        if self.is_working:
             return
-        if self._reading is not None:
-            self._reading.cancel()
+        self._stop_reading()
         place, known, values = self.rows_box.currentIndex(), self.format, self.options.values()
         rows, sample = self._rows[place], self._samples.get(place)
 
@@ -309,10 +292,10 @@ class ExportDialog(QDialog):
             self.export_button.setEnabled(False)
             self.message.say(str(made), kind=DANGER, stays=True)
             return
-        self.export_button.setEnabled(self._writing is None)
+        self.export_button.setEnabled(not self.is_working)
         self.message.clear()
         if made.text is None:
-            self._show_table(sample.slice(0, SHOWN_ROWS))
+            self.table.show_rows(sample.slice(0, SHOWN_ROWS))
         else:
             self.text.setPlainText(visible(made.text.replace("\r\n", "\n")))
         self.preview.setCurrentIndex(0 if made.text is not None else 1)
@@ -322,22 +305,6 @@ class ExportDialog(QDialog):
     def _fail_preview(self, error: Exception) -> None:
         self._reading = None
         self.message.say(str(error), kind=DANGER, stays=True)
-
-    def _show_table(self, rows: pa.Table) -> None:
-        names = rows.column_names[:SHOWN_COLUMNS]
-        self.table.setColumnCount(len(names))
-        self.table.setRowCount(len(rows))
-        self.table.setHorizontalHeaderLabels([visible(name) for name in names])
-        for place, name in enumerate(names):
-            kind = rows.schema.field(name).type
-            side = Qt.AlignmentFlag.AlignRight if is_right_aligned(kind) else Qt.AlignmentFlag.AlignLeft
-            for row, text in enumerate(screen_texts(rows.column(name))):
-                item = QTableWidgetItem("null" if text is None else text)
-                item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
-                if text is None:
-                    item.setForeground(theme.current().color("muted"))
-                self.table.setItem(row, place, item)
-        self.table.resizeColumnsToContents()
 
     def _show_losses(self, schema: pa.Schema) -> None:
         lines = [self.format.always] if self.format.always else []
@@ -358,42 +325,23 @@ class ExportDialog(QDialog):
             return
         self._choices.save(known, path.parent, self.options.lasting())
         self.message.clear()
-        self._started = time.monotonic()
-        self.progress.setRange(0, STEPS)
-        self.progress.setValue(0)
-        self.progress.show()
-        self._writing = self._tasks.read(
+        self._run(
+            self._tasks.read,
             lambda job: rows.write(path, known.id, values, overwrite, job),
             self._finish,
-            self._fail,
-            progress=self._tell,
-            stopped=self._stop,
-            owner=self,
-            text=f"Exporting to {path.name}",
+            f"Exporting to {path.name}",
         )
-        self._writing.shown_by = self
-        self._set_busy(True)
 
-    def _set_busy(self, busy: bool) -> None:
-        for part in (self.rows_box, self.format_box, self.path_edit, self.browse, self.options_area):
-            part.setEnabled(not busy)
-        self.export_button.setEnabled(not busy)
-        self.cancel_button.setEnabled(True)
-        self.cancel_button.setText("Stop" if busy else "Cancel")
-        self.progress.setVisible(busy)
+    def _lock(self, locked: bool) -> None:
+        parts = (self.rows_box, self.format_box, self.path_edit, self.browse, self.options_area)
+        for part in (*parts, self.export_button):
+            part.setEnabled(not locked)
 
-    def _tell(self, progress: Progress) -> None:
-        fraction = progress.fraction
-        self.progress.setRange(0, 0 if fraction is None else STEPS)
-        self.progress.setValue(round((fraction or 0) * STEPS))
-        seconds = time.monotonic() - self._started
-        rate = f"{progress.done / seconds:,.0f} rows/s" if progress.done and seconds > 1 else ""
-        left = time_left(fraction, seconds)
-        self.status.setText(" · ".join(part for part in (progress.text, rate, left) if part))
+    def _pace(self, progress: Progress, seconds: float) -> str:
+        return f"{progress.done / seconds:,.0f} rows/s" if progress.done and seconds > 1 else ""
 
     def _finish(self, made: Export) -> None:
-        self._writing, self._done = None, made
-        self._set_busy(False)
+        self._done = made
         rows = "1 row" if made.rows == 1 else f"{made.rows:,} rows"
         files = "" if made.files == 1 else f" in {made.files:,} files"
         self.status.setText(f"Exported {rows}, {size_text(made.bytes)}{files}")
@@ -403,36 +351,23 @@ class ExportDialog(QDialog):
         self.exported.emit(made)
 
     def _fail(self, error: Exception) -> None:
-        self._writing = None
-        self._set_busy(False)
-        self.status.setText("")
-        said = str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"
         replace = [("Replace it", lambda: self.start(True))] if _is_taken(error) else []
-        self.message.say(f"Nothing was exported. {said}", *replace, kind=DANGER, stays=True)
+        self.message.say(f"Nothing was exported. {message(error)}", *replace, kind=DANGER, stays=True)
 
-    def _stop(self) -> None:
-        self._writing = None
-        self._set_busy(False)
+    def _stopped(self) -> None:
         self.status.setText("Stopped; nothing was exported")
 
     def show_in_folder(self) -> None:
         if self._done is not None:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(self._done.path.parent)))
 
-    def reject(self) -> None:
-        """Stops what is being written, and closes otherwise."""
-        if self._writing is not None:
-            self.cancel_button.setEnabled(False)
-            self.status.setText("Stopping…")
-            self._writing.cancel()
-            return
-        super().reject()
+    def _stop_reading(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
 
-    def closeEvent(self, event: QCloseEvent) -> None:
-        for handle in (self._reading, self._writing):
-            if handle is not None:
-                handle.cancel()
-        super().closeEvent(event)
+    def done(self, result: int) -> None:
+        self._stop_reading()
+        super().done(result)
 
 
 def _is_taken(error: Exception) -> bool:

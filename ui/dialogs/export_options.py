@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QFormLayout,
     QLineEdit,
-    QListWidget,
-    QListWidgetItem,
     QSizePolicy,
     QSpinBox,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,50 +24,11 @@ from lamella.core.transfer.exporting import published
 from lamella.core.transfer.formats import FORMATS, Format
 from lamella.core.transfer.writer import Option
 from lamella.ui import theme
-from lamella.ui.widgets.popover import ChoiceButton
+from lamella.ui.widgets.popover import ColumnsChoice
 
 SHOWN_AS = {"": "(nothing)", "\t": "tab"}
 """How values that cannot be seen are shown in a list of proposals."""
-LIST_HEIGHT = 220
-
-
-class ColumnsChoice(ChoiceButton):
-    """Columns that are checked in a list, in its order."""
-
-    changed = Signal()
-
-    def __init__(self, label: str, names: Sequence[str], parent: QWidget | None = None) -> None:
-        form = QWidget()
-        self.list = QListWidget(accessibleName=label)
-        self.list.setMinimumHeight(LIST_HEIGHT)
-        for name in names:
-            item = QListWidgetItem(name, self.list)
-            item.setFlags(
-                Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsUserCheckable | Qt.ItemFlag.ItemIsSelectable
-            )
-            item.setCheckState(Qt.CheckState.Unchecked)
-        layout = QVBoxLayout(form)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addWidget(self.list)
-        super().__init__(label, form, parent)
-        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self._say()
-        self.list.itemChanged.connect(self._say)
-
-    @property
-    def names(self) -> list[str]:
-        items = (self.list.item(place) for place in range(self.list.count()))
-        return [item.text() for item in items if item.checkState() is Qt.CheckState.Checked]
-
-    def choose(self, names: Sequence[str]) -> None:
-        for place in range(self.list.count()):
-            item = self.list.item(place)
-            item.setCheckState(Qt.CheckState.Checked if item.text() in names else Qt.CheckState.Unchecked)
-
-    def _say(self) -> None:
-        chosen = ", ".join(self.names)
-        self.say(chosen or "none", chosen)
-        self.changed.emit()
+log = logging.getLogger(__name__)
 
 
 class FormatOptions(QWidget):
@@ -171,9 +130,12 @@ class ExportChoices:
         """What somebody else wrote there, or a later version, counts for nothing where it does not fit."""
         try:
             saved = json.loads(self._path.read_text("utf-8"))
-        except (OSError, ValueError):
+            if not isinstance(saved, dict):
+                raise ValueError("it holds no JSON object")
+        except FileNotFoundError:
             return
-        if not isinstance(saved, dict):
+        except (OSError, ValueError) as error:
+            log.warning("%s is not read, and what was chosen for exports is lost: %s", self._path, error)
             return
         ids = [known.id for known in FORMATS]
         self.format = saved["format"] if saved.get("format") in ids else self.format
@@ -193,17 +155,16 @@ class ExportChoices:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with published(self._path) as draft:
                 draft.write_text(json.dumps(saved, indent=1), "utf-8")
-        except (OSError, FileProblem):
-            return
+        except (OSError, FileProblem) as error:
+            log.warning("What was chosen for the export is not remembered: %s", error)
 
 
 def _fitting(known: Format, values: dict[str, Any]) -> dict[str, Any]:
-
     fitting = {}
     for option in known.options:
         if option.lasting and option.name in values:
             try:
                 fitting[option.name] = option.read(values[option.name])
-            except BadData:
-                continue
+            except BadData as error:
+                log.warning("What is remembered for exports of %s is not used: %s", known.label, error)
     return fitting

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -23,17 +20,19 @@ from PySide6.QtWidgets import (
 from lamella.core.datasets.preview import FilePreview
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.errors import DamagedFile, LamellaError, visible
-from lamella.core.jobs import Job, Progress
-from lamella.core.store.importing import ImportPlan, Mode, free_name, import_dataset, import_into, plan_import
+from lamella.core.jobs import Job
+from lamella.core.store.importing import ImportPlan, free_name, import_dataset, import_into, plan_import
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_dialog import size_text
-from lamella.ui.dialogs.export_options import ColumnsChoice
-from lamella.ui.dialogs.open_import import DANGER, STEPS, time_left
-from lamella.ui.dialogs.reading_form import ReadingForm, said_of
+from lamella.ui.dialogs.open_import import DANGER
+from lamella.ui.dialogs.reading_form import ReadingForm
+from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading, with_options
 
 SIZE = QSize(960, 656)
@@ -47,7 +46,7 @@ MODES: tuple[tuple[str, str], ...] = (
 )
 
 
-class FileImportDialog(QDialog):
+class FileImportDialog(WorkDialog):
     """`imported` brings the table with its rows; `several` that the file holds several tables, of which one
     has to be named; `failed` what cannot be mended here.
 
@@ -70,12 +69,11 @@ class FileImportDialog(QDialog):
         name: str = "",
     ) -> None:
         """`table` is one of a file that holds several; `name` what to propose instead of the file's name."""
-        super().__init__(parent)
-        self._path, self._stores, self._tasks, self._proposed = path, list(stores), tasks, name
-        self._writing: Handle | None = None
+        super().__init__(tasks, parent)
+        self._path, self._stores, self._proposed = path, list(stores), name
         self._planning: Handle | None = None
+        self._table_names: Sequence[str] = ()
         self._plan: ImportPlan | None = None
-        self._started = 0.0
         self._plan_later = QTimer(self, singleShot=True, interval=PLAN_AFTER_MS)
         self._plan_later.timeout.connect(self._ask_plan)
         self.setWindowTitle("Import")
@@ -114,16 +112,11 @@ class FileImportDialog(QDialog):
         self.plan.hide()
         self.plan.setAccessibleName("What the import will do")
         self.message = MessageBar(self)
-        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
-        self.progress.hide()
-        self.status = QLabel()
-        theme.variant(self.status, "caption")
-        self.cancel_button, self.import_button = QPushButton("Cancel"), QPushButton("Import")
+        self.import_button = QPushButton("Import")
         theme.variant(self.import_button, "primary")
         self.import_button.setDefault(True)
         self.import_button.setEnabled(False)
         self.import_button.clicked.connect(self._import)
-        self.cancel_button.clicked.connect(self.reject)
 
     def _lay_out(self) -> None:
         top = QHBoxLayout()
@@ -153,16 +146,14 @@ class FileImportDialog(QDialog):
         layout.addWidget(self.message)
         layout.addWidget(self.progress)
         layout.addLayout(buttons)
-        parent = self.parentWidget()
-        room = parent.window().size() - QSize(48, 48) if parent is not None else SIZE
-        self.resize(SIZE.boundedTo(room))
+        fit_into_window(self, SIZE)
 
     # ---------------------------------------------------------------- reading
 
-    def _describe(self, found: FilePreview) -> None:
-        about = "" if found.counted else "about "
-        rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
-        self.about.setText(" · ".join(part for part in (size_text(found.size), about + rows) if part))
+    def _describe(self, preview: FilePreview) -> None:
+        about = "" if preview.counted else "about "
+        rows = "1 row" if preview.rows == 1 else f"{preview.rows:,} rows"
+        self.about.setText(" · ".join(part for part in (size_text(preview.size), about + rows) if part))
         self.message.clear()
         if not self.name_edit.isModified() and not self._proposed:
             self._propose_name()
@@ -180,7 +171,7 @@ class FileImportDialog(QDialog):
             self.reject()
         else:
             again = [("Detect again", self.form.detect_again)] if self.form.options else []
-            self.message.say(said_of(error), *again, kind=DANGER, stays=True)
+            self.message.say(message(error), *again, kind=DANGER, stays=True)
         self._update()
 
     def _ignore_checksums(self) -> None:
@@ -209,18 +200,16 @@ class FileImportDialog(QDialog):
         self.table_box.addItems(tables)
         self.table_box.setCurrentIndex(max(0, self.table_box.findText(now)))
         self.table_box.blockSignals(False)
-        self._taken = tables
+        self._table_names = tables
         if not self.name_edit.isModified():
             self._propose_name()
         self.mode_box.setEnabled(bool(tables))
         self._update()
 
-    _taken: Sequence[str] = ()
-
     def _propose_name(self) -> None:
-        found = self.form.preview
-        if found is not None:
-            self.name_edit.setText(free_name(self._proposed or found.dataset.name, list(self._taken)))
+        preview = self.form.preview
+        if preview is not None:
+            self.name_edit.setText(free_name(self._proposed or preview.dataset.name, list(self._table_names)))
 
     def _choose_mode(self) -> None:
         is_new = self.mode == NEW
@@ -250,10 +239,10 @@ class FileImportDialog(QDialog):
         return self.key.names if self.key is not None else []
 
     def _ask_plan(self) -> None:
-        found, store, mode = self.form.preview, self._store(), self.mode
+        preview, store, mode = self.form.preview, self._store(), self.mode
         if self._planning is not None:
             self._planning.cancel()
-        if mode == NEW or found is None or store is None or not self.table_box.currentText():
+        if mode == NEW or preview is None or store is None or not self.table_box.currentText():
             return
         key, table, columns = self._key(), self.table_box.currentText(), self.form.columns.chosen
         if mode == "upsert" and not key:
@@ -261,7 +250,7 @@ class FileImportDialog(QDialog):
             return
 
         def work(job: Job) -> ImportPlan:
-            return plan_import(found.dataset, store[table], _mode(mode), key, job, columns)
+            return plan_import(preview.dataset, store[table], mode, key, job, columns)
 
         self._say_plan("Counting what will change…")
         self._planning = self._tasks.read(work, self._show_plan, self._cannot_plan, owner=self, quiet=True)
@@ -273,7 +262,7 @@ class FileImportDialog(QDialog):
 
     def _cannot_plan(self, error: Exception) -> None:
         self._planning = None
-        self._say_plan(said_of(error))
+        self._say_plan(message(error))
         self._update()
 
     def _say_plan(self, text: str) -> None:
@@ -283,69 +272,51 @@ class FileImportDialog(QDialog):
     # -------------------------------------------------------------- importing
 
     def _update(self) -> None:
-        busy = self._writing is not None
-        found = self.form.preview
+        preview = self.form.preview
         for part in (self.form, self.store_box, self.mode_box, self.name_edit, self.table_box):
-            part.setEnabled(not busy)
+            part.setEnabled(not self.is_working)
         is_named = bool(self.name_edit.text().strip()) if self.mode == NEW else self._plan is not None
         refused = self._plan is not None and bool(self._plan.twice)
         ready = self.form.ready and is_named and not refused
-        self.import_button.setEnabled(bool(self._stores) and ready and not busy)
-        self.import_button.setText(self._verb(found))
+        self.import_button.setEnabled(bool(self._stores) and ready and not self.is_working)
+        self.import_button.setText(self._verb(preview))
 
-    def _verb(self, found: FilePreview | None) -> str:
-        if found is None or not found.counted:
+    def _verb(self, preview: FilePreview | None) -> str:
+        if preview is None or not preview.counted:
             return "Import"
-        rows = "1 row" if found.rows == 1 else f"{found.rows:,} rows"
+        rows = "1 row" if preview.rows == 1 else f"{preview.rows:,} rows"
         if self.mode == "replace" and self._plan is not None:
             return f"Replace {self._plan.existing:,} rows"
         return f"Import {rows}"
 
     def _import(self) -> None:
-        found, store, mode = self.form.preview, self._store(), self.mode
-        if found is None or store is None or not self.form.ready:
+        preview, store, mode = self.form.preview, self._store(), self.mode
+        if preview is None or store is None or not self.form.ready:
             return
         self.form.stop()
-        dataset, columns, key = found.dataset, self.form.columns.chosen, self._key()
+        dataset, columns, key = preview.dataset, self.form.columns.chosen, self._key()
         name, target = self.name_edit.text().strip(), self.table_box.currentText()
 
         def work(job: Job) -> list[Table]:
             if mode == NEW:
                 return [import_dataset(dataset, store, name, job, columns)]
-            import_into(dataset, store[target], _mode(mode), key, job, columns)
+            import_into(dataset, store[target], mode, key, job, columns)
             return [store[target]]
 
         self.message.clear()
-        self._started = time.monotonic()
-        self.progress.setValue(0)
-        self.progress.show()
-        self._writing = self._tasks.write(
-            work, self._finish, self._import_failed, progress=self._tell, stopped=self._stopped,
-            owner=self, text=self.title.text(),
-        )  # fmt: skip
-        self._writing.shown_by = self
+        self._run(self._tasks.write, work, self._finish, self.title.text())
+
+    def _lock(self, locked: bool) -> None:
         self._update()
 
-    def _tell(self, progress: Progress) -> None:
-        fraction = progress.fraction
-        self.progress.setRange(0, 0 if fraction is None else STEPS)
-        self.progress.setValue(round((fraction or 0) * STEPS))
-        left = time_left(fraction, time.monotonic() - self._started)
-        self.status.setText(" · ".join(part for part in (progress.text, left) if part))
-
     def _finish(self, tables: list[Table]) -> None:
-        self._writing = None
         self.imported.emit(tables)
         self.accept()
 
     def _stopped(self) -> None:
-        self._writing = None
-        super().reject()
+        self.reject()
 
-    def _import_failed(self, error: Exception) -> None:
-        self._writing = None
-        self.progress.hide()
-        self.status.clear()
+    def _fail(self, error: Exception) -> None:
         if isinstance(error, LamellaError):
             self.message.say(f"Nothing was imported. {error}", kind=DANGER, stays=True)
         else:
@@ -353,44 +324,36 @@ class FileImportDialog(QDialog):
         self._list_tables()
         self._update()
 
-    def reject(self) -> None:
-        """Stops an import that runs, and closes otherwise."""
-        if self._writing is not None:
-            self.cancel_button.setEnabled(False)
-            self.status.setText("Stopping…")
-            self._writing.cancel()
-            return
+    def done(self, result: int) -> None:
         self.form.stop()
-        super().reject()
-
-    def closeEvent(self, event: QCloseEvent) -> None:
-        self.form.stop()
-        if self._writing is not None:
-            self._writing.cancel()
-        super().closeEvent(event)
-
-
-def _mode(text: str) -> Mode:
-    """Of those that a table which is there can take."""
-    if text == "append":
-        return "append"
-    return "replace" if text == "replace" else "upsert"
+        super().done(result)
 
 
 class ReadingDialog(QDialog):
-    """A file that is open in place, read in another way. `chosen` has how."""
+    """A file that is open in place or whose rows are taken, read in another way. `chosen` has how, which is
+    `remembered` for the file, as it says."""
 
     chosen = Signal(FileReading)
 
     def __init__(
-        self, path: Path, table: str | None, reading: FileReading, tasks: Tasks, parent: QWidget | None = None
+        self,
+        path: Path,
+        table: str | None,
+        reading: FileReading,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        *,
+        remembered: bool = True,
     ) -> None:
         super().__init__(parent)
         self.setWindowTitle("Read differently")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"Read {visible(path.name)} differently")
         theme.variant(self.title, "title")
-        note = QLabel("The file stays as it is. What you choose is remembered for it.")
+        choice = (
+            "What you choose is remembered for it." if remembered else "What you choose is for this change."
+        )
+        note = QLabel(f"The file stays as it is. {choice}")
         theme.variant(note, "muted")
         self.form = ReadingForm(path, reading, tasks, self, table=table)
         self.form.described.connect(self._describe)
@@ -419,30 +382,29 @@ class ReadingDialog(QDialog):
         layout.addWidget(self.form, 1)
         layout.addWidget(self.message)
         layout.addLayout(buttons)
-        room = parent.window().size() - QSize(48, 48) if parent is not None else SIZE
-        self.resize(SIZE.boundedTo(room))
+        fit_into_window(self, SIZE)
         self.form.look()
 
-    def _describe(self, found: FilePreview) -> None:
+    def _describe(self, preview: FilePreview) -> None:
         self.message.clear()
         self._update()
 
     def _fail(self, error: Exception) -> None:
         again = [("Detect again", self.form.detect_again)] if self.form.options else []
-        self.message.say(said_of(error), *again, kind=DANGER, stays=True)
+        self.message.say(message(error), *again, kind=DANGER, stays=True)
         self.read_button.setEnabled(False)
 
     def _update(self) -> None:
         self.read_button.setEnabled(self.form.ready)
 
     def _choose(self) -> None:
-        found = self.form.preview
-        if found is None or not self.form.ready:
+        preview = self.form.preview
+        if preview is None or not self.form.ready:
             return
         options = self.form.options
         options.pop("names", None)
-        wanted = self.form.columns.chosen
-        names = {c.key: wanted[c.name] for c in found.columns if wanted.get(c.name, c.key) != c.key}
+        chosen = self.form.columns.chosen
+        names = {c.key: chosen[c.name] for c in preview.columns if chosen.get(c.name, c.key) != c.key}
         if names:
             options["names"] = tuple(names.items())
         self.chosen.emit(with_options(self.form.reading, options))

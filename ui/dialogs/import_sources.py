@@ -10,23 +10,13 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
 from lamella.core.datasets.base import Dataset
-from lamella.core.filters.kinds import NESTED, Kind, kind_of
+from lamella.core.filters.kinds import NESTED, kind_of
 from lamella.core.store.importing import free_name, table_columns
 from lamella.ui import theme
+from lamella.ui.grid.model import icon_name
 
 MOST_COLUMNS = 500
 ROW_HEIGHT = 36
-_ICONS = {
-    Kind.INTEGER: "number",
-    Kind.FLOAT: "number",
-    Kind.DECIMAL: "number",
-    Kind.TEXT: "text",
-    Kind.DATE: "date",
-    Kind.TIMESTAMP: "date",
-    Kind.TIME: "date",
-    Kind.DURATION: "date",
-    Kind.BOOLEAN: "bool",
-}
 
 
 @dataclass(frozen=True)
@@ -115,4 +105,4 @@ class ImportSources(QTreeWidget):
 def _column_item(item: QTreeWidgetItem, name: str, kind: pa.DataType) -> None:
     family = kind_of(kind)
     child = QTreeWidgetItem(item, [name, str(kind) if family in NESTED else family.value])
-    child.setData(0, Qt.ItemDataRole.UserRole, _ICONS.get(family, "table"))
+    child.setData(0, Qt.ItemDataRole.UserRole, icon_name(kind))

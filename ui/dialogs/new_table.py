@@ -10,12 +10,10 @@ import pyarrow as pa
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import (
     QComboBox,
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QProgressBar,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -24,19 +22,19 @@ from PySide6.QtWidgets import (
 
 from lamella.core.arrow.types import ID, stored_type, type_named
 from lamella.core.errors import LamellaError, visible
-from lamella.core.jobs import Job, Progress
+from lamella.core.jobs import Job
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
-from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.dialogs.work_dialog import WorkDialog
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import FieldRow, FieldRows
 
 TYPES = (
     "string", "int64", "int32", "int16", "int8", "float64", "float32", "decimal(18, 2)", "bool", "date",
     "timestamp[us]", "timestamp[us, UTC]", "time64[us]", "duration[us]", "uint64", "binary",
 )  # fmt: skip
-STEPS = 1000
 WIDTH, HEIGHT = 460, 420
 FIRST_COLUMNS = (("name", "string"), ("value", "float64"))
 
@@ -50,7 +48,29 @@ class MadeOf:
     rows: Callable[[Job], Any]
 
 
-class NewTableDialog(QDialog):
+class NewColumn(FieldRow):
+    def __init__(self, name: str = "", kind: str = "string", parent: QWidget | None = None) -> None:
+        super().__init__("Remove this column", parent)
+        self.name = QLineEdit(name, placeholderText="column", accessibleName="Name of the column")
+        self.type = QComboBox(editable=True, accessibleName="Type")
+        self.type.addItems(list(TYPES))
+        self.type.setCurrentText(kind)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.S)
+        line.addWidget(self.name, 1)
+        line.addWidget(self.type)
+        line.addWidget(self.remove)
+        self.setFocusProxy(self.name)
+        self.name.textChanged.connect(self.changed)
+        self.type.currentTextChanged.connect(self.changed)
+
+    @property
+    def text(self) -> str:
+        return self.name.text().strip()
+
+
+class NewTableDialog(WorkDialog):
     """`created` has the table; nothing is made before the button is pressed, or where it is stopped."""
 
     created = Signal(Table)
@@ -62,16 +82,14 @@ class NewTableDialog(QDialog):
         made_of: MadeOf | None = None,
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._stores, self._tasks, self._made_of = list(stores), tasks, made_of
-        self._writing: Handle | None = None
-        self.columns: list[tuple[QLineEdit, QComboBox, QWidget]] = []
+        super().__init__(tasks, parent)
+        self._stores, self._made_of = list(stores), made_of
         self.setWindowTitle("New table")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._make()
         self._lay_out()
         for name, kind in () if made_of is not None else FIRST_COLUMNS:
-            self.add_column(name, kind)
+            self._rows.append(NewColumn(name, kind))
         self._follow()
         self.name.setFocus()
         self.name.selectAll()
@@ -87,14 +105,11 @@ class NewTableDialog(QDialog):
         self.store.addItems([visible(store.name) for store in self._stores])
         self.add = QPushButton("+ Another column")
         theme.variant(self.add, "link")
-        self.add.clicked.connect(self._add_next)
+        self._rows = FieldRows(self.add, NewColumn)
+        self._rows.changed.connect(self._follow)
         self.reason = QLabel(wordWrap=True)
         self.reason.setMinimumWidth(1)
         theme.variant(self.reason, "danger")
-        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
-        self.progress.hide()
-        self.cancel = QPushButton("Cancel")
-        self.cancel.clicked.connect(self.reject)
         self.create_button = QPushButton("Create the table")
         theme.variant(self.create_button, "primary")
         self.create_button.setDefault(True)
@@ -110,13 +125,11 @@ class NewTableDialog(QDialog):
         layout.setSpacing(theme.M)
         layout.addWidget(self.title)
         layout.addLayout(form)
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
         if self._made_of is None:
             inside = QWidget()
             column = QVBoxLayout(inside)
             column.setContentsMargins(0, 0, 0, 0)
-            column.addLayout(self._rows)
+            column.addWidget(self._rows)
             column.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
             column.addStretch(1)
             area = QScrollArea(widgetResizable=True)
@@ -132,49 +145,15 @@ class NewTableDialog(QDialog):
         layout.addWidget(self.progress)
         buttons = QHBoxLayout()
         buttons.setSpacing(theme.S)
-        buttons.addStretch(1)
-        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.status, 1)
+        buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.create_button)
         layout.addLayout(buttons)
         self.resize(theme.current().px(WIDTH), theme.current().px(HEIGHT if self._made_of is None else 0))
 
-    def add_column(self, name: str, kind: str = "string") -> QLineEdit:
-        edit = QLineEdit(name, placeholderText="column", accessibleName="Name of the column")
-        box = QComboBox(editable=True, accessibleName="Type")
-        box.addItems(list(TYPES))
-        box.setCurrentText(kind)
-        remove, row = IconButton("close", "Remove this column"), QWidget()
-        line = QHBoxLayout(row)
-        line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(theme.S)
-        line.addWidget(edit, 1)
-        line.addWidget(box)
-        line.addWidget(remove)
-        entry = (edit, box, row)
-        self.columns.append(entry)
-        self._rows.addWidget(row)
-        edit.textChanged.connect(self._follow)
-        box.currentTextChanged.connect(self._follow)
-        remove.clicked.connect(lambda: self._remove(entry))
-        self._follow()
-        return edit
-
-    def _add_next(self) -> None:
-        self.add_column("").setFocus()
-
-    def _remove(self, entry: tuple[QLineEdit, QComboBox, QWidget]) -> None:
-        self.columns.remove(entry)
-        entry[2].hide()
-        entry[2].deleteLater()
-        self._follow()
-
-    def reject(self) -> None:
-        """Stops while it works, and closes otherwise."""
-        if self._writing is not None:
-            self.cancel.setEnabled(False)
-            self._writing.cancel()
-            return
-        super().reject()
+    @property
+    def columns(self) -> list[NewColumn]:
+        return self._rows.rows
 
     # ---------------------------------------------------------------- content
 
@@ -182,24 +161,24 @@ class NewTableDialog(QDialog):
         """Raises `LamellaError` for a type that is none."""
         return pa.schema(
             [
-                pa.field(edit.text().strip(), stored_type(type_named(box.currentText())))
-                for edit, box, _ in self.columns
-                if edit.text().strip()
+                pa.field(column.text, stored_type(type_named(column.type.currentText())))
+                for column in self.columns
+                if column.text
             ]
         )
 
     def _problem(self) -> str:
         """What is wrong with the columns; the name is the store's to judge."""
-        names = [edit.text().strip() for edit, _, _ in self.columns if edit.text().strip()]
-        for edit, box, _ in self.columns:
-            name = edit.text().strip()
+        names = [column.text for column in self.columns if column.text]
+        for column in self.columns:
+            name = column.text
             wrong = name == ID or names.count(name) > 1
-            theme.variant(edit, "invalid" if wrong else "")
+            theme.variant(column.name, "invalid" if wrong else "")
             try:
-                type_named(box.currentText())
-                theme.variant(box, "")
+                type_named(column.type.currentText())
+                theme.variant(column.type, "")
             except LamellaError as error:
-                theme.variant(box, "invalid")
+                theme.variant(column.type, "invalid")
                 return str(error)
             if wrong:
                 return f"{ID} is what a table calls its row ids." if name == ID else (
@@ -220,51 +199,21 @@ class NewTableDialog(QDialog):
             data = schema.empty_table() if schema is not None else made_of.rows(job)  # type: ignore[union-attr]
             return store.create_table(name, data, job=job)
 
-        self._lock(True)
-        self._writing = self._tasks.write(
-            work,
-            self._finish,
-            self._fail,
-            progress=self._show_progress,
-            stopped=self._stopped,
-            owner=self,
-            text=f"Making {name}",
-        )
-        self._writing.shown_by = self
+        self._run(self._tasks.write, work, self._finish, f"Making {name}")
 
     def _finish(self, table: Table) -> None:
-        self._writing = None
         self.created.emit(table)
         self.accept()
 
     def _fail(self, error: Exception) -> None:
-        self._writing = None
-        self._lock(False)
         self._say(message(error))
 
     def _stopped(self) -> None:
-        self._writing = None
-        self._lock(False)
         self._say("Stopped; no table was made.")
 
-    def _show_progress(self, progress: Progress) -> None:
-        fraction = progress.fraction
-        self.progress.setRange(0, 0 if fraction is None else STEPS)
-        self.progress.setValue(int((fraction or 0) * STEPS))
-
     def _lock(self, locked: bool) -> None:
-        for widget in (
-            self.name,
-            self.store,
-            self.add,
-            self.create_button,
-            *(row for _, _, row in self.columns),
-        ):
+        for widget in (self.name, self.store, self.add, self.create_button, self._rows):
             widget.setEnabled(not locked)
-        self.cancel.setEnabled(True)
-        self.cancel.setText("Stop" if locked else "Cancel")
-        self.progress.setRange(0, 0)
-        self.progress.setVisible(locked)
 
     def _say(self, text: str) -> None:
         self.reason.setText(text)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
@@ -26,16 +22,16 @@ from lamella.core.datasets.base import Checksums, Dataset, Ragged, problems_of
 from lamella.core.datasets.tables import SeveralTables
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, FileProblem, LamellaError
-from lamella.core.jobs import Job, Progress
+from lamella.core.jobs import Job
 from lamella.core.store.importing import BAD_LINES, import_all
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.import_sources import ImportSources
+from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import MessageBar
 
-STEPS = 1000
 MINIMUM_WIDTH = 560
 MOST_LISTED = 10
 DANGER = "message-danger"
@@ -44,7 +40,7 @@ Opened = tuple[str, Dataset | FileProblem]
 """Where it comes from, for people."""
 
 
-class ImportDialog(QDialog):
+class ImportDialog(WorkDialog):
     """`imported` brings the new tables, each of them whole; `failed` what the dialog could not mend itself.
 
     Not modal: the window stays usable while an import runs. Closing it stops the import.
@@ -62,14 +58,13 @@ class ImportDialog(QDialog):
         table: str | None = None,
     ) -> None:
         """`table` is one of a file that holds several; all of them otherwise."""
-        super().__init__(parent)
+        super().__init__(tasks, parent)
         self._table = table
-        self._paths, self._stores, self._tasks = list(paths), list(stores), tasks
-        self._handle: Handle | None = None
+        self._paths, self._stores = list(paths), list(stores)
+        self._looking: Handle | None = None
         self._padded: set[Path] = set()
         self._is_one = False
         self._unverified: set[Path] = set()
-        self._started = 0.0
         self.setWindowTitle("Import")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._build()
@@ -97,9 +92,6 @@ class ImportDialog(QDialog):
         self.sources.hide()
         self.sources.names_changed.connect(self._update)
         self.message = MessageBar(self)
-        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
-        self.progress_text = QLabel()
-        theme.variant(self.progress_text, "caption")
         form = QFormLayout(horizontalSpacing=theme.L)
         form.addRow("Into store", self.store_box)
         layout = QVBoxLayout(self)
@@ -113,30 +105,23 @@ class ImportDialog(QDialog):
         layout.addWidget(self.differences)
         layout.addWidget(self.message)
         layout.addWidget(self.progress)
-        layout.addWidget(self.progress_text)
         layout.addLayout(self._buttons())
         self.setMinimumWidth(MINIMUM_WIDTH)
-        self._show_progress(False)
 
     def _buttons(self) -> QHBoxLayout:
-        self.cancel_button, self.import_button = QPushButton("Cancel"), QPushButton("Import")
+        self.import_button = QPushButton("Import")
         theme.variant(self.import_button, "primary")
         self.import_button.setDefault(True)
         self.import_button.clicked.connect(self._import)
-        self.cancel_button.clicked.connect(self._cancel)
         row = QHBoxLayout()
         row.setSpacing(theme.S)
-        row.addStretch(1)
+        row.addWidget(self.status, 1)
         row.addWidget(self.cancel_button)
         row.addWidget(self.import_button)
         return row
 
-    def _show_progress(self, shown: bool) -> None:
-        self.progress.setVisible(shown)
-        self.progress_text.setVisible(shown)
-
     def _update(self) -> None:
-        busy = self._handle is not None
+        busy = self.is_working or self._looking is not None
         for part in (self.store_box, self.sources):
             part.setEnabled(not busy)
         self.import_button.setEnabled(not busy and bool(self._stores) and self.sources.ready)
@@ -148,8 +133,8 @@ class ImportDialog(QDialog):
         self.message.clear()
         self.waiting.show()
         self._is_one = self.as_one.isChecked()
-        self._handle = self._tasks.read(
-            self._open_all, self._looked, self._look_failed, owner=self, text="Looking into the files"
+        self._looking = self._tasks.read(
+            self._open_all, self._show_opened, self._look_failed, owner=self, text="Looking into the files"
         )
         self._update()
 
@@ -194,8 +179,8 @@ class ImportDialog(QDialog):
         checksums: Checksums = "ignore" if path in self._unverified else "verify"
         return open_dataset(path, ragged=ragged, checksums=checksums, table=table, bad_lines="set-aside")
 
-    def _looked(self, opened: list[Opened]) -> None:
-        self._handle = None
+    def _show_opened(self, opened: list[Opened]) -> None:
+        self._looking = None
         self.waiting.hide()
         good = [(label, dataset) for label, dataset in opened if isinstance(dataset, Dataset)]
         problems = [problem for _, problem in opened if isinstance(problem, FileProblem)]
@@ -218,7 +203,7 @@ class ImportDialog(QDialog):
             self._offer_all(problems, left_out=bool(good))
 
     def _look_failed(self, error: Exception) -> None:
-        self._handle = None
+        self._looking = None
         self.failed.emit(error)
         self.reject()
 
@@ -234,37 +219,26 @@ class ImportDialog(QDialog):
         if store is None:
             return
         self.message.clear()
-        self._started = time.monotonic()
-        self.progress.setValue(0)
-        self._show_progress(True)
-        self._handle = self._tasks.write(
+        self._run(
+            self._tasks.write,
             lambda job: import_all([(source.dataset, source.table) for source in sources], store, job),
             self._finish,
-            self._import_failed,
-            progress=self._tell,
-            stopped=self._stopped,
-            owner=self,
-            text=self.title.text(),
+            self.title.text(),
         )
-        self._handle.shown_by = self
+
+    def _lock(self, locked: bool) -> None:
         self._update()
 
-    def _tell(self, progress: Progress) -> None:
-        fraction = progress.fraction
-        self.progress.setRange(0, 0 if fraction is None else STEPS)
-        self.progress.setValue(round((fraction or 0) * STEPS))
-        left = time_left(fraction, time.monotonic() - self._started)
-        self.progress_text.setText(" · ".join(part for part in (progress.text, left) if part))
-
-    def _finish(self, made: tuple[list[Table], list[str]]) -> None:
-        self._handle = None
-        tables, said = made
+    def _finish(self, outcome: tuple[list[Table], list[str]]) -> None:
+        tables, refusals = outcome
         self.imported.emit(tables)
         self._say_left_out()
-        if said:
-            number = "a foreign key" if len(said) == 1 else f"{len(said):,} foreign keys"
+        if refusals:
+            number = "a foreign key" if len(refusals) == 1 else f"{len(refusals):,} foreign keys"
             fix = "Give their columns the same type, and add the relation"
-            self.failed.emit(LamellaError(f"The tables are imported without {number}", "; ".join(said), fix))
+            self.failed.emit(
+                LamellaError(f"The tables are imported without {number}", "; ".join(refusals), fix)
+            )
         self.accept()
 
     def _say_left_out(self) -> None:
@@ -282,12 +256,9 @@ class ImportDialog(QDialog):
             self.failed.emit(LamellaError(what, why, fix))
 
     def _stopped(self) -> None:
-        self._handle = None
         self.reject()
 
-    def _import_failed(self, error: Exception) -> None:
-        self._handle = None
-        self._show_progress(False)
+    def _fail(self, error: Exception) -> None:
         self._offer(error)
         self._suggest_names()
         self._update()
@@ -329,18 +300,10 @@ class ImportDialog(QDialog):
         self._padded |= {p for p in self._paths if p in paths or p.absolute() in paths}
         self._look()
 
-    def _cancel(self) -> None:
-        if self._handle is not None and self._handle.write:
-            self.cancel_button.setEnabled(False)
-            self.progress_text.setText("Stopping…")
-            self._handle.cancel()
-        else:
-            self.reject()
-
-    def closeEvent(self, event: QCloseEvent) -> None:
-        if self._handle is not None:
-            self._handle.cancel()
-        super().closeEvent(event)
+    def done(self, result: int) -> None:
+        if self._looking is not None:
+            self._looking.cancel()
+        super().done(result)
 
     def _store(self) -> Store | None:
         place = self.store_box.currentIndex()
@@ -351,13 +314,3 @@ def _what(labels: Sequence[str]) -> str:
     if len(labels) == 1:
         return labels[0]
     return f"{len(labels):,} {'tables' if all(' · ' in label for label in labels) else 'files'}"
-
-
-def time_left(fraction: float | None, seconds: float) -> str:
-    """What is left when it goes on as fast as it went; nothing before that can be told."""
-    if not fraction or seconds < 1:
-        return ""
-    left = seconds / fraction - seconds
-    if left < 1:
-        return "almost done"
-    return f"{left:,.0f} s left" if left < 90 else f"{left / 60:,.0f} min left"

@@ -20,10 +20,9 @@ from PySide6.QtWidgets import (
 from lamella.core.arrow.types import type_named
 from lamella.core.datasets.preview import SHOWN_VALUES, TYPES, ColumnPreview
 from lamella.core.errors import visible
-from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.store.importing import table_columns
 from lamella.ui import theme
-from lamella.ui.grid.model import is_right_aligned
+from lamella.ui.grid.model import icon_name, is_right_aligned
 from lamella.ui.grid.texts import screen_texts
 
 MOST_COLUMNS = 200
@@ -32,17 +31,6 @@ STORED, NAME, TYPE, VALUES = 0, 1, 2, 3
 NOTE = VALUES + SHOWN_VALUES
 ROW_HEIGHT, LONGEST = 36, 60
 WIDTHS = {STORED: 130, NAME: 120, TYPE: 140, **dict.fromkeys(range(VALUES, NOTE), 110)}
-ICONS = {
-    Kind.INTEGER: "number",
-    Kind.FLOAT: "number",
-    Kind.DECIMAL: "number",
-    Kind.TEXT: "text",
-    Kind.DATE: "date",
-    Kind.TIMESTAMP: "date",
-    Kind.TIME: "date",
-    Kind.DURATION: "date",
-    Kind.BOOLEAN: "bool",
-}
 
 
 def type_name(kind: pa.DataType) -> str:
@@ -62,7 +50,7 @@ class ReadingColumns(QTableWidget):
         super().__init__(0, NOTE + 1, parent)
         self._choosing = choosing
         self._columns: tuple[ColumnPreview, ...] = ()
-        self._found: dict[str, str] = {}
+        self._detected: dict[str, str] = {}
         self._edits: list[QLineEdit] = []
         self._boxes: list[QComboBox] = []
         self.setHorizontalHeaderLabels(["In the file", "Column", "Type", "First values", "", "", "Notes"])
@@ -87,7 +75,7 @@ class ReadingColumns(QTableWidget):
         self._columns = tuple(columns)
         for column in columns:
             if column.key not in types:
-                self._found[column.key] = type_name(column.kind)
+                self._detected[column.key] = type_name(column.kind)
         self.blockSignals(True)
         if not same:
             self._rebuild(typed)
@@ -139,13 +127,13 @@ class ReadingColumns(QTableWidget):
         return super().eventFilter(watched, event)
 
     def _choose(self, key: str, name: str) -> None:
-        self.type_chosen.emit(key, None if name == self._found.get(key) else name)
+        self.type_chosen.emit(key, None if name == self._detected.get(key) else name)
 
     def _fill(self, row: int, column: ColumnPreview) -> None:
         box = self._boxes[row] if self._boxes else None
         now = type_name(column.kind)
         if box is not None:
-            found = self._found.get(column.key)
+            found = self._detected.get(column.key)
             names = dict.fromkeys([*([found] if found else []), now, *map(_shown_type, TYPES)])
             box.clear()
             box.addItems(list(names))
@@ -177,14 +165,12 @@ class ReadingColumns(QTableWidget):
                 item.setBackground(back)
                 item.setForeground(look.color("faint" if null else "text"))
             self.item(row, NOTE).setForeground(look.color("warning" if column.misfits else "muted"))
-            icon = ICONS.get(kind_of(column.kind), "table")
             box = self._boxes[row] if self._boxes else None
             if box is not None:
                 for place in range(box.count()):
-                    kind = kind_of(type_named(box.itemText(place)))
-                    box.setItemIcon(place, look.icon(ICONS.get(kind, "table")))
+                    box.setItemIcon(place, look.icon(icon_name(type_named(box.itemText(place)))))
             else:
-                self.item(row, TYPE).setIcon(look.icon(icon))
+                self.item(row, TYPE).setIcon(look.icon(icon_name(column.kind)))
 
     def _item_changed(self, item: QTableWidgetItem) -> None:
         if self._choosing and item.column() == STORED:
@@ -231,12 +217,12 @@ def _shown_type(name: str) -> str:
 
 
 class FirstRows(QTableWidget):
-    """The first rows as they will be."""
+    """Few rows, to look at only."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._rows: pa.Table | None = None
-        self.setAccessibleName("The first rows as they will be")
+        self.setAccessibleName(name)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.verticalHeader().setDefaultSectionSize(theme.current().px(24))
@@ -245,9 +231,7 @@ class FirstRows(QTableWidget):
         theme.current().changed.connect(self._draw)
 
     def show_rows(self, rows: pa.Table) -> None:
-        self._rows = (
-            rows.select(rows.column_names[:MOST_COLUMNS]) if rows.num_columns > MOST_COLUMNS else rows
-        )
+        self._rows = rows.select(range(min(rows.num_columns, MOST_COLUMNS)))
         self._draw()
 
     def _draw(self) -> None:
@@ -261,10 +245,10 @@ class FirstRows(QTableWidget):
             side = Qt.AlignmentFlag.AlignRight if right else Qt.AlignmentFlag.AlignLeft
             head = QTableWidgetItem(visible(field.name))
             head.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
-            head.setIcon(look.icon(ICONS.get(kind_of(field.type), "table")))
+            head.setIcon(look.icon(icon_name(field.type)))
             self.setHorizontalHeaderItem(place, head)
             for row, text in enumerate(screen_texts(rows.column(place))):
-                item = QTableWidgetItem("NULL" if text is None else visible(text))
+                item = QTableWidgetItem("NULL" if text is None else text)
                 item.setForeground(look.color("faint" if text is None else "text"))
                 item.setTextAlignment(side | Qt.AlignmentFlag.AlignVCenter)
                 self.setItem(row, place, item)

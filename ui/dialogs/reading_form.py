@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.datasets.options import BY_NAME, ENCODINGS
 from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview
-from lamella.core.errors import BadData, LamellaError
+from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.ui import theme
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
@@ -131,7 +131,7 @@ class ReadingForm(QWidget):
         self.problem_row.hide()
         heading = QLabel("As it will be")
         theme.variant(heading, "heading")
-        self.first_rows = FirstRows()
+        self.first_rows = FirstRows("The first rows as they will be")
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
@@ -306,42 +306,42 @@ class ReadingForm(QWidget):
         self._looking = None
         self.failed.emit(error)
 
-    def _show(self, found: FilePreview) -> None:
+    def _show(self, file: FilePreview) -> None:
         self._looking, self._shown = None, self.reading
-        self._describe(found)
-        if not found.counted:
+        self._describe(file)
+        if not file.counted:
             self._count_later.start()
 
     def _count(self) -> None:
         """Read all of it for its problems and the number of its rows."""
-        found = self.preview
-        if found is not None:
+        file = self.preview
+        if file is not None:
             self._counting = self._tasks.read(
-                found.checked, self._describe, self.failed.emit, owner=self, quiet=True
+                file.checked, self._describe, self.failed.emit, owner=self, quiet=True
             )
 
-    def _describe(self, found: FilePreview) -> None:
-        self.preview = found
-        self.options_row.setVisible(found.is_text)
-        self.detected.setVisible(found.is_text)
-        self.sheet_row.setVisible(is_sheet(found.dataset))
+    def _describe(self, file: FilePreview) -> None:
+        self.preview = file
+        self.options_row.setVisible(file.is_text)
+        self.detected.setVisible(file.is_text)
+        self.sheet_row.setVisible(is_sheet(file.dataset))
         self.cells.setText(self.options.get("cells", ""))
-        for name, value in found.found.items():
+        for name, value in file.found.items():
             if name in self.boxes:
                 _show_choice(self.boxes[name], name, value)
-        self.skip.setValue(found.found.get("skip_rows", 0))
+        self.skip.setValue(file.found.get("skip_rows", 0))
         place = self.thousands.findData(self.options.get("thousands"))
         self.thousands.setCurrentIndex(max(0, place))
         self.nulls.setText(", ".join(self.options.get("nulls", ())))
         self.booleans.setText(_yes_no_text(self.options.get("booleans", ())))
         self.zone.setText(self.options.get("zone", ""))
-        self.yes_no_words.setText(f"Columns that hold only {_yes_no_text(found.yes_no)} are text.")
-        self.yes_no_row.setVisible(bool(found.yes_no))
-        self.columns.show_columns(found.columns, dict(self.options.get("types", ())), found.is_text)
-        self.first_rows.show_rows(found.head)
+        self.yes_no_words.setText(f"Columns that hold only {_yes_no_text(file.yes_no)} are text.")
+        self.yes_no_row.setVisible(bool(file.yes_no))
+        self.columns.show_columns(file.columns, dict(self.options.get("types", ())), file.is_text)
+        self.first_rows.show_rows(file.head)
         self._show_detected()
-        self._say_problems(found)
-        self.described.emit(found)
+        self._say_problems(file)
+        self.described.emit(file)
 
     def _show_detected(self) -> None:
         chosen = bool(self.options)
@@ -355,27 +355,27 @@ class ReadingForm(QWidget):
         columns = self.preview.columns if self.preview is not None else ()
         return next((column for column in columns if column.misfits), None)
 
-    def _say_problems(self, found: FilePreview) -> None:
+    def _say_problems(self, file: FilePreview) -> None:
         misfit = self._misfit()
-        lines = [problem for problem in found.problems if not problem.column]
-        said = []
+        lines = [problem for problem in file.problems if not problem.column]
+        sentences = []
         if misfit is not None:
-            values = [p for p in found.problems if p.column == misfit.name]
+            values = [p for p in file.problems if p.column == misfit.name]
             some = " and ".join(f"{_short(p.text)} in line {p.line:,}" for p in values[:2])
             others = misfit.misfits - len(values[:2])
             more = f", and {others:,} more," if others > 0 else ""
             verb = "is" if misfit.misfits == 1 else "are"
             kind = misfit.remark.partition(" not ")[2]
             becomes = "It becomes" if misfit.misfits == 1 else "They become"
-            said.append(f"{misfit.name}: {some}{more} {verb} not {kind}. {becomes}")
+            sentences.append(f"{misfit.name}: {some}{more} {verb} not {kind}. {becomes}")
         if lines:
             count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
             verb = "is" if len(lines) == 1 else "are"
             left = f"{count} that cannot be read {verb} left out, line {lines[0].line:,} first."
-            said.insert(0, left)
-        self.problem.setText(" ".join(said))
+            sentences.insert(0, left)
+        self.problem.setText(" ".join(sentences))
         self.becomes.setVisible(misfit is not None)
-        self.problem_row.setVisible(bool(said))
+        self.problem_row.setVisible(bool(sentences))
 
     def _show_problems(self) -> None:
         if self.preview is not None:
@@ -421,7 +421,3 @@ def _under_label(title: str, widget: QWidget) -> QWidget:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def said_of(error: Exception) -> str:
-    return str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}"

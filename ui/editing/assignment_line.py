@@ -32,7 +32,7 @@ from lamella.ui import theme
 from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.expression_edit import ExpressionEdit
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.widgets.controls import IconButton, breakable
+from lamella.ui.widgets.controls import FieldRow, breakable
 
 HINTS = {
     Kind.INTEGER: "a whole number",
@@ -72,8 +72,9 @@ class AnswerField(QWidget):
         self.with_: QLineEdit | None = None
         self.flags: dict[str, QCheckBox] = {}
 
-    def ask(self, one: Assignment, column: str, types: Types) -> None:
-        """Another question; what was typed stays where it may answer that one, too."""
+    def ask(self, one: Assignment, kind: pa.DataType, columns: Types) -> None:
+        """Another question, for values of this type; what was typed stays where it may answer that one, too.
+        `columns` are those that an expression may name."""
         typed = self.text.text() if self.text is not None else ""
         had_focus = self.focusWidget() is not None and self.focusWidget().hasFocus()
         while self._layout.count():
@@ -83,8 +84,7 @@ class AnswerField(QWidget):
                 widget.deleteLater()
         self.text = self.choice = self.digits = self.with_ = None
         self.flags = {}
-        kind = types[column]
-        self._asks, self._type = one.asks, _asked_type(one, kind)
+        self._asks, self._type = one.asks, one.type_of_answer(kind)
         if one.asks == "choice":
             self.choice = QComboBox(accessibleName=one.label)
             self.choice.addItems(list(one.choices(kind)))
@@ -99,7 +99,7 @@ class AnswerField(QWidget):
             self._layout.addWidget(hint, 1)
         elif one.asks == "expression":
             edit = ExpressionEdit()
-            edit.set_types({ID: pa.int64(), **types})
+            edit.set_types({ID: pa.int64(), **columns})
             edit.setText(typed)
             edit.setPlaceholderText(one.hint)
             edit.edited.connect(self._tell)
@@ -189,12 +189,6 @@ class AnswerField(QWidget):
         self.edited.emit()
 
 
-def _asked_type(one: Assignment, kind: pa.DataType) -> pa.DataType:
-    if one.asks == "item" and (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        return kind.value_type
-    return kind
-
-
 def _number(text: str, kind: pa.DataType) -> int | float | Decimal:
     plain = text.strip().replace("_", "")
     try:
@@ -220,24 +214,24 @@ def _json(text: str) -> Any:
         raise BadData(text, f"this is not JSON: {error}") from error
 
 
-class AssignmentLine(QWidget):
-    """`changed` follows every edit, `removed` the cross."""
-
-    changed = Signal()
-    removed = Signal()
-
+class AssignmentLine(FieldRow):
     def __init__(
-        self, names: QStringListModel, types: Types, column: str, parent: QWidget | None = None
+        self,
+        names: QStringListModel,
+        types: Types,
+        columns: Types,
+        column: str,
+        parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._types = types
-        self._offered: list[Assignment] = []
+        """`types` are of the columns and of the fields inside them, by their paths, which `names` are."""
+        super().__init__("Remove this column", parent)
+        self._types, self._columns = types, columns
+        self._assignments: list[Assignment] = []
         self.column = ColumnBox(names, column)
         self.column.setFixedWidth(10 * theme.current().line_height())
         self.what = QComboBox(accessibleName="What to do")
         self.what.setFixedWidth(12 * theme.current().line_height())
         self.field = AnswerField()
-        self.remove = IconButton("close", "Remove this column")
         self.reason = QLabel()
         self.reason.setWordWrap(True)
         self.reason.setMinimumWidth(1)
@@ -258,12 +252,12 @@ class AssignmentLine(QWidget):
         self.what.currentIndexChanged.connect(self._choose)
         self.what.activated.connect(lambda _: self.field.setFocus())
         self.field.edited.connect(self.changed)
-        self.remove.clicked.connect(self.removed)
+        self.setFocusProxy(self.column)
         self._choose_column(column)
 
     def choose(self, assignment: str) -> None:
         """An entry of the table of assignments that fits the column, by its id."""
-        self.what.setCurrentIndex(self._offered.index(ASSIGNMENT_BY_ID[assignment]))
+        self.what.setCurrentIndex(self._assignments.index(ASSIGNMENT_BY_ID[assignment]))
 
     def answer(self) -> tuple[str, Assignment, Any] | None:
         """None while something is missing or wrong, which is said beside the field."""
@@ -271,7 +265,7 @@ class AssignmentLine(QWidget):
         if name not in self._types or self.what.currentIndex() < 0:
             self._say(f"There is no column “{visible(name)}”." if name else "")
             return None
-        one = self._offered[self.what.currentIndex()]
+        one = self._assignments[self.what.currentIndex()]
         problem = "" if self.field.is_empty else self.field.problem
         self._say(problem[:1].upper() + problem[1:].rstrip(".") + "." if problem else "")
         self.field.mark(bool(problem))
@@ -286,12 +280,12 @@ class AssignmentLine(QWidget):
     def _choose_column(self, name: str) -> None:
         theme.variant(self.column, "" if name in self._types or not name else "invalid")
         if name in self._types:
-            before = self._offered[self.what.currentIndex()] if self.what.currentIndex() >= 0 else None
-            self._offered = assignments_for(self._types[name])
+            before = self._assignments[self.what.currentIndex()] if self.what.currentIndex() >= 0 else None
+            self._assignments = assignments_for(self._types[name], inside=name not in self._columns)
             self.what.blockSignals(True)
             self.what.clear()
-            self.what.addItems([one.label for one in self._offered])
-            self.what.setCurrentIndex(self._offered.index(before) if before in self._offered else 0)
+            self.what.addItems([one.label for one in self._assignments])
+            self.what.setCurrentIndex(self._assignments.index(before) if before in self._assignments else 0)
             self.what.blockSignals(False)
             self._choose()
         else:
@@ -299,5 +293,6 @@ class AssignmentLine(QWidget):
 
     def _choose(self) -> None:
         if self.column.text() in self._types and self.what.currentIndex() >= 0:
-            self.field.ask(self._offered[self.what.currentIndex()], self.column.text(), self._types)
+            kind = self._types[self.column.text()]
+            self.field.ask(self._assignments[self.what.currentIndex()], kind, self._columns)
         self.changed.emit()

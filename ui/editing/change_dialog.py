@@ -11,11 +11,9 @@ from PySide6.QtCore import QSize, QTimer, Signal
 from PySide6.QtWidgets import (
     QButtonGroup,
     QComboBox,
-    QDialog,
     QFormLayout,
     QHBoxLayout,
     QLabel,
-    QProgressBar,
     QPushButton,
     QToolButton,
     QVBoxLayout,
@@ -33,6 +31,7 @@ from lamella.core.store.effects import SHOWN, Effect
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.editing.change_forms import ActForm, UpdateForm, form_label, forms
 from lamella.ui.editing.change_preview import PreviewTable, button_text, effect_text, refusal
 from lamella.ui.tasks import Handle
@@ -45,9 +44,6 @@ QUICK = (Update, Split, Merge)
 """Acts whose first rows are known long before all are counted."""
 HINT = "Fill in what is to be done to see what changes."
 WIDTH, HEIGHT = 710, 560
-ROOM_AROUND = QSize(2 * theme.L, 4 * theme.L)
-"""Beside the dialog, and for its title, in a window that is as small as the large text lets it be."""
-STEPS = 1000
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Shown:
     tables: Sequence[str] = ()
 
 
-class ChangeDialog(QDialog):
+class ChangeDialog(WorkDialog):
     """Offers the rows selected, those that meet the filter, and all; the first of these is chosen.
 
     `committed` carries the commit; the dialog closes with it. Cancelling while it runs changes nothing.
@@ -90,20 +86,19 @@ class ChangeDialog(QDialog):
         shown: Shown = Shown(),
         parent: QWidget | None = None,
     ) -> None:
-        super().__init__(parent)
-        self._table, self._name, self._tasks, self._snapshot = table, name, tasks, snapshot
+        super().__init__(tasks, parent)
+        self._table, self._name, self._snapshot = table, name, snapshot
         self._reading: Handle | None = None
-        self._writing: Handle | None = None
         self._effect: tuple[Act, Effect] | None = None
         self._ids: dict[int, list[int]] = {}
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._read_first)
         types = {c.name: c.type for c in snapshot.columns if c.name != ID}
         first = shown.column or next(iter(types), "")
-        self._forms = forms(table, types, first, shown.columns, shown.tables)
+        self._forms = forms(table, types, first, shown.columns, shown.tables, tasks)
         self.form: ActForm | None = None
         self.setWindowTitle(f"Change {visible(name)}")
-        self._wheres = self._offered(shown.filter, shown.rows)
+        self._wheres = self._row_choices(shown.filter, shown.rows)
         self._make()
         self._lay_out()
         self._choose_kind()
@@ -124,24 +119,21 @@ class ChangeDialog(QDialog):
     @property
     def is_settled(self) -> bool:
         """Whether what is shown is that of the choices, and nothing is being written."""
-        return not (self._pause.isActive() or self._reading or self._writing)
+        return not (self._pause.isActive() or self._reading or self.is_working)
 
     @property
     def kind(self) -> Kind:
         return KINDS[self.kind_box.currentIndex()]
 
-    def reject(self) -> None:
-        """Stops the change while it runs, and closes otherwise."""
-        if self._writing is not None:
-            self.cancel.setEnabled(False)
-            self._writing.cancel()
-            return
+    def done(self, result: int) -> None:
         self._stop_reading()
-        super().reject()
+        super().done(result)
 
     # ------------------------------------------------------------------ looks
 
-    def _offered(self, filter: Filter | None, selected: SelectedRows | None) -> list[tuple[str, str, Where]]:
+    def _row_choices(
+        self, filter: Filter | None, selected: SelectedRows | None
+    ) -> list[tuple[str, str, Where]]:
         offers: list[tuple[str, str, Where]] = []
         if selected is not None and selected.count:
             offers.append((f"Selection · {selected.count:,}", "The selected rows", selected))
@@ -165,12 +157,8 @@ class ChangeDialog(QDialog):
         self.preview = PreviewTable()
         self.news = QLabel()
         self.news.setWordWrap(True)
-        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
-        self.progress.hide()
         self.note = QLabel("One commit. Undo brings everything back.")
         theme.variant(self.note, "muted")
-        self.cancel = QPushButton("Cancel")
-        self.cancel.clicked.connect(self.reject)
         self.apply = QPushButton(self.kind.verb)
         theme.variant(self.apply, "primary")
         self.apply.setDefault(True)
@@ -196,8 +184,9 @@ class ChangeDialog(QDialog):
         buttons.setSpacing(theme.S)
         buttons.addWidget(self.note)
         buttons.addWidget(self.progress, 1)
+        buttons.addWidget(self.status)
         buttons.addStretch(1)
-        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.cancel_button)
         buttons.addWidget(self.apply)
         self._form_place = QVBoxLayout()
         layout = QVBoxLayout(self)
@@ -210,10 +199,7 @@ class ChangeDialog(QDialog):
         layout.addWidget(self.preview, 1)
         layout.addWidget(self.news)
         layout.addLayout(buttons)
-        room = self.screen().availableSize() if self.parentWidget() is None else self.parentWidget().size()
-        self.resize(
-            QSize(theme.current().px(WIDTH), theme.current().px(HEIGHT)).boundedTo(room - ROOM_AROUND)
-        )
+        fit_into_window(self, QSize(theme.current().px(WIDTH), theme.current().px(HEIGHT)))
 
     def _choose_kind(self) -> None:
         if self.form is not None:
@@ -298,7 +284,9 @@ class ChangeDialog(QDialog):
         self.apply.setEnabled(changes and not why_not)
         if self._where() is not None and not isinstance(self._where(), SelectedRows):
             self.rows.checkedButton().setText(f"Filter · {effect.matching:,}")
-        self._say(why_not or effect_text(act, effect), "danger" if why_not else "muted")
+        remark = self.form.remark if self.form is not None else ""
+        text = " ".join(filter(None, (why_not or effect_text(act, effect), remark)))
+        self._say(text, "danger" if why_not else "muted")
 
     def _show_rows(self, act: Act, effect: Effect) -> None:
         self.preview.show_preview(effect.preview, plain_after=self.kind.id == "rename")
@@ -315,48 +303,30 @@ class ChangeDialog(QDialog):
         if self._effect is None:
             return
         act = self._effect[0]
-        self._lock(True)
-        self._writing = self._tasks.write(
+        self._run(
+            self._tasks.write,
             lambda job: act.apply(self._table, self._chosen(job), job=job),
             self._finish,
-            self._fail,
-            progress=self._show_progress,
-            stopped=self._stopped,
-            owner=self,
-            text=f"Changing {self._name}",
+            f"Changing {self._name}",
         )
-        self._writing.shown_by = self
 
     def _finish(self, commit: Commit) -> None:
-        self._writing = None
         self.committed.emit(commit)
         self.accept()
 
     def _fail(self, error: Exception) -> None:
-        self._reading = self._writing = None
-        self._lock(False)
+        self._reading = None
         self._say(message(error), "danger")
 
     def _stopped(self) -> None:
-        self._writing = None
-        self._lock(False)
         self._say("Stopped; nothing was changed.")
-
-    def _show_progress(self, progress: Progress) -> None:
-        fraction = progress.fraction
-        self.progress.setRange(0, 0 if fraction is None else STEPS)
-        self.progress.setValue(int((fraction or 0) * STEPS))
 
     def _lock(self, locked: bool) -> None:
         for widget in (self.form, self.kind_box, *self.rows.buttons()):
             if widget is not None:
                 widget.setEnabled(not locked)
         self.apply.setEnabled(self._effect is not None and not locked)
-        self.cancel.setEnabled(True)
-        self.cancel.setText("Stop" if locked else "Cancel")
         self.note.setVisible(not locked)
-        self.progress.setRange(0, 0)
-        self.progress.setVisible(locked)
 
     def _say(self, text: str, look: str = "muted") -> None:
         theme.variant(self.news, look)

@@ -22,8 +22,10 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.arrow.types import ID, type_named
+from lamella.core.datasets.base import Problem, problems_of
 from lamella.core.errors import LamellaError, visible
 from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Job
 from lamella.core.store.acts import (
     READING_CHOICES,
     Act,
@@ -36,13 +38,17 @@ from lamella.core.store.acts import (
     Upsert,
     update_of,
 )
+from lamella.core.store.operators.table import paths_of
 from lamella.core.store.table import Table
 from lamella.ui import theme
-from lamella.ui.dialogs.export_options import ColumnsChoice
+from lamella.ui.dialogs.bad_lines import problem_counts
 from lamella.ui.dialogs.new_table import TYPES
 from lamella.ui.editing.assignment_line import AssignmentLine, Types
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import FieldRow, FieldRows
+from lamella.ui.widgets.popover import ColumnsChoice
+from lamella.ui.window.file_readings import FileReading
 
 NULLS_OR_NOT = (("Refuse the change", "refuse"), ("Make null of it", "null"))
 ENDS = (("Keep the first", "first"), ("Keep the last", "last"))
@@ -70,6 +76,11 @@ class ActForm(QWidget):
     def act(self) -> Act | None:
         """None while something is missing or wrong."""
         raise NotImplementedError
+
+    @property
+    def remark(self) -> str:
+        """A sentence on what the act was given, once its effect is known."""
+        return ""
 
     def focus_first(self) -> None:
         self.setFocus()
@@ -101,7 +112,7 @@ class ActForm(QWidget):
         box.toggled.connect(lambda _: self.changed.emit())
         return box
 
-    def laid_out(self, *rows: tuple[str, QWidget | QHBoxLayout]) -> QFormLayout:
+    def lay_out(self, *rows: tuple[str, QWidget | QHBoxLayout]) -> QFormLayout:
         form = QFormLayout(self, horizontalSpacing=theme.L, verticalSpacing=theme.S)
         form.setContentsMargins(0, 0, 0, 0)
         for label, field in rows:
@@ -142,36 +153,47 @@ def columns_choice(label: str, types: Types) -> ColumnsChoice:
     return choice
 
 
-class UpdateForm(ActForm):
-    """A line for each column."""
+class LinesForm(ActForm):
+    """A line for each column, of which there is one at least."""
 
-    def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
+    def __init__(self, types: Types, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.lines: list[AssignmentLine] = []
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
         self.add = QPushButton("+ Another column")
         theme.variant(self.add, "link")
-        self.add.clicked.connect(self._add_next)
+        self._rows = FieldRows(self.add, lambda: self.line(""), never_empty=True)
+        self._rows.changed.connect(self.changed)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.XS)
-        layout.addLayout(self._rows)
+        layout.addWidget(self._rows)
         layout.addLayout(beside(self.add))
         layout.addWidget(self.reason)
-        self.add_line(column)
 
-    def add_line(self, column: str) -> AssignmentLine:
-        line = AssignmentLine(self.names, self.types, column)
-        line.changed.connect(self.changed)
-        line.removed.connect(lambda: self._remove(line))
-        self.lines.append(line)
-        self._rows.addWidget(line)
+    def line(self, column: str) -> FieldRow:
+        """A new one, of this column."""
+        raise NotImplementedError
+
+    @property
+    def lines(self) -> list[Any]:
+        return self._rows.rows
+
+    def add_line(self, column: str) -> Any:
+        line = self._rows.append(self.line(column))
         self.changed.emit()
         return line
 
-    def _add_next(self) -> None:
-        self.add_line("").column.setFocus()
+
+class UpdateForm(LinesForm):
+    """A line for each column, or field inside a struct."""
+
+    def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
+        super().__init__(types, parent)
+        self._paths = paths_of(types)
+        self.names.setStringList(list(self._paths))
+        self.add_line(column)
+
+    def line(self, column: str) -> AssignmentLine:
+        return AssignmentLine(self.names, self._paths, self.types, column)
 
     def act(self) -> Act | None:
         answers = [line.answer() for line in self.lines if line.column.text() or len(self.lines) == 1]
@@ -180,24 +202,16 @@ class UpdateForm(ActForm):
             self.say("")
             return None
         try:
-            made = update_of(known)
+            update = update_of(known)
         except LamellaError as error:
             self.say(str(error))
             return None
         self.say("")
-        return made
+        return update
 
     def focus_first(self) -> None:
         line = self.lines[-1]
-        (line.field if line.column.text() in self.types else line.column).setFocus()
-
-    def _remove(self, line: AssignmentLine) -> None:
-        self.lines.remove(line)
-        line.hide()
-        line.deleteLater()
-        if not self.lines:
-            self.add_line("")
-        self.changed.emit()
+        (line.field if line.column.text() in self._paths else line.column).setFocus()
 
 
 class CastForm(ActForm):
@@ -218,7 +232,7 @@ class CastForm(ActForm):
             parts += [QLabel(label), box]
         self._reading.setLayout(beside(*parts))
         self._reading.layout().setContentsMargins(0, 0, 0, 0)  # type: ignore[union-attr]
-        self.laid_out(
+        self.lay_out(
             ("Column", beside(self.column, QLabel("to"), self.type)),
             ("Written with", self._reading),
             ("What does not fit", beside(self.on_error, self.lossy)),
@@ -231,12 +245,12 @@ class CastForm(ActForm):
         is_text = kind_of(self.types[name]) is Kind.TEXT
         self._reading.setEnabled(is_text)
         try:
-            wanted = type_named(self.type.currentText())
+            type_ = type_named(self.type.currentText())
         except LamellaError as error:
             self.say(str(error))
             return None
-        if wanted.equals(self.types[name]):
-            self.say(f"“{visible(name)}” is {wanted} already.")
+        if type_.equals(self.types[name]):
+            self.say(f"“{visible(name)}” is {type_} already.")
             return None
         self.say("")
         chosen = {
@@ -258,7 +272,7 @@ class SplitForm(ActForm):
         self.regex = self.switch("Regular expression")
         self.into = self.line_edit("Into", "first, last")
         self.keep = self.switch("Keep the column", on=True)
-        self.laid_out(
+        self.lay_out(
             ("Column", beside(self.column, QLabel("at"), self.by, self.regex)),
             ("Into columns", self.into),
             ("", self.keep),
@@ -287,7 +301,7 @@ class MergeForm(ActForm):
         self.between.setMaximumWidth(EMS * theme.current().line_height() // 2)
         self.into = self.line_edit("Into", "name of the new column")
         self.keep = self.switch("Keep the columns", on=True)
-        self.laid_out(
+        self.lay_out(
             ("Columns", beside(self.columns, QLabel("with"), self.between, QLabel("between"))),
             ("Into", self.into),
             ("", self.keep),
@@ -304,58 +318,40 @@ class MergeForm(ActForm):
         self.into.setFocus()
 
 
-class RenameForm(ActForm):
-    """A line for each column."""
+class RenameLine(FieldRow):
+    def __init__(self, column: ColumnBox, name: QLineEdit, parent: QWidget | None = None) -> None:
+        super().__init__("Remove this column", parent)
+        self.column, self.name = column, name
+        self.setLayout(beside(column, QLabel("to"), name, self.remove, stretch=False))
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.setFocusProxy(column)
 
+
+class RenameForm(LinesForm):
     def __init__(self, types: Types, column: str, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.lines: list[tuple[ColumnBox, QLineEdit]] = []
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
-        self.add = QPushButton("+ Another column")
-        theme.variant(self.add, "link")
-        self.add.clicked.connect(lambda: self.add_line(""))
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.addLayout(self._rows)
-        layout.addLayout(beside(self.add))
-        layout.addWidget(self.reason)
         self.add_line(column)
 
-    def add_line(self, column: str) -> None:
-        box, edit = self.column_box(column), self.line_edit("New name", "new name")
-        remove, row = IconButton("close", "Remove this column"), QWidget()
-        layout = beside(box, QLabel("to"), edit, remove, stretch=False)
-        layout.setContentsMargins(0, 0, 0, 0)
-        row.setLayout(layout)
-        self._rows.addWidget(row)
-        self.lines.append((box, edit))
-        remove.clicked.connect(lambda: self._remove(box, edit, row))
-
-    def _remove(self, box: ColumnBox, edit: QLineEdit, row: QWidget) -> None:
-        self.lines.remove((box, edit))
-        row.hide()
-        row.deleteLater()
-        if not self.lines:
-            self.add_line("")
-        self.changed.emit()
+    def line(self, column: str) -> RenameLine:
+        return RenameLine(self.column_box(column), self.line_edit("New name", "new name"))
 
     def act(self) -> Act | None:
         names = {}
         self.say("")
-        for box, edit in self.lines:
-            if not box.text() and not edit.text():
+        for line in self.lines:
+            column, name = line.column.text(), line.name.text().strip()
+            if not column and not name:
                 continue
-            if not self.is_column(box) or not edit.text().strip():
+            if not self.is_column(line.column) or not name:
                 return None
-            if box.text() in names:
-                self.say(f"“{visible(box.text())}” is renamed twice. Remove one of the lines.")
+            if column in names:
+                self.say(f"“{visible(column)}” is renamed twice. Remove one of the lines.")
                 return None
-            names[box.text()] = edit.text().strip()
+            names[column] = name
         return Rename(names) if names else None
 
     def focus_first(self) -> None:
-        self.lines[0][1].setFocus()
+        self.lines[0].name.setFocus()
 
 
 class DuplicatesForm(ActForm):
@@ -367,7 +363,7 @@ class DuplicatesForm(ActForm):
         self.keep = self.choice("Which to keep", [label for label, _ in ENDS])
         hint = QLabel("None: rows that are alike in all columns")
         theme.variant(hint, "muted")
-        self.laid_out(("Alike in", beside(self.columns, hint)), ("Of these", beside(self.keep)))
+        self.lay_out(("Alike in", beside(self.columns, hint)), ("Of these", beside(self.keep)))
 
     def act(self) -> Act | None:
         return DropDuplicates(self.columns.names or None, ENDS[self.keep.currentIndex()][1])
@@ -379,7 +375,7 @@ class DuplicatesForm(ActForm):
 class DeleteForm(ActForm):
     def __init__(self, types: Types, parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.laid_out()
+        self.lay_out()
 
     def act(self) -> Act | None:
         return Delete()
@@ -389,19 +385,23 @@ class UpsertForm(ActForm):
     """Rows of another table of the store, or of a file."""
 
     def __init__(
-        self, table: Table, types: Types, tables: Sequence[str], parent: QWidget | None = None
+        self, table: Table, types: Types, tables: Sequence[str], tasks: Tasks, parent: QWidget | None = None
     ) -> None:
         super().__init__(types, parent)
-        self._table, self.tables = table, list(tables)
+        self._table, self.tables, self._tasks = table, list(tables), tasks
         self.source = self.choice("Rows of", ["Choose a table or file", *map(visible, self.tables)])
         self.browse = QPushButton("File…")
         self.browse.clicked.connect(self._browse)
-        self.path: Path | None = None
+        self.options = QPushButton("Options…", toolTip="How the file is read")
+        self.options.setEnabled(False)
+        self.options.clicked.connect(self._ask_reading)
+        self.source.currentIndexChanged.connect(lambda _: self.options.setEnabled(self._is_file))
+        self._file: FileRows | None = None
         self.columns = columns_choice("Key", types)
         self.columns.changed.connect(self.changed)
         self.keep = self.choice("A key that comes twice", [label for label, _ in TWICE])
-        self.laid_out(
-            ("Rows of", beside(self.source, self.browse)),
+        self.lay_out(
+            ("Rows of", beside(self.source, self.browse, self.options)),
             ("Key", beside(self.columns)),
             ("The same key twice", beside(self.keep)),
         )
@@ -413,8 +413,14 @@ class UpsertForm(ActForm):
             return None
         return Upsert(data, names, TWICE[self.keep.currentIndex()][1])  # type: ignore[arg-type]
 
-    def use_file(self, path: Path) -> None:
-        self.path = path
+    @property
+    def remark(self) -> str:
+        problems = self._file.problems if self._file is not None and self._is_file else ()
+        return f"Of the file: {problem_counts(problems)}." if problems else ""
+
+    def use_file(self, path: Path, reading: FileReading | None = None) -> None:
+        """`reading` is how it was chosen to be read; otherwise that is found out."""
+        self._file = FileRows(path, reading)
         if self.source.count() == len(self.tables) + 1:
             self.source.addItem("")
         self.source.setItemText(self.source.count() - 1, visible(path.name))
@@ -424,13 +430,17 @@ class UpsertForm(ActForm):
     def focus_first(self) -> None:
         self.source.setFocus()
 
+    @property
+    def _is_file(self) -> bool:
+        return self.source.currentIndex() > len(self.tables)
+
     def _data(self) -> Callable[[], Any] | None:
         place = self.source.currentIndex()
         if place <= 0:
             return None
-        if place > len(self.tables):
-            return _FileRows(self.path) if self.path is not None else None
-        return _TableRows(self._table, self.tables[place - 1])
+        if self._is_file:
+            return self._file
+        return TableRows(self._table, self.tables[place - 1])
 
     def _browse(self) -> None:
         dialog = QFileDialog(self, "Rows of a file")
@@ -439,21 +449,36 @@ class UpsertForm(ActForm):
         dialog.finished.connect(dialog.deleteLater)
         dialog.open()
 
+    def _ask_reading(self) -> None:
+        from lamella.ui.dialogs.file_import import ReadingDialog
 
-class _FileRows:
-    """Read when they are called for, on a worker."""
+        if self._file is None:
+            return
+        path, reading = self._file.path, self._file.reading or FileReading()
+        dialog = ReadingDialog(path, None, reading, self._tasks, self, remembered=False)
+        dialog.chosen.connect(lambda chosen: self.use_file(path, chosen))
+        dialog.open()
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+
+class FileRows:
+    """Read when they are called for, on a worker. What cannot be read is refused, unless it was chosen how to
+    read the file; then it is in `problems`."""
+
+    def __init__(self, path: Path, reading: FileReading | None = None) -> None:
+        self.path, self.reading = path, reading
+        self.problems: Sequence[Problem] = ()
 
     def __call__(self) -> pa.Table:
         from lamella.core.datasets import open_dataset
 
-        dataset = open_dataset(self._path)
-        return dataset.read([name for name in dataset.schema.names if name != ID])
+        reading = self.reading
+        dataset = open_dataset(self.path) if reading is None else reading.open(str(self.path), None, Job())
+        rows = dataset.read([name for name in dataset.schema.names if name != ID])
+        self.problems = problems_of(dataset)
+        return rows
 
 
-class _TableRows:
+class TableRows:
     def __init__(self, table: Table, name: str) -> None:
         self._table, self._name = table, name
 
@@ -465,7 +490,9 @@ class _TableRows:
 Forms = Mapping[str, Callable[[], ActForm]]
 
 
-def forms(table: Table, types: Types, column: str, columns: Sequence[str], tables: Sequence[str]) -> Forms:
+def forms(
+    table: Table, types: Types, column: str, columns: Sequence[str], tables: Sequence[str], tasks: Tasks
+) -> Forms:
     """What makes the form of each kind of act, by its id. `tables` are the others of the store."""
     return {
         "update": lambda: UpdateForm(types, column),
@@ -475,5 +502,5 @@ def forms(table: Table, types: Types, column: str, columns: Sequence[str], table
         "rename": lambda: RenameForm(types, column),
         "drop_duplicates": lambda: DuplicatesForm(types, columns),
         "delete": lambda: DeleteForm(types),
-        "upsert": lambda: UpsertForm(table, types, tables),
+        "upsert": lambda: UpsertForm(table, types, tables, tasks),
     }

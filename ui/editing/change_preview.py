@@ -73,13 +73,13 @@ class PreviewTable(QTableWidget):
         place = 0
         for name in context:
             place = self._put(place, preview.context, name, name, "muted", preview)
-        held = {}
+        texts = {}
         for name in before:
-            held[name] = screen_texts(preview.before.column(name))
+            texts[name] = screen_texts(preview.before.column(name))
             place = self._put(place, preview.before, name, name, "text", preview)
         for name in after:
             label = name if self._plain_after else f"{name} after"
-            place = self._put(place, preview.after, name, label, "accent", preview, held.get(name))
+            place = self._put(place, preview.after, name, label, "accent", preview, texts.get(name))
         if has_reasons:
             self._put_reasons(place, preview)
         self._fit()
@@ -183,19 +183,19 @@ def refusal(act: Act, effect: Effect) -> str:
 
 def effect_text(act: Act, effect: Effect) -> str:
     """In sentences: exact counts, types that change, and how long it takes where that is long."""
-    said = [_counts(act, effect)]
+    sentences = [_counts(act, effect)]
     for name, (before, after) in effect.types.items():
         is_new = before is None
-        said.append(
+        sentences.append(
             f"“{visible(name)}” is a new column ({after})." if is_new
             else f"“{visible(name)}” becomes {after}."
         )  # fmt: skip
     shown = len(effect.preview.kinds)
     if shown < max(effect.total, effect.conflicting):
-        said.append(f"The first {shown} are shown.")
+        sentences.append(f"The first {shown} are shown.")
     if effect.seconds >= SLOW_SECONDS:
-        said.append(f"It takes about {effect.seconds:,.0f} s.")
-    return " ".join(filter(None, said))
+        sentences.append(f"It takes about {effect.seconds:,.0f} s.")
+    return " ".join(filter(None, sentences))
 
 
 def _counts(act: Act, effect: Effect) -> str:

@@ -11,6 +11,7 @@ from PySide6.QtCore import QStringListModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QCompleter, QLineEdit, QWidget
 
+from lamella.core.arrow.nested import names_within
 from lamella.core.errors import LamellaError
 from lamella.core.filters.text.printer import name as column_text
 from lamella.ui import theme
@@ -48,7 +49,7 @@ class ExpressionEdit(QLineEdit):
         from lamella.core.query.functions.table import FUNCTIONS
 
         self._types = types
-        columns = [column_text(name) for name in types]
+        columns = [column_text(name) for name in names_within(types)]
         self._names.setStringList([*columns, *(f"{name}()" for name in sorted(FUNCTIONS))])
 
     def expression(self) -> Expression:

@@ -332,8 +332,10 @@ class ConditionRow(QWidget):
         self._values.focus_first()
         self._tell()
 
-    def _search_words(self) -> None:
-        """Go on with the operator that an index was built for."""
+    def _search_words(self, column: str) -> None:
+        """Go on with the operator that an index of the column was built for."""
+        if column != self.condition.column:
+            return
         self.condition.operator = WORDS
         self.condition.ignore_case = False
         self._show_operators()

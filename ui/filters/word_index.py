@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from enum import Enum
 
@@ -9,15 +10,17 @@ import shiboken6
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
-from lamella.core.errors import LamellaError, visible
+from lamella.core.errors import visible
 from lamella.core.filters.kinds import Kind, kind_of
 from lamella.core.jobs import Job, Progress
 from lamella.core.query.source import Source
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import breakable
 
+log = logging.getLogger(__name__)
 FULLTEXT = "fulltext"
 MB = 1_000_000
 
@@ -95,17 +98,21 @@ class WordIndexes(QObject):
             cost = expected_cost(table.snapshot(), column, job)
             return f"about {size_text(cost.num_bytes)}, built in about {time_text(cost.seconds)}"
 
-        self._tasks.read(work, done, lambda _: done(""), owner=self, quiet=True)
+        def fail(error: Exception) -> None:
+            log.warning("What an index of %s takes is not known: %s", column, error)
+            done("")
+
+        self._tasks.read(work, done, fail, owner=self, quiet=True)
 
     def _look(self, table: Table) -> None:
         def work(job: Job) -> tuple[frozenset[str], frozenset[str]]:
             schema = table.snapshot().schema
             texts = frozenset(field.name for field in schema if kind_of(field.type) is Kind.TEXT)
-            made = [index for index in table.indexes if index.kind == FULLTEXT]
-            return texts, frozenset(name for index in made for name in index.columns)
+            indexes = [index for index in table.indexes if index.kind == FULLTEXT]
+            return texts, frozenset(name for index in indexes for name in index.columns)
 
-        def show(found: tuple[frozenset[str], frozenset[str]]) -> None:
-            self._texts, self._ready = found
+        def show(names: tuple[frozenset[str], frozenset[str]]) -> None:
+            self._texts, self._ready = names
             self.changed.emit()
 
         self._tasks.read(work, show, self._tasks.failed.emit, owner=self, quiet=True)
@@ -124,10 +131,10 @@ def time_text(seconds: float) -> str:
 
 
 class WordIndexOffer(QFrame):
-    """What is missing to search a column by words, and a button that makes it. `built` when it is there,
-    `import_requested` where it needs a table first."""
+    """What is missing to search a column by words, and a button that makes it. `built` has the column once it
+    is there, `import_requested` comes where it needs a table first."""
 
-    built = Signal()
+    built = Signal(str)
     import_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -154,14 +161,20 @@ class WordIndexOffer(QFrame):
         return self._handle is not None
 
     def begin(self, indexes: WordIndexes, column: str) -> None:
-        """Offer what a column lacks."""
+        """Offer what a column lacks, unless the index of another is being built."""
+        if self.is_building:
+            self.show()
+            return
         self._indexes, self._column, self._cost = indexes, column, ""
         if indexes.search(column) is WordSearch.NO_INDEX:
-            indexes.estimate(column, self._know)
+            indexes.estimate(column, lambda cost: self._know(column, cost))
         self._say()
         self.show()
 
-    def _know(self, cost: str) -> None:
+    def _know(self, column: str, cost: str) -> None:
+        """It may come when another column is offered, or nothing any more."""
+        if not shiboken6.isValid(self) or column != self._column:
+            return
         self._cost = cost
         if not self.is_building:
             self._say()
@@ -175,8 +188,8 @@ class WordIndexOffer(QFrame):
             self.act.setText("Import…")
             return
         cost = f": {self._cost}" if self._cost else ""
-        named = f"Words are found by a full-text index of “{visible(self._column)}”{cost}."
-        self.says.setText(breakable(problem or named))
+        offer = f"Words are found by a full-text index of “{visible(self._column)}”{cost}."
+        self.says.setText(breakable(problem or offer))
         self.act.setText("Try again" if problem else "Build the index")
 
     def _act(self) -> None:
@@ -201,12 +214,12 @@ class WordIndexOffer(QFrame):
         self._handle = None
         if shiboken6.isValid(self):
             self.hide()
-            self.built.emit()
+            self.built.emit(self._column)
 
     def _failed(self, error: Exception) -> None:
         self._handle = None
         if shiboken6.isValid(self):
-            self._say(str(error) if isinstance(error, LamellaError) else f"{type(error).__name__}: {error}")
+            self._say(message(error))
 
     def _stopped(self) -> None:
         self._handle = None

@@ -35,7 +35,7 @@ from lamella.ui.formats.formats import (
     kinds_for,
 )
 from lamella.ui.formats.shading import COLORS, MOST_RULES, RULES, SHADINGS, Rule, Shading
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import FieldRow, FieldRows
 
 WORDS = {
     "kind": "Show as",
@@ -57,6 +57,7 @@ WORDS = {
 }
 LONGEST_PREVIEW = 28
 MOST_PREVIEWS = 4
+NEW_RULE = Rule("<", 0.0)
 ZONES = ("", "UTC", "Europe/London", "Europe/Berlin", "America/New_York", "America/Los_Angeles", "Asia/Tokyo")
 
 
@@ -115,32 +116,27 @@ class DigitsField(QWidget):
         self.changed.emit()
 
 
-class RuleRow(QWidget):
-    changed = Signal()
-    remove_requested = Signal()
-
-    def __init__(self, rule: Rule | None = None) -> None:
-        super().__init__()
+class RuleRow(FieldRow):
+    def __init__(self, rule: Rule, parent: QWidget | None = None) -> None:
+        super().__init__("Remove the rule", parent)
         self.operator = choice("Rule", {one: one for one in RULES})
         self.value = QLineEdit(accessibleName="Value of the rule", placeholderText="value")
         self.color = choice("Colour of the rule", {one: one.capitalize() for one in COLORS})
-        remove = IconButton("close", "Remove the rule")
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(theme.XS)
-        for widget, stretch in ((self.operator, 0), (self.value, 1), (self.color, 0), (remove, 0)):
+        for widget, stretch in ((self.operator, 0), (self.value, 1), (self.color, 0), (self.remove, 0)):
             line.addWidget(widget, stretch)
-        shown = rule or Rule("<", 0.0)
-        self.operator.setCurrentText(shown.operator)
-        self.color.setCurrentIndex(self.color.findData(shown.color))
-        self.value.setText(number_word(shown.value))
+        self.operator.setCurrentText(rule.operator)
+        self.color.setCurrentIndex(self.color.findData(rule.color))
+        self.value.setText(number_word(rule.value))
+        self.setFocusProxy(self.value)
         for signal in (
             self.operator.currentIndexChanged,
             self.color.currentIndexChanged,
             self.value.textEdited,
         ):
             signal.connect(lambda *_: self.changed.emit())
-        remove.clicked.connect(self.remove_requested)
 
     @property
     def rule(self) -> Rule | None:
@@ -174,10 +170,8 @@ class ShadingFields(QWidget):
         self.ends = {name: QLineEdit(accessibleName=WORDS[name]) for name in ("low", "high", "center")}
         for name, end in zip(("low", "high"), extent or (), strict=False):
             self.ends[name].setPlaceholderText(number_word(end))
-        self.rules: list[RuleRow] = []
         self.add = QPushButton("+ Rule")
-        self._rules = QVBoxLayout()
-        self._rules.setSpacing(theme.XS)
+        self._rules = FieldRows(self.add, lambda: RuleRow(NEW_RULE))
         self._layout = QFormLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setHorizontalSpacing(theme.S)
@@ -192,11 +186,16 @@ class ShadingFields(QWidget):
             self.ends["low"].setText(number_word(shading.low))
             self.ends["high"].setText(number_word(shading.high))
             for rule in shading.rules:
-                self._add(rule)
+                self._rules.append(RuleRow(rule))
         self.ends["center"].setText(number_word(shading.center if shading is not None else 0.0))
         self.kind.currentIndexChanged.connect(self._follow)
-        self.add.clicked.connect(lambda: self._add(None))
+        self._rules.changed.connect(self._limit)
         self._follow()
+        self._limit()
+
+    @property
+    def rules(self) -> list[RuleRow]:
+        return self._rules.rows
 
     @property
     def shading(self) -> Shading | None:
@@ -211,31 +210,19 @@ class ShadingFields(QWidget):
             low, high = self._extent[0] if low is None else low, self._extent[1] if high is None else high
         return Shading(kind, low, high, (center or 0.0) if kind == "center" else 0.0)
 
-    def _add(self, rule: Rule | None) -> None:
-        row = RuleRow(rule)
-        self.rules.append(row)
-        self._rules.addWidget(row)
-        row.changed.connect(self.changed)
-        row.remove_requested.connect(lambda: self._remove(row))
+    def _limit(self) -> None:
         self.add.setEnabled(len(self.rules) < MOST_RULES)
-        self.changed.emit()
-
-    def _remove(self, row: RuleRow) -> None:
-        self.rules.remove(row)
-        self._rules.removeWidget(row)
-        row.deleteLater()
-        self.add.setEnabled(True)
         self.changed.emit()
 
     def _follow(self) -> None:
         kind = self.kind.currentData()
         for name, field in self.ends.items():
-            wanted = kind == "center" if name == "center" else kind in ("scale", "center", "bars")
-            self._layout.setRowVisible(field, wanted)
+            has_end = kind == "center" if name == "center" else kind in ("scale", "center", "bars")
+            self._layout.setRowVisible(field, has_end)
         self._layout.setRowVisible(self._rules, kind == "rules")
         self._layout.setRowVisible(self.add, kind == "rules")
         if kind == "rules" and not self.rules:
-            self._add(None)
+            self._rules.append(RuleRow(NEW_RULE))
         self.changed.emit()
 
 

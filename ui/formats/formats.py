@@ -88,22 +88,22 @@ class Format:
     def to_json(self) -> dict[str, Any]:
         """Without what is as usual."""
         usual = Format()
-        said = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "shading"}
-        said = {name: value for name, value in said.items() if value != getattr(usual, name)}
-        return {**said, "shading": self.shading.to_json()} if self.shading is not None else said
+        options = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "shading"}
+        options = {name: value for name, value in options.items() if value != getattr(usual, name)}
+        return {**options, "shading": self.shading.to_json()} if self.shading is not None else options
 
     @staticmethod
     def from_json(obj: Any) -> Format:
         """Raises ValueError for what `to_json` does not write."""
         if not isinstance(obj, Mapping):
             raise ValueError(f"a format is an object, and not {obj!r}")
-        said = dict(obj)
-        shading = Shading.from_json(said.pop("shading")) if "shading" in said else None
-        for name, value in said.items():
+        options = dict(obj)
+        shading = Shading.from_json(options.pop("shading")) if "shading" in options else None
+        for name, value in options.items():
             if name not in CHOICES and name not in ("digits", "significant", "prefix", "suffix", "zone"):
                 raise ValueError(f"a format has no '{name}'")
             _check(name, value)
-        return Format(**said, shading=shading)
+        return Format(**options, shading=shading)
 
 
 def _check(name: str, value: Any) -> None:
@@ -189,12 +189,12 @@ def scientific_text(value: Decimal, form: Format) -> str:
         form = replace(form, digits=form.significant - 1)
     if not value:
         return f"{value:.{form.digits or 0}f}e+0"
-    given = value.normalize(EXACT)
-    shown = len(given.as_tuple().digits) - 1 if form.digits is None else form.digits
-    mantissa = given.scaleb(-given.adjusted(), context=EXACT).quantize(
+    exact = value.normalize(EXACT)
+    shown = len(exact.as_tuple().digits) - 1 if form.digits is None else form.digits
+    mantissa = exact.scaleb(-exact.adjusted(), context=EXACT).quantize(
         Decimal(1).scaleb(-shown), context=EXACT
     )
-    exponent = given.adjusted()
+    exponent = exact.adjusted()
     if abs(mantissa) >= 10:  # 9.99 was rounded up
         mantissa, exponent = mantissa.scaleb(-1, context=EXACT).quantize(
             Decimal(1).scaleb(-shown), context=EXACT), exponent + 1  # fmt: skip

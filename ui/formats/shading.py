@@ -96,13 +96,13 @@ class Shading:
         return Shade("blue" if value < self.center else "amber", strength)
 
     def to_json(self) -> dict[str, Any]:
-        said: dict[str, Any] = {"kind": self.kind}
-        said |= {name: end for name, end in (("low", self.low), ("high", self.high)) if end is not None}
+        obj: dict[str, Any] = {"kind": self.kind}
+        obj |= {name: end for name, end in (("low", self.low), ("high", self.high)) if end is not None}
         if self.kind == "center":
-            said["center"] = self.center
+            obj["center"] = self.center
         if self.rules:
-            said["rules"] = [[rule.operator, rule.value, rule.color] for rule in self.rules]
-        return said
+            obj["rules"] = [[rule.operator, rule.value, rule.color] for rule in self.rules]
+        return obj
 
     @staticmethod
     def from_json(obj: Any) -> Shading:
@@ -112,10 +112,10 @@ class Shading:
         rules = obj.get("rules", [])
         if not isinstance(rules, list) or not all(isinstance(one, list) and len(one) == 3 for one in rules):
             raise ValueError(f"the rules of a shading are not {rules!r}")
-        made = {name: value for name, value in obj.items() if name != "rules"}
-        if not isinstance(made.get("kind"), str):
+        options = {name: value for name, value in obj.items() if name != "rules"}
+        if not isinstance(options.get("kind"), str):
             raise ValueError("a shading has a kind")
-        return Shading(**made, rules=tuple(Rule(*one) for one in rules))
+        return Shading(**options, rules=tuple(Rule(*one) for one in rules))
 
 
 def _is_number(value: Any) -> bool:

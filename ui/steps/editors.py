@@ -48,7 +48,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import FlowLayout, IconButton, breakable
+from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, breakable
 
 MOST = 2**31 - 1
 UNWRITTEN = "…"
@@ -286,18 +286,30 @@ def expression_words(value: Expression) -> str:
         return UNWRITTEN
 
 
+class ComputeRow(FieldRow):
+    def __init__(self, name: str = "", text: str = "", parent: QWidget | None = None) -> None:
+        super().__init__("Remove this column", parent)
+        self.name = QLineEdit(name, placeholderText="name", accessibleName="Name of the column")
+        self.expression = QLineEdit(text, placeholderText="expression", accessibleName="Expression")
+        self.name.setFixedWidth(10 * theme.current().line_height())
+        self.expression.setFont(theme.current().mono_font())
+        self.setLayout(line_of(self.name, word("="), self.expression, self.remove, stretch=False))
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.setFocusProxy(self.name)
+        for one in (self.name, self.expression):
+            one.textEdited.connect(self.changed)
+
+
 class ComputeEditor(StepEditor):
     """A name and an expression for each computed column."""
 
     def __init__(self, context: StepContext, step: Compute | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._lines: list[tuple[QLineEdit, QLineEdit, QWidget]] = []
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
         add = QToolButton(text="+ Column")
-        add.clicked.connect(lambda: self._add().setFocus())
+        self.lines = FieldRows(add, ComputeRow, never_empty=True)
+        self.lines.changed.connect(self.tell)
         layout = column(self)
-        layout.addLayout(self._rows)
+        layout.addWidget(self.lines)
         hint = word("Such as distance / air_time, round(delay / 60, 1), upper(name)")
         hint.setWordWrap(True)
         hint.setMinimumWidth(1)
@@ -308,56 +320,31 @@ class ComputeEditor(StepEditor):
         self._parse = parse_expression
         for name, value in step.values if step else ():
             text = expression_words(value)
-            self._add(name, "" if text == UNWRITTEN else text)
-        if not self._lines:
-            self._add()
+            self.lines.append(ComputeRow(name, "" if text == UNWRITTEN else text))
+        if not self.lines.rows:
+            self.lines.append(ComputeRow())
 
     def step(self) -> Compute | None:
         values, reasons = [], []
-        for name, text, _ in self._lines:
-            if not name.text().strip() and not text.text().strip():
+        for row in self.lines.rows:
+            name, text = row.name.text().strip(), row.expression.text()
+            if not name and not text.strip():
                 continue
             try:
-                value = self._parse(text.text(), self.types)
+                value = self._parse(text, self.types)
             except LamellaError as error:
-                reasons.append(str(error) if text.text().strip() else "")
+                reasons.append(str(error) if text.strip() else "")
                 continue
-            if name.text().strip():
-                values.append((name.text().strip(), value))
+            if name:
+                values.append((name, value))
             else:
                 reasons.append("Give the column a name.")
         self.say(" ".join(filter(None, reasons)))
         return Compute(tuple(values)) if values and not reasons else None
 
     def focus_first(self) -> None:
-        name, text, _ = self._lines[-1]
-        (text if name.text() else name).setFocus()
-
-    def _add(self, name: str = "", text: str = "") -> QLineEdit:
-        named = QLineEdit(name, placeholderText="name", accessibleName="Name of the column")
-        value = QLineEdit(text, placeholderText="expression", accessibleName="Expression")
-        named.setFixedWidth(10 * theme.current().line_height())
-        value.setFont(theme.current().mono_font())
-        remove = IconButton("close", "Remove this column")
-        row = QWidget()
-        layout = line_of(named, word("="), value, remove, stretch=False)
-        layout.setContentsMargins(0, 0, 0, 0)
-        row.setLayout(layout)
-        line = (named, value, row)
-        self._lines.append(line)
-        self._rows.addWidget(row)
-        for one in (named, value):
-            one.textEdited.connect(self.tell)
-        remove.clicked.connect(lambda: self._remove(line))
-        return named
-
-    def _remove(self, line: tuple[QLineEdit, QLineEdit, QWidget]) -> None:
-        self._lines.remove(line)
-        line[2].hide()
-        line[2].deleteLater()
-        if not self._lines:
-            self._add()
-        self.tell()
+        row = self.lines.rows[-1]
+        (row.expression if row.name.text() else row.name).setFocus()
 
 
 # ------------------------------------------------------------------------------ columns and rows
@@ -382,54 +369,45 @@ class SelectEditor(StepEditor):
         self.list.find.setFocus()
 
 
+class SortRow(FieldRow):
+    def __init__(self, names: QStringListModel, key: SortKey, parent: QWidget | None = None) -> None:
+        super().__init__("Remove this column", parent)
+        self.column, self.order = ColumnBox(names, key.column), QComboBox(accessibleName="Order")
+        self.order.addItems(["ascending", "descending"])
+        self.order.setCurrentIndex(int(key.descending))
+        self.column.setFixedWidth(12 * theme.current().line_height())
+        self.setLayout(line_of(self.column, self.order, self.remove))
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.setFocusProxy(self.column)
+        self.column.chosen.connect(self.changed)
+        self.order.activated.connect(self.changed)
+
+    @property
+    def key(self) -> SortKey:
+        return SortKey(self.column.text(), self.order.currentIndex() == 1)
+
+
 class SortEditor(StepEditor):
     def __init__(self, context: StepContext, step: Sort | None, parent: QWidget | None = None) -> None:
         super().__init__(context, parent)
-        self._keys: list[tuple[ColumnBox, QComboBox, QWidget]] = []
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
         add = QToolButton(text="+ Column")
-        add.clicked.connect(lambda: self._add().setFocus())
+        self.keys = FieldRows(add, lambda: SortRow(self.names, SortKey("")), never_empty=True)
+        self.keys.changed.connect(self.tell)
         layout = column(self)
-        layout.addLayout(self._rows)
+        layout.addWidget(self.keys)
         layout.addLayout(line_of(add))
         layout.addWidget(self.reason)
         for key in step.keys if step else (SortKey(""),):
-            self._add(key)
+            self.keys.append(SortRow(self.names, key))
 
     def step(self) -> Sort | None:
-        keys = tuple(SortKey(box.text(), way.currentIndex() == 1) for box, way, _ in self._keys if box.text())
+        keys = tuple(row.key for row in self.keys.rows if row.key.column)
         unknown = [key.column for key in keys if key.column not in self.types]
         self.say(f"There is no column “{visible(unknown[0])}”." if unknown else "")
         return Sort(keys) if keys and not unknown else None
 
     def focus_first(self) -> None:
-        self._keys[0][0].setFocus()
-
-    def _add(self, key: SortKey | None = None) -> ColumnBox:
-        box, way = ColumnBox(self.names, key.column if key else ""), QComboBox(accessibleName="Order")
-        way.addItems(["ascending", "descending"])
-        way.setCurrentIndex(int(key.descending) if key else 0)
-        box.setFixedWidth(12 * theme.current().line_height())
-        remove, row = IconButton("close", "Remove this column"), QWidget()
-        layout = line_of(box, way, remove)
-        layout.setContentsMargins(0, 0, 0, 0)
-        row.setLayout(layout)
-        entry = (box, way, row)
-        self._keys.append(entry)
-        self._rows.addWidget(row)
-        box.chosen.connect(self.tell)
-        way.activated.connect(self.tell)
-        remove.clicked.connect(lambda: self._remove(entry))
-        return box
-
-    def _remove(self, entry: tuple[ColumnBox, QComboBox, QWidget]) -> None:
-        self._keys.remove(entry)
-        entry[2].hide()
-        entry[2].deleteLater()
-        if not self._keys:
-            self._add()
-        self.tell()
+        self.keys.rows[0].setFocus()
 
 
 class LimitEditor(StepEditor):

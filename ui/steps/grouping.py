@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QToolButton, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
@@ -28,7 +28,7 @@ from lamella.ui.steps.editors import (
     word,
     yielding,
 )
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import FieldRow, FieldRows
 
 COUNT = "count"
 FUNCTIONS = ("count", "sum", "avg", "median", "min", "max", "count_distinct")
@@ -46,17 +46,14 @@ def aggregate_name(aggregate: Aggregate) -> str:
     return f"{function}({expression_words(aggregate.value)})"
 
 
-class FigureRow(QWidget):
+class FigureRow(FieldRow):
     """One aggregate: its function, of which column, and its name."""
-
-    changed = Signal()
-    remove_requested = Signal()
 
     def __init__(
         self, editor: StepEditor, name: str, aggregate: Aggregate, parent: QWidget | None = None
     ) -> None:
-        super().__init__(parent)
-        self._types, self._given = editor.types, aggregate
+        super().__init__("Remove this figure", parent)
+        self._types, self._aggregate = editor.types, aggregate
         line = theme.current().line_height()
         self.function = QComboBox(accessibleName="Function")
         for each in [*FUNCTIONS, *(one for one in AGGREGATES if one not in FUNCTIONS)]:
@@ -71,26 +68,25 @@ class FigureRow(QWidget):
             self.column.setText(expression_words(value))
             self.column.setReadOnly(True)
         self.name = QLineEdit(accessibleName="Name of the figure")
-        self._named = name != aggregate_name(aggregate)
+        self._has_own_name = name != aggregate_name(aggregate)
         self.name.setText(name)
-        remove = IconButton("close", "Remove this figure")
         fields = (self.function, self.column, self.name)
         for field, most in zip(fields, (0, 11 * line, 11 * line), strict=True):
             yielding(field, most)
-        layout = line_of(self.function, word("of"), self.column, word("as"), self.name, remove, fields=fields)
-        layout.setContentsMargins(0, 0, 0, 0)
-        self.setLayout(layout)
+        parts = (self.function, word("of"), self.column, word("as"), self.name, self.remove)
+        self.setLayout(line_of(*parts, fields=fields))
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.setFocusProxy(self.column)
         self.function.activated.connect(self._take_function)
         self.column.chosen.connect(self._take)
         self.name.textEdited.connect(self._take_name)
-        remove.clicked.connect(self.remove_requested)
 
     @property
     def aggregate(self) -> Aggregate:
         function, text = self.function.currentData(), self.column.text()
-        value = self._given.value if self.column.isReadOnly() else Named(text) if text else None
-        parameter = self._given.parameter if function == "quantile" else None
-        return Aggregate(function, value, self._given.where, parameter)
+        value = self._aggregate.value if self.column.isReadOnly() else Named(text) if text else None
+        parameter = self._aggregate.parameter if function == "quantile" else None
+        return Aggregate(function, value, self._aggregate.where, parameter)
 
     @property
     def problem(self) -> str:
@@ -116,12 +112,12 @@ class FigureRow(QWidget):
         self._take()
 
     def _take(self) -> None:
-        if not self._named:
+        if not self._has_own_name:
             self.name.setText(aggregate_name(self.aggregate))
         self.changed.emit()
 
     def _take_name(self) -> None:
-        self._named = bool(self.name.text().strip())
+        self._has_own_name = bool(self.name.text().strip())
         self.changed.emit()
 
 
@@ -133,16 +129,18 @@ class FigureRows(QWidget):
     def __init__(self, editor: StepEditor, figures: Figures, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._editor = editor
-        self.rows: list[FigureRow] = []
         self.add = QToolButton(text="+ Figure")
-        self.add.clicked.connect(self._add_new)
-        self._list = QVBoxLayout()
-        self._list.setSpacing(theme.XS)
+        self._list = FieldRows(self.add, self._new)
+        self._list.changed.connect(self.changed)
         layout = column(self)
-        layout.addLayout(self._list)
+        layout.addWidget(self._list)
         layout.addLayout(line_of(self.add))
         for name, aggregate in figures:
-            self._add(name, aggregate)
+            self._list.append(FigureRow(editor, name, aggregate))
+
+    @property
+    def rows(self) -> list[FigureRow]:
+        return self._list.rows
 
     @property
     def figures(self) -> Figures:
@@ -155,7 +153,8 @@ class FigureRows(QWidget):
         twice = next((name for name in names if names.count(name) > 1), "")
         return found or (f"Two figures are called “{visible(twice)}”." if twice else "")
 
-    def _add_new(self) -> None:
+    def _new(self) -> FigureRow:
+        """Of a column of numbers that no figure is of yet."""
         types, used = self._editor.types, {row.column.text() for row in self.rows}
         numbers = [
             name
@@ -163,23 +162,7 @@ class FigureRows(QWidget):
             if kind_of(kind) in NUMBERS and name != ID and name not in used
         ]
         made = Aggregate("avg", Named(numbers[0])) if numbers else Aggregate(COUNT)
-        self._add(aggregate_name(made), made).column.setFocus()
-        self.changed.emit()
-
-    def _add(self, name: str, aggregate: Aggregate) -> FigureRow:
-        row = FigureRow(self._editor, name, aggregate)
-        self.rows.append(row)
-        self._list.addWidget(row)
-        row.changed.connect(self.changed)
-        row.remove_requested.connect(lambda: self._remove(row))
-        row.show()
-        return row
-
-    def _remove(self, row: FigureRow) -> None:
-        self.rows.remove(row)
-        row.hide()
-        row.deleteLater()
-        self.changed.emit()
+        return FigureRow(self._editor, aggregate_name(made), made)
 
 
 COUNT_ROWS: Figures = (("n", Aggregate(COUNT)),)

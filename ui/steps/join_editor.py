@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import QStringListModel
-from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
@@ -15,7 +15,7 @@ from lamella.core.query.steps import Join, Pipeline, Select
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, line_of, word, yielding
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import FieldRow, FieldRows
 
 HOW = {
     "inner": "rows that have a partner",
@@ -25,6 +25,31 @@ HOW = {
     "semi": "rows that have a partner, without its columns",
     "anti": "rows that have none",
 }
+
+
+class PairRow(FieldRow):
+    """A column of this side, and the one of the other side that equals it."""
+
+    def __init__(
+        self,
+        names: QStringListModel,
+        other_names: QStringListModel,
+        left: str = "",
+        right: str = "",
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__("Remove this pair", parent)
+        self._boxes = ColumnBox(names, left), ColumnBox(other_names, right)
+        for box in self._boxes:
+            box.setFixedWidth(12 * theme.current().line_height())
+            box.chosen.connect(self.changed)
+        self.setLayout(line_of(self._boxes[0], word("="), self._boxes[1], self.remove))
+        self.layout().setContentsMargins(0, 0, 0, 0)
+        self.setFocusProxy(self._boxes[0])
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        return self._boxes[0].text(), self._boxes[1].text()
 
 
 class JoinEditor(StepEditor):
@@ -37,7 +62,6 @@ class JoinEditor(StepEditor):
         self._other: Source | None = None
         self._openers = dict(context.others())
         self._other_names = QStringListModel(self)
-        self._pairs: list[tuple[ColumnBox, ColumnBox, QWidget]] = []
         self.other = QComboBox(accessibleName="Join with")
         self.other.setPlaceholderText("Choose a dataset")
         self.other.addItems([visible(name) for name in self._openers])
@@ -47,16 +71,15 @@ class JoinEditor(StepEditor):
             self.how.addItem(f"{how}: {title}", how)
         self.how.setCurrentIndex(self.how.findData(step.how if step else "left"))
         self.suffix = QLineEdit(step.suffix if step else "", accessibleName="Suffix for equal names")
-        self._rows = QVBoxLayout()
-        self._rows.setSpacing(theme.XS)
         add = QToolButton(text="+ Pair of columns")
-        add.clicked.connect(lambda: self._add("", ""))
+        self.pairs = FieldRows(add, lambda: PairRow(self.names, self._other_names))
+        self.pairs.changed.connect(self.tell)
         layout = column(self)
         for field in (self.other, self.how):
             yielding(field, 0)
         layout.addLayout(line_of(word("Join with"), self.other, self.how, fields=(self.other, self.how)))
         layout.addWidget(heading("Where"))
-        layout.addLayout(self._rows)
+        layout.addWidget(self.pairs)
         yielding(self.suffix, 8 * theme.current().line_height())
         layout.addLayout(line_of(add, word("suffix for equal names"), self.suffix, fields=(self.suffix,)))
         layout.addWidget(self.reason)
@@ -69,7 +92,7 @@ class JoinEditor(StepEditor):
     def step(self) -> Join | None:
         if self._other is None:
             return None
-        pairs = [(left.text(), right.text()) for left, right, _ in self._pairs if left.text() or right.text()]
+        pairs = [row.texts for row in self.pairs.rows if any(row.texts)]
         theirs = set(self._other.schema.names)
         unknown = [a for a, _ in pairs if a not in self.types] + [b for _, b in pairs if b not in theirs]
         if unknown:
@@ -127,11 +150,9 @@ class JoinEditor(StepEditor):
             if place != self.other.currentIndex():
                 return  # another was chosen meanwhile
             self._take_other(source)
-            self._clear()
-            for left, right in self._keys(source):
+            self.pairs.clear()
+            for left, right in self._keys(source) or [("", "")]:
                 self._add(left, right)
-            if not self._pairs:
-                self._add("", "")
             self.tell()
 
         self.context.tasks.read(
@@ -155,29 +176,8 @@ class JoinEditor(StepEditor):
             return list(zip(*keys, strict=True))
         return [(name, name) for name in source.schema.names if name in self.types and name != ID][:1]
 
-    def _clear(self) -> None:
-        for pair in list(self._pairs):
-            self._remove(pair)
-
     def _add(self, left: str, right: str) -> None:
-        ours, theirs = ColumnBox(self.names, left), ColumnBox(self._other_names, right)
-        for box in (ours, theirs):
-            box.setFixedWidth(12 * theme.current().line_height())
-            box.chosen.connect(self.tell)
-        remove, row = IconButton("close", "Remove this pair"), QWidget()
-        layout = line_of(ours, word("="), theirs, remove)
-        layout.setContentsMargins(0, 0, 0, 0)
-        row.setLayout(layout)
-        pair = (ours, theirs, row)
-        self._pairs.append(pair)
-        self._rows.addWidget(row)
-        remove.clicked.connect(lambda: (self._remove(pair), self.tell()))
-        row.show()
-
-    def _remove(self, pair: tuple[ColumnBox, ColumnBox, QWidget]) -> None:
-        self._pairs.remove(pair)
-        pair[2].hide()
-        pair[2].deleteLater()
+        self.pairs.append(PairRow(self.names, self._other_names, left, right))
 
 
 def _opened(source: Source, job: Job) -> Source:

@@ -1,11 +1,13 @@
-"""Small controls: a flat button with an icon, a label that wraps anywhere, a layout that flows."""
+"""Small controls: a flat button with an icon, rows of fields that come and go, a layout that flows."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Generic, TypeVar
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QLayout, QLayoutItem, QToolButton, QWidget
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtWidgets import QAbstractButton, QLayout, QLayoutItem, QToolButton, QVBoxLayout, QWidget
 
 from lamella.ui import theme
 
@@ -27,6 +29,75 @@ class IconButton(QToolButton):
     def _draw(self) -> None:
         self.setIconSize(theme.current().icon_size())
         self.setIcon(theme.current().icon(self._icon_name))
+
+
+class FieldRow(QWidget):
+    """Fields beside each other, and a cross that a subclass lays out with them. `changed` follows every edit.
+    The field that has the keyboard first is its focus proxy."""
+
+    changed = Signal()
+    removed = Signal()
+
+    def __init__(self, says: str, parent: QWidget | None = None) -> None:
+        """`says` is what the cross does."""
+        super().__init__(parent)
+        self.remove = IconButton("close", says)
+        self.remove.clicked.connect(self.removed)
+
+
+Row = TypeVar("Row", bound=FieldRow)
+
+
+class FieldRows(QWidget, Generic[Row]):
+    """Rows of fields below each other. `changed` follows every edit in them, and rows that people add or
+    remove."""
+
+    changed = Signal()
+
+    def __init__(
+        self,
+        add: QAbstractButton,
+        new: Callable[[], Row],
+        parent: QWidget | None = None,
+        *,
+        never_empty: bool = False,
+    ) -> None:
+        """`new` makes the row that the button `add` adds; with `never_empty` also one in place of the last
+        that is removed."""
+        super().__init__(parent)
+        self.rows: list[Row] = []
+        self._new, self._never_empty = new, never_empty
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        add.clicked.connect(self._add_new)
+
+    def append(self, row: Row) -> Row:
+        self.rows.append(row)
+        self.layout().addWidget(row)
+        row.changed.connect(self.changed)
+        row.removed.connect(lambda: self._remove(row))
+        row.show()  # a layout shows new widgets only later, and what is hidden takes no keyboard
+        return row
+
+    def clear(self) -> None:
+        while self.rows:
+            self._drop(self.rows[-1])
+
+    def _add_new(self) -> None:
+        self.append(self._new()).setFocus()
+        self.changed.emit()
+
+    def _remove(self, row: Row) -> None:
+        self._drop(row)
+        if self._never_empty and not self.rows:
+            self.append(self._new())
+        self.changed.emit()
+
+    def _drop(self, row: Row) -> None:
+        self.rows.remove(row)
+        row.hide()
+        row.deleteLater()
 
 
 def without_mnemonic(text: str) -> str:

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from collections.abc import Sequence
+from typing import Any
 
+from PySide6.QtCore import QAbstractListModel, QEvent, QModelIndex, QObject, QPoint, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QListView,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
 from lamella.ui import theme
 
 LEAST_WIDTH = 260
@@ -13,6 +25,7 @@ LEAST_LETTERS = 5
 """Of a choice that are shown however narrow its window is."""
 OPENS = " ▾"
 SCREEN_MARGIN = 8
+LIST_HEIGHT = 220
 
 
 def close_popups(owner: QWidget) -> None:
@@ -126,3 +139,85 @@ class ChoiceButton(QToolButton):
         room = self.width() - around - metrics.horizontalAdvance(OPENS)
         elided = metrics.elidedText(self._choice, Qt.TextElideMode.ElideRight, max(0, room))
         self.setText(elided + OPENS)
+
+
+class CheckList(QAbstractListModel):
+    """Names with a box to check each."""
+
+    changed = Signal()
+
+    def __init__(self, names: Sequence[str], parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._names = list(names)
+        self._checked: set[int] = set()
+
+    @property
+    def checked(self) -> list[str]:
+        """In the order of the list."""
+        return [self._names[row] for row in sorted(self._checked)]
+
+    def check(self, names: Sequence[str]) -> None:
+        """These and no others."""
+        chosen = set(names)
+        rows = {row for row, name in enumerate(self._names) if name in chosen}
+        if rows != self._checked:
+            self._checked = rows
+            self.dataChanged.emit(self.index(0), self.index(len(self._names) - 1))
+            self.changed.emit()
+
+    def rowCount(self, parent: QModelIndex | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self._names)
+
+    def flags(self, index: QModelIndex) -> Qt.ItemFlag:
+        return super().flags(index) | Qt.ItemFlag.ItemIsUserCheckable
+
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            return visible(self._names[index.row()])
+        if role == Qt.ItemDataRole.CheckStateRole:
+            return Qt.CheckState.Checked if index.row() in self._checked else Qt.CheckState.Unchecked
+        return None
+
+    def setData(self, index: QModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        if role != Qt.ItemDataRole.CheckStateRole:
+            return False
+        if Qt.CheckState(value) is Qt.CheckState.Checked:
+            self._checked.add(index.row())
+        else:
+            self._checked.discard(index.row())
+        self.dataChanged.emit(index, index)
+        self.changed.emit()
+        return True
+
+
+class ColumnsChoice(ChoiceButton):
+    """Columns that are checked in a list, in its order."""
+
+    changed = Signal()
+
+    def __init__(self, label: str, names: Sequence[str], parent: QWidget | None = None) -> None:
+        form = QWidget()
+        self.list = QListView(accessibleName=label)
+        self.list.setUniformItemSizes(True)  # otherwise all are measured, also those out of sight
+        self.list.setMinimumHeight(LIST_HEIGHT)
+        self._columns = CheckList(names, self.list)
+        self.list.setModel(self._columns)
+        layout = QVBoxLayout(form)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.addWidget(self.list)
+        super().__init__(label, form, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self._say()
+        self._columns.changed.connect(self._say)
+
+    @property
+    def names(self) -> list[str]:
+        return self._columns.checked
+
+    def choose(self, names: Sequence[str]) -> None:
+        self._columns.check(names)
+
+    def _say(self) -> None:
+        chosen = ", ".join(map(visible, self.names))
+        self.say(chosen or "none", chosen)
+        self.changed.emit()

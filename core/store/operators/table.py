@@ -236,16 +236,28 @@ def _checked(text: str, types: Mapping[str, pa.DataType], table: str, creates: b
     if not creates and path.column not in types:
         raise UnknownColumn(path.column, table, types)
     if not creates and path.steps and not has_place(types[path.column], path.steps):
-        raise UnknownColumn(text, table, _places(path.column, types[path.column]))
+        raise UnknownColumn(text, table, _with_fields(path.column, types[path.column]))
     return path
 
 
-def _places(name: str, kind: pa.DataType) -> list[str]:
-    """The column and the fields inside it, as paths."""
-    paths = [name]
-    if pa.types.is_struct(kind):
-        for i in range(kind.num_fields):
-            paths += _places(f"{name}.{kind.field(i).name}", kind.field(i).type)
+def paths_of(types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """The columns and the fields inside structs that an update can name, by their paths, with their types."""
+    return {
+        text: kind
+        for column, whole in types.items()
+        for text, kind in _with_fields(column, whole).items()
+        if path_to(text, types).column == column
+    }
+
+
+def _with_fields(name: str, kind: pa.DataType) -> dict[str, pa.DataType]:
+    """The column and the fields inside it, as paths. No path leads to a field whose name has a dot in it or
+    is not the only one."""
+    paths = {name: kind}
+    for field in kind if pa.types.is_struct(kind) else ():
+        known = kind.get_field_index(field.name) >= 0
+        if known and field.name not in ("", REST) and "." not in field.name:
+            paths |= _with_fields(f"{name}.{field.name}", field.type)
     return paths
 
 

@@ -30,6 +30,7 @@ from lamella.core.store.acts import (
     update_of,
 )
 from lamella.core.store.operators import OPERATORS
+from lamella.core.store.operators.table import paths_of
 
 ROWS = 60
 
@@ -94,6 +95,77 @@ def test_an_effect_tells_what_the_commit_does(stock: Table, act: Any, where: Any
         assert effect.preview.before.column(name).to_pylist() == [known[one][name] for one in ids]
     types = {name: stock.schema.field(name).type for name in effect.types}
     assert {name: after for name, (_, after) in effect.types.items()} == types
+
+
+PEOPLE = [
+    {"n": 1, "address": {"city": " Bern ", "zip": 3000, "geo": {"lat": 1.5}}},
+    {"n": 2, "address": {"city": None, "zip": None, "geo": None}},
+    {"n": 3, "address": None},
+]
+
+
+@pytest.mark.parametrize(
+    ("operators", "before", "after", "counts"),
+    [
+        (
+            {"$trim": {"address.city": "both"}},
+            {"address.city": [" Bern "]},
+            {"address.city": ["Bern"]},
+            (1, 2),
+        ),
+        (
+            {"$inc": {"address.geo.lat": 1}, "$set": {"n": 5}},
+            {"address.geo.lat": [1.5, None, None], "n": [1, 2, 3]},
+            {"address.geo.lat": [2.5, 1.0, 1.0], "n": [5, 5, 5]},
+            (3, 0),
+        ),
+        ({"$set": {"address.town": "X"}}, {}, {"address.town": ["X"] * 3}, (3, 0)),
+        (
+            {"$rename": {"address.city": "town"}},
+            {"address.city": [" Bern "]},
+            {"town": [" Bern "], "address.city": [None]},
+            (1, 2),
+        ),
+    ],
+)
+def test_the_effect_on_fields_inside_a_column_shows_them(
+    store: Store,
+    operators: dict[str, Any],
+    before: dict[str, list[Any]],
+    after: dict[str, list[Any]],
+    counts: tuple[int, int],
+) -> None:
+    people = store.create_table("people", PEOPLE)
+    act = Update(operators)
+    effect = act.effect(people)
+    assert effect.preview.before.to_pydict() == before
+    assert effect.preview.after.to_pydict() == after
+    assert "address" not in effect.preview.context.column_names
+    assert (effect.changed, effect.nulls) == counts
+    assert act.apply(people).updated == effect.changed
+
+
+def test_paths_of_an_update_lead_to_the_fields_that_it_changes() -> None:
+    address = pa.struct(
+        [
+            ("city", pa.string()),
+            ("zip", pa.int64()),
+            ("a.b", pa.int8()),
+            ("geo", pa.struct([("lat", pa.float64())])),
+        ]
+    )
+    twins = pa.struct([pa.field("x", pa.int64()), pa.field("x", pa.string())])
+    types = {"address": address, "address.zip": pa.string(), "twins": twins, "n": pa.int64()}
+    assert paths_of(types) == {
+        "address": address,
+        "address.city": pa.string(),
+        "address.geo": pa.struct([("lat", pa.float64())]),
+        "address.geo.lat": pa.float64(),
+        "address.zip": pa.string(),
+        "twins": twins,
+        "n": pa.int64(),
+    }
+    assert "fill_from" not in [one.id for one in assignments_for(pa.int64(), inside=True)]
 
 
 def test_the_first_rows_are_seen_before_all_are_counted(stock: Table) -> None:

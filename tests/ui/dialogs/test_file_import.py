@@ -15,9 +15,9 @@ from PySide6.QtWidgets import QComboBox
 from lamella.core.jobs import Job
 from lamella.core.store.store import Store
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
-from lamella.ui.dialogs.export_options import ColumnsChoice
 from lamella.ui.dialogs.file_import import FileImportDialog, ReadingDialog
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading, FileReadings
 from tests.core.datasets.workbooks import workbook
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.errors import FileProblem
 from lamella.core.store.store import Store
-from lamella.ui.dialogs.open_import import ImportDialog, time_left
+from lamella.ui.dialogs.open_import import ImportDialog
+from lamella.ui.dialogs.work_dialog import time_left
 from lamella.ui.tasks import Tasks
 
 
@@ -133,8 +135,16 @@ def test_bad_lines_go_to_tables_beside_the_others(
     assert stores[0]["short"].num_rows == 1
 
 
-def test_cancel_stops_the_import_and_leaves_nothing(
-    qtbot, show, tmp_path: Path, stores: list[Store], monkeypatch: pytest.MonkeyPatch
+CLOSE: dict[str, Callable[[ImportDialog], object]] = {
+    "button": lambda dialog: dialog.cancel_button.click(),
+    "escape": lambda dialog: QTest.keyClick(dialog, Qt.Key.Key_Escape),
+    "frame": lambda dialog: dialog.close(),
+}
+
+
+@pytest.mark.parametrize("close", CLOSE.values(), ids=CLOSE)
+def test_closing_stops_the_import_and_leaves_nothing(
+    qtbot, show, tmp_path: Path, stores: list[Store], monkeypatch: pytest.MonkeyPatch, close
 ) -> None:
     monkeypatch.setattr(text_dataset, "SMALLEST_BLOCK", 64 << 10)
     path = tmp_path / "big.csv"
@@ -142,10 +152,10 @@ def test_cancel_stops_the_import_and_leaves_nothing(
     dialog = ready(qtbot, show(path))
     dialog.import_button.click()
     qtbot.waitUntil(lambda: dialog.progress.value() > 0)
-    assert "rows/s" in dialog.progress_text.text()
+    assert "rows/s" in dialog.status.text()
     assert not dialog.import_button.isEnabled()
     with qtbot.waitSignal(dialog.finished), qtbot.assertNotEmitted(dialog.imported):
-        dialog.cancel_button.click()
+        close(dialog)
     assert stores[0].tables == []
     assert not list(stores[0].path.rglob("*.parquet"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from lamella.core.store.acts import KINDS
 from lamella.core.store.commit import Commit
 from lamella.core.store.table import Table
 from lamella.ui import theme
+from lamella.ui.dialogs.file_import import ReadingDialog
 from lamella.ui.editing.change_dialog import HINT, ChangeDialog, SelectedRows, Shown
 from lamella.ui.tasks import Tasks
 
@@ -199,6 +201,45 @@ def test_several_columns_change_at_once(qtbot: QtBot, flights: Table, opened: Op
     assert flights.count(col("dep_delay").is_null()) == 1 and flights.count(col("carrier") == "aa") == 100
 
 
+def test_fields_inside_a_struct_are_chosen_and_changed(qtbot: QtBot, flights: Table, opened: Opened) -> None:
+    people = flights.store.create_table(
+        "people",
+        [
+            {"n": 1, "address": {"city": " Bern ", "zip": 3000}},
+            {"n": 2, "address": {"city": None, "zip": 8000}},
+            {"n": 3, "address": None},
+        ],
+    )
+    dialog = opened(people, column="address")
+    line = dialog.form.lines[0]
+    line.column.clear()
+    QTest.keyClicks(line.column, "city")
+    names = line.column.completer().popup()
+    qtbot.waitUntil(names.isVisible)
+    QTest.keyClick(names, Qt.Key.Key_Down)
+    QTest.keyClick(names, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: line.column.text() == "address.city")
+    assert "fill nulls from" not in [line.what.itemText(n) for n in range(line.what.count())]
+    line.choose("trim")
+    second = dialog.form.add_line("address.zip")
+    second.choose("compute")
+    edit = field(dialog, "Expression")
+    assert "address.city" in edit.completions.model().stringList()
+    QTest.keyClicks(edit, "coalesce(address.zip, 0) + n")
+    settled(qtbot, dialog)
+    assert headers(dialog)[-4:] == ["address.city", "address.zip", "address.city after", "address.zip after"]
+    assert [row[-4:] for row in cells(dialog)] == [
+        [" Bern ", "3000", "Bern", "3001"],
+        ["null", "8000", "null", "8002"],
+        ["null", "null", "null", "3"],
+    ]
+    commit = press(qtbot, dialog)
+    assert commit.message == "trim address.city, compute address.zip"
+    assert people.read(["address"]).column(0).to_pylist() == [
+        {"city": "Bern", "zip": 3001}, {"city": None, "zip": 8002}, {"city": None, "zip": 3}
+    ]  # fmt: skip
+
+
 def test_a_column_twice_is_refused_and_a_line_can_go(qtbot: QtBot, flights: Table, opened: Opened) -> None:
     dialog = opened(flights, column="carrier")
     QTest.keyClicks(field(dialog, "New value"), "B6")
@@ -307,7 +348,7 @@ def test_split_merge_and_rename(qtbot: QtBot, flights: Table, opened: Opened) ->
     press(qtbot, dialog)
     assert flights.get(0)["to_by"] == "AA LAX-SFO"
     dialog = opened(flights, "rename", column="to")
-    QTest.keyClicks(dialog.form.lines[0][1], "goes to")
+    QTest.keyClicks(dialog.form.lines[0].name, "goes to")
     settled(qtbot, dialog)
     assert dialog.apply.text() == "Rename 1 column"
     press(qtbot, dialog)
@@ -319,13 +360,12 @@ def test_names_that_cannot_be_given_are_refused_while_they_are_typed(
 ) -> None:
     dialog = opened(flights, "rename", column="carrier")
     dialog.form.add_line("stops")
-    for (_, edit), name in zip(dialog.form.lines, ("x", "x"), strict=True):
-        QTest.keyClicks(edit, name)
+    for line, name in zip(dialog.form.lines, ("x", "x"), strict=True):
+        QTest.keyClicks(line.name, name)
     settled(qtbot, dialog)
     assert "'x'" in said(dialog) and not dialog.apply.isEnabled()
-    box, edit = dialog.form.lines[1]
-    box.setText("carrier")
-    edit.setText("y")
+    dialog.form.lines[1].column.setText("carrier")
+    dialog.form.lines[1].name.setText("y")
     dialog.form.changed.emit()
     assert "“carrier” is renamed twice" in said(dialog)
     assert dialog.form.act() is None
@@ -424,6 +464,43 @@ def test_an_upsert_of_a_file_or_table_by_key(
     assert dialog.apply.text() == "Add 1, change 0 rows"
 
 
+def test_it_is_chosen_how_the_file_of_an_upsert_is_read(
+    qtbot: QtBot, flights: Table, opened: Opened, tmp_path: Path
+) -> None:
+    flights.drop_duplicates("carrier")
+    path = tmp_path / "new.csv"
+    path.write_text("carrier;delay;when\nAA;1500;01/02/2025\nB6;x;03/04/2025\nUA;1;05/06/2025;more\n")
+    dialog = opened(flights, "upsert")
+    options = dialog.form.options
+    assert not options.isEnabled()
+    dialog.form.use_file(path)
+    dialog.form.columns.choose(["carrier"])
+    settled(qtbot, dialog)
+    assert "line 4" in said(dialog) and not dialog.apply.isEnabled()
+    qtbot.mouseClick(options, Qt.MouseButton.LeftButton)
+    (reading,) = dialog.findChildren(ReadingDialog)
+    qtbot.waitUntil(reading.read_button.isEnabled)
+    reading.form.boxes["dates"].setCurrentText("day first · 31.01.2025")
+    reading.form.boxes["dates"].activated.emit(reading.form.boxes["dates"].currentIndex())
+    qtbot.waitUntil(lambda: reading.form.ready)
+    reading.form.columns.name_edit(1).setText("dep_delay")
+    reading.form.columns.type_chosen.emit("delay", "int64")
+    qtbot.waitUntil(lambda: reading.form.ready and reading.read_button.isEnabled())
+    qtbot.mouseClick(reading.read_button, Qt.MouseButton.LeftButton)
+    settled(qtbot, dialog)
+    assert "Of the file: 1 line left out, 1 value read as null." in said(dialog)
+    press(qtbot, dialog)
+    rows = flights.read(["carrier", "dep_delay", "when"], sort=["carrier"]).to_pylist()
+    assert rows[:2] == [
+        {"carrier": "AA", "dep_delay": 1500, "when": dt.date(2025, 2, 1)},
+        {"carrier": "B6", "dep_delay": None, "when": dt.date(2025, 4, 3)},
+    ]
+    dialog = opened(flights, "upsert", tables=["more"])
+    dialog.form.use_file(path)
+    dialog.form.source.setCurrentText("more")
+    assert not dialog.form.options.isEnabled()
+
+
 def test_a_file_that_cannot_be_opened_is_told(
     qtbot: QtBot, flights: Table, opened: Opened, tmp_path: Path
 ) -> None:
@@ -465,8 +542,8 @@ def test_stopping_before_its_turn_changes_nothing(
     before, gate = flights.version, threading.Event()
     tasks.write(lambda job: gate.wait())
     qtbot.mouseClick(dialog.apply, Qt.MouseButton.LeftButton)
-    assert dialog.cancel.text() == "Stop"
-    qtbot.mouseClick(dialog.cancel, Qt.MouseButton.LeftButton)
+    assert dialog.cancel_button.text() == "Stop"
+    qtbot.mouseClick(dialog.cancel_button, Qt.MouseButton.LeftButton)
     gate.set()
     qtbot.waitUntil(lambda: "Stopped; nothing was changed." in said(dialog))
     assert flights.version == before and dialog.apply.isEnabled() and dialog.isVisible()

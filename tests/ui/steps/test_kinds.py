@@ -71,8 +71,8 @@ def test_a_computed_condition_is_edited(qtbot, tasks) -> None:
 def test_a_value_without_a_text_is_typed_anew(qtbot, tasks) -> None:
     editor = ComputeEditor(StepContext(SCHEMA, tasks, None), Compute((("x", Constant([1])),)))  # type: ignore[arg-type]
     qtbot.addWidget(editor)
-    name, text, _ = editor._lines[0]
-    assert (name.text(), text.text()) == ("x", "")
+    row = editor.lines.rows[0]
+    assert (row.name.text(), row.expression.text()) == ("x", "")
     assert editor.step() is None
-    text.setText('"" / 2')
+    row.expression.setText('"" / 2')
     assert editor.step() == Compute((("x", Named("") / 2),))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from lamella.ui.widgets.popover import Popover, close_popups, first_field
+from lamella.ui.widgets.popover import ColumnsChoice, Popover, close_popups, first_field
 
 
 def form_of(*widgets: QWidget) -> QWidget:
@@ -39,3 +40,32 @@ def test_a_form_without_fields_has_the_keyboard_itself(qtbot: QtBot, policy: Qt.
     form = form_of(QLabel("nothing to type"), clicked)
     qtbot.addWidget(form)
     assert first_field(form) is form
+
+
+def test_columns_are_checked_by_keyboard_and_mouse_and_stay_in_order(qtbot: QtBot) -> None:
+    choice, changes = ColumnsChoice("Key", ["id", "na\x1bme", "day"]), []
+    qtbot.addWidget(choice)
+    choice.changed.connect(lambda: changes.append(choice.names))
+    choice.show()
+    choice.popover.open_below(choice)
+    view = choice.popover.focusWidget()
+    assert view is choice.list
+    choice.list.setCurrentIndex(choice.list.model().index(2, 0))
+    QTest.keyClick(view, Qt.Key.Key_Space)
+    box = choice.list.visualRect(choice.list.model().index(1, 0)).topLeft()
+    qtbot.mouseClick(choice.list.viewport(), Qt.MouseButton.LeftButton, pos=box + QPoint(10, 10))
+    assert changes == [["day"], ["na\x1bme", "day"]]
+    assert choice.toolTip() == "na␛me, day"
+    choice.list.setCurrentIndex(choice.list.model().index(1, 0))
+    QTest.keyClick(view, Qt.Key.Key_Space)
+    assert choice.names == ["day"]
+
+
+def test_choosing_many_columns_emits_one_change(qtbot: QtBot) -> None:
+    names = [f"c{number}" for number in range(10_000)]
+    choice, changes = ColumnsChoice("Key", names), []
+    qtbot.addWidget(choice)
+    choice.changed.connect(lambda: changes.append(len(choice.names)))
+    choice.choose(names[::-2])
+    choice.choose(names[1::2])
+    assert changes == [5_000] and choice.names == names[1::2]

@@ -273,7 +273,7 @@ def test_rules_are_added_by_clicks_and_mark_values_in_bold(file_tab, ask, settle
     qtbot.waitUntil(lambda: len(file_tab.grid.formats["fare"].shading.rules) == 2)
     settled()
     assert cell_image(file_tab, 1, 0) != before
-    second.remove_requested.emit()
+    second.removed.emit()
     qtbot.waitUntil(lambda: len(file_tab.grid.formats["fare"].shading.rules) == 1)
     form.done.emit()
 

@@ -23,9 +23,10 @@ from lamella.core.query.steps import Group, Where
 from lamella.core.transfer.exporting import Export
 from lamella.core.transfer.formats import FORMATS
 from lamella.ui.dialogs.export_dialog import ExportDialog, ExportRows, size_text
-from lamella.ui.dialogs.export_options import ColumnsChoice, ExportChoices
+from lamella.ui.dialogs.export_options import ExportChoices
 from lamella.ui.main_window import MainWindow
 from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Open = Callable[[], ExportDialog]
@@ -220,15 +221,30 @@ def test_what_was_chosen_is_proposed_the_next_time(
     ["", "[]", '{"format": 3, "options": []}', '{"format": "cvs", "folder": 1}', "\x00",
      '{"options": {"csv": {"delimiter": 5, "header": "perhaps", "quoting": "some"}, "x": {}, "tsv": 1}}'],
 )  # fmt: skip
-def test_choices_that_cannot_be_read_count_for_nothing(tmp_path: Path, saved: str) -> None:
+def test_choices_that_cannot_be_read_count_for_nothing(
+    tmp_path: Path, saved: str, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "exports.json"
     path.write_text(saved)
     choices = ExportChoices(path)
+    is_damaged = saved in ("", "[]", "\x00")
+    assert ("exports.json is not read" in caplog.text) == is_damaged
+    assert ("quoting cannot be 'some'" in caplog.text) == ("quoting" in saved)
     assert (choices.format, choices.folder) == ("csv", "")
     assert choices.options.get("csv", {}) == {}
     choices.save(FORMATS[0], tmp_path, {"codec": "gzip"})
     assert ExportChoices(path).options["parquet"] == {"codec": "gzip"}
     assert json.loads(path.read_text())["format"] == "parquet"
+
+
+def test_choices_that_cannot_be_saved_are_logged_and_still_proposed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "taken").write_text("a file where the folder should be")
+    choices = ExportChoices(tmp_path / "taken" / "exports.json")
+    choices.save(FORMATS[0], tmp_path, {"codec": "gzip"})
+    assert choices.options["parquet"] == {"codec": "gzip"}
+    assert "is not remembered" in caplog.text and "taken" in caplog.text
 
 
 @pytest.fixture

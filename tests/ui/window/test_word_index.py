@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+import shiboken6
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QComboBox, QLabel
 from pytestqt.qtbot import QtBot
@@ -18,7 +21,13 @@ from lamella.core.store.table import Table
 from lamella.ui.dialogs.file_import import FileImportDialog
 from lamella.ui.filters.condition_row import ConditionRow
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.filters.word_index import size_text, time_text
+from lamella.ui.filters.word_index import (
+    WordIndexes,
+    WordIndexOffer,
+    WordSearch,
+    size_text,
+    time_text,
+)
 from lamella.ui.main_window import MainWindow
 from lamella.ui.steps.where_editor import WhereEditor
 from lamella.ui.window.dataset_tab import DatasetTab
@@ -96,6 +105,69 @@ def test_an_index_is_built_and_the_filter_goes_on(
     qtbot.waitUntil(lambda: table_tab.where == Predicate("note", "words", ("12",)))
     assert settled().view.num_rows == 1
     assert operators(one).count(LABEL) == 1 and f"{LABEL}…" not in operators(one)
+
+
+class Estimates(WordIndexes):
+    """Answers when it is told to."""
+
+    def search(self, column: str) -> WordSearch:
+        return WordSearch.NO_INDEX
+
+    def estimate(self, column: str, done: Callable[[str], None]) -> None:
+        self.__dict__.setdefault("answers", {})[column] = done
+
+
+def test_an_estimate_that_comes_late_is_left_out(qtbot: QtBot, table: Table, window: MainWindow) -> None:
+    indexes, offer = Estimates(table, window.tasks, window), WordIndexOffer()
+    qtbot.addWidget(offer)
+    offer.begin(indexes, "note")
+    offer.begin(indexes, "carrier")
+    indexes.answers["carrier"]("about 3 MB")
+    indexes.answers["note"]("about 9 GB")
+    assert offer.says.text().endswith("“carrier”: about 3 MB.")
+    gone = WordIndexOffer()
+    gone.begin(indexes, "note")
+    shiboken6.delete(gone)
+    indexes.answers["note"]("about 9 GB")
+
+
+def test_an_index_that_is_ready_late_leaves_another_column_alone(
+    qtbot: QtBot, table: Table, table_tab: DatasetTab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, create = threading.Event(), Indexes.create
+
+    def wait(self: Indexes, *arguments: Any, **options: Any) -> Any:
+        begun.wait()
+        return create(self, *arguments, **options)
+
+    monkeypatch.setattr(Indexes, "create", wait)
+    one = row(qtbot, table_tab, "note")
+    choose(qtbot, one, f"{LABEL}…")
+    qtbot.mouseClick(one.offer.act, Qt.MouseButton.LeftButton)
+    choose_column(qtbot, one, "carrier")
+    qtbot.waitUntil(lambda: one.condition.column == "carrier")
+    choose(qtbot, one, f"{LABEL}…")
+    assert one.offer.is_building and "“note”" in one.offer.says.text()
+    begun.set()
+    qtbot.waitUntil(lambda: not one.offer.is_building)
+    assert one.condition.operator == "eq" and [index.columns for index in table.indexes] == [("note",)]
+
+
+def test_an_estimate_that_fails_is_logged(
+    qtbot: QtBot,
+    table: Table,
+    window: MainWindow,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise StoreProblem("It could not be written", "the disk is full", "Make room")
+
+    monkeypatch.setattr("lamella.core.index.fulltext.conditions.expected_cost", refuse)
+    answers: list[str] = []
+    WordIndexes(table, window.tasks, window).estimate("note", answers.append)
+    qtbot.waitUntil(lambda: answers == [""])
+    assert "The disk is full" in caplog.text
 
 
 def test_building_is_stopped(

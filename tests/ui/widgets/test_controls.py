@@ -1,14 +1,15 @@
-"""Widgets side by side, and in further lines where there is no room."""
+"""Widgets side by side, in further lines where there is no room, and rows that come and go."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QRect
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
 
-from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout
 
 GAP = 10
 
@@ -54,3 +55,29 @@ def test_a_hidden_widget_takes_no_room(flow: FlowLayout) -> None:
 def test_a_layout_narrower_than_a_widget_has_one_in_each_line(flow: FlowLayout) -> None:
     assert [x for x, _ in places(flow, 50)] == [0, 0, 0]
     assert flow.minimumSize().width() == 100
+
+
+class NameRow(FieldRow):
+    def __init__(self) -> None:
+        super().__init__("Remove this name")
+        self.name = QLineEdit(self)
+        self.setFocusProxy(self.name)
+        self.name.textEdited.connect(self.changed)
+
+
+@pytest.mark.parametrize("never_empty", [False, True])
+def test_rows_of_fields_come_and_go(qtbot: QtBot, never_empty: bool) -> None:
+    window, changes = QWidget(), []
+    add = QPushButton("+ Name", window)
+    names = FieldRows(add, NameRow, window, never_empty=never_empty)
+    names.changed.connect(lambda: changes.append([row.name.text() for row in names.rows]))
+    qtbot.addWidget(window)
+    window.show()
+    names.append(NameRow())
+    assert changes == []
+    qtbot.mouseClick(add, Qt.MouseButton.LeftButton)
+    assert window.focusWidget() is names.rows[1].name
+    qtbot.keyClicks(names.rows[1].name, "x")
+    for row in list(names.rows):
+        qtbot.mouseClick(row.remove, Qt.MouseButton.LeftButton)
+    assert changes == [["", ""], ["", "x"], ["x"], [""] if never_empty else []]

@@ -1,0 +1,128 @@
+"""A dialog with work that people wait for: its progress, the button that stops it, and how it ends."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import QDialog, QLabel, QProgressBar, QPushButton, QWidget
+
+from lamella.core.jobs import Job, Progress
+from lamella.ui import theme
+from lamella.ui.tasks import Handle, Tasks
+
+STEPS = 1000
+ROOM_AROUND = QSize(2 * theme.L, 4 * theme.L)
+"""Beside a dialog, and for its title, in a window that is as small as the large text lets it be."""
+
+
+class WorkDialog(QDialog):
+    """Runs one piece of work at a time off the GUI thread. Cancel stops it while it runs, and closes the
+    dialog otherwise; so does the button in its frame. A subclass lays out `progress`, `status` and
+    `cancel_button`."""
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._work: Handle | None = None
+        self._started = 0.0
+        self.progress = QProgressBar(maximum=STEPS, textVisible=False)
+        self.progress.hide()
+        self.status = QLabel()
+        theme.variant(self.status, "caption")
+        self.cancel_button = QPushButton("Cancel")
+        self.cancel_button.clicked.connect(self.reject)
+
+    @property
+    def is_working(self) -> bool:
+        return self._work is not None
+
+    def reject(self) -> None:
+        if self._work is None:
+            super().reject()
+            return
+        self.cancel_button.setEnabled(False)
+        self.status.setText("Stopping…")
+        self._work.cancel()
+
+    def _run(
+        self,
+        begin: Callable[..., Handle],
+        work: Callable[[Job], Any],
+        done: Callable[[Any], None],
+        text: str,
+    ) -> None:
+        """`begin` is `Tasks.read` or `Tasks.write`. Where `done` is not called, `_fail` or `_stopped` is."""
+        self._started = time.monotonic()
+        self._work = begin(
+            work,
+            self._ended(done),
+            self._ended(self._fail),
+            progress=self._show_progress,
+            stopped=self._ended(self._stopped),
+            owner=self,
+            text=text,
+        )
+        self._work.shown_by = self
+        self._show_working(True)
+
+    def _ended(self, then: Callable[..., None]) -> Callable[..., None]:
+        def end(*answer: Any) -> None:
+            self._work = None
+            self._show_working(False)
+            then(*answer)
+
+        return end
+
+    def _show_working(self, working: bool) -> None:
+        self.progress.setRange(0, 0)
+        self.progress.setVisible(working)
+        self.status.clear()
+        self.cancel_button.setEnabled(True)
+        self.cancel_button.setText("Stop" if working else "Cancel")
+        self._lock(working)
+
+    def _show_progress(self, progress: Progress) -> None:
+        if self._work is None or self._work.job.cancelled:
+            return
+        seconds = time.monotonic() - self._started
+        self.progress.setRange(0, 0 if progress.fraction is None else STEPS)
+        self.progress.setValue(round((progress.fraction or 0) * STEPS))
+        words = (progress.text, self._pace(progress, seconds), time_left(progress.fraction, seconds))
+        self.status.setText(" · ".join(filter(None, words)))
+
+    def _pace(self, progress: Progress, seconds: float) -> str:
+        """How fast it goes on, where the progress does not say that itself."""
+        return ""
+
+    def _lock(self, locked: bool) -> None:
+        """Keep people from other choices while the work runs."""
+        raise NotImplementedError
+
+    def _fail(self, error: Exception) -> None:
+        raise NotImplementedError
+
+    def _stopped(self) -> None:
+        """Nothing came of the work."""
+        raise NotImplementedError
+
+
+def fit_into_window(dialog: QDialog, size: QSize) -> None:
+    """As large as this, or as the window leaves room for that all of its dialogs lie in."""
+    owner = dialog.parentWidget()
+    while owner is not None and owner.window().parentWidget() is not None:
+        owner = owner.window().parentWidget()
+    room = dialog.screen().availableSize() if owner is None else owner.window().size()
+    dialog.resize(size.boundedTo(room - ROOM_AROUND))
+
+
+def time_left(fraction: float | None, seconds: float) -> str:
+    """What is left when it goes on as fast as it went; nothing before that can be told."""
+    if not fraction or seconds < 1:
+        return ""
+    left = seconds / fraction - seconds
+    if left < 1:
+        return "almost done"
+    return f"{left:,.0f} s left" if left < 90 else f"{left / 60:,.0f} min left"
