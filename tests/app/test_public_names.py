@@ -27,11 +27,11 @@ EXCEPTIONS = {
     "ui/bench/test_saved_runs.py": {"_series"},
     "ui/grid/test_alignment.py": {"_grid", "_painter"},
     "ui/grid/test_pinning.py": {"_painter"},
-    "ui/steps/test_kinds.py": {"_lines"},
     "ui/window/test_block_editing.py": {"_menu_of"},
     "ui/window/test_cell_editors.py": {"_offers"},
     "ui/window/test_column_cards.py": {"_ask", "_soon"},
     "ui/window/test_group_rows.py": {"_names", "_words"},
+    "ui/window/test_group_totals.py": {"_painter", "_tip"},
     "ui/window/test_monkey.py": {"_call_back"},
     # What is in memory, or no longer.
     "core/query/test_card_cache.py": {"_CardQuery", "_sweep"},
