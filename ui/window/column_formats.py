@@ -37,9 +37,7 @@ class ColumnFormats(QObject):
         form.changed.connect(lambda chosen: grid.set_format(name, chosen))
         form.done.connect(popover.close)
         popover.destroyed.connect(lambda: self._forget(form))
-        grid.show_column(grid.place(column))
-        popover.fit()
-        popover.open_at(beside_column(grid, column, popover), grid)
+        open_beside_column(grid, column, popover)
         form.kind.setFocus(Qt.FocusReason.PopupFocusReason)
         rows = grid.visible_rows()
         if rows:
@@ -60,13 +58,17 @@ class ColumnFormats(QObject):
             form.show_values(values)
 
 
-def beside_column(grid: GridView, column: int, popover: Popover) -> QPoint:
-    """Where a popover of a column leaves it in sight: to its right, or to its left where there is no room."""
+def open_beside_column(grid: GridView, column: int, popover: Popover) -> None:
+    """So that the column stays in sight: to its right, or to its left where there is no room. What is closed
+    is gone."""
+    popover.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    grid.show_column(grid.place(column))
+    popover.fit()
     header, left = grid.column_header, grid.x_of(column)
     point = header.mapToGlobal(QPoint(left + header.sectionSize(column), header.own_height + theme.XS))
     if point.x() + popover.width() > grid.screen().availableGeometry().right():
         point.setX(header.mapToGlobal(QPoint(left, 0)).x() - popover.width())
-    return point
+    popover.open_at(point, grid)
 
 
 def _extent(card: ColumnCard | None) -> tuple[float, float] | None:
@@ -82,7 +84,6 @@ class FormatPopover(Popover):
     def __init__(self, form: FormatForm, owner: QWidget) -> None:
         super().__init__(form, owner)
         self._form = form
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:

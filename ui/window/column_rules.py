@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject, Qt
+from PySide6.QtCore import QObject
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
@@ -12,7 +12,7 @@ from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.editing.column_rules import Rules, RulesForm, read_rules
 from lamella.ui.widgets.popover import Popover
-from lamella.ui.window.column_formats import beside_column
+from lamella.ui.window.column_formats import open_beside_column
 from lamella.ui.window.loader import Tab
 
 
@@ -34,13 +34,10 @@ class ColumnRulesForms(QObject):
             return
         form = self.form = RulesForm(name, view.schema.field(name).type)
         popover, column = Popover(form, grid), grid.grid_model.names.index(name)
-        popover.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         form.done.connect(popover.close)
         form.applied.connect(lambda wanted: self._commit(table, name, wanted, form, popover))
         popover.destroyed.connect(lambda: self._forget(form))
-        grid.show_column(grid.place(column))
-        popover.fit()
-        popover.open_at(beside_column(grid, column, popover), grid)
+        open_beside_column(grid, column, popover)
         self._tab.tasks.read(
             lambda job: read_rules(table, name),
             lambda rules: form.show_rules(rules) if form is self.form else None,

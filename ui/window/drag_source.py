@@ -20,15 +20,16 @@ from PySide6.QtWidgets import QWidget
 from lamella.core.jobs import Job
 from lamella.ui.grid.model import Rows
 from lamella.ui.grid.selection import CellRange
-from lamella.ui.tasks import Tasks
 from lamella.ui.window.copy_formats import BY_ID, Cells
 from lamella.ui.window.copying import ASK_ABOVE, Part, cell_pages
+from lamella.ui.window.failures import temporary_file_problem
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Tab
 
 MOST_CELLS = 1_000_000
 """Of a selection that is dragged; more are exported, with progress."""
 WAIT_SECONDS, WAIT_STEP = 10, 0.02
+DRAGGED = "what is dragged"
 URLS, TEXT = "text/uri-list", "text/plain"
 IN_FILE_NAMES = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 LONGEST_NAME = 80
@@ -38,11 +39,11 @@ class DraggedCells(QMimeData):
     """The cells as a file, and as text where they are few. They are written off the GUI thread from the
     moment the drag begins; whoever takes the drop waits for what is left of that."""
 
-    def __init__(self, rows: Rows, parts: Sequence[Part], name: str, tasks: Tasks, owner: QObject) -> None:
+    def __init__(self, rows: Rows, parts: Sequence[Part], tab: Tab, owner: QObject) -> None:
+        """Raises OSError where there is no place for the file."""
         super().__init__()
-        count = sum(block.num_rows for block, _ in parts)
+        count, name = sum(block.num_rows for block, _ in parts), Path(tab.name).stem or tab.name
         self.path = _new_path(f"{name} {count:,} {'row' if count == 1 else 'rows'}.csv")
-        self.error: Exception | None = None
         self._has_text = sum(block.num_rows * len(names) for block, names in parts) <= ASK_ABOVE
         self._text, self._is_written = "", threading.Event()
 
@@ -51,10 +52,14 @@ class DraggedCells(QMimeData):
                 self.path.write_text(_table_text(rows, parts, "csv", name, job) + "\n", "utf-8", newline="")
                 if self._has_text:
                     self._text = _table_text(rows, parts, "tsv_names", name, job)
+            except OSError as error:
+                raise temporary_file_problem(DRAGGED, error) from error
             finally:
                 self._is_written.set()
 
-        self.handle = tasks.read(write, None, self._fail, owner=owner, text="Writing the dragged rows")
+        self.handle = tab.tasks.read(
+            write, None, tab.failures.show, owner=owner, text="Writing the dragged rows"
+        )
 
     def formats(self) -> list[str]:
         return [URLS, TEXT] if self._has_text else [URLS]
@@ -82,9 +87,6 @@ class DraggedCells(QMimeData):
             if self.handle.over or self.handle.job.cancelled or time.monotonic() > until:
                 return False
         return True
-
-    def _fail(self, error: Exception) -> None:
-        self.error = error
 
 
 def _table_text(rows: Rows, parts: Sequence[Part], format_id: str, name: str, job: Job) -> str:
@@ -118,11 +120,13 @@ class DragSource(QObject):
         grid = tab.grid
         on_screen = grid.names_in(CellRange(0, 0, 0, grid.grid_model.columnCount() - 1))
         parts = one_table([(block, grid.names_in(block)) for block in grid.selection.blocks], on_screen)
-        data = DraggedCells(rows, parts, Path(tab.name).stem or tab.name, tab.tasks, self)
+        try:
+            data = DraggedCells(rows, parts, tab, self)
+        except OSError as error:
+            tab.failures.show(temporary_file_problem(DRAGGED, error))
+            return
         if run_drag(tab.grid, data) is Qt.DropAction.IgnoreAction:
             data.drop()
-        elif data.error is not None:
-            tab.failures.show(data.error)
 
 
 def one_table(parts: Sequence[Part], order: Sequence[str]) -> list[Part]:

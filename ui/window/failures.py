@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
@@ -99,6 +100,16 @@ def sentence(error: Exception) -> str:
     if isinstance(error, LamellaError):
         return message(error)
     return f"{BUG_WHAT}: {type(error).__name__}: {error}. Your data is as it was before."
+
+
+def temporary_file_problem(what: str, error: OSError) -> FileProblem:
+    """Of what could not be written to a temporary file."""
+    return FileProblem(
+        tempfile.tempdir or "temporary files",
+        f"{what} could not be written to a temporary file",
+        error.strerror or str(error),
+        "Check that you may write there, and the disk's space",
+    )
 
 
 class Reopening(QObject):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, QPoint, QRect, Qt, Signal
+from PySide6.QtCore import QObject, QRect, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QLabel, QListWidget, QListWidgetItem, QPushButton, QVBoxLayout, QWidget
 
@@ -21,7 +21,7 @@ from lamella.ui.grid.texts import whole_texts
 from lamella.ui.grid.value_popup import Node, ValuePopup
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.cell_editing import CellEditing
-from lamella.ui.window.column_formats import beside_column
+from lamella.ui.window.column_formats import open_beside_column
 from lamella.ui.window.loader import Tab
 
 
@@ -169,16 +169,13 @@ class NestedValues(QObject):
         kind = view.schema.field(name).type
         form = FieldsForm([path for path in names_within({name: kind}) if path != name], name)
         popover = Popover(form, grid)
-        popover.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
         def take(paths: list[str]) -> None:
             popover.close()
             self.add_columns(paths)
 
         form.fields_requested.connect(take)
-        popover.fit()
-        place: QPoint = beside_column(grid, grid.grid_model.names.index(name), popover)
-        popover.open_at(place, grid)
+        open_beside_column(grid, grid.grid_model.names.index(name), popover)
         form.list.setFocus(Qt.FocusReason.PopupFocusReason)
         return form
 

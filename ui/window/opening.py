@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +12,13 @@ from PySide6.QtWidgets import QFileDialog, QWidget
 
 from lamella.core.datasets.formats import usual_suffixes
 from lamella.core.datasets.text.html_tables import table_text
-from lamella.core.errors import BadData, FileProblem
+from lamella.core.errors import BadData
 from lamella.core.store.paths import is_store
 from lamella.ui.dialogs.open_import import ImportDialog
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.failures import temporary_file_problem
 from lamella.ui.window.file_watch import file_key, table_of_file
 from lamella.ui.window.library import Library
 from lamella.ui.window.memory import Memory
@@ -43,12 +43,7 @@ def clipboard_file(text: str, page: str) -> TemporaryDirectory[str]:
             folder.cleanup()
             raise
     except OSError as error:
-        raise FileProblem(
-            tempfile.tempdir or "temporary files",
-            "the clipboard could not be written to a temporary file",
-            error.strerror or str(error),
-            "Check that you may write there, and the disk's space",
-        ) from error
+        raise temporary_file_problem("the clipboard", error) from error
     return folder
 
 

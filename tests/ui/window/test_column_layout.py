@@ -11,6 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
+from lamella import Store
 from lamella.core.query import agg
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group
@@ -187,3 +188,14 @@ def test_a_view_is_saved_of_formats_alone(
     table_tab.line_actions.show_view("pretty")
     qtbot.waitUntil(lambda: "delay" in table_tab.grid.formats)
     assert settled().line.active == ()
+
+
+def test_the_layout_of_a_table_is_saved_without_its_store(
+    window: MainWindow, memory: FakeMemory, store: Store, table_tab: DatasetTab, go_to
+) -> None:
+    """Columns may be hidden in the moment in which the window closes."""
+    go_to(table_tab, 0, "note")
+    store.close()
+    window.commands["hide_column"].trigger()
+    table_tab.column_layout.save()
+    assert memory.layouts[table_tab.key]["hidden"] == ["note"]

@@ -151,6 +151,28 @@ def test_a_drag_that_nobody_takes_leaves_no_file(
     qtbot.waitUntil(lambda: not window.tasks.running and not folder.exists())
 
 
+@pytest.mark.parametrize("folder", [True, False])
+def test_a_drag_that_cannot_be_written_is_said(
+    qtbot: QtBot,
+    file_tab: DatasetTab,
+    go_to,
+    target: Target,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: bool,
+) -> None:
+    """The folder for temporary files is gone before the drag begins, or while the rows are written."""
+    go_to(file_tab, 1, "delay")
+    file_tab.grid.selection.extend(3, file_tab.grid.selection.current[1])
+    if folder:
+        monkeypatch.setattr(drag_source, "_new_path", lambda name: tmp_path / "gone" / name)
+    else:
+        monkeypatch.setattr(drag_source._Folder, "path", tmp_path / "gone")
+    file_tab.dragging.drag()
+    qtbot.waitUntil(lambda: "could not be written to a temporary file" in file_tab.messages.label.text())
+    assert target.urls == [] and target.drags == int(folder)
+
+
 def test_dragged_files_go_with_the_window(
     qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, target: Target
 ) -> None:
