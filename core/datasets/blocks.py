@@ -237,14 +237,16 @@ class ArrowFile:
 
     def blocks(self, job: Job) -> Generator[ArrowBlock, None, None]:
         number, waiting, done = 0, [], 0
+        rows = size = 0
         with closing(self.batches(job)) as batches:
             for batch, done in batches:
                 job.check()
                 waiting.append(batch)
-                if sum(b.num_rows for b in waiting) < MOST_ROWS and _bytes_of(waiting) < MOST_BYTES:
+                rows, size = rows + batch.num_rows, size + batch.get_total_buffer_size()
+                if rows < MOST_ROWS and size < MOST_BYTES:
                     continue
                 yield ArrowBlock(number, pa.Table.from_batches(waiting), done)
-                number, waiting = number + 1, []
+                number, waiting, rows, size = number + 1, [], 0, 0
         if waiting or not number:
             yield ArrowBlock(number, pa.Table.from_batches(waiting, self.columns.stored), done)
 
@@ -263,7 +265,3 @@ class ArrowFile:
 
     def release(self) -> None:
         """Nothing is kept."""
-
-
-def _bytes_of(batches: Iterable[pa.RecordBatch]) -> int:
-    return sum(batch.get_total_buffer_size() for batch in batches)

@@ -37,7 +37,7 @@ def write_parquet(path: Path, rows: Rows, values: Values, job: Job) -> None:
         ) from error
     make = PartitionedFolder if values["partition_by"] else ParquetFile
     with closing(make(path, rows.schema, values)) as writer:
-        for table in rows.tables:
+        for table in filter(len, rows.tables):
             writer.write(table)
         writer.finish()
 

@@ -155,3 +155,10 @@ def test_what_pyarrow_writes_is_read_back_equal(tmp_path: Path, columns: list[pa
     else:
         as_file(path, rows, None if how == "file" else how, chunk=2)
     assert opened(path).read().equals(rows)
+
+
+def test_many_batches_of_one_row_are_put_together(tmp_path: Path) -> None:
+    dataset = opened(as_stream(tmp_path / "log.arrows", table(30_000), chunk=1))
+    assert dataset.snapshot().complete
+    assert dataset.count(col("n") < 10) == 10
+    assert len(dataset.snapshot().segments) == 1

@@ -146,6 +146,15 @@ def test_a_partitioned_folder_opens_again_here_and_elsewhere(
     assert counts[None] == 49
 
 
+def test_rows_of_a_file_that_are_all_deleted_make_no_partition(store: Store, tmp_path: Path) -> None:
+    table = store.create_table("t", {"n": range(100), "k": ["x", "y"] * 50})
+    table.insert({"n": range(100, 200), "k": ["y", "z"] * 50})
+    table.delete(where="n < 100")
+    assert table.export(tmp_path / "out", partition_by=["k"]).rows == 100
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["k=y", "k=z"]
+    assert table.export(tmp_path / "out.parquet").rows == 100
+
+
 def test_partitions_of_numbers_and_truths_and_of_many_values(store: Store, tmp_path: Path) -> None:
     data = pa.table(
         {"k": pa.array([i % 300 for i in range(3_000)]), "late": [True, False] * 1_500, "n": range(3_000)}
