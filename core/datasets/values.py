@@ -9,7 +9,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -19,7 +19,8 @@ from lamella.core.datasets.locate import Stamp
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import noted_field
 
-Values = Sequence[Any]
+Values: TypeAlias = Sequence[Any] | pa.Array
+"""Of one column: Python values, or an array where all that are not null have its type."""
 
 _LAST_EXACT_INTEGER = 1 << 53
 _KINDS: dict[type, pa.DataType] = {
@@ -37,12 +38,15 @@ _WORDS = {
     bool: "boolean", int: "number", float: "number", str: "text", bytes: "binary value",
     dt.date: "date", dt.datetime: "date", dt.time: "time", dt.timedelta: "duration",
 }  # fmt: skip
+_WORDS_OF_TYPES = {kind: _WORDS[python] for python, kind in _KINDS.items()}
 MIXED = "Holds {}, so all are shown as text"
 LONG = "Holds whole numbers that a double would round beside others, so all are shown as text"
 
 
 def least_type(values: Values) -> pa.DataType:
     """The narrowest type that keeps each value; null where there is none, text where only that does."""
+    if isinstance(values, pa.Array):
+        return pa.null() if all_null(values) else values.type
     kinds = {_KINDS[kind] for kind in set(map(type, values)) if kind is not type(None)}
     kind = reduce(join_types, kinds, pa.null())
     return kind if to_array(values, kind) is not None else pa.string()
@@ -62,9 +66,11 @@ def join_types(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 def to_array(values: Values, kind: pa.DataType) -> pa.Array | None:
     """The values as `kind`, or None where one would be lost or changed by that."""
-    types = set(map(type, values)) - {type(None)}
-    if not types:
+    if all_null(values):
         return pa.nulls(len(values), pa.string() if pa.types.is_null(kind) else kind)
+    if isinstance(values, pa.Array):
+        return _array_as(values, kind)
+    types = set(map(type, values)) - {type(None)}
     if pa.types.is_string(kind):
         plain = values if types == {str} else [None if v is None else as_text(v) for v in values]
         return from_values(plain, pa.string())
@@ -80,6 +86,23 @@ def to_array(values: Values, kind: pa.DataType) -> pa.Array | None:
         return from_values(values, kind)
     except pa.ArrowInvalid:  # a whole number of more than 64 bits
         return None
+
+
+def all_null(values: Values) -> bool:
+    if isinstance(values, pa.Array):
+        return bool(values.null_count == len(values))
+    return all(value is None for value in values)
+
+
+def _array_as(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    if values.type.equals(kind):
+        return values
+    if pa.types.is_integer(values.type) and pa.types.is_floating(kind):
+        try:
+            return values.cast(kind)
+        except pa.ArrowInvalid:  # some numbers beyond 2**53 are doubles all the same
+            pass
+    return to_array(values.to_pylist(), kind)
 
 
 _PYTHON: dict[pa.DataType, frozenset[type]] = {
@@ -109,9 +132,28 @@ class RowBlock:
     """`first` is the number of its first row, from 1."""
 
     number: int
-    rows: Sequence[Values]
+    rows: Sequence[Sequence[Any]]
     first: int
     done: int
+
+    def columns(self) -> list[Values]:
+        """None where there is no row."""
+        return list(zip(*self.rows, strict=True))
+
+
+class ColumnBlock(Protocol):
+    """The same of a file that gives its values column by column."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def done(self) -> int: ...
+
+    def columns(self) -> Sequence[Values]: ...
 
 
 class ValuesFile(ABC):
@@ -132,7 +174,7 @@ class ValuesFile(ABC):
     def size(self) -> int: ...
 
     @abstractmethod
-    def blocks(self, job: Job) -> Generator[RowBlock, None, None]: ...
+    def blocks(self, job: Job) -> Generator[ColumnBlock, None, None]: ...
 
     def least(self, place: int, values: Values) -> pa.DataType:
         """The type for values of the column in this place."""
@@ -153,8 +195,8 @@ class ValuesFile(ABC):
             return MIXED.format(" and ".join([", ".join(counts[:-1]), counts[-1]]))
         return LONG if met and "text" not in met else ""
 
-    def read(self, block: RowBlock, schema: pa.Schema) -> Reading:
-        columns: list[Values] = list(zip(*block.rows, strict=True)) or [() for _ in self.names]
+    def read(self, block: ColumnBlock, schema: pa.Schema) -> Reading:
+        columns = block.columns() or [() for _ in self.names]
         kinds = schema.types or [pa.null() for _ in self.names]
         arrays = []
         for place, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
@@ -188,7 +230,7 @@ class ValuesFile(ABC):
             ]
         )
 
-    def where(self, block: RowBlock) -> str:
+    def where(self, block: ColumnBlock) -> str:
         return f"row {block.first:,}"
 
     def release(self) -> None:  # noqa: B027 -- most have nothing to do
@@ -196,6 +238,9 @@ class ValuesFile(ABC):
 
 
 def _kinds_met(values: Values) -> Counter[str]:
+    if isinstance(values, pa.Array):
+        count = len(values) - values.null_count
+        return Counter({_WORDS_OF_TYPES[values.type]: count} if count else {})
     types = set(map(type, values)) - {type(None)}
     if types <= {str}:
         texts = len(values) - values.count(None)
