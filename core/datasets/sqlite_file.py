@@ -95,7 +95,7 @@ def open_table(location: Location, options: OpenOptions) -> Dataset:
         table = chosen_table(path, tables_of(path, is_counted=False), options.table, "table")
     except SeveralTables:
         table = chosen_table(path, tables_of(path), options.table, "table")
-    return open_blocks(table.name, SqliteTable(path, stamps, table.name), options)
+    return open_blocks(table.name, SqliteTable(path, stamps, table.name, options), options)
 
 
 def stamps_of(path: Path) -> tuple[Stamp, ...]:
@@ -107,13 +107,14 @@ class SqliteTable(ValuesFile):
     """A column has the type that was declared for it where all its values are of it, or else the least that
     keeps them all."""
 
-    def __init__(self, path: Path, stamps: Sequence[Stamp], table: str) -> None:
+    def __init__(self, path: Path, stamps: Sequence[Stamp], table: str, options: OpenOptions) -> None:
         with closing(_connect(path)) as connection, _refused(path):
             columns = _columns(connection, table)
             last = _last_rowid(connection, table)
         if not columns:
             raise FileProblem(path, f"has no columns in '{table}'", fix="Choose another table")
-        super().__init__(path, "SQLite", stamps, ("table", table), distinct_names([n for n, _ in columns]))
+        super().__init__(path, "SQLite", stamps, ("table", table), options)
+        self.name_columns(distinct_names([name for name, _ in columns]))
         self._table, self._rows = table, last
         self._declared = [_declared_type(kind) for _, kind in columns]
 
@@ -132,7 +133,7 @@ class SqliteTable(ValuesFile):
             _refused(self.path),
         ):
             connection.set_progress_handler(lambda: job.cancelled, _STEPS)
-            if self.remarks:
+            if self.about:
                 connection.text_factory = _text_or_bytes
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -153,9 +154,9 @@ class SqliteTable(ValuesFile):
                     number, done = number + 1, done + count
                 break
             except sqlite3.OperationalError as error:
-                if "decode" not in str(error) or self.remarks:
+                if "decode" not in str(error) or self.about:
                     raise
-            self.remarks = (BROKEN_TEXT,)
+            self.about = (BROKEN_TEXT,)
             connection.text_factory = _text_or_bytes
             cursor = connection.execute(f"{self._query} LIMIT -1 OFFSET {done}")
         if not number:
@@ -316,6 +317,9 @@ class TableBlock:
     parts: Sequence[Sequence[ColumnPart]]
     first: int
     done: int
+
+    def row_number(self, place: int) -> int:
+        return self.first + place
 
     def columns(self) -> list[Values]:
         return [join_parts(parts) for parts in self.parts]

@@ -11,11 +11,19 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.arrays import from_values, to_numpy
+from lamella.core.arrow.types import type_named
+from lamella.core.datasets.base import OpenOptions, Problem
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.locate import Stamp
+from lamella.core.datasets.text.bad_lines import Problems, sentences
+from lamella.core.datasets.text.conversions import spelled_type
+from lamella.core.datasets.text.delimited import MOST_MISFITS, refuse_unknown_columns, renamed, word_for
+from lamella.core.datasets.text.regional import Conventions, Spelled
+from lamella.core.datasets.text.types import convert, solid
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import noted_field
 
@@ -129,12 +137,17 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """`first` is the number of its first row, from 1."""
+    """`first` is the number of its first row, from 1; `places` are the numbers that people see of all, where
+    rows between them are left out."""
 
     number: int
     rows: Sequence[Sequence[Any]]
     first: int
     done: int
+    places: Sequence[int] = ()
+
+    def row_number(self, place: int) -> int:
+        return self.places[place] if self.places else self.first + place
 
     def columns(self) -> list[Values]:
         """None where there is no row."""
@@ -153,21 +166,56 @@ class ColumnBlock(Protocol):
     @property
     def done(self) -> int: ...
 
+    def row_number(self, place: int) -> int: ...
+
     def columns(self) -> Sequence[Values]: ...
 
 
 class ValuesFile(ABC):
-    """A file whose rows come as Python values, all with as many values as there are `names`."""
+    """A file whose rows come as Python values, all with as many values as there are `names`. Columns of
+    `types` are read from what their values are as text."""
 
-    remarks: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    """What people should know of the rows beside what of them is null."""
 
     def __init__(
-        self, path: Path, label: str, stamps: Sequence[Stamp], reading: Sequence[object], names: Sequence[str]
+        self, path: Path, label: str, stamps: Sequence[Stamp], reading: Sequence[object], options: OpenOptions
     ) -> None:
         self.path, self.label, self.stamps = path, label, tuple(stamps)
         self.paths = (path,)
-        self.reading, self.names = tuple(reading), tuple(names)
-        self._met: list[dict[int, Counter[str]]] = [{} for _ in names]
+        self.stored: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
+        self.types: dict[str, pa.DataType] = {}
+        self._options = options
+        self._conventions = Conventions(options.decimal, options.thousands, options.dates, options.zone)
+        chosen = (options.types, options.names, self._conventions)
+        self.reading = (*reading, *chosen) if options.types or options.names else tuple(reading)
+        self._problems = Problems(path)
+        self._met: list[dict[int, Counter[str]]] = []
+
+    def name_columns(self, names: Sequence[str]) -> None:
+        """The columns by what the file calls them. Raises `UnknownColumn` where something was chosen for
+        another one, and `FileProblem` where two would have one name."""
+        refuse_unknown_columns(self.path, names, self._options)
+        self.stored, self.names = tuple(names), renamed(self.path, names, self._options)
+        called = dict(zip(self.stored, self.names, strict=True))
+        self.types = {called[name]: type_named(kind) for name, kind in self._options.types}
+        self._met = [{} for _ in names]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        types = {name: word_for(kind) for name, kind in self.types.items()}
+        return (*self.about, *sentences(self.problems, self.misfits, types, "row"))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Values that are null, as they are none of the type that was chosen for their column."""
+        return self._problems.all
+
+    @property
+    def misfits(self) -> dict[str, int]:
+        """How many of them each column has."""
+        return self._problems.misfits
 
     @property
     @abstractmethod
@@ -198,37 +246,95 @@ class ValuesFile(ABC):
     def read(self, block: ColumnBlock, schema: pa.Schema) -> Reading:
         columns = block.columns() or [() for _ in self.names]
         kinds = schema.types or [pa.null() for _ in self.names]
-        arrays = []
+        arrays: list[pa.Array | None] = []
+        misfits: dict[str, tuple[pa.Array, pa.Array]] = {}
         for place, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
-            arrays.append(self.array(place, values, kind))
-            if pa.types.is_string(kind):
-                self._met[place][block.number] = _kinds_met(values)
+            name = self.names[place]
+            if name in self.types:
+                texts = self._texts(place, values)
+                array, mask = self._as_chosen(name, texts, kind)
+                if mask is not None:
+                    misfits[name] = texts, mask
+            else:
+                array = self.array(place, values, kind)
+                if pa.types.is_string(kind):
+                    self._met[place][block.number] = _kinds_met(values)
+            arrays.append(array)
         if len(schema) and all(array is not None for array in arrays):
-            return Reading(schema, pa.table(arrays, names=schema.names))
+            problems = self._put_problems(block, misfits)
+            return Reading(schema, pa.table(arrays, names=schema.names), problems)
         wide = [
             kind if array is not None else self._wider(place, kind, values)
             for place, (kind, array, values) in enumerate(zip(kinds, arrays, columns, strict=True))
         ]
         return Reading(pa.schema(list(zip(self.names, wide, strict=True))), None)
 
+    def _texts(self, place: int, values: Values) -> pa.Array:
+        texts = self.array(place, values, pa.string())
+        assert texts is not None, f"{self.path}: values of column {place} have no text"
+        return texts
+
+    def _as_chosen(
+        self, name: str, texts: pa.Array, kind: pa.DataType
+    ) -> tuple[pa.Array | None, pa.Array | None]:
+        """The values, None where `kind` is still to be found out, and which of them are null for being none
+        of it."""
+        if isinstance(kind, Spelled):
+            return convert(texts, kind)
+        if pa.types.is_string(kind):
+            return texts, None
+        chosen = spelled_type(self.types[name], texts, self._conventions)
+        if not isinstance(chosen, Spelled):
+            return None, None
+        values, misfits = convert(texts, chosen)
+        return (values if misfits is None and values.null_count == len(values) else None), None
+
+    def _put_problems(
+        self, block: ColumnBlock, misfits: dict[str, tuple[pa.Array, pa.Array]]
+    ) -> tuple[Problem, ...]:
+        problems, counts = [], {}
+        for name, (texts, mask) in misfits.items():
+            places = np.flatnonzero(to_numpy(mask.fill_null(False)))
+            counts[name] = len(places)
+            why = f"It is no {word_for(self.types[name])}"
+            problems += [
+                Problem(block.row_number(place), texts[place].as_py(), why, name)
+                for place in places[:MOST_MISFITS].tolist()
+            ]
+        found = tuple(sorted(problems, key=lambda problem: problem.line))
+        self._problems.put(block.number, found, counts)
+        return found
+
     def _wider(self, place: int, kind: pa.DataType, values: Values) -> pa.DataType:
+        name = self.names[place]
+        if name in self.types:
+            return spelled_type(self.types[name], self._texts(place, values), self._conventions)
         wide = self.joined(place, kind, self.least(place, values))
         return pa.string() if wide.equals(kind) else wide
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         if not len(a):
             return b
-        kinds = [self.joined(place, *pair) for place, pair in enumerate(zip(a.types, b.types, strict=True))]
+        kinds = []
+        for place, (name, one, other) in enumerate(zip(self.names, a.types, b.types, strict=True)):
+            if name in self.types:
+                kinds.append(other if pa.types.is_null(one) else one)
+            else:
+                kinds.append(self.joined(place, one, other))
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
-        kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in schema.types]
         return pa.schema(
             [
-                noted_field(name, kind, self.note(place))
-                for place, (name, kind) in enumerate(zip(schema.names, kinds, strict=True))
+                noted_field(name, self._shown_type(name, kind), self.note(place))
+                for place, (name, kind) in enumerate(zip(schema.names, schema.types, strict=True))
             ]
         )
+
+    def _shown_type(self, name: str, kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_null(kind) and name in self.types:
+            kind = spelled_type(self.types[name], pa.nulls(0, pa.string()), self._conventions)
+        return pa.string() if pa.types.is_null(kind) else solid(kind)
 
     def where(self, block: ColumnBlock) -> str:
         return f"row {block.first:,}"

@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.datasets.options import BY_NAME, ENCODINGS
-from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview
+from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview, unit_of
+from lamella.core.datasets.text.bad_lines import place_of
 from lamella.core.errors import BadData, LamellaError
 from lamella.core.jobs import Job
 from lamella.ui import theme
@@ -297,7 +298,7 @@ class ReadingForm(QWidget):
     def _describe(self, found: FilePreview) -> None:
         self.preview = found
         self.options_row.setVisible(found.is_text)
-        self.detected.setVisible(found.is_text)
+        self.detected.setVisible(found.is_typed)
         self.sheet_row.setVisible(is_sheet(found.dataset))
         self.cells.setText(self.options.get("cells", ""))
         for name, value in found.found.items():
@@ -308,7 +309,7 @@ class ReadingForm(QWidget):
         self.thousands.setCurrentIndex(max(0, place))
         self.nulls.setText(", ".join(self.options.get("nulls", ())))
         self.zone.setText(self.options.get("zone", ""))
-        self.columns.show_columns(found.columns, dict(self.options.get("types", ())), found.is_text)
+        self.columns.show_columns(found.columns, dict(self.options.get("types", ())), found.is_typed)
         self.first_rows.show_rows(found.head)
         self._show_detected()
         self._say_problems(found)
@@ -327,12 +328,12 @@ class ReadingForm(QWidget):
         return next((column for column in columns if column.misfits), None)
 
     def _say_problems(self, found: FilePreview) -> None:
-        misfit = self._misfit()
+        misfit, unit = self._misfit(), unit_of(found.dataset)
         lines = [problem for problem in found.problems if not problem.column]
         said = []
         if misfit is not None:
             values = [p for p in found.problems if p.column == misfit.name]
-            some = " and ".join(f"{_short(p.text)} in line {p.line:,}" for p in values[:2])
+            some = " and ".join(f"{_short(p.text)} in {place_of(p, unit)}" for p in values[:2])
             others = misfit.misfits - len(values[:2])
             more = f", and {others:,} more," if others > 0 else ""
             verb = "is" if misfit.misfits == 1 else "are"
@@ -342,7 +343,7 @@ class ReadingForm(QWidget):
         if lines:
             count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
             verb = "is" if len(lines) == 1 else "are"
-            left = f"{count} that cannot be read {verb} left out, line {lines[0].line:,} first."
+            left = f"{count} that cannot be read {verb} left out, {place_of(lines[0], unit)} first."
             said.insert(0, left)
         self.problem.setText(" ".join(said))
         self.becomes.setVisible(misfit is not None)
@@ -350,7 +351,9 @@ class ReadingForm(QWidget):
 
     def _show_problems(self) -> None:
         if self.preview is not None:
-            BadLinesDialog(self._path.name, self.preview.problems, self).show()
+            BadLinesDialog(
+                self._path.name, self.preview.problems, self, unit=unit_of(self.preview.dataset)
+            ).show()
 
 
 def _short(text: str) -> str:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
 from lamella.core.datasets.base import Dataset, problems_of
+from lamella.core.datasets.preview import unit_of
 from lamella.core.datasets.text.bad_lines import is_ragged
 from lamella.core.errors import DamagedFile
 from lamella.core.filters import fits
@@ -399,7 +400,7 @@ class DatasetTab(QWidget):
 
     def _show_bad_lines(self) -> None:
         """What else can be done about them stays in sight."""
-        show_problems(self.name, problems_of(self.dataset), self.window())
+        show_problems(self.name, problems_of(self.dataset), self.window(), unit_of(self.dataset))
         self._remarks = ()
         self._say_remarks()
 

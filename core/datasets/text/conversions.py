@@ -125,6 +125,17 @@ def _kind(goal: Goal, first: pa.Array) -> tuple[Spelled, bool]:
     return Spelled(kind, replace(spelling, forced=True)), doubtful
 
 
+def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
+    """How texts are read as a type that a person chose; what is no value of it becomes null."""
+    if pa.types.is_string(kind):
+        return kind
+    zone = ""
+    if pa.types.is_timestamp(kind):
+        zone = conventions.zone or kind.tz or ""
+        kind = pa.timestamp("us", zone or None)
+    return Spelled(kind, replace(likely_spelling(texts, kind, conventions), zone=zone, forced=True))
+
+
 def as_texts(texts: pa.Array, kind: Spelled) -> pa.Array:
     """The values as text in their plain form, null for what is none of the kind."""
     values, _ = convert(texts, kind)

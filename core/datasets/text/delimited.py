@@ -136,8 +136,8 @@ class DelimitedText:
     def __init__(self, path: Path, dialect: Dialect, options: OpenOptions) -> None:
         self.path, self.options, self.ragged = path, options, options.ragged
         self.stored = dialect.names
-        _refuse_unknown(path, dialect.names, options)
-        self.dialect = _renamed(path, dialect, dict(options.names))
+        refuse_unknown_columns(path, dialect.names, options)
+        self.dialect = replace(dialect, names=renamed(path, dialect.names, options))
         called = dict(zip(dialect.names, self.dialect.names, strict=True))
         self._text_columns = frozenset(called[name] for name in options.text_columns)
         self._conventions = Conventions(options.decimal, options.thousands, options.dates, options.zone)
@@ -356,18 +356,30 @@ def _field(name: str, guess: Guess, texts: pa.Array) -> pa.Field:
     return pa.field(name, guess.kind, metadata={NOTE: note} if note else None)
 
 
-def _refuse_unknown(path: Path, names: Sequence[str], options: OpenOptions) -> None:
+def refuse_unknown_columns(path: Path, names: Sequence[str], options: OpenOptions) -> None:
     named = (*options.text_columns, *(name for name, _ in (*options.types, *options.names)))
     for name in named:
         if name not in names:
             raise UnknownColumn(name, str(path), names)
 
 
-def _renamed(path: Path, dialect: Dialect, names: dict[str, str]) -> Dialect:
-    """Raises `FileProblem` where two columns would have one name."""
-    if not names:
-        return dialect
-    wanted = [names.get(name, name) for name in dialect.names]
+def options_for(names: Sequence[str], options: OpenOptions) -> OpenOptions:
+    """Without what was chosen for columns that others of several files have."""
+    return replace(
+        options,
+        text_columns=tuple(name for name in options.text_columns if name in names),
+        types=tuple(pair for pair in options.types if pair[0] in names),
+        names=tuple(pair for pair in options.names if pair[0] in names),
+    )
+
+
+def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str, ...]:
+    """What columns are called that the file calls by these names. Raises `FileProblem` where two would have
+    one name."""
+    new = dict(options.names)
+    wanted = [new.get(name, name) for name in names]
+    if not new:
+        return tuple(wanted)
     twice = [name for name, count in Counter(wanted).items() if count > 1 or not name.strip()]
     if twice:
         what = (
@@ -376,7 +388,7 @@ def _renamed(path: Path, dialect: Dialect, names: dict[str, str]) -> Dialect:
             else "would have a column without a name"
         )
         raise FileProblem(path, what, fix="Give each column a name of its own")
-    return replace(dialect, names=tuple(wanted))
+    return tuple(wanted)
 
 
 class _Ragged:

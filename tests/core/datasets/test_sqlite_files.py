@@ -20,7 +20,7 @@ from lamella import Store, col
 from lamella.core.datasets import open_dataset, sqlite_file
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.tables import NoSuchTable, SeveralTables
-from lamella.core.errors import Cancelled, FileProblem
+from lamella.core.errors import Cancelled, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import CATALOG
@@ -335,3 +335,46 @@ def test_a_database_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-5000])
     with pytest.raises(FileProblem, match="is cut off"):
         open_dataset(path, cache_dir=tmp_path / "cache")
+
+
+def test_columns_of_text_are_read_as_chosen_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "FIRST_ROWS", 2)
+    monkeypatch.setattr(sqlite_file, "ROWS_A_BLOCK", 2)
+    rows = [
+        (None, "n/a", 5),
+        (None, None, 6),
+        ("1.234,50", "31.12.2025", 7),
+        ("k. A.", "01.01.2026", 8),
+        (3.5, 4, 9),
+    ]
+    path = database(tmp_path / "a.db", "CREATE TABLE t (price, day TEXT, n)", rows=rows)
+    plain = opened(path)
+    assert plain.read()["price"].to_pylist() == [None, None, "1.234,50", "k. A.", "3.5"]
+    dataset = opened(path, types={"price": "decimal(10, 2)", "day": "date", "n": "text"})
+    for one in (dataset, opened(path, types={"price": "decimal(10, 2)", "day": "date", "n": "text"})):
+        one.fill(Job())
+        assert one.snapshot().complete and one.schema.types == [
+            pa.decimal128(10, 2),
+            pa.date32(),
+            pa.string(),
+        ]
+        assert one.read()["price"].to_pylist() == [None, None, Decimal("1234.50"), None, None]
+        days = [None, None, dt.date(2025, 12, 31), dt.date(2026, 1, 1), None]
+        assert one.read()["day"].to_pylist() == days and one.read()["n"].to_pylist() == [
+            "5",
+            "6",
+            "7",
+            "8",
+            "9",
+        ]
+        assert one.remarks == (
+            "price: 2 values are no decimal128(10, 2), and null: 'k. A.' in row 4 and '3.5' in row 5",
+            "day: 1 value is no date, and null: '4' in row 5",
+        )
+    with Store.open(tmp_path / "store") as store:
+        table = import_dataset(opened(path, types={"day": "date"}, dates="month-first"), store)
+        assert table.read()["day"].to_pylist() == [None, None, None, dt.date(2026, 1, 1), None]
+        lines = store["t_bad_lines"].read(["line", "column", "text"]).to_pylist()
+        assert lines[0] == {"line": 3, "column": "day", "text": "31.12.2025"}
+    with pytest.raises(UnknownColumn, match=r"prise.*price"):
+        opened(path, types={"prise": "int64"})
