@@ -319,9 +319,15 @@ class DatasetTab(QWidget):
         self.when_shown(lambda: self.messages.say(LOST) if lost else self._say_news())
 
     def _say_news(self) -> None:
-        """That edits were saved; else nothing is said of rows that came before."""
+        """That edits were saved, or the remarks on the file; nothing is said of rows that came before."""
         news = self.review.take_news()
-        self.messages.say(news, kind="message-success") if news else self.messages.clear()
+        if news:
+            self.messages.say(news, kind="message-success")
+            return
+        self.messages.clear()
+        if self.shown is not None and self.shown.complete:
+            self._remarks = ()
+            self._say_remarks()
 
     def when_shown(self, then: Callable[[], object]) -> None:
         """Once the rows asked for are on screen; now when they are."""
