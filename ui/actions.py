@@ -18,7 +18,7 @@ class Situation:
 
     dataset: bool = False
     table: bool = False
-    text_file: bool = False  # delimited text, or a sheet, that is open in place
+    read_otherwise: bool = False  # a file that is open in place, whose columns can have other types
     cell: bool = False
     selection: bool = False
     several_rows: bool = False
@@ -109,8 +109,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("import", "Import into My tables…", "File", 1, "Ctrl+I", "import", "Import",
            tip="Copy data into a table that can be edited, with undo", when=lambda s: not s.no_import),
     Action("read_differently", "Read differently…", "File", 1, "Ctrl+Alt+I",
-           tip="Correct how a text file that is open in place is read, or the cells of a sheet",
-           when=lambda s: s.text_file),
+           tip="Correct how a file that is open in place is read: its signs, types, or the cells of a sheet",
+           when=lambda s: s.read_otherwise),
     Action("paste_table", "New table from clipboard…", "File", 1, "", "paste",
            tip="Cells of a spreadsheet, CSV, JSON or a table of a web page become a table",
            when=lambda s: not s.no_import),

@@ -18,7 +18,7 @@ from lamella.core.errors import shown
 MANY_TEXTS = 1_000
 _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_DATE = dt.date(1970, 1, 1)
-_MOST_TEXT = 2**31 - 1
+MOST_TEXT = 2**31 - 1
 """Bytes that the offsets of one array reach."""
 
 
@@ -152,16 +152,24 @@ def _texts_alone(values: Sequence[Any], valid: np.ndarray | None = None) -> pa.A
         builder = StringBuilder()
         builder.append_values(values)
         return builder.finish()
+    return text_array(*joined_texts(values), valid)
+
+
+def joined_texts(values: Sequence[str]) -> tuple[bytes, np.ndarray]:
+    """All texts as UTF-8, one behind the other, and how many bytes each takes. Raises `TypeError` where a
+    value is no text."""
     text = "".join(values)
     data = text.encode()
-    ascii_alone = len(data) == len(text)
-    offsets = np.zeros(len(values) + 1, np.int64)
-    lengths = map(len, values) if ascii_alone else (len(value.encode()) for value in values)
-    np.cumsum(np.fromiter(lengths, np.int64, len(values)), out=offsets[1:])
-    return _text_array(offsets, data, valid) if offsets[-1] <= _MOST_TEXT else None
+    lengths = map(len, values) if len(data) == len(text) else (len(value.encode()) for value in values)
+    return data, np.fromiter(lengths, np.int64, len(values))
 
 
-def _text_array(offsets: np.ndarray, data: bytes, valid: np.ndarray | None) -> pa.Array:
+def text_array(data: bytes, lengths: np.ndarray, valid: np.ndarray | None = None) -> pa.Array | None:
+    """Texts that stand in UTF-8 one behind the other; None where one array cannot hold so many bytes."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    if offsets[-1] > MOST_TEXT:
+        return None
     bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
     buffers = [bits, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)

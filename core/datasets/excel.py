@@ -97,7 +97,7 @@ def open_sheet(location: Location, options: OpenOptions) -> Dataset:
         sheet = chosen_table(path, sheets_of(path), None, "sheet")  # all but one may be empty
     name = location.name if len([s for s in sheets if s.is_offered]) < 2 else sheet.name
     cells = None if options.cells is None else cells_of(options.cells)
-    return open_blocks(name, SheetFile(path, stamp, sheet.name, options.header, sheets, cells), options)
+    return open_blocks(name, SheetFile(path, stamp, sheet.name, sheets, cells, options), options)
 
 
 @dataclass(frozen=True)
@@ -133,17 +133,18 @@ class SheetFile(ValuesFile):
         path: Path,
         stamp: Stamp,
         sheet: str,
-        header: bool | None,
         sheets: Sequence[TableEntry],
-        cells: Cells | None = None,
+        cells: Cells | None,
+        options: OpenOptions,
     ) -> None:
-        super().__init__(path, "Excel", [stamp], ("sheet", sheet, header, str(cells)), [])
+        header = options.header
+        super().__init__(path, "Excel", [stamp], ("sheet", sheet, header, str(cells)), options)
         self._sheet_name, self._header, self._cells = sheet, header, cells
         self._others = [other.name for other in sheets if other.name != sheet and other.kind != "sheet"]
         self._lock = threading.Lock()
         self._sheet: CalamineSheet | None = None
         self._titles: list[list[Any]] = []
-        self._first_row = 0
+        self._first_row = self._above = 0
         self._rows = 0
         self._empty_rows = 0
         self._errors: Counter[int] = Counter()
@@ -170,19 +171,20 @@ class SheetFile(ValuesFile):
             job.check()
             chunk = list(islice(rows, ROWS_A_BLOCK))
             filled = [
-                row
+                (place, row)
                 for place, row in enumerate(chunk, first - 1)
                 if any(value is not None for value in row) or place in self._error_rows
             ]
+            places = [self._above + place + 1 for place, _ in filled]
             empty += len(chunk) - len(filled)
             if filled or (not chunk and not number):
-                yield RowBlock(number, filled, first, first + len(chunk) - 1)
+                yield RowBlock(number, [row for _, row in filled], first, first + len(chunk) - 1, places)
                 number += 1
             first += len(chunk)
             if len(chunk) < ROWS_A_BLOCK:
                 break
         self._empty_rows = empty
-        self.remarks = tuple(self._omissions(sheet))
+        self.about = tuple(self._omissions(sheet))
 
     def release(self) -> None:
         self._sheet = None
@@ -205,13 +207,13 @@ class SheetFile(ValuesFile):
         top, has_header = header_of(sample, self._header)
         width = max(map(len, sample))
         texts = ["" if cell is None else str(cell) for cell in sample[top]] if has_header else [""] * width
-        self.names = distinct_names(texts)
-        self._met = [{} for _ in self.names]
+        self.name_columns(distinct_names(texts))
         self._titles = [row for row in sample[:top] if any(cell is not None for cell in row)]
         self._first_row, self._rows = top + has_header, sheet.height
         above, left = sheet.start or (0, 0)
         if self._cells is not None:
             above, left = max(above, self._cells.top), self._cells.left
+        self._above = above
         places = [(row - above, column - left) for row, column in errors_in(self.path, self._sheet_name)]
         places = [(row, column) for row, column in places if row >= 0 and 0 <= column < width]
         self._errors = Counter(column for row, column in places if row >= self._first_row)

@@ -137,6 +137,8 @@ def _sheets(path: Path) -> list[TableEntry]:
     return sheets_of(path)
 
 
+TYPED = ("types", "names", "decimal", "thousands", "dates", "zone")
+"""Options of formats without a dialect, whose columns can be read as other types."""
 _SHEET = "vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 FORMATS = (
     Format(
@@ -153,7 +155,7 @@ FORMATS = (
     ),
     Format(
         "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
-        options=("table", "header", "cells"), tables=_sheets,
+        options=("table", "header", "cells", *TYPED), tables=_sheets,
         media=(
             f"application/{_SHEET}", "application/vnd.ms-excel",
             "application/vnd.oasis.opendocument.spreadsheet",
@@ -161,7 +163,7 @@ FORMATS = (
     ),
     Format(
         "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
-        options=("table",), tables=_sqlite_tables, foreign_keys=_sqlite_keys,
+        options=("table", *TYPED), tables=_sqlite_tables, foreign_keys=_sqlite_keys,
         media=("application/vnd.sqlite3",),
     ),
     Format(
@@ -346,8 +348,9 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     a `DamagedFile` is raised. `checksums="ignore"` looks at them all the same.
 
     Of a file that holds several tables, `table` or, of a workbook, `sheet` is the one to open: `tables_of`
-    lists them; `cells` of a sheet are a range such as "B3:F200". Cancelling `job` ends an opening that takes
-    long, such as of a view of a database.
+    lists them; `cells` of a sheet are a range such as "B3:F200". Columns of sheets and of SQLite take `types`
+    and `names`, too, with `decimal`, `thousands`, `dates` and `zone` for what is text. Cancelling `job` ends
+    an opening that takes long, such as of a view of a database.
 
     Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
     `text_columns`, `types` or `names`, `BadData` for an option that cannot be, and `Cancelled`.

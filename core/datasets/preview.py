@@ -18,10 +18,13 @@ from lamella.core.datasets.text.delimited import DelimitedText, word_for
 from lamella.core.datasets.text.files import SeveralTexts
 from lamella.core.datasets.text.regional import COMMA, Spelled
 from lamella.core.datasets.text.types import yes_and_no
+from lamella.core.datasets.values import ValuesFile
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import NOTE
 
 SHOWN_VALUES, SHOWN_ROWS = 3, 20
+LOOKED_AT = 64
+"""Of several files, for values of columns that the first one lacks."""
 LEADING_ZEROS = "leading zeros kept"
 TYPES = (
     "text", "int64", "float64", "decimal(10, 2)", "bool", "date", "timestamp", "time64[us]",
@@ -72,6 +75,11 @@ class FilePreview:
         return bool(self.found)
 
     @property
+    def is_typed(self) -> bool:
+        """Whether other types can be chosen for its columns."""
+        return takes_types(self.dataset)
+
+    @property
     def problems(self) -> Sequence[Problem]:
         return problems_of(self.dataset)
 
@@ -100,10 +108,18 @@ def is_sheet(dataset: Dataset) -> bool:
     return isinstance(dataset, CachedDataset) and dataset.file.label == "Excel"
 
 
-def is_delimited(dataset: Dataset) -> bool:
-    """Whether it is a delimited text that is open in place, which can be read in other ways."""
+def takes_types(dataset: Dataset) -> bool:
+    """Whether it is open in place, and its columns can be read as other types: of delimited texts, sheets and
+    tables of SQLite."""
     file = dataset.file if isinstance(dataset, CachedDataset) else None
-    return isinstance(file, TextFile) and isinstance(file.text, DelimitedText)
+    if isinstance(file, SeveralTexts):
+        file = file.files[0]
+    return isinstance(file, ValuesFile) or (isinstance(file, TextFile) and bool(file.stored))
+
+
+def unit_of(dataset: Dataset) -> str:
+    """What is numbered in its problems."""
+    return "row" if isinstance(dataset, CachedDataset) and isinstance(dataset.file, ValuesFile) else "line"
 
 
 def count_rows(dataset: Dataset, job: Job) -> int:
@@ -132,11 +148,39 @@ def _described(dataset: Dataset, counted: int | None) -> FilePreview:
     if isinstance(file, TextFile) and isinstance(file.text, DelimitedText):
         return _of_text(dataset, file, file.text, rows, is_counted, shown)
     size = file.size if isinstance(file, (TextFile, SeveralTexts)) else _size_of(dataset)
+    keys = _keys(file)
+    texts, found = _texts_of_files(file.files if isinstance(file, SeveralTexts) else ())
+    misfits = getattr(file, "misfits", {})
     columns = tuple(
-        ColumnPreview(f.name, f.name, f.type, _first_texts(shown, f.name), _note_of(f))
+        ColumnPreview(
+            keys.get(f.name, f.name), f.name, f.type, texts.get(f.name) or _first_texts(shown, f.name),
+            _note_of(f), misfits=misfits.get(f.name, 0),
+        )
         for f in dataset.schema
-    )
-    return FilePreview(dataset, size, rows, is_counted, columns, shown)
+    )  # fmt: skip
+    return FilePreview(dataset, size, rows, is_counted, columns, shown, found)
+
+
+def _keys(file: object) -> dict[str, str]:
+    """What the file, or one of several, calls each column."""
+    files = file.files if isinstance(file, SeveralTexts) else [file]
+    named = [one for one in files if isinstance(one, (ValuesFile, TextFile)) and one.names]
+    return {
+        name: key for one in reversed(named) for name, key in zip(one.names or (), one.stored, strict=True)
+    }
+
+
+def _texts_of_files(files: Sequence[TextFile]) -> tuple[dict[str, tuple[str | None, ...]], dict[str, Any]]:
+    """The first values of each column as they are written, and the options of the first file."""
+    texts: dict[str, tuple[str | None, ...]] = {}
+    found: dict[str, Any] = {}
+    for one in files[:LOOKED_AT]:
+        if isinstance(one.text, DelimitedText) and not texts.keys() >= set(one.text.dialect.names):
+            block, schema, _ = one.begin()
+            found = found or _text_options(one, one.text, schema)
+            for name, values in zip(one.text.dialect.names, one.text.fields(block), strict=True):
+                texts.setdefault(name, tuple(values[:SHOWN_VALUES].to_pylist()))
+    return texts, found
 
 
 def _of_text(

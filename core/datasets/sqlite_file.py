@@ -5,27 +5,41 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+from array import array
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.arrays import MOST_TEXT, from_numpy, from_values, joined_texts, text_array
 from lamella.core.datasets.base import Dataset, OpenOptions
 from lamella.core.datasets.cached import open_blocks
 from lamella.core.datasets.locate import Location, Stamp, refuse_changed, stamp_of
-from lamella.core.datasets.tables import ForeignKey, TableEntry, chosen_table, known_problem, quoted
+from lamella.core.datasets.tables import (
+    ForeignKey,
+    SeveralTables,
+    TableEntry,
+    chosen_table,
+    known_problem,
+    quoted,
+)
 from lamella.core.datasets.text.dialect import distinct_names
 from lamella.core.datasets.text.types import read_as
-from lamella.core.datasets.values import RowBlock, Values, ValuesFile, join_types, least_type, to_array
+from lamella.core.datasets.values import Values, ValuesFile, all_null, join_types, least_type, to_array
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 
 FIRST_ROWS, ROWS_A_BLOCK, BYTES_A_BLOCK = 5_000, 1 << 16, 32 << 20
-FEWEST_FETCHED, MOST_FETCHED = 16, 4096
+FEWEST_FETCHED, MOST_FETCHED = 16, 256
+"""Rows at a time: with more of them, their Python objects are no longer in the processor's caches when they
+become columns, which then takes twice as long."""
 COUNTING_SECONDS = 0.2
 BUSY_SECONDS = 2.0
 _WAL_MODE = 2
@@ -37,8 +51,9 @@ _RAW = {pa.bool_(): pa.int64(), pa.date32(): pa.string(), pa.timestamp("us"): pa
 BROKEN_TEXT = "Some of its texts are not UTF-8 and are shown as the bytes they are"
 
 
-def tables_of(path: Path) -> list[TableEntry]:
-    """Tables and views in the order of their names; what SQLite keeps for itself is not among them."""
+def tables_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
+    """Tables and views in the order of their names; what SQLite keeps for itself is not among them.
+    Counting their rows may take `COUNTING_SECONDS` for each."""
     with closing(_connect(path)) as connection, _as_file_problem(path):
         names = connection.execute(
             "SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view')"
@@ -46,7 +61,12 @@ def tables_of(path: Path) -> list[TableEntry]:
         ).fetchall()
         own = {name for name, kind in _table_kinds(connection) if kind == "shadow"}
         return [
-            TableEntry(name, kind, _row_count(connection, name), _column_count(connection, name))
+            TableEntry(
+                name,
+                kind,
+                count_rows(connection, name) if is_counted else None,
+                _column_count(connection, name),
+            )
             for name, kind in names
             if name not in own
         ]
@@ -81,8 +101,11 @@ def open_table(location: Location, options: OpenOptions) -> Dataset:
     """Raises `FileProblem`, and `SeveralTables` where one has to be named."""
     path = location.files[0]
     stamps = stamps_of(path)
-    table = chosen_table(path, tables_of(path), options.table, "table")
-    return open_blocks(table.name, SqliteTable(path, stamps, table.name), options)
+    try:
+        table = chosen_table(path, tables_of(path, is_counted=False), options.table, "table")
+    except SeveralTables:
+        table = chosen_table(path, tables_of(path), options.table, "table")
+    return open_blocks(table.name, SqliteTable(path, stamps, table.name, options), options)
 
 
 def stamps_of(path: Path) -> tuple[Stamp, ...]:
@@ -94,13 +117,14 @@ class SqliteTable(ValuesFile):
     """A column has the type that was declared for it where all its values are of it, or else the least that
     keeps them all."""
 
-    def __init__(self, path: Path, stamps: Sequence[Stamp], table: str) -> None:
+    def __init__(self, path: Path, stamps: Sequence[Stamp], table: str, options: OpenOptions) -> None:
         with closing(_connect(path)) as connection, _as_file_problem(path):
             columns = _columns(connection, table)
             last = _last_rowid(connection, table)
         if not columns:
             raise FileProblem(path, f"has no columns in '{table}'", fix="Choose another table")
-        super().__init__(path, "SQLite", stamps, ("table", table), distinct_names([n for n, _ in columns]))
+        super().__init__(path, "SQLite", stamps, ("table", table), options)
+        self.name_columns(distinct_names([name for name, _ in columns]))
         self._table, self._rows = table, last
         self._declared = [_declared_type(kind) for _, kind in columns]
 
@@ -112,14 +136,14 @@ class SqliteTable(ValuesFile):
     def _query(self) -> str:
         return f"SELECT * FROM {quoted(self._table)}"
 
-    def blocks(self, job: Job) -> Generator[RowBlock, None, None]:
+    def blocks(self, job: Job) -> Generator[TableBlock, None, None]:
         """In one transaction, so that rows that others write meanwhile are not seen."""
         with (
             closing(_connect(self.path)) as connection,
             _as_file_problem(self.path),
         ):
             connection.set_progress_handler(lambda: job.cancelled, _STEPS)
-            if self.remarks:
+            if self.about:
                 connection.text_factory = _text_or_bytes
             connection.execute("BEGIN")
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -130,28 +154,28 @@ class SqliteTable(ValuesFile):
                 job.check()
                 raise
 
-    def _cut(self, connection: sqlite3.Connection) -> Iterator[RowBlock]:
+    def _cut(self, connection: sqlite3.Connection) -> Iterator[TableBlock]:
         number = done = 0
         cursor = connection.execute(self._query)
         while True:
             try:
-                for rows in _fetch(cursor, FIRST_ROWS if not number else ROWS_A_BLOCK):
-                    yield RowBlock(number, rows, done + 1, done + len(rows))
-                    number, done = number + 1, done + len(rows)
+                for columns, count in _fetch(cursor, ROWS_A_BLOCK if number else FIRST_ROWS):
+                    yield TableBlock(number, columns, done + 1, done + count)
+                    number, done = number + 1, done + count
                 break
             except sqlite3.OperationalError as error:
-                if "decode" not in str(error) or self.remarks:
+                if "decode" not in str(error) or self.about:
                     raise
-            self.remarks = (BROKEN_TEXT,)
+            self.about = (BROKEN_TEXT,)
             connection.text_factory = _text_or_bytes
             cursor = connection.execute(f"{self._query} LIMIT -1 OFFSET {done}")
         if not number:
-            yield RowBlock(0, [], 1, 0)
+            yield TableBlock(0, [], 1, 0)
 
     def least(self, place: int, values: Values) -> pa.DataType:
         declared = self._declared[place]
         if declared is not None and self.array(place, values, declared) is not None:
-            return pa.null() if all(value is None for value in values) else declared
+            return pa.null() if all_null(values) else declared
         return least_type(values)
 
     def joined(self, place: int, a: pa.DataType, b: pa.DataType) -> pa.DataType:
@@ -161,17 +185,14 @@ class SqliteTable(ValuesFile):
         return join_types(_raw(a), _raw(b))
 
     def array(self, place: int, values: Values, kind: pa.DataType) -> pa.Array | None:
-        types = set(map(type, values)) - {type(None)}
-        if not types:
+        if all_null(values):
             return to_array(values, kind)
         if pa.types.is_boolean(kind):
-            if types != {int} or not set(values) <= {0, 1, None}:
-                return None
-            return from_values([None if value is None else bool(value) for value in values], kind)
+            return _truths(values)
         if pa.types.is_decimal(kind):
-            return _decimals(values, types, kind)
+            return _decimals(values, kind)
         if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-            return _dated(values, types, kind)
+            return _dated(values, kind)
         return to_array(values, kind)
 
 
@@ -195,8 +216,17 @@ def _declared_type(declared: str) -> pa.DataType | None:
     return pa.decimal128(precision, scale) if 0 < precision <= 38 and scale <= precision else None
 
 
-def _decimals(values: Values, types: set[type], kind: pa.Decimal128Type) -> pa.Array | None:
-    if not types <= {int, float}:
+def _truths(values: Values) -> pa.Array | None:
+    if not isinstance(values, pa.Array) or not pa.types.is_integer(values.type):
+        return None
+    span = pc.min_max(values)
+    return values.cast(pa.bool_()) if span["min"].as_py() >= 0 and span["max"].as_py() <= 1 else None
+
+
+def _decimals(values: Values, kind: pa.Decimal128Type) -> pa.Array | None:
+    if isinstance(values, pa.Array):
+        values = values.to_pylist()
+    if not set(map(type, values)) <= {int, float, type(None)}:
         return None
     unit, most = Decimal(1).scaleb(-kind.scale), Decimal(10) ** (kind.precision - kind.scale)
     numbers = [None if value is None else Decimal(repr(value)) for value in values]
@@ -206,29 +236,121 @@ def _decimals(values: Values, types: set[type], kind: pa.Decimal128Type) -> pa.A
     return from_values(numbers, pa.decimal128(38, kind.scale)).cast(kind)
 
 
-def _dated(values: Values, types: set[type], kind: pa.DataType) -> pa.Array | None:
+def _dated(values: Values, kind: pa.DataType) -> pa.Array | None:
     """Texts as SQLite's own functions write them; what a date loses by its type is text."""
-    if types != {str}:
+    if not isinstance(values, pa.Array) or not pa.types.is_string(values.type):
         return None
-    texts = from_values(values, pa.string())
-    dates = read_as(texts, kind)
-    return dates if dates is not None and dates.null_count == texts.null_count else None
+    dates = read_as(values, kind)
+    return dates if dates is not None and dates.null_count == values.null_count else None
 
 
-def _fetch(cursor: sqlite3.Cursor, most: int) -> Iterator[list[tuple[Any, ...]]]:
-    """Rows together as long as they are few and short; the first ones soon."""
-    rows: list[tuple[Any, ...]] = []
-    size, step = 0, FEWEST_FETCHED
-    while some := cursor.fetchmany(min(step, most - len(rows))):
-        rows += some
-        long = sum(len(value) for row in some[::8] for value in row if type(value) in (str, bytes)) * 8
+class ColumnPart(NamedTuple):
+    """Values of a column that were fetched together, packed where SQLite stores all of them in the same way:
+    `numbers` are whole numbers, doubles, or the lengths of texts, which stand in `texts` as UTF-8. `valid` is
+    None where no value is null, `kind` where all are. Bytes and what is `mixed` are of kind `object`."""
+
+    kind: type | None
+    rows: int
+    numbers: np.ndarray | None = None
+    texts: bytes = b""
+    valid: np.ndarray | None = None
+    mixed: Sequence[Any] = ()
+
+    @property
+    def size(self) -> int:
+        """Of what can be long."""
+        return len(self.texts) + sum(len(value) for value in self.mixed if type(value) in (str, bytes))
+
+    @property
+    def filled_numbers(self) -> np.ndarray:
+        return np.zeros(self.rows, np.int64) if self.numbers is None else self.numbers
+
+    @property
+    def validity(self) -> np.ndarray:
+        return np.full(self.rows, self.kind is not None) if self.valid is None else self.valid
+
+    def values(self) -> list[Any]:
+        joined = self.mixed if self.kind is object else join_parts([self])
+        return joined.to_pylist() if isinstance(joined, pa.Array) else list(joined)
+
+
+def pack(values: tuple[Any, ...]) -> ColumnPart:
+    kind, count = type(values[0]), len(values)
+    try:
+        if kind is int:
+            return ColumnPart(int, count, np.frombuffer(array("q", values), np.int64))
+        if kind is str:
+            texts, lengths = joined_texts(values)
+            return ColumnPart(str, count, lengths, texts) if len(texts) <= MOST_TEXT else _as_python(values)
+    except TypeError:  # a value of another type is among them
+        pass
+    kinds = set(map(type, values))
+    if kinds == {float}:
+        return ColumnPart(float, count, np.fromiter(values, np.float64, count))
+    if kinds == {type(None)}:
+        return ColumnPart(None, count)
+    others = kinds - {type(None)}
+    if others == kinds or len(others) > 1 or bytes in others:
+        return _as_python(values)
+    empty = others.pop()()
+    valid = np.fromiter([value is not None for value in values], np.bool_, count)
+    filled = pack(tuple([empty if value is None else value for value in values]))
+    return _as_python(values) if filled.kind is object else filled._replace(valid=valid)
+
+
+def _as_python(values: tuple[Any, ...]) -> ColumnPart:
+    return ColumnPart(object, len(values), mixed=values)
+
+
+def join_parts(parts: Sequence[ColumnPart]) -> Values:
+    """An array where all values are of one kind."""
+    kinds = {part.kind for part in parts} - {None}
+    if not kinds:
+        return pa.nulls(sum(part.rows for part in parts))
+    kind = kinds.pop()
+    texts = None
+    if not kinds and kind is not object:
+        numbers = np.concatenate([part.filled_numbers for part in parts])
+        has_nulls = any(part.kind is None or part.valid is not None for part in parts)
+        valid = np.concatenate([part.validity for part in parts]) if has_nulls else None
+        if kind is not str:
+            return from_numpy(numbers, None, valid)
+        texts = text_array(b"".join([part.texts for part in parts]), numbers, valid)
+    return list(chain.from_iterable(part.values() for part in parts)) if texts is None else texts
+
+
+@dataclass(frozen=True)
+class TableBlock:
+    """`first` is the number of its first row, from 1; `parts` are what was fetched of its columns, each."""
+
+    number: int
+    parts: Sequence[Sequence[ColumnPart]]
+    first: int
+    done: int
+
+    def row_number(self, place: int) -> int:
+        return self.first + place
+
+    def columns(self) -> list[Values]:
+        return [join_parts(parts) for parts in self.parts]
+
+
+def _fetch(cursor: sqlite3.Cursor, most: int) -> Iterator[tuple[list[list[ColumnPart]], int]]:
+    """What was fetched of each column, and how many rows: together as long as they are few and short. The
+    first ones soon, and the next, which tell whether there are more."""
+    fetched: list[list[ColumnPart]] = []
+    count, size, step = 0, 0, FEWEST_FETCHED
+    while rows := cursor.fetchmany(min(step, most - count)):
+        parts = [pack(values) for values in zip(*rows, strict=True)]
+        fetched.append(parts)
+        long = sum(part.size for part in parts)
         step = min(MOST_FETCHED, 2 * step) if long < BYTES_A_BLOCK >> 4 else max(1, step // 2)
-        size += long
-        if len(rows) >= most or size >= BYTES_A_BLOCK:
-            yield rows
-            rows, size, most = [], 0, ROWS_A_BLOCK
-    if rows:
-        yield rows
+        count, size = count + len(rows), size + long
+        if count >= most or size >= BYTES_A_BLOCK:
+            yield [list(parts) for parts in zip(*fetched, strict=True)], count
+            fetched, count, size, most = [], 0, 0, min(2 * most, ROWS_A_BLOCK)
+    if fetched:
+        yield [list(parts) for parts in zip(*fetched, strict=True)], count
 
 
 def _text_or_bytes(data: bytes) -> str | bytes:
@@ -259,7 +381,7 @@ def _column_count(connection: sqlite3.Connection, table: str) -> int | None:
         return None
 
 
-def _row_count(connection: sqlite3.Connection, table: str) -> int | None:
+def count_rows(connection: sqlite3.Connection, table: str) -> int | None:
     """How many rows there are, where that is known soon."""
     return _answer_soon(connection, f"SELECT count(*) FROM {quoted(table)}")
 

@@ -9,17 +9,26 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import from_values
+from lamella.core.arrow.arrays import from_values, to_numpy
+from lamella.core.arrow.types import type_named
+from lamella.core.datasets.base import OpenOptions, Problem
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.locate import Stamp
+from lamella.core.datasets.text.bad_lines import Problems, sentences
+from lamella.core.datasets.text.conversions import spelled_type
+from lamella.core.datasets.text.delimited import MOST_MISFITS, refuse_unknown_columns, renamed, word_for
+from lamella.core.datasets.text.regional import Conventions, Spelled
+from lamella.core.datasets.text.types import convert, solid
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import noted_field
 
-Values = Sequence[Any]
+Values: TypeAlias = Sequence[Any] | pa.Array
+"""Of one column: Python values, or an array where all that are not null have its type."""
 
 _LAST_EXACT_INTEGER = 1 << 53
 _KINDS: dict[type, pa.DataType] = {
@@ -37,12 +46,15 @@ _WORDS = {
     bool: "boolean", int: "number", float: "number", str: "text", bytes: "binary value",
     dt.date: "date", dt.datetime: "date", dt.time: "time", dt.timedelta: "duration",
 }  # fmt: skip
+_WORDS_OF_TYPES = {kind: _WORDS[python] for python, kind in _KINDS.items()}
 MIXED = "Holds {}, so all are shown as text"
 LONG = "Holds whole numbers that a double would round beside others, so all are shown as text"
 
 
 def least_type(values: Values) -> pa.DataType:
     """The narrowest type that keeps each value; null where there is none, text where only that does."""
+    if isinstance(values, pa.Array):
+        return pa.null() if all_null(values) else values.type
     kinds = {_KINDS[kind] for kind in set(map(type, values)) if kind is not type(None)}
     kind = reduce(join_types, kinds, pa.null())
     return kind if to_array(values, kind) is not None else pa.string()
@@ -62,9 +74,11 @@ def join_types(a: pa.DataType, b: pa.DataType) -> pa.DataType:
 
 def to_array(values: Values, kind: pa.DataType) -> pa.Array | None:
     """The values as `kind`, or None where one would be lost or changed by that."""
-    types = set(map(type, values)) - {type(None)}
-    if not types:
+    if all_null(values):
         return pa.nulls(len(values), pa.string() if pa.types.is_null(kind) else kind)
+    if isinstance(values, pa.Array):
+        return _array_as(values, kind)
+    types = set(map(type, values)) - {type(None)}
     if pa.types.is_string(kind):
         plain = values if types == {str} else [None if v is None else as_text(v) for v in values]
         return from_values(plain, pa.string())
@@ -80,6 +94,23 @@ def to_array(values: Values, kind: pa.DataType) -> pa.Array | None:
         return from_values(values, kind)
     except pa.ArrowInvalid:  # a whole number of more than 64 bits
         return None
+
+
+def all_null(values: Values) -> bool:
+    if isinstance(values, pa.Array):
+        return bool(values.null_count == len(values))
+    return all(value is None for value in values)
+
+
+def _array_as(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    if values.type.equals(kind):
+        return values
+    if pa.types.is_integer(values.type) and pa.types.is_floating(kind):
+        try:
+            return values.cast(kind)
+        except pa.ArrowInvalid:  # some numbers beyond 2**53 are doubles all the same
+            pass
+    return to_array(values.to_pylist(), kind)
 
 
 _PYTHON: dict[pa.DataType, frozenset[type]] = {
@@ -106,33 +137,92 @@ def as_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class RowBlock:
-    """`first` is the number of its first row, from 1."""
+    """`first` is the number of its first row, from 1; `places` are the numbers that people see of all, where
+    rows between them are left out."""
 
     number: int
-    rows: Sequence[Values]
+    rows: Sequence[Sequence[Any]]
     first: int
     done: int
+    places: Sequence[int] = ()
+
+    def row_number(self, place: int) -> int:
+        return self.places[place] if self.places else self.first + place
+
+    def columns(self) -> list[Values]:
+        """None where there is no row."""
+        return list(zip(*self.rows, strict=True))
+
+
+class ColumnBlock(Protocol):
+    """The same of a file that gives its values column by column."""
+
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def done(self) -> int: ...
+
+    def row_number(self, place: int) -> int: ...
+
+    def columns(self) -> Sequence[Values]: ...
 
 
 class ValuesFile(ABC):
-    """A file whose rows come as Python values, all with as many values as there are `names`."""
+    """A file whose rows come as Python values, all with as many values as there are `names`. Columns of
+    `types` are read from what their values are as text."""
 
-    remarks: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    """What people should know of the rows beside what of them is null."""
 
     def __init__(
-        self, path: Path, label: str, stamps: Sequence[Stamp], reading: Sequence[object], names: Sequence[str]
+        self, path: Path, label: str, stamps: Sequence[Stamp], reading: Sequence[object], options: OpenOptions
     ) -> None:
         self.path, self.label, self.stamps = path, label, tuple(stamps)
         self.paths = (path,)
-        self.reading, self.names = tuple(reading), tuple(names)
-        self._met: list[dict[int, Counter[str]]] = [{} for _ in names]
+        self.stored: tuple[str, ...] = ()
+        self.names: tuple[str, ...] = ()
+        self.types: dict[str, pa.DataType] = {}
+        self._options = options
+        self._conventions = Conventions(options.decimal, options.thousands, options.dates, options.zone)
+        chosen = (options.types, options.names, self._conventions)
+        self.reading = (*reading, *chosen) if options.types or options.names else tuple(reading)
+        self._problems = Problems(path)
+        self._met: list[dict[int, Counter[str]]] = []
+
+    def name_columns(self, names: Sequence[str]) -> None:
+        """The columns by what the file calls them. Raises `UnknownColumn` where something was chosen for
+        another one, and `FileProblem` where two would have one name."""
+        refuse_unknown_columns(self.path, names, self._options)
+        self.stored, self.names = tuple(names), renamed(self.path, names, self._options)
+        called = dict(zip(self.stored, self.names, strict=True))
+        self.types = {called[name]: type_named(kind) for name, kind in self._options.types}
+        self._met = [{} for _ in names]
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        types = {name: word_for(kind) for name, kind in self.types.items()}
+        return (*self.about, *sentences(self.problems, self.misfits, types, "row"))
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Values that are null, as they are none of the type that was chosen for their column."""
+        return self._problems.all
+
+    @property
+    def misfits(self) -> dict[str, int]:
+        """How many of them each column has."""
+        return self._problems.misfits
 
     @property
     @abstractmethod
     def size(self) -> int: ...
 
     @abstractmethod
-    def blocks(self, job: Job) -> Generator[RowBlock, None, None]: ...
+    def blocks(self, job: Job) -> Generator[ColumnBlock, None, None]: ...
 
     def least(self, place: int, values: Values) -> pa.DataType:
         """The type for values of the column in this place."""
@@ -153,42 +243,100 @@ class ValuesFile(ABC):
             return MIXED.format(" and ".join([", ".join(counts[:-1]), counts[-1]]))
         return LONG if met and "text" not in met else ""
 
-    def read(self, block: RowBlock, schema: pa.Schema) -> Reading:
-        columns: list[Values] = list(zip(*block.rows, strict=True)) or [() for _ in self.names]
+    def read(self, block: ColumnBlock, schema: pa.Schema) -> Reading:
+        columns = block.columns() or [() for _ in self.names]
         kinds = schema.types or [pa.null() for _ in self.names]
-        arrays = []
+        arrays: list[pa.Array | None] = []
+        misfits: dict[str, tuple[pa.Array, pa.Array]] = {}
         for place, (values, kind) in enumerate(zip(columns, kinds, strict=True)):
-            arrays.append(self.array(place, values, kind))
-            if pa.types.is_string(kind):
-                self._met[place][block.number] = _kinds_met(values)
+            name = self.names[place]
+            if name in self.types:
+                texts = self._texts(place, values)
+                array, mask = self._as_chosen(name, texts, kind)
+                if mask is not None:
+                    misfits[name] = texts, mask
+            else:
+                array = self.array(place, values, kind)
+                if pa.types.is_string(kind):
+                    self._met[place][block.number] = _kinds_met(values)
+            arrays.append(array)
         if len(schema) and all(array is not None for array in arrays):
-            return Reading(schema, pa.table(arrays, names=schema.names))
+            problems = self._put_problems(block, misfits)
+            return Reading(schema, pa.table(arrays, names=schema.names), problems)
         wide = [
             kind if array is not None else self._wider(place, kind, values)
             for place, (kind, array, values) in enumerate(zip(kinds, arrays, columns, strict=True))
         ]
         return Reading(pa.schema(list(zip(self.names, wide, strict=True))), None)
 
+    def _texts(self, place: int, values: Values) -> pa.Array:
+        texts = self.array(place, values, pa.string())
+        assert texts is not None, f"{self.path}: values of column {place} have no text"
+        return texts
+
+    def _as_chosen(
+        self, name: str, texts: pa.Array, kind: pa.DataType
+    ) -> tuple[pa.Array | None, pa.Array | None]:
+        """The values, None where `kind` is still to be found out, and which of them are null for being none
+        of it."""
+        if isinstance(kind, Spelled):
+            return convert(texts, kind)
+        if pa.types.is_string(kind):
+            return texts, None
+        chosen = spelled_type(self.types[name], texts, self._conventions)
+        if not isinstance(chosen, Spelled):
+            return None, None
+        values, misfits = convert(texts, chosen)
+        return (values if misfits is None and values.null_count == len(values) else None), None
+
+    def _put_problems(
+        self, block: ColumnBlock, misfits: dict[str, tuple[pa.Array, pa.Array]]
+    ) -> tuple[Problem, ...]:
+        problems, counts = [], {}
+        for name, (texts, mask) in misfits.items():
+            places = np.flatnonzero(to_numpy(mask.fill_null(False)))
+            counts[name] = len(places)
+            why = f"It is no {word_for(self.types[name])}"
+            problems += [
+                Problem(block.row_number(place), texts[place].as_py(), why, name)
+                for place in places[:MOST_MISFITS].tolist()
+            ]
+        found = tuple(sorted(problems, key=lambda problem: problem.line))
+        self._problems.put(block.number, found, counts)
+        return found
+
     def _wider(self, place: int, kind: pa.DataType, values: Values) -> pa.DataType:
+        name = self.names[place]
+        if name in self.types:
+            return spelled_type(self.types[name], self._texts(place, values), self._conventions)
         wide = self.joined(place, kind, self.least(place, values))
         return pa.string() if wide.equals(kind) else wide
 
     def join(self, a: pa.Schema, b: pa.Schema) -> pa.Schema:
         if not len(a):
             return b
-        kinds = [self.joined(place, *pair) for place, pair in enumerate(zip(a.types, b.types, strict=True))]
+        kinds = []
+        for place, (name, one, other) in enumerate(zip(self.names, a.types, b.types, strict=True)):
+            if name in self.types:
+                kinds.append(other if pa.types.is_null(one) else one)
+            else:
+                kinds.append(self.joined(place, one, other))
         return pa.schema(list(zip(self.names, kinds, strict=True)))
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
-        kinds = [pa.string() if pa.types.is_null(kind) else kind for kind in schema.types]
         return pa.schema(
             [
-                noted_field(name, kind, self.note(place))
-                for place, (name, kind) in enumerate(zip(schema.names, kinds, strict=True))
+                noted_field(name, self._shown_type(name, kind), self.note(place))
+                for place, (name, kind) in enumerate(zip(schema.names, schema.types, strict=True))
             ]
         )
 
-    def where(self, block: RowBlock) -> str:
+    def _shown_type(self, name: str, kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_null(kind) and name in self.types:
+            kind = spelled_type(self.types[name], pa.nulls(0, pa.string()), self._conventions)
+        return pa.string() if pa.types.is_null(kind) else solid(kind)
+
+    def where(self, block: ColumnBlock) -> str:
         return f"row {block.first:,}"
 
     def release(self) -> None:  # noqa: B027 -- most have nothing to do
@@ -196,6 +344,9 @@ class ValuesFile(ABC):
 
 
 def _kinds_met(values: Values) -> Counter[str]:
+    if isinstance(values, pa.Array):
+        count = len(values) - values.null_count
+        return Counter({_WORDS_OF_TYPES[values.type]: count} if count else {})
     types = set(map(type, values)) - {type(None)}
     if types <= {str}:
         texts = len(values) - values.count(None)

@@ -29,14 +29,17 @@ SIZE = (760, 420)
 class BadLinesDialog(QDialog):
     """Not modal: the rows stay in sight."""
 
-    def __init__(self, name: str, problems: Sequence[Problem], parent: QWidget | None = None) -> None:
+    def __init__(
+        self, name: str, problems: Sequence[Problem], parent: QWidget | None = None, *, unit: str = "line"
+    ) -> None:
+        """`unit` is what is numbered: a line of a text, or a row."""
         super().__init__(parent)
         self._problems = problems
         self.setWindowTitle("Bad lines")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.title = QLabel(f"{visible(name)}: {problem_counts(problems)}")
         theme.variant(self.title, "title")
-        headings = ["Line", "Column", "Text", "Why"]
+        headings = [unit.capitalize(), "Column", "Text", "Why"]
         self._with_file = any(problem.file for problem in problems)
         self.list = QTreeWidget(rootIsDecorated=False, accessibleName="Lines that could not be read")
         self.list.setHeaderLabels(["File", *headings] if self._with_file else headings)
@@ -88,5 +91,5 @@ def problem_counts(problems: Sequence[Problem]) -> str:
     return ", ".join(counts)
 
 
-def show_problems(name: str, problems: Sequence[Problem], window: QWidget) -> None:
-    BadLinesDialog(name, problems, window).show()
+def show_problems(name: str, problems: Sequence[Problem], window: QWidget, unit: str = "line") -> None:
+    BadLinesDialog(name, problems, window, unit=unit).show()

@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
 )
 
 from lamella.core.datasets.options import BY_NAME, ENCODINGS
-from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview
+from lamella.core.datasets.preview import ColumnPreview, FilePreview, is_sheet, preview, unit_of
+from lamella.core.datasets.text.bad_lines import place_of
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
 from lamella.ui import theme
@@ -323,7 +324,7 @@ class ReadingForm(QWidget):
     def _describe(self, file: FilePreview) -> None:
         self.preview = file
         self.options_row.setVisible(file.is_text)
-        self.detected.setVisible(file.is_text)
+        self.detected.setVisible(file.is_typed)
         self.sheet_row.setVisible(is_sheet(file.dataset))
         self.cells.setText(self.options.get("cells", ""))
         for name, value in file.found.items():
@@ -337,7 +338,7 @@ class ReadingForm(QWidget):
         self.zone.setText(self.options.get("zone", ""))
         self.yes_no_words.setText(f"Columns that hold only {_yes_no_text(file.yes_no)} are text.")
         self.yes_no_row.setVisible(bool(file.yes_no))
-        self.columns.show_columns(file.columns, dict(self.options.get("types", ())), file.is_text)
+        self.columns.show_columns(file.columns, dict(self.options.get("types", ())), file.is_typed)
         self.first_rows.show_rows(file.head)
         self._show_detected()
         self._say_problems(file)
@@ -356,12 +357,12 @@ class ReadingForm(QWidget):
         return next((column for column in columns if column.misfits), None)
 
     def _say_problems(self, file: FilePreview) -> None:
-        misfit = self._misfit()
+        misfit, unit = self._misfit(), unit_of(file.dataset)
         lines = [problem for problem in file.problems if not problem.column]
         sentences = []
         if misfit is not None:
             values = [p for p in file.problems if p.column == misfit.name]
-            some = " and ".join(f"{_short(p.text)} in line {p.line:,}" for p in values[:2])
+            some = " and ".join(f"{_short(p.text)} in {place_of(p, unit)}" for p in values[:2])
             others = misfit.misfits - len(values[:2])
             more = f", and {others:,} more," if others > 0 else ""
             verb = "is" if misfit.misfits == 1 else "are"
@@ -371,7 +372,7 @@ class ReadingForm(QWidget):
         if lines:
             count = "1 line" if len(lines) == 1 else f"{len(lines):,} lines"
             verb = "is" if len(lines) == 1 else "are"
-            left = f"{count} that cannot be read {verb} left out, line {lines[0].line:,} first."
+            left = f"{count} that cannot be read {verb} left out, {place_of(lines[0], unit)} first."
             sentences.insert(0, left)
         self.problem.setText(" ".join(sentences))
         self.becomes.setVisible(misfit is not None)
@@ -379,7 +380,9 @@ class ReadingForm(QWidget):
 
     def _show_problems(self) -> None:
         if self.preview is not None:
-            BadLinesDialog(self._path.name, self.preview.problems, self).show()
+            BadLinesDialog(
+                self._path.name, self.preview.problems, self, unit=unit_of(self.preview.dataset)
+            ).show()
 
 
 def _words(text: str) -> list[str]:

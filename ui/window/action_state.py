@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
 
-from lamella.core.datasets.preview import is_delimited, is_sheet
+from lamella.core.datasets.preview import takes_types
 from lamella.core.errors import LamellaError
 from lamella.core.query.steps import Where
 from lamella.ui import theme
@@ -46,7 +46,7 @@ def situation(
     return Situation(
         dataset=True,
         table=tab.table is not None,
-        text_file=is_delimited(tab.dataset) or is_sheet(tab.dataset),
+        read_otherwise=takes_types(tab.dataset),
         cell=tab.grid.selection.current is not None,
         selection=bool(tab.grid.selection.blocks),
         several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,

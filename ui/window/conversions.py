@@ -12,7 +12,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from lamella.core.datasets.base import Dataset
-from lamella.core.datasets.preview import is_delimited
+from lamella.core.datasets.preview import takes_types
 from lamella.core.datasets.text.conversions import SAMPLE_ROWS, Conversion, Goal, conversion, looks_like
 from lamella.core.jobs import Job
 from lamella.core.query.line import split_steps
@@ -34,7 +34,7 @@ class Conversions(QObject):
     def add_to(self, menu: QMenu, name: str | None) -> None:
         """An entry that appears once it is known that the column looks like numbers or dates."""
         tab = self._tab
-        of_file = tab.table is None and is_delimited(tab.dataset)
+        of_file = tab.table is None and takes_types(tab.dataset)
         if name is None or not (tab.table is not None or of_file) or split_steps(tab.line.active)[0]:
             return
         schema = tab.shown.lines.source.schema if tab.shown is not None else pa.schema([])

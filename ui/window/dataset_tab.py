@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.nested import python_value
 from lamella.core.datasets.base import Dataset, problems_of
+from lamella.core.datasets.preview import unit_of
 from lamella.core.datasets.text.bad_lines import is_ragged
 from lamella.core.errors import DamagedFile
 from lamella.core.filters import fits
@@ -321,9 +322,15 @@ class DatasetTab(QWidget):
         self.when_shown(lambda: self.messages.say(LOST) if lost else self._say_news())
 
     def _say_news(self) -> None:
-        """That edits were saved; else nothing is said of rows that came before."""
+        """That edits were saved, or the remarks on the file; nothing is said of rows that came before."""
         news = self.review.take_news()
-        self.messages.say(news, kind="message-success") if news else self.messages.clear()
+        if news:
+            self.messages.say(news, kind="message-success")
+            return
+        self.messages.clear()
+        if self.shown is not None and self.shown.complete:
+            self._remarks = ()
+            self._say_remarks()
 
     def when_shown(self, then: Callable[[], object]) -> None:
         """Once the rows asked for are on screen; now when they are."""
@@ -403,7 +410,7 @@ class DatasetTab(QWidget):
 
     def _show_bad_lines(self) -> None:
         """What else can be done about them stays in sight."""
-        show_problems(self.name, problems_of(self.dataset), self.window())
+        show_problems(self.name, problems_of(self.dataset), self.window(), unit_of(self.dataset))
         self._remarks = ()
         self._say_remarks()
 

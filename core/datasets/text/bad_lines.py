@@ -156,22 +156,29 @@ class Problems:
 MOST_EXAMPLES = 2
 
 
-def sentences(problems: Sequence[Problem], misfits: dict[str, int], types: dict[str, str]) -> tuple[str, ...]:
-    """What is said of them in a dataset's remarks."""
+def sentences(
+    problems: Sequence[Problem], misfits: dict[str, int], types: dict[str, str], unit: str = "line"
+) -> tuple[str, ...]:
+    """What is said of them in a dataset's remarks; `unit` is what is numbered."""
     said = []
     lines = [problem for problem in problems if not problem.column]
     if lines:
-        some = "; ".join(f"line {p.line:,}: {p.why[:1].lower()}{p.why[1:]}" for p in lines[:MOST_EXAMPLES])
+        first = [f"{place_of(p, unit)}: {p.why[:1].lower()}{p.why[1:]}" for p in lines[:MOST_EXAMPLES]]
+        some = "; ".join(first)
         more = f"; {len(lines) - MOST_EXAMPLES:,} more" if len(lines) > MOST_EXAMPLES else ""
         number = "1 line that cannot be read is" if len(lines) == 1 else _many_lines(len(lines))
         said.append(f"{number} left out ({some}{more})")
     for column, count in misfits.items():
         examples = [p for p in problems if p.column == column][:MOST_EXAMPLES]
-        some = " and ".join(f"'{p.text[:40]}' in line {p.line:,}" for p in examples)
+        some = " and ".join(f"'{p.text[:40]}' in {place_of(p, unit)}" for p in examples)
         values = "1 value is" if count == 1 else f"{count:,} values are"
         rest = ", such as " if count > len(examples) else ": "
         said.append(f"{column}: {values} no {types.get(column, 'value')}, and null{rest}{some}")
     return tuple(said)
+
+
+def place_of(problem: Problem, unit: str) -> str:
+    return f"{unit} {problem.line:,} of {problem.file}" if problem.file else f"{unit} {problem.line:,}"
 
 
 def _many_lines(count: int) -> str:

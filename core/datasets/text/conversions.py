@@ -125,6 +125,19 @@ def _kind(goal: Goal, first: pa.Array) -> tuple[Spelled, bool]:
     return Spelled(kind, replace(spelling, forced=True)), doubtful
 
 
+def spelled_type(kind: pa.DataType, texts: pa.Array, conventions: Conventions) -> pa.DataType:
+    """How texts are read as a type that a person chose, as they or else the other columns are written; what
+    is no value of it becomes null."""
+    if pa.types.is_string(kind):
+        return kind
+    zone = ""
+    if pa.types.is_timestamp(kind):
+        zone = conventions.zone or kind.tz or ""
+        kind = pa.timestamp("ns" if kind.unit == "ns" else "us", zone or None)
+    spelling = likely_spelling(texts, kind, conventions)
+    return Spelled(kind, replace(spelling, zone=zone, forced=True, booleans=conventions.booleans))
+
+
 def as_texts(texts: pa.Array, kind: Spelled) -> pa.Array:
     """The values as text in their plain form, null for what is none of the kind."""
     values, _ = convert(texts, kind)

@@ -25,7 +25,7 @@ from lamella.core.datasets.text.blocks import (
     join_schemas,
     solid_schema,
 )
-from lamella.core.datasets.text.delimited import DelimitedText, word_for
+from lamella.core.datasets.text.delimited import DelimitedText, options_for, word_for
 from lamella.core.datasets.text.dialect import DELIMITERS, Dialect, find_dialect
 from lamella.core.datasets.text.json_document import ArraySource, JsonDocument, holds_array
 from lamella.core.datasets.text.json_lines import JsonLines
@@ -55,7 +55,7 @@ class TextFile:
         self, source: TextSource, text: TextFormat, options: OpenOptions, remarks: tuple[str, ...] = ()
     ) -> None:
         self.source, self.text, self.options = source, text, options
-        self._about, self._problems = remarks, Problems(source.path)
+        self.about, self._problems = remarks, Problems(source.path)
         self.path, self.paths = source.path, (source.path,)
         self.label = text.label + (f", {source.compression}" if source.compression else "")
         self.reading = options.reading
@@ -63,8 +63,13 @@ class TextFile:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        types = {name: word_for(kind) for name, kind in getattr(self.text, "types", {}).items()}
-        return (*self._about, *sentences(self._problems.all, self._problems.misfits, types))
+        return (*self.about, *sentences(self._problems.all, self._problems.misfits, self.words_of_types))
+
+    @property
+    def words_of_types(self) -> dict[str, str]:
+        """What a value of each column whose type was chosen is called."""
+        types = getattr(self.text, "types", {})
+        return {name: word_for(kind) for name, kind in types.items()}
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -79,6 +84,11 @@ class TextFile:
     def names(self) -> tuple[str, ...] | None:
         """Of the columns, where the file says them before its rows."""
         return self.text.dialect.names if isinstance(self.text, DelimitedText) else None
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """The columns by the names in the file, where it says them before its rows."""
+        return self.text.stored if isinstance(self.text, DelimitedText) else ()
 
     def begin(self) -> tuple[TextBlock, pa.Schema, bool]:
         """Its first rows as a block, the columns by them, and whether they are all."""
@@ -217,7 +227,8 @@ def json_document_file(path: Path, options: OpenOptions) -> TextFile:
 AROUND = "What stands around the array of objects is left out"
 
 
-def delimited_file(path: Path, options: OpenOptions) -> TextFile:
+def delimited_file(path: Path, options: OpenOptions, is_part: bool = False) -> TextFile:
+    """`is_part`: of several files, some of which may lack columns that the options name."""
     passing = options.bad_lines == "set-aside"
     source = open_source(path, options.encoding, FIRST_BYTES, passing=passing)
     for data, whole in _beginnings(source):
@@ -240,7 +251,8 @@ def delimited_file(path: Path, options: OpenOptions) -> TextFile:
             break
     else:
         raise endless_row(source, _ANY_DELIMITED, data, 1)
-    text = DelimitedText(source.path, dialect, options)
+    own = options_for(dialect.names, options) if is_part else options
+    text = DelimitedText(source.path, dialect, own)
     return TextFile(source, text, options, tuple(_about(source, dialect)))
 
 

@@ -19,6 +19,7 @@ from lamella.core.datasets.base import OpenOptions, Problem
 from lamella.core.datasets.blocks import Reading
 from lamella.core.datasets.text.bad_lines import set_aside
 from lamella.core.datasets.text.blocks import RowEnds, TextBlock
+from lamella.core.datasets.text.conversions import spelled_type
 from lamella.core.datasets.text.dialect import Dialect, read_rows
 from lamella.core.datasets.text.exact_numbers import uneven_zeros
 from lamella.core.datasets.text.regional import (
@@ -27,7 +28,6 @@ from lamella.core.datasets.text.regional import (
     Spelled,
     by_other_columns,
     evidence,
-    likely_spelling,
     revised,
     saying_doubt,
 )
@@ -136,8 +136,8 @@ class DelimitedText:
     def __init__(self, path: Path, dialect: Dialect, options: OpenOptions) -> None:
         self.path, self.options, self.ragged = path, options, options.ragged
         self.stored = dialect.names
-        _refuse_unknown(path, dialect.names, options)
-        self.dialect = _renamed(path, dialect, dict(options.names))
+        refuse_unknown_columns(path, dialect.names, options)
+        self.dialect = replace(dialect, names=renamed(path, dialect.names, options))
         called = dict(zip(dialect.names, self.dialect.names, strict=True))
         self._text_columns = frozenset(called[name] for name in options.text_columns)
         self._conventions = Conventions(
@@ -166,7 +166,7 @@ class DelimitedText:
                 for name, guess in again.items()
             }
         for name, kind in self.types.items():
-            guesses[name] = Guess(self._forced(name, kind, texts[name], known))
+            guesses[name] = Guess(spelled_type(kind, texts[name], known))
         if self.dialect.delimiter != ",":
             guesses |= {name: saying_doubt(guess, texts[name]) for name, guess in guesses.items()}
         return pa.schema([_field(name, guess, texts[name]) for name, guess in guesses.items()])
@@ -181,17 +181,6 @@ class DelimitedText:
 
     def _guess(self, name: str, texts: pa.Array, conventions: Conventions) -> Guess:
         return Guess(pa.string()) if name in self._text_columns else tentative_guess(texts, conventions)
-
-    def _forced(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
-        """A type that a person chose, read as the values or else the other columns are written."""
-        if pa.types.is_string(kind):
-            return kind
-        spelling = likely_spelling(texts, kind, known)
-        zone = known.zone or "" if pa.types.is_timestamp(kind) else ""
-        if pa.types.is_timestamp(kind):
-            zone = zone or kind.tz or ""
-            kind = pa.timestamp("ns" if kind.unit == "ns" else "us", zone or None)
-        return Spelled(kind, replace(spelling, zone=zone, forced=True, booleans=known.booleans))
 
     def read(self, block: TextBlock, schema: pa.Schema) -> Reading:
         rows = self._split(block)
@@ -229,7 +218,7 @@ class DelimitedText:
 
     def _widened(self, name: str, kind: pa.DataType, texts: pa.Array, known: Conventions) -> pa.DataType:
         if name in self.types:
-            return self._forced(name, self.types[name], texts, known)
+            return spelled_type(self.types[name], texts, known)
         return pa.string() if name in self._text_columns else widen(kind, texts, known)
 
     def _problems(
@@ -362,18 +351,30 @@ def _field(name: str, guess: Guess, texts: pa.Array) -> pa.Field:
     return pa.field(name, guess.kind, metadata={NOTE: note} if note else None)
 
 
-def _refuse_unknown(path: Path, names: Sequence[str], options: OpenOptions) -> None:
+def refuse_unknown_columns(path: Path, names: Sequence[str], options: OpenOptions) -> None:
     named = (*options.text_columns, *(name for name, _ in (*options.types, *options.names)))
     for name in named:
         if name not in names:
             raise UnknownColumn(name, str(path), names)
 
 
-def _renamed(path: Path, dialect: Dialect, names: dict[str, str]) -> Dialect:
-    """Raises `FileProblem` where two columns would have one name."""
-    if not names:
-        return dialect
-    wanted = [names.get(name, name) for name in dialect.names]
+def options_for(names: Sequence[str], options: OpenOptions) -> OpenOptions:
+    """Without what was chosen for columns that others of several files have."""
+    return replace(
+        options,
+        text_columns=tuple(name for name in options.text_columns if name in names),
+        types=tuple(pair for pair in options.types if pair[0] in names),
+        names=tuple(pair for pair in options.names if pair[0] in names),
+    )
+
+
+def renamed(path: Path, names: Sequence[str], options: OpenOptions) -> tuple[str, ...]:
+    """What columns are called that the file calls by these names. Raises `FileProblem` where two would have
+    one name."""
+    new = dict(options.names)
+    wanted = [new.get(name, name) for name in names]
+    if not new:
+        return tuple(wanted)
     twice = [name for name, count in Counter(wanted).items() if count > 1 or not name.strip()]
     if twice:
         what = (
@@ -382,7 +383,7 @@ def _renamed(path: Path, dialect: Dialect, names: dict[str, str]) -> Dialect:
             else "would have a column without a name"
         )
         raise FileProblem(path, what, fix="Give each column a name of its own")
-    return replace(dialect, names=tuple(wanted))
+    return tuple(wanted)
 
 
 class _Ragged:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from lamella.core.datasets.cache import CacheEntry, default_folder
 from lamella.core.datasets.cached import CachedDataset, open_blocks, read_first, refuse_without_columns
 from lamella.core.datasets.locate import Location, Stamp
 from lamella.core.datasets.partitions import FROM_FOLDER, folder_columns
+from lamella.core.datasets.text.bad_lines import sentences
 from lamella.core.datasets.text.blocks import TextBlock, join_schemas
 from lamella.core.datasets.text.dataset import (
     TextFile,
@@ -24,6 +27,7 @@ from lamella.core.datasets.text.dataset import (
     json_lines_file,
     text_name,
 )
+from lamella.core.datasets.text.delimited import refuse_unknown_columns
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Column, noted_field
@@ -40,12 +44,14 @@ def open_json_document(location: Location, options: OpenOptions) -> Dataset:
 
 
 def open_delimited(location: Location, options: OpenOptions) -> Dataset:
-    return _open(location, options, delimited_file)
+    return _open(location, options, partial(delimited_file, is_part=len(location.files) > 1))
 
 
 def _open(location: Location, options: OpenOptions, describe: Describe) -> Dataset:
     if len(location.files) > 1:
         files = [describe(path, options) for path in location.files]
+        stored = dict.fromkeys(name for file in files for name in file.stored)
+        refuse_unknown_columns(location.root, list(stored), options)
         return open_blocks(location.name, SeveralTexts(location, files), options)
     file = describe(location.files[0], options)
     block, schema, whole = file.begin()
@@ -77,11 +83,11 @@ class SeveralTexts:
     """A column that a file lacks is null there. Folders named key=value are columns, too."""
 
     def __init__(self, location: Location, files: Sequence[TextFile]) -> None:
-        self.path, self.paths, self._files = location.root, location.files, tuple(files)
+        self.path, self.paths, self.files = location.root, location.files, tuple(files)
         self.label = f"{files[0].text.label}, {len(files):,} files"
         self.reading = files[0].reading
-        self._columns = _first_columns(self._files)
-        self._missing = _missing_columns(self._files)
+        self._columns = _first_columns(self.files)
+        self._missing = _missing_columns(self.files)
         stored = [Column(f.name, f.type, key) for key, f in enumerate(self._columns)]
         folders, values = folder_columns(location.root, [file.path for file in files], stored, {})
         self._folders = tuple(pa.field(column.name, column.type) for column in folders)
@@ -89,25 +95,35 @@ class SeveralTexts:
 
     @property
     def size(self) -> int:
-        return sum(file.size for file in self._files)
+        return sum(file.size for file in self.files)
 
     @property
     def stamps(self) -> tuple[Stamp, ...]:
-        return tuple(stamp for file in self._files for stamp in file.stamps)
+        return tuple(stamp for file in self.files for stamp in file.stamps)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         said = []
         for name, files in self._missing.items():
-            names = ", ".join(self._files[at].path.name for at in files[:MOST_NAMED])
+            names = ", ".join(self.files[at].path.name for at in files[:MOST_NAMED])
             more = f" and {len(files) - MOST_NAMED:,} more" if len(files) > MOST_NAMED else ""
             said.append(f"Column '{name}' is missing in {names}{more}, and null there")
-        return (*said, *dict.fromkeys(remark for file in self._files for remark in file.remarks))
+        types = {name: word for file in self.files for name, word in file.words_of_types.items()}
+        about = dict.fromkeys(remark for file in self.files for remark in file.about)
+        return (*said, *about, *sentences(self.problems, self.misfits, types))
+
+    @property
+    def misfits(self) -> dict[str, int]:
+        """How many values of a column are null, as they are none of the type that was chosen for it."""
+        counts: Counter[str] = Counter()
+        for file in self.files:
+            counts.update(file.misfits)
+        return dict(counts)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
         return tuple(
-            replace(problem, file=file.path.name) for file in self._files for problem in file.problems
+            replace(problem, file=file.path.name) for file in self.files for problem in file.problems
         )
 
     def blocks(self, job: Job) -> Generator[FilesBlock, None, None]:
@@ -124,7 +140,7 @@ class SeveralTexts:
 
     def _each_block(self, job: Job) -> Iterator[tuple[int, TextBlock, int]]:
         before = 0
-        for at, file in enumerate(self._files):
+        for at, file in enumerate(self.files):
             job.check()
             for block in file.blocks(job):
                 yield at, block, before + block.done
@@ -137,7 +153,7 @@ class SeveralTexts:
         wide, tables = own, []
         for at, part in block.parts:
             known = self._of_file(at, own)
-            reading = self._files[at].read(part, known)
+            reading = self.files[at].read(part, known)
             wide = join_schemas(wide, reading.schema)
             if reading.rows is not None and wide.equals(own):
                 tables.append(self._filled(at, reading.rows, schema))
@@ -147,7 +163,7 @@ class SeveralTexts:
 
     def _of_file(self, at: int, own: pa.Schema) -> pa.Schema:
         """The columns as the file has them. JSON has members by name, so any columns do."""
-        names = self._files[at].names
+        names = self.files[at].names
         if names is None:
             return own
         return pa.schema(
@@ -174,12 +190,12 @@ class SeveralTexts:
 
     def shown(self, schema: pa.Schema) -> pa.Schema:
         folders = {field.name for field in self._folders}
-        stored = self._files[0].shown(pa.schema([field for field in schema if field.name not in folders]))
+        stored = self.files[0].shown(pa.schema([field for field in schema if field.name not in folders]))
         return pa.schema([*stored, *(noted_field(f.name, f.type, FROM_FOLDER) for f in self._folders)])
 
     def where(self, block: FilesBlock) -> str:
         at, first = block.parts[0] if block.parts else (0, None)
-        file = self._files[at]
+        file = self.files[at]
         return file.path.name if first is None else f"{file.path.name}, {file.where(first)}"
 
     def release(self) -> None:

@@ -17,7 +17,7 @@ from lamella import Store
 from lamella.core.datasets import excel, open_dataset
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.tables import NoSuchTable, SeveralTables
-from lamella.core.errors import BadData, FileProblem
+from lamella.core.errors import BadData, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from tests.core.datasets.workbooks import Error, encrypted, open_document, workbook
@@ -279,3 +279,33 @@ def test_a_range_without_cells_is_refused(tmp_path: Path) -> None:
     path = workbook(tmp_path / "a.xlsx", {"s": SHOP})
     with pytest.raises(FileProblem, match="nothing in these cells"):
         open_dataset(path, cache_dir=tmp_path / "cache", cells="X50:Z60")
+
+
+def test_columns_of_a_sheet_are_read_as_chosen_types(tmp_path: Path) -> None:
+    rows = [["Title"], ["day", "price", "n"], ["31.12.2025", "1.234,50 €", 1], [None, None, None]]
+    rows += [["32.12.2025", "5 €", 2.5], [dt.date(2026, 1, 1), None, None]]
+    path = workbook(tmp_path / "a.xlsx", {"a": rows})
+    assert opened(path).schema.types == [pa.string(), pa.string(), pa.float64()]
+    dataset = opened(path, types={"day": "date", "price": "float64", "n": "int64"})
+    assert dataset.read().to_pydict() == {
+        "day": [dt.date(2025, 12, 31), None, dt.date(2026, 1, 1)],
+        "price": [1234.5, 5.0, None],
+        "n": [1, None, None],
+    }
+    assert dataset.remarks == (
+        "1 row above the table is left out: Title",
+        "1 empty row is left out",
+        "day: 1 value is no date, and null: '32.12.2025' in row 5",
+        "n: 1 value is no whole number, and null: '2.5' in row 5",
+    )
+    inside = opened(path, types={"day": "date"}, cells="A2:C6", dates="day-first")
+    assert [problem.line for problem in inside.problems] == [5]
+    with pytest.raises(UnknownColumn, match=r"dai.*day"):
+        opened(path, types={"dai": "date"})
+    named = opened(path, types={"day": "date"}, names={"day": "due"})
+    assert (named.schema.names, named.schema.field("due").type) == (["due", "price", "n"], pa.date32())
+    assert [problem.column for problem in named.problems] == ["due"]
+    with pytest.raises(FileProblem, match=r"two columns 'n'.*a name of its own"):
+        opened(path, names={"day": "n"})
+    with pytest.raises(FileProblem, match=r"types of their own.*Leave nulls out"):
+        opened(path, nulls=["k. A."])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import gzip
 import json
 import os
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ import pytest
 from lamella import Store, col
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.partitions import FROM_FOLDER
+from lamella.core.datasets.preview import preview
 from lamella.core.datasets.text import dataset as text_dataset
 from lamella.core.datasets.text import files as text_files
 from lamella.core.datasets.text.delimited import PaddableRow
-from lamella.core.errors import FileProblem
+from lamella.core.errors import FileProblem, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 
@@ -127,3 +130,35 @@ def test_fifty_files_become_a_table(folder: Path, tmp_path: Path) -> None:
     with Store.open(tmp_path / "store") as store:
         table = import_dataset(opened(folder), store)
         assert (table.name, table.num_rows) == ("sales", 5000)
+
+
+def test_columns_are_read_as_chosen_types_in_the_files_that_have_them(folder: Path) -> None:
+    (folder / "a.csv").write_text("day,n\n01.02.2024,1\nsoon,2\n")
+    (folder / "b.csv").write_text("day,price\n05.02.2024,x\n")
+    (folder / "c.csv").write_text("n;price\nx;1.5\n")
+    chosen = {"day": "date", "price": "decimal(10, 2)", "n": "text"}
+    dataset = opened(folder, types=chosen, names={"price": "cost"})
+    assert dataset.schema.names == ["day", "n", "cost"]
+    assert dataset.read().to_pydict() == {
+        "day": [dt.date(2024, 2, 1), None, dt.date(2024, 2, 5), None],
+        "n": ["1", "2", None, "x"],
+        "cost": [None, None, None, Decimal("1.50")],
+    }
+    assert dataset.remarks[-2:] == (
+        "day: 1 value is no date, and null: 'soon' in line 3 of a.csv",
+        "cost: 1 value is no decimal128(10, 2), and null: 'x' in line 2 of b.csv",
+    )
+    with pytest.raises(UnknownColumn, match=r"'dya'.*'day'"):
+        opened(folder, types={"dya": "date"})
+
+
+def test_a_preview_of_several_files_has_all_columns_as_they_are_written(folder: Path) -> None:
+    (folder / "a.csv").write_text("day;n\n01.02.2024;1,5\nsoon;2,5\n")
+    (folder / "b.csv").write_text("n;z\nx;y\n")
+    found = preview(folder, {"types": {"day": "date", "n": "float64"}, "names": {"day": "due"}})
+    assert found.is_typed and found.found["delimiter"] == ";"
+    assert [(c.key, c.name, c.kind, c.texts, c.misfits) for c in found.columns] == [
+        ("day", "due", pa.date32(), ("01.02.2024", "soon"), 1),
+        ("n", "n", pa.float64(), ("1,5", "2,5"), 1),
+        ("z", "z", pa.string(), ("y",), 0),
+    ]

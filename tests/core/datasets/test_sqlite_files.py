@@ -20,7 +20,7 @@ from lamella import Store, col
 from lamella.core.datasets import open_dataset, sqlite_file
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.tables import NoSuchTable, SeveralTables
-from lamella.core.errors import Cancelled, FileProblem
+from lamella.core.errors import Cancelled, FileProblem, UnknownColumn
 from lamella.core.jobs import Job
 from lamella.core.store.importing import import_dataset
 from lamella.core.store.paths import CATALOG
@@ -82,11 +82,26 @@ def test_of_several_tables_and_views_one_is_named(tmp_path: Path) -> None:
         opened(path, table="order")
 
 
+def test_opening_a_table_counts_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[str] = []
+    count = sqlite_file.count_rows
+    monkeypatch.setattr(
+        sqlite_file, "count_rows", lambda of, table: counted.append(table) or count(of, table)
+    )
+    path = database(tmp_path / "a.db", "CREATE TABLE t (n)", "CREATE TABLE other (n)", rows=[(1,)])
+    assert opened(path, table="t").num_rows == 1 and not counted
+    assert [entry.rows for entry in tables_of(path)] == [0, 1] and counted == ["other", "t"]
+
+
 TIMESTAMP = pa.timestamp("us")
 HALF_PAST = dt.datetime(2024, 2, 29, 10, 0, 0, 500_000)
 COLUMNS = {
     "whole numbers": ("", [1, -(2**63), 2**63 - 1], pa.int64(), None),
     "numbers": ("", [1, 2.5, None], pa.float64(), None),
+    "long doubles beside others": ("", [2**60, None, 2.5], pa.float64(), None),
+    "whole numbers, then others": ("", [1, None, 2.5, "a"], pa.string(), ["1", None, "2.5", "a"]),
+    "texts of several bytes": ("", ["é", None, "€uro", "", "a"], pa.string(), None),
+    "no number but zero": ("", [0, -0.0, None, float("inf")], pa.float64(), None),
     "long numbers beside others": ("", [2**53 + 1, 2.5], pa.string(), ["9007199254740993", "2.5"]),
     "texts and numbers": ("", ["a", 1, 2.0], pa.string(), ["a", "1", "2.0"]),
     "bytes": ("BLOB", [b"\0\xff", None], pa.binary(), None),
@@ -121,6 +136,27 @@ def test_a_column_has_the_least_type_that_keeps_every_value(
     dataset.count()
     assert dataset.schema.types == [kind]
     assert dataset.read()["x"].to_pylist() == (values if shown is None else shown)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=ROUNDS, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([None, 1, 2**60, 2**63 - 1, 0.5, -0.0, "x", "€", "", b"b"]), min_size=2, max_size=12
+    ),
+    st.sampled_from([1, 2, 3]),
+)
+def test_a_column_is_the_same_however_many_rows_are_fetched_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[Any], together: int
+) -> None:
+    path = tmp_path / "a.db"
+    path.unlink(missing_ok=True)
+    database(path, "CREATE TABLE t (x)", rows=[(value,) for value in values])
+    with monkeypatch.context() as patch:
+        whole = opened(path).read()
+        patch.setattr(sqlite_file, "MOST_FETCHED", together)
+        patch.setattr(sqlite_file, "FEWEST_FETCHED", together)
+        cut = open_dataset(path, cache_dir=tmp_path / "other").read()
+    assert repr(cut.to_pylist()) == repr(whole.to_pylist()) and cut.schema.types == whole.schema.types
 
 
 def test_what_a_column_mixes_is_said(tmp_path: Path) -> None:
@@ -299,3 +335,46 @@ def test_a_database_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-5000])
     with pytest.raises(FileProblem, match="is cut off"):
         open_dataset(path, cache_dir=tmp_path / "cache")
+
+
+def test_columns_of_text_are_read_as_chosen_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "FIRST_ROWS", 2)
+    monkeypatch.setattr(sqlite_file, "ROWS_A_BLOCK", 2)
+    rows = [
+        (None, "n/a", 5),
+        (None, None, 6),
+        ("1.234,50", "31.12.2025", 7),
+        ("k. A.", "01.01.2026", 8),
+        (3.5, 4, 9),
+    ]
+    path = database(tmp_path / "a.db", "CREATE TABLE t (price, day TEXT, n)", rows=rows)
+    plain = opened(path)
+    assert plain.read()["price"].to_pylist() == [None, None, "1.234,50", "k. A.", "3.5"]
+    dataset = opened(path, types={"price": "decimal(10, 2)", "day": "date", "n": "text"})
+    for one in (dataset, opened(path, types={"price": "decimal(10, 2)", "day": "date", "n": "text"})):
+        one.fill(Job())
+        assert one.snapshot().complete and one.schema.types == [
+            pa.decimal128(10, 2),
+            pa.date32(),
+            pa.string(),
+        ]
+        assert one.read()["price"].to_pylist() == [None, None, Decimal("1234.50"), None, None]
+        days = [None, None, dt.date(2025, 12, 31), dt.date(2026, 1, 1), None]
+        assert one.read()["day"].to_pylist() == days and one.read()["n"].to_pylist() == [
+            "5",
+            "6",
+            "7",
+            "8",
+            "9",
+        ]
+        assert one.remarks == (
+            "price: 2 values are no decimal128(10, 2), and null: 'k. A.' in row 4 and '3.5' in row 5",
+            "day: 1 value is no date, and null: '4' in row 5",
+        )
+    with Store.open(tmp_path / "store") as store:
+        table = import_dataset(opened(path, types={"day": "date"}, dates="month-first"), store)
+        assert table.read()["day"].to_pylist() == [None, None, None, dt.date(2026, 1, 1), None]
+        lines = store["t_bad_lines"].read(["line", "column", "text"]).to_pylist()
+        assert lines[0] == {"line": 3, "column": "day", "text": "31.12.2025"}
+    with pytest.raises(UnknownColumn, match=r"prise.*price"):
+        opened(path, types={"prise": "int64"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +284,46 @@ def test_a_file_is_read_in_place_in_another_way(qtbot, tmp_path: Path, tasks: Ta
     assert done.args[0].options == {"dates": "day-first", "decimal": ",", "names": (("d", "day"),)}
 
 
+@pytest.mark.parametrize("name", ["shop.xlsx", "shop.db", "shop"])
+def test_types_of_sheets_databases_and_folders_are_corrected(
+    qtbot, tmp_path: Path, tasks: Tasks, name: str
+) -> None:
+    path = tmp_path / name
+    rows = [("d", "n"), ("01.02.2025", "007"), ("soon", "8")]
+    if name == "shop.xlsx":
+        workbook(path, {"s": rows})
+    elif name == "shop.db":
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE t (d, n)")
+            connection.executemany("INSERT INTO t VALUES (?, ?)", rows[1:])
+    else:
+        path.mkdir()
+        for number, row in enumerate(rows[1:]):
+            (path / f"{number}.csv").write_text(f"d;n\n{row[0]};{row[1]}\n")
+    dialog = ReadingDialog(path, None, FileReading(), tasks)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    qtbot.waitUntil(dialog.read_button.isEnabled)
+    form = dialog.form
+    assert [form.columns.type_box(row).currentText() for row in range(2)] == ["text", "text"]
+    choose(qtbot, form.columns.type_box(0), "date")
+    qtbot.waitUntil(lambda: form.preview.columns[0].misfits == 1 and not form.busy)
+    choose(qtbot, form.columns.type_box(1), "int64")
+    qtbot.waitUntil(
+        lambda: [str(kind) for kind in form.preview.head.schema.types] == ["date32[day]", "int64"]
+    )
+    place = {"shop.xlsx": "row 3", "shop.db": "row 2", "shop": "line 2 of 1.csv"}[name]
+    assert form.problem.text() == f"d: soon in {place} is not a date. It becomes"
+    qtbot.mouseClick(form.show_rows, Qt.MouseButton.LeftButton)
+    (listed,) = form.findChildren(BadLinesDialog)
+    place = ["1.csv", "2"] if name == "shop" else [place.removeprefix("row ")]
+    assert [listed.list.topLevelItem(0).text(column) for column in range(len(place))] == place
+    with qtbot.waitSignal(dialog.chosen) as done:
+        qtbot.mouseClick(dialog.read_button, Qt.MouseButton.LeftButton)
+    assert done.args[0].options == {"types": (("d", "date"), ("n", "int64"))}
+
+
 def test_nothing_is_imported_as_it_was_read_before_a_choice(qtbot, show) -> None:
     dialog = settled(qtbot, show("a;b\n1.234;x\n"))
     assert dialog.import_button.isEnabled()
@@ -310,7 +352,9 @@ def test_a_range_of_a_sheet_is_imported(qtbot, show, tmp_path: Path) -> None:
     assert dialog.form.sheet_row.isVisible()
     dialog.form.cells.setText("A3:B5")
     dialog.form.cells.editingFinished.emit()
-    qtbot.waitUntil(lambda: cells(dialog, 2) == ["int64", "int64"])
+    qtbot.waitUntil(
+        lambda: [dialog.form.columns.type_box(row).currentText() for row in range(2)] == ["int64"] * 2
+    )
     assert imported(qtbot, dialog).read(["id", "n"]).to_pylist() == [{"id": 1, "n": 2}, {"id": 3, "n": 4}]
 
 

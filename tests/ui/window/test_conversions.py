@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +15,7 @@ from PySide6.QtWidgets import QMenu
 
 from lamella.core.arrow.arrays import from_values
 from lamella.core.datasets.text.conversions import conversion, looks_like
+from tests.core.datasets.workbooks import workbook
 
 TEXTS = {
     "amount": ["1.234,50", "89,90", "k. A.", "5,5", "6,6"],
@@ -104,6 +108,7 @@ def test_a_column_of_a_text_file_is_read_as_dates_in_place(window, settled, qtbo
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: tab.view.schema.field("d").type == pa.date32())
     assert "d: 1 value is no date, and null: 'k. A.' in line 7" in tab.messages.label.text()
+    assert tab.messages.isVisible() and tab.messages.buttons
     assert path.read_text().endswith("k. A.;1\n")
 
 
@@ -120,6 +125,58 @@ def test_dates_in_doubt_are_read_from_a_file_as_they_were_counted(
     tab.messages.buttons[0].click()
     qtbot.waitUntil(lambda: tab.view.schema.field("d").type == pa.date32())
     assert tab.dataset.read(["d"])["d"].to_pylist() == [dt.date(2025, 2, 1), dt.date(2025, 4, 3)]
+
+
+def a_workbook(folder: Path) -> Path:
+    rows = [["Statement"], ["day", "amount"], *zip(TEXTS["day"], TEXTS["amount"], strict=True)]
+    return workbook(folder / "bank.xlsx", {"May": rows})
+
+
+def a_database(folder: Path) -> Path:
+    path = folder / "bank.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE bookings (day TEXT, amount)")
+        rows = zip(TEXTS["day"], TEXTS["amount"], strict=True)
+        connection.executemany("INSERT INTO bookings VALUES (?, ?)", rows)
+    return path
+
+
+def a_folder_of_texts(folder: Path) -> Path:
+    (folder / "bank").mkdir()
+    for number, (day, amount) in enumerate(zip(TEXTS["day"], TEXTS["amount"], strict=True)):
+        sign = ";" if number else "\t"
+        (folder / "bank" / f"{number}.csv").write_text(f"day{sign}amount\n{day}{sign}{amount}\n")
+    return folder / "bank"
+
+
+@pytest.mark.parametrize(
+    ("make", "place"),
+    [(a_workbook, "row 5"), (a_database, "row 3"), (a_folder_of_texts, "line 2 of 2.csv")],
+)
+def test_columns_of_other_files_are_read_in_place(
+    window, settled, qtbot, tmp_path: Path, make: Callable[[Path], Path], place: str
+) -> None:
+    path = make(tmp_path)
+    window.open_paths([path])
+    tab = settled()
+    if tab.view.schema.field("day").type == pa.string():  # a text is read so as it is
+        assert entry(qtbot, window, tab, "day") == "Read as dates… (all convert)"
+        qtbot.waitUntil(lambda: bool(tab.messages.buttons))
+        tab.messages.buttons[0].click()
+        qtbot.waitUntil(lambda: tab.view.schema.field("day").type == pa.date32())
+    assert entry(qtbot, window, tab, "amount") == "Read as numbers… (1 would be null)"
+    qtbot.waitUntil(lambda: any(b.text() == "Read as numbers" for b in tab.messages.buttons))
+    tab.messages.buttons[0].click()
+    qtbot.waitUntil(lambda: tab.view.schema.field("amount").type == pa.float64())
+    assert f"amount: 1 value is no number, and null: 'k. A.' in {place}" in tab.messages.label.text()
+    assert tab.messages.isVisible()
+    rows = tab.dataset.read()
+    assert rows["amount"].to_pylist() == [1234.5, 89.9, None, 5.5, 6.6]
+    assert rows["day"].to_pylist()[0] == dt.date(2025, 12, 31)
+    window.commands["close_tab"].trigger()
+    window.open_paths([path])
+    again = settled()
+    assert again.view.schema.types == rows.schema.types
 
 
 def test_a_column_that_looks_like_nothing_has_no_entry(window, store, settled, qtbot) -> None:
