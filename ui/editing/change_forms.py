@@ -95,6 +95,14 @@ class ActForm(QWidget):
         box.chosen.connect(lambda _: self.changed.emit())
         return box
 
+    def columns_choice(self, name: str, columns: Sequence[str] = ()) -> ColumnsChoice:
+        """`columns` are checked at first."""
+        choice = ColumnsChoice(name, list(self.types))
+        theme.variant(choice, "chip")
+        choice.choose(columns)
+        choice.changed.connect(self.changed)
+        return choice
+
     def line_edit(self, name: str, hint: str = "", text: str = "") -> QLineEdit:
         edit = QLineEdit(text, placeholderText=hint, accessibleName=name)
         edit.textEdited.connect(lambda _: self.changed.emit())
@@ -145,12 +153,6 @@ def beside(*widgets: QWidget, stretch: bool = True) -> QHBoxLayout:
     if stretch:
         layout.addStretch(1)
     return layout
-
-
-def columns_choice(label: str, types: Types) -> ColumnsChoice:
-    choice = ColumnsChoice(label, list(types))
-    theme.variant(choice, "chip")
-    return choice
 
 
 class LinesForm(ActForm):
@@ -294,9 +296,7 @@ class SplitForm(ActForm):
 class MergeForm(ActForm):
     def __init__(self, types: Types, columns: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.columns = columns_choice("Columns", types)
-        self.columns.choose(columns)
-        self.columns.changed.connect(self.changed)
+        self.columns = self.columns_choice("Columns", columns)
         self.between = self.line_edit("Between", text=" ")
         self.between.setMaximumWidth(EMS * theme.current().line_height() // 2)
         self.into = self.line_edit("Into", "name of the new column")
@@ -357,9 +357,7 @@ class RenameForm(LinesForm):
 class DuplicatesForm(ActForm):
     def __init__(self, types: Types, columns: Sequence[str], parent: QWidget | None = None) -> None:
         super().__init__(types, parent)
-        self.columns = columns_choice("Columns", types)
-        self.columns.choose(columns)
-        self.columns.changed.connect(self.changed)
+        self.columns = self.columns_choice("Columns", columns)
         self.keep = self.choice("Which to keep", [label for label, _ in ENDS])
         hint = QLabel("None: rows that are alike in all columns")
         theme.variant(hint, "muted")
@@ -397,8 +395,7 @@ class UpsertForm(ActForm):
         self.options.clicked.connect(self._ask_reading)
         self.source.currentIndexChanged.connect(lambda _: self.options.setEnabled(self._is_file))
         self._file: FileRows | None = None
-        self.columns = columns_choice("Key", types)
-        self.columns.changed.connect(self.changed)
+        self.columns = self.columns_choice("Key")
         self.keep = self.choice("A key that comes twice", [label for label, _ in TWICE])
         self.lay_out(
             ("Rows of", beside(self.source, self.browse, self.options)),
