@@ -29,7 +29,7 @@ from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import FieldRow, FieldRows
+from lamella.ui.widgets.controls import FieldRow, FieldRows, Reason
 
 TYPES = (
     "string", "int64", "int32", "int16", "int8", "float64", "float32", "decimal(18, 2)", "bool", "date",
@@ -107,9 +107,7 @@ class NewTableDialog(WorkDialog):
         theme.variant(self.add, "link")
         self._rows = FieldRows(self.add, NewColumn)
         self._rows.changed.connect(self._follow)
-        self.reason = QLabel(wordWrap=True)
-        self.reason.setMinimumWidth(1)
-        theme.variant(self.reason, "danger")
+        self.reason = Reason()
         self.create_button = QPushButton("Create the table")
         theme.variant(self.create_button, "primary")
         self.create_button.setDefault(True)
@@ -188,7 +186,7 @@ class NewTableDialog(WorkDialog):
 
     def _follow(self) -> None:
         problem = self._problem()
-        self._say(problem)
+        self.reason.say(problem)
         self.create_button.setEnabled(bool(self.name.text().strip()) and not problem and bool(self._stores))
 
     def _create(self) -> None:
@@ -206,15 +204,11 @@ class NewTableDialog(WorkDialog):
         self.accept()
 
     def _fail(self, error: Exception) -> None:
-        self._say(message(error))
+        self.reason.say(message(error))
 
     def _stopped(self) -> None:
-        self._say("Stopped; no table was made.")
+        self.reason.say("Stopped; no table was made.")
 
     def _lock(self, locked: bool) -> None:
         for widget in (self.name, self.store, self.add, self.create_button, self._rows):
             widget.setEnabled(not locked)
-
-    def _say(self, text: str) -> None:
-        self.reason.setText(text)
-        self.reason.setVisible(bool(text))

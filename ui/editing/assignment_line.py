@@ -32,7 +32,7 @@ from lamella.ui import theme
 from lamella.ui.editing.cell_editor import MOST_LETTERS
 from lamella.ui.editing.expression_edit import ExpressionEdit
 from lamella.ui.filters.value_fields import ColumnBox
-from lamella.ui.widgets.controls import FieldRow, breakable
+from lamella.ui.widgets.controls import FieldRow, Reason
 
 HINTS = {
     Kind.INTEGER: "a whole number",
@@ -232,11 +232,7 @@ class AssignmentLine(FieldRow):
         self.what = QComboBox(accessibleName="What to do")
         self.what.setFixedWidth(12 * theme.current().line_height())
         self.field = AnswerField()
-        self.reason = QLabel()
-        self.reason.setWordWrap(True)
-        self.reason.setMinimumWidth(1)
-        theme.variant(self.reason, "danger")
-        self.reason.hide()
+        self.reason = Reason()
         line = QHBoxLayout()
         line.setSpacing(theme.XS)
         line.addWidget(self.column)
@@ -263,19 +259,15 @@ class AssignmentLine(FieldRow):
         """None while something is missing or wrong, which is said beside the field."""
         name = self.column.text()
         if name not in self._types or self.what.currentIndex() < 0:
-            self._say(f"There is no column “{visible(name)}”." if name else "")
+            self.reason.say(f"There is no column “{visible(name)}”." if name else "")
             return None
         one = self._assignments[self.what.currentIndex()]
         problem = "" if self.field.is_empty else self.field.problem
-        self._say(problem[:1].upper() + problem[1:].rstrip(".") + "." if problem else "")
+        self.reason.say(problem[:1].upper() + problem[1:].rstrip(".") + "." if problem else "")
         self.field.mark(bool(problem))
         if problem or self.field.is_empty:
             return None
         return name, one, self.field.answer()
-
-    def _say(self, text: str) -> None:
-        self.reason.setText(breakable(text))
-        self.reason.setVisible(bool(text))
 
     def _choose_column(self, name: str) -> None:
         theme.variant(self.column, "" if name in self._types or not name else "invalid")

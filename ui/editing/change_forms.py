@@ -46,7 +46,7 @@ from lamella.ui.dialogs.new_table import TYPES
 from lamella.ui.editing.assignment_line import AssignmentLine, Types
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import FieldRow, FieldRows
+from lamella.ui.widgets.controls import FieldRow, FieldRows, Reason
 from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading
 
@@ -67,11 +67,7 @@ class ActForm(QWidget):
         super().__init__(parent)
         self.types = types
         self.names = QStringListModel(list(types), self)
-        self.reason = QLabel()
-        self.reason.setWordWrap(True)
-        self.reason.setMinimumWidth(1)
-        theme.variant(self.reason, "danger")
-        self.reason.hide()
+        self.reason = Reason()
 
     def act(self) -> Act | None:
         """None while something is missing or wrong."""
@@ -86,8 +82,7 @@ class ActForm(QWidget):
         self.setFocus()
 
     def say(self, reason: str) -> None:
-        self.reason.setText(reason)
-        self.reason.setVisible(bool(reason))
+        self.reason.say(reason)
 
     def column_box(self, column: str) -> ColumnBox:
         box = ColumnBox(self.names, column)

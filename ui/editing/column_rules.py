@@ -31,6 +31,7 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.grid.texts import whole_texts
+from lamella.ui.widgets.controls import Reason
 
 LISTED_LINES = 4
 
@@ -102,7 +103,7 @@ class RulesForm(QWidget):
             accessibleName="One of", placeholderText="any value; or one in each line"
         )
         self.apply_button, self.close_button = QPushButton("Apply"), QPushButton("Cancel")
-        self.reason = QLabel(wordWrap=True, visible=False)
+        self.reason = Reason()
         self._fields = QWidget(enabled=False)
         self._build(name)
         self.apply_button.setEnabled(False)
@@ -131,8 +132,7 @@ class RulesForm(QWidget):
         return Rules(default, Checks(self.required.isChecked(), self.unique.isChecked(), values))
 
     def refuse(self, reason: str) -> None:
-        self.reason.setText(reason)
-        self.reason.setVisible(bool(reason))
+        self.reason.say(reason)
         self.apply_button.setEnabled(True)
 
     def apply(self) -> None:
@@ -148,7 +148,6 @@ class RulesForm(QWidget):
     def _build(self, name: str) -> None:
         title = QLabel(f"Default and checks of {visible(name)}")
         theme.variant(title, "title")
-        theme.variant(self.reason, "danger")
         theme.variant(self.apply_button, "primary")
         self.one_of.setFixedHeight(LISTED_LINES * self.fontMetrics().lineSpacing() + 2 * theme.S)
         self.one_of.setTabChangesFocus(True)

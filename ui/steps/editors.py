@@ -48,7 +48,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.tasks import Tasks
-from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, breakable
+from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, Reason
 
 MOST = 2**31 - 1
 UNWRITTEN = "…"
@@ -85,11 +85,7 @@ class StepEditor(QWidget):
         super().__init__(parent)
         self.context = context
         self.names = QStringListModel([name for name in context.schema.names if name != ID], self)
-        self.reason = QLabel()
-        self.reason.setWordWrap(True)
-        self.reason.setMinimumWidth(1)
-        theme.variant(self.reason, "danger")
-        self.reason.hide()
+        self.reason = Reason()
 
     def step(self) -> Step | None:
         """None while something is missing or wrong."""
@@ -112,8 +108,7 @@ class StepEditor(QWidget):
 
     def say(self, reason: str) -> None:
         """Why there is no step; empty where there is one."""
-        self.reason.setText(breakable(reason))
-        self.reason.setVisible(bool(reason))
+        self.reason.say(reason)
 
     def tell(self) -> None:
         self.changed.emit()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtWidgets import QAbstractButton, QLayout, QLayoutItem, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QLayout, QLayoutItem, QToolButton, QVBoxLayout, QWidget
 
 from lamella.ui import theme
 
@@ -111,6 +111,20 @@ ZERO_WIDTH_SPACE = "\u200b"
 
 def breakable(text: str) -> str:
     return re.sub(rf"(\S{{{LONGEST_WORD}}})(?=\S)", rf"\1{ZERO_WIDTH_SPACE}", text)
+
+
+class Reason(QLabel):
+    """Why something cannot be, beside or below it; hidden while there is nothing to say."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.setMinimumWidth(1)  # what it says must not make the form wider
+        theme.variant(self, "danger")
+        self.hide()
+
+    def say(self, reason: str) -> None:
+        self.setText(breakable(reason))
+        self.setVisible(bool(reason))
 
 
 class FlowLayout(QLayout):

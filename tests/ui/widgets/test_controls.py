@@ -9,7 +9,7 @@ from PySide6.QtCore import QRect, Qt
 from PySide6.QtWidgets import QLineEdit, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout
+from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout, Reason
 
 GAP = 10
 
@@ -81,3 +81,16 @@ def test_rows_of_fields_come_and_go(qtbot: QtBot, never_empty: bool) -> None:
     for row in list(names.rows):
         qtbot.mouseClick(row.remove, Qt.MouseButton.LeftButton)
     assert changes == [["", ""], ["", "x"], ["x"], [""] if never_empty else []]
+
+
+def test_a_reason_is_plain_text_that_breaks_anywhere(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    reason = Reason(window)
+    window.show()
+    assert not reason.isVisible()
+    reason.say(f"<b>{'x' * 100}</b> is no column")
+    assert reason.isVisible() and reason.textFormat() is Qt.TextFormat.PlainText
+    assert "<b>" in reason.text() and max(map(len, reason.text().split("\u200b"))) <= 30
+    reason.say("")
+    assert not reason.isVisible()
