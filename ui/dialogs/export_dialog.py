@@ -35,7 +35,7 @@ from lamella.ui.dialogs.export_options import ExportChoices, FormatOptions
 from lamella.ui.dialogs.reading_columns import FirstRows
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 STEPS = 1000
 SAMPLE_ROWS, SHOWN_ROWS = 1_000, 20
@@ -43,7 +43,6 @@ PAUSE_MS = 150
 OPTIONS_WIDTH, PREVIEW_WIDTH, HEIGHT = 330, 480, 640
 MOST_NAMES = 4
 LOSSES_LINES = 4
-DANGER = "message-danger"
 UNITS = ("bytes", "KB", "MB", "GB", "TB")
 
 

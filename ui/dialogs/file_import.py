@@ -27,11 +27,10 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.dialogs.export_dialog import size_text
-from lamella.ui.dialogs.open_import import DANGER
 from lamella.ui.dialogs.reading_form import ReadingForm
 from lamella.ui.dialogs.work_dialog import WorkDialog, fit_into_window
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.message_bar import DANGER, MessageBar
 from lamella.ui.widgets.popover import ColumnsChoice
 from lamella.ui.window.file_readings import FileReading, with_options
 

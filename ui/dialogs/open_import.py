@@ -30,11 +30,10 @@ from lamella.ui import theme
 from lamella.ui.dialogs.import_sources import ImportSources
 from lamella.ui.dialogs.work_dialog import WorkDialog
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.message_bar import DANGER, MessageBar
 
 MINIMUM_WIDTH = 560
 MOST_LISTED = 10
-DANGER = "message-danger"
 
 Opened = tuple[str, Dataset | FileProblem]
 """Where it comes from, for people."""

@@ -11,6 +11,7 @@ from lamella.core.errors import visible
 from lamella.ui import theme
 
 SHOWN_MS = 12_000
+DANGER = "message-danger"
 Choice = tuple[str, Callable[[], object]]
 
 
@@ -55,7 +56,7 @@ class MessageBar(QWidget):
             self._add(label, act, place == 0 and stays)
         self.show()
         self._place()
-        self._timer.stop() if stays or kind == "message-danger" else self._timer.start()
+        self._timer.stop() if stays or kind == DANGER else self._timer.start()
 
     def clear(self) -> None:
         self._timer.stop()
