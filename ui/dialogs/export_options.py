@@ -134,7 +134,7 @@ class ExportChoices:
                 raise ValueError("it holds no JSON object")
         except FileNotFoundError:
             return
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             log.warning("%s is not read, and what was chosen for exports is lost: %s", self._path, error)
             return
         ids = [known.id for known in FORMATS]

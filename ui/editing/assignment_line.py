@@ -210,7 +210,7 @@ def _number(text: str, kind: pa.DataType) -> int | float | Decimal:
 def _json(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadData(text, f"this is not JSON: {error}") from error
 
 
