@@ -14,7 +14,15 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import from_values, to_numpy
 from lamella.core.errors import BadData, visible
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import TextStyle, holds, joined, scalar_text, texts_of, without_nulls
+from lamella.core.transfer.text_columns import (
+    TextStyle,
+    holds,
+    joined,
+    naming_column,
+    scalar_text,
+    texts_of,
+    without_nulls,
+)
 from lamella.core.transfer.writer import Output, Rows, Values, kind_of, made_in_order, pieces
 
 NEWLINES = {"lf": "\n", "crlf": "\r\n"}
@@ -75,13 +83,8 @@ class Dialect:
         itself, so that Arrow has laid out the whole text already."""
         columns = []
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
-            try:
+            with naming_column(name):
                 columns.append(self._written(texts_of(values, self.style), kind_of(values.type) in TEXTS))
-            except BadData as problem:
-                what = problem.what[0].lower() + problem.what[1:]
-                raise type(problem)(
-                    f"column '{visible(name)}': {what}", problem.why, problem.fix
-                ) from problem
         columns = [without_nulls(texts, self.null) for texts in columns]
         columns[0] = joined(self.newline, columns[0])
         return joined(*columns, between=self.delimiter).buffers()[2]

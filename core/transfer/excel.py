@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from lamella.core.arrow.arrays import to_numpy
 from lamella.core.errors import BadData, FileProblem, visible
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import PER_SECOND, floats_of, texts_of
+from lamella.core.transfer.text_columns import PER_SECOND, floats_of, naming_column, texts_of
 from lamella.core.transfer.writer import Rows, Values, kind_of, pieces, unique_names
 
 MOST_ROWS, MOST_COLUMNS = 1_048_576, 16_384
@@ -167,7 +167,9 @@ def _cells(values: pa.Array, name: str, cut: bool) -> list[Any]:
         return list(values.to_pylist())
     if kind in _NUMBERS:
         return _NUMBERS[kind](values)
-    return _short_texts(texts_of(values), name, cut)
+    with naming_column(name):
+        texts = texts_of(values)
+    return _short_texts(texts, name, cut)
 
 
 def _integers(values: pa.Array) -> list[Any]:

@@ -9,9 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lamella.core.errors import BadData, visible
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import joined, json_of, scalar_text
+from lamella.core.transfer.text_columns import joined, json_of, naming_column, scalar_text
 from lamella.core.transfer.writer import Output, Rows, Values, made_in_order, pieces
 
 
@@ -44,12 +43,8 @@ def _objects(
         parts: list[pa.Array | str] = [before + "{"]
         rest: pa.Array | None = None  # whether an object has a key already
         for number, (key, values) in enumerate(zip(keys, batch.columns, strict=True)):
-            try:
+            with naming_column(schema.names[number]):
                 texts = json_of(values)
-            except BadData as problem:
-                what = problem.what[0].lower() + problem.what[1:]
-                name = visible(schema.names[number])
-                raise type(problem)(f"column '{name}': {what}", problem.why, problem.fix) from problem
             if nulls:
                 parts += [f"{', ' if number else ''}{key}", texts]
                 continue

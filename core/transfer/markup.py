@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import texts_of
+from lamella.core.transfer.text_columns import naming_column, texts_of
 from lamella.core.transfer.writer import Output, Rows, Values, kind_of, made_in_order, pieces
 
 NUMBERS = frozenset(("integer", "int64", "uint64", "float", "decimal"))
@@ -58,8 +58,8 @@ def write_markdown(path: Path, rows: Rows, values: Values, job: Job) -> None:
 
     def make(batch: pa.RecordBatch) -> bytes:
         columns = [
-            [null if text is None else text.translate(_IN_MARKDOWN) for text in texts_of(column).to_pylist()]
-            for column in batch.columns
+            [null if text is None else text.translate(_IN_MARKDOWN) for text in texts]
+            for texts in _texts(batch)
         ]
         return "".join(map(_markdown_line, zip(*columns, strict=True))).encode()
 
@@ -67,6 +67,13 @@ def write_markdown(path: Path, rows: Rows, values: Values, job: Job) -> None:
         output.write((_markdown_line(names) + _markdown_line(lines)).encode())
         for text in made_in_order(pieces(rows.tables), make):
             output.write(text)
+
+
+def _texts(batch: pa.RecordBatch) -> Iterator[list[str | None]]:
+    for name, values in zip(batch.schema.names, batch.columns, strict=True):
+        with naming_column(name):
+            texts = texts_of(values).to_pylist()
+        yield texts
 
 
 def _markdown_line(cells: Iterable[str]) -> str:
@@ -79,11 +86,8 @@ def write_html(path: Path, rows: Rows, values: Values, job: Job) -> None:
 
     def make(batch: pa.RecordBatch) -> bytes:
         columns = [
-            [
-                begin + (null if text is None else _html_text(text)) + "</td>"
-                for text in texts_of(c).to_pylist()
-            ]
-            for begin, c in zip(begins, batch.columns, strict=True)
+            [begin + (null if text is None else _html_text(text)) + "</td>" for text in texts]
+            for begin, texts in zip(begins, _texts(batch), strict=True)
         ]
         return "".join(f"<tr>{''.join(row)}</tr>\n" for row in zip(*columns, strict=True)).encode()
 

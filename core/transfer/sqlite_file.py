@@ -14,7 +14,7 @@ from lamella.core.arrow.arrays import to_numpy
 from lamella.core.datasets.tables import quoted
 from lamella.core.errors import BadData, Cancelled, FileProblem, visible
 from lamella.core.jobs import Job
-from lamella.core.transfer.text_columns import floats_of, texts_of
+from lamella.core.transfer.text_columns import floats_of, naming_column, texts_of
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, columns_among, kind_of, pieces, unique_names
 
 ROWS_A_STATEMENT = 10
@@ -137,7 +137,8 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Rows) -> None:
     for batch in pieces(rows.tables):
         cells: list[Any] = [None] * (width * batch.num_rows)
         for place, column in enumerate(batch.columns):
-            cells[place::width] = cells_of(column)
+            with naming_column(rows.schema.names[place]):
+                cells[place::width] = cells_of(column)
         whole = batch.num_rows // at_once * at_once * width
         if whole:
             steps = [iter(cells[:whole])] * (width * at_once)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -18,7 +19,7 @@ from pyarrow import types as is_
 from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.documents import whole
 from lamella.core.arrow.nested import no_text, python_values
-from lamella.core.errors import TypeConflict
+from lamella.core.errors import BadData, TypeConflict, visible
 from lamella.core.filters.temporal import far_texts, iso_texts
 from lamella.core.transfer.writer import kind_of
 
@@ -95,6 +96,16 @@ def texts_of(values: pa.Array, style: TextStyle = PLAIN) -> pa.Array:
         return texts_of(pc.run_end_decode(values), style)
     texts = _MAKERS[kind](values, style)
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+@contextmanager
+def naming_column(name: str) -> Iterator[None]:
+    """What is wrong with values says which column they are of."""
+    try:
+        yield
+    except BadData as problem:
+        what = problem.what[0].lower() + problem.what[1:]
+        raise type(problem)(f"column '{visible(name)}': {what}", problem.why, problem.fix) from problem
 
 
 def json_of(values: pa.Array) -> pa.Array:

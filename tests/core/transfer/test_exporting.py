@@ -385,3 +385,11 @@ def test_text_that_is_not_utf8_is_refused_in_words(tmp_path: Path, options: Expo
     with pytest.raises(BadData, match="is not UTF-8"):
         export(open_dataset(tmp_path / "t.parquet"), tmp_path / "out", options)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl", "markdown", "html", "excel", "sqlite"])
+def test_text_that_is_not_utf8_is_refused_by_its_column(tmp_path: Path, format: str) -> None:
+    texts = pa.array([b"ab\xff"]).view(pa.string())
+    pq.write_table(pa.table({"s": texts, "n": [1]}), tmp_path / "t.parquet")
+    with pytest.raises(BadData, match="column 's': a text is not UTF-8"):
+        export(open_dataset(tmp_path / "t.parquet"), tmp_path / "out", format=format)
