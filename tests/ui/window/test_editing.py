@@ -166,10 +166,10 @@ def test_a_read_only_file_is_imported_with_one_click_and_the_edit_goes_on(
     assert new.table.get(int(note.split()[1]))["note"] == "new"
 
 
-def test_a_file_may_be_closed_while_it_is_imported(window, file_tab, store, go_to, settled, qtbot) -> None:
-    go_to(file_tab, 4, "note")
-    QTest.keyClicks(file_tab.grid, "n")
-    file_tab.messages.buttons[0].click()
+def test_a_file_may_be_closed_while_it_is_imported(window, locked_tab, store, go_to, settled, qtbot) -> None:
+    go_to(locked_tab, 4, "note")
+    QTest.keyClicks(locked_tab.grid, "n")
+    locked_tab.messages.buttons[0].click()
     window.tabs.close_at(0)
     qtbot.waitUntil(lambda: [tab.table is not None for tab in window.tabs.dataset_tabs] == [True])
     assert settled().view.num_rows == store["flights"].num_rows == 1000
