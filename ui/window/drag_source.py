@@ -43,7 +43,7 @@ class DraggedCells(QMimeData):
         """Raises OSError where there is no place for the file."""
         super().__init__()
         count, name = sum(block.num_rows for block, _ in parts), Path(tab.name).stem or tab.name
-        self.path = _new_path(f"{name} {count:,} {'row' if count == 1 else 'rows'}.csv")
+        self.path = new_path(f"{name} {count:,} {'row' if count == 1 else 'rows'}.csv")
         self._has_text = sum(block.num_rows * len(names) for block, names in parts) <= ASK_ABOVE
         self._text, self._is_written = "", threading.Event()
 
@@ -158,23 +158,23 @@ def run_drag(source: QWidget, data: QMimeData) -> Qt.DropAction:
     return drag.exec(Qt.DropAction.CopyAction)
 
 
-class _Folder:
+class DragFolder:
     """Of the files of this process; what takes one may still read it long after the drop."""
 
     path: Path | None = None
 
 
-def _new_path(name: str) -> Path:
+def new_path(name: str) -> Path:
     """In a folder of its own, so that the name need not be another one."""
-    if _Folder.path is None:
-        _Folder.path = Path(tempfile.mkdtemp(prefix="lamella-drag-"))
+    if DragFolder.path is None:
+        DragFolder.path = Path(tempfile.mkdtemp(prefix="lamella-drag-"))
         atexit.register(remove_dragged_files)
-    folder = tempfile.mkdtemp(dir=_Folder.path)
+    folder = tempfile.mkdtemp(dir=DragFolder.path)
     return Path(folder) / IN_FILE_NAMES.sub("_", name)[-LONGEST_NAME:]
 
 
 def remove_dragged_files() -> None:
     """At the end of the program."""
-    if _Folder.path is not None:
-        shutil.rmtree(_Folder.path, ignore_errors=True)
-        _Folder.path = None
+    if DragFolder.path is not None:
+        shutil.rmtree(DragFolder.path, ignore_errors=True)
+        DragFolder.path = None

@@ -165,9 +165,9 @@ def test_a_drag_that_cannot_be_written_is_said(
     go_to(file_tab, 1, "delay")
     file_tab.grid.selection.extend(3, file_tab.grid.selection.current[1])
     if folder:
-        monkeypatch.setattr(drag_source, "_new_path", lambda name: tmp_path / "gone" / name)
+        monkeypatch.setattr(drag_source, "new_path", lambda name: tmp_path / "gone" / name)
     else:
-        monkeypatch.setattr(drag_source._Folder, "path", tmp_path / "gone")
+        monkeypatch.setattr(drag_source.DragFolder, "path", tmp_path / "gone")
     file_tab.dragging.drag()
     qtbot.waitUntil(lambda: "could not be written to a temporary file" in file_tab.messages.label.text())
     assert target.urls == [] and target.drags == int(folder)
