@@ -12,9 +12,8 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from lamella.core.arrow.arrays import from_numpy, from_values, to_numpy
+from lamella.core.arrow.arrays import from_values
 from lamella.core.arrow.types import ID, wider_type
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, Problem, Ragged, problems_of
@@ -26,9 +25,13 @@ from lamella.core.datasets.text.conversions import as_texts
 from lamella.core.datasets.text.regional import Spelled
 from lamella.core.errors import BadData, LamellaError, TypeConflict, UnknownColumn, shown
 from lamella.core.jobs import Job, Unreported
+from lamella.core.store.changes import fit_to_columns, refuse_keys
 from lamella.core.store.commit import Commit
+from lamella.core.store.partial_values import rows_at
+from lamella.core.store.row_lookup import firsts_of_keys, matches
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
+from lamella.core.store.writer import refuse_ids
 
 Taken = TypeVar("Taken")
 
@@ -197,7 +200,7 @@ def plan_import(
     refuse_bad_target(dataset, table, mode, key, chosen)
     there = [name for name in table.schema.names if name != ID]
     coming = dataset.count(job=job)
-    types = _common_types(dataset, table, chosen)
+    _refuse_other_types(dataset, table, chosen)
     plan = ImportPlan(
         mode,
         coming,
@@ -208,27 +211,13 @@ def plan_import(
     if mode != "upsert":
         return plan
     sources = {name: source for source, name in chosen.items()}
-    new = dataset.read([sources[name] for name in key], job=job)
-    old, fresh = _times_of_keys(table.read([*key], job=job), new, [types[name] for name in key])
-    added, twice = np.count_nonzero((fresh > 0) & (old == 0)), np.count_nonzero(fresh > 1)
-    return replace(plan, matched=int(old[fresh > 0].sum()), new_rows=int(added), twice=int(twice))
-
-
-def _times_of_keys(
-    old: pa.Table, new: pa.Table, types: Sequence[pa.DataType]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many rows of either have each key. Null is equal to null, as it is for `upsert`."""
-    keys = [str(place) for place in range(len(types))]
-    wide = pa.schema([pa.field(name, kind) for name, kind in zip(keys, types, strict=True)])
-    parts = []
-    for at, rows in enumerate((old, new)):
-        part = rows.rename_columns(keys).cast(wide, safe=False)
-        for place, name in enumerate(("old", "new")):
-            part = part.append_column(name, from_numpy(np.full(len(part), place == at, np.int64)))
-        parts.append(part)
-    times = pa.concat_tables(parts).group_by(keys).aggregate([("old", "sum"), ("new", "sum")])
-    counts = (to_numpy(times.column(f"{name}_sum").combine_chunks()) for name in ("old", "new"))
-    return next(counts), next(counts)
+    keys = dataset.read([sources[name] for name in key], job=job).rename_columns([*key])
+    times = np.bincount(firsts_of_keys(table.name, keys))
+    state = table._state()
+    _plan, fit = fit_to_columns(state, rows_at(keys, np.flatnonzero(times)), lambda _: 0)
+    found = matches(state, fit)
+    twice = int(np.count_nonzero(times > 1))
+    return replace(plan, matched=len(found.ids), new_rows=len(found.unknown), twice=twice)
 
 
 def import_into(
@@ -259,13 +248,13 @@ def import_into(
                 around_commit.enter_context(store.transaction(message))
                 table.delete(where=f"{ID} >= 0", message=message, job=Unreported(job))
 
-        def take(schema: pa.Schema, rows: Batches) -> Commit:
+        def commit(schema: pa.Schema, rows: Batches) -> Commit:
             with _renamed(schema, _followed_by(all_read, rows), opened, chosen) as reader:
                 if mode == "upsert":
                     return table.upsert(reader.read_all(), list(key), message=message, job=Unreported(job))
                 return table.insert(reader, message, Unreported(job))
 
-        return _with_rows(dataset, take, job)
+        return _with_rows(dataset, commit, job)
 
 
 def _followed_by(act: Callable[[], None], rows: Batches) -> Batches:
@@ -287,22 +276,18 @@ def _bad_lines_beside(dataset: Dataset, store: Store, name: str) -> Iterator[Non
         raise
 
 
-def _common_types(dataset: Dataset, table: Table, chosen: Mapping[str, str]) -> dict[str, pa.DataType]:
-    """Of the columns that both have, by their names in the table. Raises `TypeConflict` where a column of the
-    dataset has no place in that of the table, as the numbers of postcodes have none in a text."""
-    types = {}
+def _refuse_other_types(dataset: Dataset, table: Table, chosen: Mapping[str, str]) -> None:
+    """Raise `TypeConflict` where a column of the dataset has no place in that of the table, as the numbers of
+    postcodes have none in a text."""
     for source, name in chosen.items():
         if name not in table.schema.names:
             continue
         have, coming = table.schema.field(name).type, dataset.schema.field(source).type
-        wide = wider_type(have, coming)
-        if wide is None:
+        if wider_type(have, coming) is None:
             raise TypeConflict(
                 f"{table.name}: column '{name}' is {have} and cannot take {coming} values of '{source}'",
                 fix=f"Read '{source}' as {have}, or leave it out",
             )
-        types[name] = wide
-    return types
 
 
 def refuse_bad_target(
@@ -312,6 +297,9 @@ def refuse_bad_target(
         raise BadData(f"{table.name}: nothing is imported by {shown(mode)}", fix="append, replace or upsert")
     if mode == "upsert" and not key:
         raise BadData(f"{table.name}: an upsert needs a key", fix="Name the columns that tell rows apart")
+    if mode == "upsert":
+        refuse_keys(table.name, key)
+    refuse_ids(table.name, pa.schema([pa.field(name, pa.null()) for name in chosen.values()]))
     for name in key:
         if name not in table.schema.names:
             raise UnknownColumn(name, table.name, table.schema.names)

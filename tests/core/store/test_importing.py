@@ -177,6 +177,17 @@ def test_an_import_is_undone_without_the_table_of_its_bad_lines(
     assert rows(store) == before
 
 
+@MODES
+def test_no_column_becomes_the_ids_of_a_table(store: Store, opened, mode: Any, key: list[str]) -> None:
+    new = opened("a,id\n1,2\n")
+    for act in (plan_import, import_into):
+        with pytest.raises(BadData, match="bring their own _id"):
+            act(new, store["stock"], mode, key, columns={"a": "_id", "id": "id"})
+        with pytest.raises(BadData, match="named twice"):
+            act(new, store["stock"], "upsert", ["id", "id"])
+    assert store["stock"].version == 1
+
+
 def test_keys_that_several_new_rows_have_are_said_before(store: Store, opened) -> None:
     plan = plan_import(opened("id,n\n2,22\n2,33\n"), store["stock"], "upsert", ["id"])
     assert plan.twice == 1
