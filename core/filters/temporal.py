@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from lamella.core.arrow.arrays import from_values
+
 UNIT_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 DAY_NS = 86_400 * 10**9
 
@@ -85,7 +87,7 @@ def iso_texts(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     texts, odd = values.cast(pa.string()), _with_seconds(values) | far_texts(values)
     if not odd:
         return texts
-    return pa.array([odd.get(place, text) for place, text in enumerate(texts.to_pylist())], pa.string())
+    return from_values([odd.get(place, text) for place, text in enumerate(texts.to_pylist())], pa.string())
 
 
 def far_texts(values: pa.Array | pa.ChunkedArray) -> dict[int, str]:

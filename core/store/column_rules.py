@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from lamella.core.arrow.arrays import from_values, to_numpy
+from lamella.core.arrow.arrays import from_values, take, to_numpy
 from lamella.core.arrow.nested import python_value
 from lamella.core.arrow.types import exact_cast
 from lamella.core.errors import BadData, DamagedStore
@@ -145,7 +144,7 @@ def each_once(values: pa.Array) -> pa.Array:
     """Without those that are equal to one before."""
     codes = KeyCodes([pa.chunked_array([values])])
     first = codes.first == np.arange(len(values))
-    return pc.filter(values, pa.array(first)) if not first.all() else values
+    return values if first.all() else take(values, np.flatnonzero(first))
 
 
 def _flags(table: str, column: int, value: bytes) -> dict[str, bool]:

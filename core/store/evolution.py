@@ -270,7 +270,7 @@ class Reading:
         if group:
             texts = pc.replace_substring(texts, pattern=self.thousands, replacement="")
         texts = pc.replace_substring(texts, pattern=self.decimal, replacement=".")
-        return pc.if_else(fits, pc.utf8_trim_whitespace(texts), pa.scalar(None, texts.type))
+        return pc.if_else(fits, pc.utf8_trim_whitespace(texts), _null(texts.type))
 
     def _dates(self, texts: pa.Array) -> pa.Array:
         pattern = r"^\s*(\d{1,2})[./-](\d{1,2})[./-](\d{4})((?:[ T].*)?)\s*$"
@@ -279,7 +279,7 @@ class Reading:
         iso = pc.replace_substring_regex(texts, pattern=pattern, replacement=order)
         iso = pc.replace_substring_regex(iso, pattern=r"^(\d{4})-0(\d\d)-", replacement=r"\1-\2-")
         iso = pc.replace_substring_regex(iso, pattern=r"^(\d{4}-\d\d)-0(\d\d)", replacement=r"\1-\2")
-        return pc.if_else(fits, iso, pa.scalar(None, texts.type))
+        return pc.if_else(fits, iso, _null(texts.type))
 
 
 @dataclass(frozen=True)
@@ -301,7 +301,7 @@ def converted(values: pa.Array, cast: Cast) -> pa.Array:
     if _is_text(values.type) and not _is_text(wanted):
         return _parsed(values, cast)
     if nulls and types.is_floating(values.type) and types.is_integer(wanted):
-        values = pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
+        values = pc.if_else(pc.is_finite(values), values, _null(values.type))
     convert = _converter(values.type, wanted, cast.lossy)
     return _joined(_piecewise(values, convert, lambda one: _unfit(one, cast)), wanted)
 
@@ -458,6 +458,11 @@ def _can_cast(have: pa.DataType, wanted: pa.DataType) -> bool:
 
 def _is_text(kind: pa.DataType) -> bool:
     return kind in _TEXTS or (types.is_dictionary(kind) and kind.value_type in _TEXTS)
+
+
+def _null(kind: pa.DataType) -> pa.Scalar:
+    """`pa.scalar` imports pandas."""
+    return pa.nulls(1, kind)[0]
 
 
 def _has_zone(kind: pa.DataType) -> bool:

@@ -132,7 +132,8 @@ class Merge:
 def _items(lists: pa.Array, place: int) -> pa.Array:
     """The item at a place of each list; null where there is none."""
     items = pc.list_slice(lists, place, place + 1, return_fixed_size_list=False)
-    has = to_numpy(pc.list_value_length(items).fill_null(0)) > 0
+    lengths = pc.list_value_length(items)
+    has = to_numpy(lengths.is_valid()) & (to_numpy(lengths) > 0)
     flat = pc.list_flatten(items)
     places = np.where(has, np.cumsum(has) - 1, len(flat))
     return take(pa.concat_arrays([flat, pa.nulls(1, flat.type)]), places)

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import shown
 from lamella.core.filters.kinds import value_type
 from lamella.core.store.operators.values import Refusal
@@ -99,6 +100,6 @@ def rounded(values: pa.Array, digits: int) -> pa.Array:
 def _rounded_integers(values: pa.Array, digits: int) -> pa.Array:
     """By way of decimals, where nothing overflows on the way."""
     if -digits > 19:
-        return pc.multiply(values, pa.scalar(0, values.type))
+        return pc.multiply(values, from_values([0], values.type)[0])
     wide = values.cast(pa.decimal256(38, 0))
     return pc.round(wide, digits, "half_towards_infinity").cast(values.type)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lamella.core.arrow.arrays import from_values
 from lamella.core.errors import shown
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.store.operators.values import Refusal
@@ -77,7 +78,7 @@ def _replacement(find: str, template: str, regex: bool, whole: bool, case: bool)
 
 def _refuse_pattern(replacement: Replacement) -> None:
     try:
-        replacement.applied(pa.nulls(1, pa.string()).fill_null(""))
+        replacement.applied(from_values([""], pa.string()))
     except pa.ArrowInvalid as error:
         reason = str(error).removeprefix("Invalid regular expression: ")
         raise Refusal(f"the pattern or its replacement is wrong: {reason}", r"Groups are \1 to \9") from error

@@ -225,7 +225,8 @@ def test_editing_does_not_import_pandas(tmp_path: Path) -> None:
 
     script = """
 import sys
-from lamella import Store, col
+from lamella import Store, col, open_dataset
+from lamella.core.store.importing import plan_import
 store = Store.open(sys.argv[1])
 table = store.create_table("t", {"n": __import__("numpy").arange(5000)})
 table.read(where=col("n") > 10)
@@ -235,6 +236,15 @@ table.insert([{"n": 1, "word": "x"}])
 table.update([{"_id": 1, "word": "y"}])
 table.update([{"_id": 3, "n": 4}])
 table.update_where(col("n") > 4000, {"$set": {"word": "z", "n": 7}})
+table.update_where(None, {"$replace": {"word": {"find": "z", "with": "1,5 2,5"}}, "$round": {"n": -20}})
+table.update_where(None, {"$fill": {"word": {"from": "greatest"}}})
+table.columns.split("word", ["first", "second"])
+table.columns.cast("second", "float64", decimal=",")
+table.columns.set_checks("n", one_of=[0, 0, 1])
+path = sys.argv[1] + ".csv"
+open(path, "w").write("n,word\\n1,x\\n")
+dataset = open_dataset(path, cache_dir=sys.argv[1] + "cache")
+assert plan_import(dataset, table, "upsert", ["n"]).new_rows == 1
 assert "pandas" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "s")], check=True)
