@@ -138,8 +138,7 @@ def known_ids(state: IdentifiedRows, ids: Iterable[int], ignore_missing: bool = 
         row_ids = row_ids[state.locate(row_ids) >= 0]
     else:
         refuse_unknown(state, row_ids)
-    ascending = np.sort(row_ids)
-    return ascending[np.append(True, ascending[1:] != ascending[:-1])] if len(row_ids) else row_ids
+    return distinct(row_ids)
 
 
 def refuse_unknown(state: IdentifiedRows, ids: np.ndarray) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from lamella.core.arrow.arrays import in_one, take, to_numpy
+from lamella.core.arrow.arrays import in_one, put, take, to_numpy
 from lamella.core.arrow.equality import differs
 from lamella.core.arrow.from_python import cast_to_schema, common_schema, concat_batches
 from lamella.core.arrow.ingest import IntegerRow, as_block
@@ -280,10 +280,9 @@ def complete_values(
         if lacks is None or not lacks.any() or column.name not in known:
             continue
         old = take_rows(state.snapshot, state.locate(ids[lacks]), [known[column.name]])
-        pool = pa.concat_arrays([in_one(values.column(place)), in_one(stored_as(old, [column]).column(0))])
-        places = np.arange(len(ids))
-        places[lacks] = len(ids) + np.arange(old.num_rows)
-        values = values.set_column(place, values.schema.field(place), take(pool, places))
+        stored = in_one(stored_as(old, [column]).column(0))
+        whole = put(values.column(place), np.flatnonzero(lacks), stored)
+        values = values.set_column(place, values.schema.field(place), whole)
     return values
 
 
