@@ -270,14 +270,7 @@ def predicates(root: Filter) -> list[Predicate]:
 
 def asks_words(where: Filter | None) -> bool:
     """Whether a filter has conditions that a full-text index alone can answer."""
-    todo = [] if where is None else [where]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, Branch):
-            todo.extend(one.children)
-        elif isinstance(one, Predicate) and one.operator == WORDS:
-            return True
-    return False
+    return where is not None and any(one.operator == WORDS for one in predicates(where))
 
 
 def columns_read(root: Filter) -> list[str]:

@@ -261,8 +261,7 @@ class RowSearch:
         return SearchResult(positions, reads, self.strategy, served.index)
 
     def _by_words(self, job: Job) -> SearchResult:
-        assert self.where is not None
-        positions = _find_with_words(self.snapshot, self.where, job)
+        positions = _find_with_words(self.snapshot, self._bound, job)
         if self.sort:
             positions = _find_within(self.snapshot, None, self.sort, job, positions)
         elif self.start:
@@ -378,14 +377,14 @@ def own_order(snapshot: Snapshot, offset: int, limit: int | None) -> tuple[int, 
 
 
 def _find_with_words(snapshot: Snapshot, where: Filter, job: Job) -> np.ndarray:
-    """Positions of the live rows that meet a filter, ascending: its conditions on words by their indexes."""
+    """Positions of the live rows that meet a bound filter, ascending: its conditions on words by their
+    indexes."""
     from lamella.core.index.fulltext.conditions import rows_with_words
 
     if not asks_words(where):
         return find_rows(snapshot, where, (), job)
     if isinstance(where, Predicate):
-        bound = bind(where, snapshot.schema, snapshot.name)  # in a column of nulls it asks for something else
-        return rows_with_words(snapshot, where, job) if asks_words(bound) else find_rows(snapshot, bound)
+        return rows_with_words(snapshot, where, job)
     assert isinstance(where, And | Or | Not)
     parts = [_find_with_words(snapshot, one, job) for one in where.children if asks_words(one)]
     others = tuple(one for one in where.children if not asks_words(one))
@@ -402,7 +401,7 @@ def _find_within(
     snapshot: Snapshot, where: Filter | None, keys: tuple[SortKey, ...], job: Job, within: np.ndarray
 ) -> np.ndarray:
     if where is not None and asks_words(where):
-        matches = _find_with_words(snapshot, where, job)
+        matches = _find_with_words(snapshot, bind_to(where, snapshot.types, snapshot.name), job)
         within, where = within[among(within, matches)], None
     if where is None and not keys:
         return within

@@ -12,6 +12,7 @@ import pytest
 from lamella import Store, agg, col, open_dataset
 from lamella.core.errors import BadFilter, BadSearch, UnknownColumn
 from lamella.core.filters import Filter, parse, to_text
+from lamella.core.filters.expr import Not
 from lamella.core.filters.expr_json import from_json, to_json
 from lamella.core.query.cards import card
 from lamella.core.query.find import Method, RowSearch
@@ -117,6 +118,15 @@ def test_without_an_index_it_says_how_to_make_one(table: Table, tmp_path: Path) 
 def test_words_that_cannot_be_read_are_refused(table: Table, words: str) -> None:
     with pytest.raises((BadSearch, BadFilter, UnknownColumn)):
         found(table, col("note").has_words(words))
+
+
+def test_words_in_groups_nested_too_deep_are_refused(table: Table) -> None:
+    nested: Filter = col("note").has_words("fox")
+    for _ in range(2_000):
+        nested = Not(nested)
+    for ids in (None, [1, 2]):
+        with pytest.raises(BadFilter, match="nests groups"):
+            table.read(where=nested, ids=ids)
 
 
 def test_they_are_text_json_and_a_dict(table: Table) -> None:
