@@ -129,8 +129,8 @@ def assigned_values(
     state: TableVersion, ids: np.ndarray, assignments: Sequence[Assignment], job: Job
 ) -> tuple[Values, Values]:
     """Columns of the rows of `ids` (ascending) before and after, so many rows at a time."""
-    wanted = set(columns_read(assignments))
-    columns = [c for c in state.columns if c.name in wanted]
+    names = set(columns_read(assignments))
+    columns = [c for c in state.columns if c.name in names]
     whole = cache(lambda name: _all_cells(state, name, job))
     olds, news = [], []
     for start in range(0, max(1, len(ids)), ROWS_AT_ONCE):

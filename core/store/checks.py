@@ -337,8 +337,8 @@ def _refuse_rows(
     wrong = checks.not_allowed(values) if allowed else np.empty(0, np.int64)
     if len(wrong):
         some = [f"{_text(values[int(i)])} ({ID} {all_ids[i]})" for i in wrong[:MOST_NAMED]]
-        held = f"{_rows(len(wrong))} other values"
-        raise _refused(table, column, f"one of {_listing(checks)}", held, all_ids[wrong], some)
+        violation = f"{_rows(len(wrong))} other values"
+        raise _refused(table, column, f"one of {_listing(checks)}", violation, all_ids[wrong], some)
     if unique:
         _refuse_doubled_rows(table, column, all_ids, values)
 
@@ -347,26 +347,26 @@ def _refuse_doubled_rows(table: str, column: Column, ids: np.ndarray, values: pa
     there = np.flatnonzero(to_numpy(values.is_valid()))
     if not len(there):
         return
-    held = values if len(there) == len(values) else take(values, there)
-    first = KeyCodes([pa.chunked_array([held])]).first
+    present = values if len(there) == len(values) else take(values, there)
+    first = KeyCodes([pa.chunked_array([present])]).first
     again = np.flatnonzero(first != np.arange(len(first)))
     if len(again):
         some = [
-            f"{_text(held[int(i)])} ({ID} {ids[there[first[i]]]} and {ids[there[i]]})"
+            f"{_text(present[int(i)])} ({ID} {ids[there[first[i]]]} and {ids[there[i]]})"
             for i in again[:MOST_NAMED]
         ]
-        held_by = f"{_rows(len(again))} a value that a row before has"
-        raise _refused(table, column, "unique", held_by, ids[there[again]], some)
+        violation = f"{_rows(len(again))} a value that a row before has"
+        raise _refused(table, column, "unique", violation, ids[there[again]], some)
 
 
 def _refused(
-    table: str, column: Column, check: str, held: str, ids: np.ndarray, some: Sequence[str] = ()
+    table: str, column: Column, check: str, violation: str, ids: np.ndarray, some: Sequence[str] = ()
 ) -> BrokenCheck:
-    listed = list(some) or [f"{ID} {i}" for i in ids[:MOST_NAMED]]
-    more = ", …" if len(ids) > len(listed) else ""
+    examples = list(some) or [f"{ID} {i}" for i in ids[:MOST_NAMED]]
+    more = ", …" if len(ids) > len(examples) else ""
     return BrokenCheck(
-        f"{table}: column '{column.name}' cannot be {check}: {held}",
-        f"They are {', '.join(listed)}{more}" if len(ids) > 1 else f"It is {listed[0]}",
+        f"{table}: column '{column.name}' cannot be {check}: {violation}",
+        f"They are {', '.join(examples)}{more}" if len(ids) > 1 else f"It is {examples[0]}",
         "Change these rows first",
         column=column.name,
         row_id=int(ids[0]),

@@ -112,9 +112,9 @@ class CastFailures:
 def cast_failures(state: TableVersion, name: str, how: Cast, most: int, job: Job) -> CastFailures:
     """A row group at a time."""
     column, how = columns_named(state, [name])[0], replace(how, to=stored_type(how.to))
-    table, listed = state.snapshot.name, CastFailures(name, 0, [], [], [])
+    table, none = state.snapshot.name, CastFailures(name, 0, [], [], [])
     if how.to.equals(column.type) or is_carried(column.type, how.to):
-        return listed
+        return none
     refuse_unrelated(table, name, column.type, how.to)
     how.reading.refuse(f"{table}: column '{name}'", column.type)
     count = 0

@@ -124,13 +124,13 @@ def with_checks(notes: Notes, column: int, checks: ColumnChecks) -> Notes:
 def value_array(table: str, column: Column, values: Iterable[Any]) -> pa.Array:
     """Python values in the type of the column; raises `BadData` where one does not fit."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    given = list(values)
+    items = list(values)
     try:
-        return from_values(given, kind)
+        return from_values(items, kind)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-        said = repr(given[0]) if len(given) == 1 else f"one of {given!r:.200}"
+        text = repr(items[0]) if len(items) == 1 else f"one of {items!r:.200}"
         raise BadData(
-            f"{table}: {said} does not fit column '{column.name}' of type {column.type}",
+            f"{table}: {text} does not fit column '{column.name}' of type {column.type}",
             str(error),
             "Give a value that does, or another type",
         ) from error

@@ -120,8 +120,8 @@ def with_metadata(state: TableVersion) -> pa.Schema:
 
 def of_column(state: TableVersion, name: str | None) -> dict[str, str]:
     """What is noted about a column, or about the table where `name` is None."""
-    wanted = _key(state, name)
-    noted = {key: value for (column, key), value in state.metadata.items() if column == wanted}
+    column_id = _key(state, name)
+    noted = {key: value for (column, key), value in state.metadata.items() if column == column_id}
     return {_text(key): _text(value) for key, value in noted.items() if key not in _OWN}
 
 
@@ -196,10 +196,10 @@ def refuse_stored_misfits(state: TableVersion, widened: Iterable[Column]) -> Non
 
 def refuse_misfits(files: Iterable[WrittenFile], columns: Iterable[Column]) -> None:
     """The same for files written before their columns widened."""
-    wanted = tuple(columns)
+    columns = tuple(columns)
     for file in files:
         names = {int(key): name for key, name in json.loads(file.names).items()}
-        for column in wanted:
+        for column in columns:
             _refuse_misfit(FileSegment(file.path, file.rows, names), column)
 
 
@@ -347,9 +347,9 @@ class Columns(Sequence[str]):
         """Give new rows that leave the column out this value, and None to forget it. Rows that are there stay
         as they are, and None in a new row stays null."""
         text_of(column, f"{self._name}: the column")
-        said = message or (f"no default for {column}" if value is None else f"default for {column}")
+        message = message or (f"no default for {column}" if value is None else f"default for {column}")
         return self._writer.commit(
-            lambda state: default_change(state, columns_named(state, [column])[0], value, said), Job()
+            lambda state: default_change(state, columns_named(state, [column])[0], value, message), Job()
         )
 
     def new_rows(self, count: int) -> pa.Table:
@@ -386,11 +386,11 @@ class Columns(Sequence[str]):
         values = None if one_of is None or isinstance(one_of, str) else items_of(one_of)
         if one_of is not None and values is None:
             raise BadData(f"{self._name}: one_of takes a list of values, not {shown(one_of)}")
-        work, said = job or Job(), message or f"checks of {column}"
+        work, message = job or Job(), message or f"checks of {column}"
 
         def build(state: TableVersion) -> Change:
             named = columns_named(state, [column])[0]
-            return checks_change(state, named, required, unique, values, work, said)
+            return checks_change(state, named, required, unique, values, work, message)
 
         return self._writer.commit(build, work)
 
@@ -401,8 +401,8 @@ class Columns(Sequence[str]):
         """
         listed = names[0] if len(names) == 1 else names
         gone = names_of(listed, f"{self._name}: columns.drop")
-        said = message or f"drop {', '.join(gone)}"
-        return self._writer.commit(lambda state: dropped(state, gone, said), Job())
+        message = message or f"drop {', '.join(gone)}"
+        return self._writer.commit(lambda state: dropped(state, gone, message), Job())
 
     def rename(self, names: str | Mapping[str, str], new: str | None = None, message: str = "") -> Commit:
         """Give a column another name, `rename("a", "b")`, or several at once, `rename({"a": "b", "b": "a"})`:
@@ -416,15 +416,15 @@ class Columns(Sequence[str]):
             names = {text_of(names, f"{self._name}: the column"): new or ""}
         for name in names.values():
             text_of(name, f"{self._name}: the column name")
-        said = message or "rename " + ", ".join(f"{old} to {new}" for old, new in names.items())
-        wanted = dict(names)
-        return self._writer.commit(lambda state: renamed(state, wanted, said), Job())
+        message = message or "rename " + ", ".join(f"{old} to {new}" for old, new in names.items())
+        new_names = dict(names)
+        return self._writer.commit(lambda state: renamed(state, new_names, message), Job())
 
     def reorder(self, names: Sequence[str], message: str = "") -> Commit:
         """These columns first, in this order, and the others behind them."""
         first = names_of(names, f"{self._name}: columns.reorder")
-        said = message or f"order {', '.join(first)}"
-        return self._writer.commit(lambda state: reordered(state, first, said), Job())
+        message = message or f"order {', '.join(first)}"
+        return self._writer.commit(lambda state: reordered(state, first, message), Job())
 
     def cast(  # noqa: PLR0913 -- all that can be said of a cast, by keyword
         self,
@@ -454,11 +454,11 @@ class Columns(Sequence[str]):
         text_of(name, f"{self._name}: the column name")
         reading = Reading(decimal, thousands, dates)
         how, work = Cast(type_named(type), lossy, on_error == "null", reading), job or Job()
-        said = message or f"cast {name} to {how.to}"
+        message = message or f"cast {name} to {how.to}"
 
         def build(state: TableVersion) -> Change:
             take_ids = self._writer.take_column_ids
-            return cast_change(state, name, how, take_ids, work, said)
+            return cast_change(state, name, how, take_ids, work, message)
 
         before = self._reader.current()
         done = self._writer.commit(build, work)
@@ -545,5 +545,5 @@ def noted(table: str, writer: ColumnWriter, column: str | None, values: Values, 
     """Note values about a column, or about the table where `column` is None."""
     refuse_other_than_text(table, values)
     keys = (key if isinstance(key, str) else key.decode(errors="replace") for key in values)
-    said = message or f"metadata of {column or 'the table'}: {', '.join(keys)}"
-    return writer.commit(lambda state: changed(state, column, values, said), Job())
+    message = message or f"metadata of {column or 'the table'}: {', '.join(keys)}"
+    return writer.commit(lambda state: changed(state, column, values, message), Job())

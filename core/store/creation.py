@@ -250,8 +250,8 @@ def _enter(
     for index in original.indexes:
         transaction.add_index(table_id, index)
     counts = (original.rows, 0, 0)
-    said = f"copy of {original.row.name}"
-    transaction.move_on(table_id, commit_row(version, "create", None, counts, started, said))
+    message = f"copy of {original.row.name}"
+    transaction.move_on(table_id, commit_row(version, "create", None, counts, started, message))
     return table_id
 
 

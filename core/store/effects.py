@@ -373,9 +373,11 @@ def _upsert_preview(
     ids = from_values([None] * first + updated.ids.tolist(), pa.int64())
     kinds = [CONFLICT] * len(conflicting) + [NEW] * len(added) + [CHANGED] * len(updated.ids)
     context = pa.Table.from_arrays([ids[:SHOWN], *(rows.column(name) for name in on)], names=[ID, *on])
-    held = {n: pa.concat_arrays([pa.nulls(first, array.type), array])[:SHOWN] for n, array in before.items()}
+    shown_before = {
+        n: pa.concat_arrays([pa.nulls(first, array.type), array])[:SHOWN] for n, array in before.items()
+    }
     others = [name for name in rows.column_names if name not in on]
-    return Preview(context, _table(held), rows.select(others), kinds[:SHOWN])
+    return Preview(context, _table(shown_before), rows.select(others), kinds[:SHOWN])
 
 
 # ------------------------------------------------------------------------------ rows that are shown

@@ -183,7 +183,7 @@ def _both_times(a: pa.DataType, b: pa.DataType) -> bool:
 
 
 Convert = Callable[[pa.Array], pa.Array | None]
-"""An array as the type wanted, or None where one of its values does not survive."""
+"""An array as the target type, or None where one of its values does not survive."""
 _TEXTS = {pa.string(), pa.large_string(), pa.string_view()}
 NULLS = "Cast with on_error='null' to make null of what does not fit"
 _UNITS = {"s": "second", "ms": "millisecond", "us": "microsecond", "ns": "nanosecond"}
@@ -197,24 +197,24 @@ class LostValues(Exception):
         super().__init__(value)
 
 
-def is_carried(have: pa.DataType, wanted: pa.DataType) -> bool:
+def is_carried(have: pa.DataType, target: pa.DataType) -> bool:
     """Whether every value survives whatever it is, and reading casts it: then no data is written."""
-    if types.is_timestamp(have) and types.is_timestamp(wanted) and have.unit == wanted.unit:
-        return (have.tz is None) == (wanted.tz is None)
+    if types.is_timestamp(have) and types.is_timestamp(target) and have.unit == target.unit:
+        return (have.tz is None) == (target.tz is None)
     if types.is_dictionary(have):
-        return have.value_type in _TEXTS and wanted in _TEXTS
-    return {have, wanted} <= _TEXTS or common_type(have, wanted) == wanted
+        return have.value_type in _TEXTS and target in _TEXTS
+    return {have, target} <= _TEXTS or common_type(have, target) == target
 
 
-def refuse_unrelated(table: str, column: str, have: pa.DataType, wanted: pa.DataType) -> None:
+def refuse_unrelated(table: str, column: str, have: pa.DataType, target: pa.DataType) -> None:
     """Raise `TypeConflict` where no value of the one type means anything as the other."""
     moment_as_number = any(
         types.is_temporal(a) and (types.is_integer(b) or types.is_floating(b) or types.is_decimal(b))
-        for a, b in ((have, wanted), (wanted, have))
+        for a, b in ((have, target), (target, have))
     )
-    if moment_as_number or not (_is_text(have) or _can_cast(have, wanted)):
+    if moment_as_number or not (_is_text(have) or _can_cast(have, target)):
         raise TypeConflict(
-            f"{table}: column '{column}' is {have} and cannot become {wanted}",
+            f"{table}: column '{column}' is {have} and cannot become {target}",
             "No value of the one says what it is as the other",
             "Add a column and fill it with what you want instead",
         )
@@ -252,11 +252,11 @@ class Reading:
                 fix="Leave them out",
             )
 
-    def texts(self, texts: pa.Array, wanted: pa.DataType) -> pa.Array:
+    def texts(self, texts: pa.Array, target: pa.DataType) -> pa.Array:
         """As Arrow and `parse_cell` read them; null where a text is not written so."""
-        if types.is_temporal(wanted) and self.dates != "iso":
+        if types.is_temporal(target) and self.dates != "iso":
             return self._dates(texts)
-        number = types.is_integer(wanted) or types.is_floating(wanted) or types.is_decimal(wanted)
+        number = types.is_integer(target) or types.is_floating(target) or types.is_decimal(target)
         if number and (self.decimal, self.thousands) != (".", ""):
             return self._numbers(texts)
         return texts
@@ -295,15 +295,15 @@ class Cast:
 
 def converted(values: pa.Array, cast: Cast) -> pa.Array:
     """`values` cast; null stays null. Raises `LostValues` for the first value that does not survive."""
-    wanted, nulls = cast.to, cast.nulls
+    target, nulls = cast.to, cast.nulls
     if types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
-    if _is_text(values.type) and not _is_text(wanted):
+    if _is_text(values.type) and not _is_text(target):
         return _parsed(values, cast)
-    if nulls and types.is_floating(values.type) and types.is_integer(wanted):
+    if nulls and types.is_floating(values.type) and types.is_integer(target):
         values = pc.if_else(pc.is_finite(values), values, _null(values.type))
-    convert = _converter(values.type, wanted, cast.lossy)
-    return _joined(_piecewise(values, convert, lambda one: _unfit(one, cast)), wanted)
+    convert = _converter(values.type, target, cast.lossy)
+    return _joined(_piecewise(values, convert, lambda one: _unfit(one, cast)), target)
 
 
 def _piecewise(
@@ -323,98 +323,98 @@ def _piecewise(
             waiting += [part.slice(half), part.slice(0, half)]
 
 
-def _converter(have: pa.DataType, wanted: pa.DataType, lossy: bool) -> Convert:
-    if _is_text(wanted):
-        return lambda part: _arrow(part, wanted)  # text says all there is to say
-    if types.is_temporal(have) and types.is_temporal(wanted) and _has_zone(have) != _has_zone(wanted):
-        return lambda part: _zone_changed(part, wanted, lossy)
+def _converter(have: pa.DataType, target: pa.DataType, lossy: bool) -> Convert:
+    if _is_text(target):
+        return lambda part: _arrow(part, target)  # text says all there is to say
+    if types.is_temporal(have) and types.is_temporal(target) and _has_zone(have) != _has_zone(target):
+        return lambda part: _zone_changed(part, target, lossy)
     if lossy:
-        return lambda part: _cut(part, wanted)
-    return lambda part: exact_cast(part, wanted)
+        return lambda part: _cut(part, target)
+    return lambda part: exact_cast(part, target)
 
 
-def _arrow(part: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+def _arrow(part: pa.Array, target: pa.DataType) -> pa.Array | None:
     try:
-        return part.cast(wanted)
+        return part.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
 
 
-def _zone_changed(part: pa.Array, wanted: pa.DataType, lossy: bool) -> pa.Array | None:
-    """Times without a zone are the wall clock's in the zone wanted; taking a zone away loses it."""
+def _zone_changed(part: pa.Array, target: pa.DataType, lossy: bool) -> pa.Array | None:
+    """Times without a zone are the wall clock's in the target zone; taking a zone away loses it."""
     if part.null_count == len(part):
-        return pa.nulls(len(part), wanted)
+        return pa.nulls(len(part), target)
     if _has_zone(part.type):
-        return _cut(pc.local_timestamp(part), wanted) if lossy else None
-    plain = _cut(part, pa.timestamp(wanted.unit)) if lossy else exact_cast(part, pa.timestamp(wanted.unit))
+        return _cut(pc.local_timestamp(part), target) if lossy else None
+    plain = _cut(part, pa.timestamp(target.unit)) if lossy else exact_cast(part, pa.timestamp(target.unit))
     try:
-        return None if plain is None else pc.assume_timezone(plain, wanted.tz)
+        return None if plain is None else pc.assume_timezone(plain, target.tz)
     except pa.ArrowInvalid:
         return None  # a time that the clocks skipped or showed twice
 
 
-def _cut(part: pa.Array, wanted: pa.DataType) -> pa.Array | None:
-    """Without what is finer than `wanted`; None where a value is out of its range."""
-    if (exact := exact_cast(part, wanted)) is not None:
+def _cut(part: pa.Array, target: pa.DataType) -> pa.Array | None:
+    """Without what is finer than `target`; None where a value is out of its range."""
+    if (exact := exact_cast(part, target)) is not None:
         return exact
-    if types.is_integer(wanted) and types.is_floating(part.type):
+    if types.is_integer(target) and types.is_floating(part.type):
         finite = pc.all(pc.is_finite(part), min_count=0).as_py()
-        return exact_cast(pc.trunc(part), wanted) if finite else None
-    if types.is_decimal(part.type) and (types.is_integer(wanted) or types.is_decimal(wanted)):
-        return _arrow(pc.round(part, getattr(wanted, "scale", 0), "towards_zero"), wanted)
-    if types.is_timestamp(part.type) and (types.is_date(wanted) or types.is_timestamp(wanted)):
-        unit = "day" if types.is_date(wanted) else _UNITS[wanted.unit]
-        return exact_cast(pc.floor_temporal(part, unit=unit), wanted)
-    if types.is_floating(wanted) or types.is_time(wanted):
-        return _nearest(part, wanted)
-    return _arrow(part, wanted) if types.is_decimal(wanted) else None
+        return exact_cast(pc.trunc(part), target) if finite else None
+    if types.is_decimal(part.type) and (types.is_integer(target) or types.is_decimal(target)):
+        return _arrow(pc.round(part, getattr(target, "scale", 0), "towards_zero"), target)
+    if types.is_timestamp(part.type) and (types.is_date(target) or types.is_timestamp(target)):
+        unit = "day" if types.is_date(target) else _UNITS[target.unit]
+        return exact_cast(pc.floor_temporal(part, unit=unit), target)
+    if types.is_floating(target) or types.is_time(target):
+        return _nearest(part, target)
+    return _arrow(part, target) if types.is_decimal(target) else None
 
 
-def _nearest(part: pa.Array, wanted: pa.DataType) -> pa.Array | None:
+def _nearest(part: pa.Array, target: pa.DataType) -> pa.Array | None:
     try:
-        made = part.cast(wanted, safe=False)
+        made = part.cast(target, safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
-    both = types.is_floating(wanted) and types.is_floating(part.type)
+    both = types.is_floating(target) and types.is_floating(part.type)
     return None if both and not pc.is_inf(made).equals(pc.is_inf(part)) else made
 
 
 def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
     """Text as what it says: each different text is read once."""
-    wanted, reading = cast.to, cast.reading
+    target, reading = cast.to, cast.reading
     encoded = values.cast(pa.large_string()).dictionary_encode()
     read = _piecewise(
-        encoded.dictionary, lambda part: _read(part, wanted, reading), lambda one: _read_one(one, cast)
+        encoded.dictionary, lambda part: _read(part, target, reading), lambda one: _read_one(one, cast)
     )
-    made = pa.concat_arrays([_joined(read, wanted), pa.nulls(1, wanted)])
+    made = pa.concat_arrays([_joined(read, target), pa.nulls(1, target)])
     places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(made) - 1)
     return take(made, places.astype(np.int64))
 
 
-def _read(texts: pa.Array, wanted: pa.DataType, reading: Reading) -> pa.Array | None:
+def _read(texts: pa.Array, target: pa.DataType, reading: Reading) -> pa.Array | None:
     """What Arrow reads, less what it takes for more than it says: hexadecimal, and numbers without end."""
-    texts = reading.texts(texts, wanted)
+    texts = reading.texts(texts, target)
     if texts.null_count:
         return None
-    made = _arrow(texts, wanted)
+    made = _arrow(texts, target)
     if made is None:
         return None
-    if types.is_integer(wanted) and pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+    if types.is_integer(target) and pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
         return None
-    endless = types.is_floating(wanted) and pc.any(pc.is_inf(made)).as_py()
+    endless = types.is_floating(target) and pc.any(pc.is_inf(made)).as_py()
     return None if endless else made
 
 
 def _read_one(one: pa.Array, cast: Cast) -> pa.Array:
-    text, wanted = one[0].as_py(), cast.to
-    plain = cast.reading.texts(one, wanted)[0].as_py()
+    text, target = one[0].as_py(), cast.to
+    plain = cast.reading.texts(one, target)[0].as_py()
     try:
         if plain is None:
             raise BadData(text, "it is written otherwise")
-        return from_values([parse_cell(plain, wanted)], wanted)
+        return from_values([parse_cell(plain, target)], target)
     except BadData as error:
         if cast.nulls:
-            return pa.nulls(1, wanted)
+            return pa.nulls(1, target)
         raise LostValues(repr(text), error.why, NULLS) from error
 
 
@@ -443,14 +443,14 @@ def reason(value: pa.Array, cast: Cast) -> str:
     return ""
 
 
-def _joined(parts: Iterator[pa.Array], wanted: pa.DataType) -> pa.Array:
+def _joined(parts: Iterator[pa.Array], target: pa.DataType) -> pa.Array:
     made = list(parts)
-    return pa.concat_arrays(made) if made else pa.nulls(0, wanted)
+    return pa.concat_arrays(made) if made else pa.nulls(0, target)
 
 
-def _can_cast(have: pa.DataType, wanted: pa.DataType) -> bool:
+def _can_cast(have: pa.DataType, target: pa.DataType) -> bool:
     try:
-        pa.nulls(0, have).cast(wanted)
+        pa.nulls(0, have).cast(target)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         return False
     return True

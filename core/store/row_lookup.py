@@ -136,11 +136,11 @@ def _holds(column: Column, values: pa.ChunkedArray) -> Filter:
 def _live_rows(state: TableVersion, columns: Sequence[Column]) -> Iterator[pa.Table]:
     """The key columns and `_id`, many row groups at a time: the keys are hashed for each. What was decoded is
     kept for the next look."""
-    snapshot, wanted = state.snapshot, [*columns, ID_COLUMN]
+    snapshot, with_ids = state.snapshot, [*columns, ID_COLUMN]
     gathered: list[pa.Table] = []
     for piece in pieces(snapshot, 0, snapshot.num_positions):
-        chunks = piece.stored_chunks(snapshot, wanted)
-        gathered.append(finish(snapshot, piece.first, piece.stop, wanted, chunks))
+        chunks = piece.stored_chunks(snapshot, with_ids)
+        gathered.append(finish(snapshot, piece.first, piece.stop, with_ids, chunks))
         if sum(table.num_rows for table in gathered) >= ROWS_AT_ONCE:
             yield pa.concat_tables(gathered)
             gathered = []

@@ -135,8 +135,8 @@ class RowsById(Dataset):
 
 def _positions(state: TableVersion, ids: Iterable[int] | None, missing: Missing) -> np.ndarray | None:
     ignore = ignores_missing(missing, state.snapshot.name)
-    listed = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
-    return None if listed is None else state.locate(known_ids(state, listed, ignore))
+    row_ids = None if ids is None else ids_listed(ids, f"{state.snapshot.name}: ids")
+    return None if row_ids is None else state.locate(known_ids(state, row_ids, ignore))
 
 
 class OldVersion(RowsById):

@@ -208,8 +208,8 @@ class Store:
         if self.read_only:
             raise self._read_only()
         creation.refuse_name(self._catalog, name)
-        said = message or f"create {name}"
-        return self._table(creation.create(self._catalog, self._layout, name, data, said, job or Job()))
+        message = message or f"create {name}"
+        return self._table(creation.create(self._catalog, self._layout, name, data, message, job or Job()))
 
     def drop_table(self, name: str) -> None:
         """Remove a table with its history; this cannot be undone. Readers that began before read on to the

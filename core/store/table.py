@@ -248,14 +248,14 @@ class Table(RowsById):
         ignore = ignores_missing(missing, self._reader.last_name)
         if where is not None:
             return self._update_chosen(data, on, where, message, job or Job(), expected_version, ignore)
-        keys, own, said = self._names(on), job or Job(), message or "update"
+        keys, own, message = self._names(on), job or Job(), message or "update"
         source = repeatable(data)
         coming = RepeatableBlocks(blocks(source))
         by_key = is_given_by_key(source)
         if (
             len(keys) == 1 and not ignore
         ):  # rows that fit in the catalog are passed over at once, without being read
-            done = self._writer.replace_rows(coming, keys[0], by_key, said, own, expected_version)
+            done = self._writer.replace_rows(coming, keys[0], by_key, message, own, expected_version)
             if done is not None:
                 return done
         all_blocks = coming.all()
@@ -264,9 +264,9 @@ class Table(RowsById):
         rows = cache(lambda: partial_rows_of(all_blocks, source))
 
         def build(state: TableVersion) -> Change:
-            change = None if one is None else integer_update_change(state, one, said)
+            change = None if one is None else integer_update_change(state, one, message)
             take_ids = self._writer.take_column_ids
-            return change or changes.update_change(state, rows(), keys, take_ids, said, ignore)
+            return change or changes.update_change(state, rows(), keys, take_ids, message, ignore)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -354,10 +354,10 @@ class Table(RowsById):
         def build(state: TableVersion) -> Change:
             edits = assignments(operators, state.columns, state.snapshot.name)
             ids = chosen_ids(state, chosen)
-            said, take_ids = message or operators_text(operators), self._writer.take_column_ids
+            text, take_ids = message or operators_text(operators), self._writer.take_column_ids
             if upsert and not len(ids):
-                return insert_instead_change(state, chosen, edits, take_ids, said)
-            return changes.operator_change(state, ids, edits, take_ids, said, own)
+                return insert_instead_change(state, chosen, edits, take_ids, text)
+            return changes.operator_change(state, ids, edits, take_ids, text, own)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -385,11 +385,11 @@ class Table(RowsById):
         own, name = job or Job(), self._reader.last_name
         parts = cell_tables(cells, rows, name)
         array = isinstance(delete, np.ndarray) and delete.ndim == 1 and delete.dtype == np.int64
-        listed = [] if delete is None else delete if array else ids_listed(delete, f"{name}: delete")
+        row_ids = [] if delete is None else delete if array else ids_listed(delete, f"{name}: delete")
 
         def build(state: TableVersion) -> Change:
             own.check()
-            gone = listed if isinstance(listed, np.ndarray) else ids_of(state, listed)
+            gone = row_ids if isinstance(row_ids, np.ndarray) else ids_of(state, row_ids)
             return edit_change(state, parts, rows, gone, message or "edit")
 
         return self._writer.commit(build, own, expected_version=expected_version)
@@ -418,8 +418,8 @@ class Table(RowsById):
         names = None if columns is None else names_of(columns, f"{self._reader.last_name}: columns")
 
         def build(state: TableVersion) -> Change:
-            ids, said = self._writer.take_column_ids, message or "transform"
-            return transform_change(state, function, names, condition, ids, said, own)
+            ids, text = self._writer.take_column_ids, message or "transform"
+            return transform_change(state, function, names, condition, ids, text, own)
 
         return self._writer.commit(build, own, expected_version=expected_version)
 
@@ -465,11 +465,11 @@ class Table(RowsById):
                 fix="Give one; read(['_id'], where=…, ids=…) finds the rows of both",
             )
         condition = condition_of(where, f"{self._reader.last_name}: where", self)
-        listed = None if ids is None else ids_listed(ids, f"{self._reader.last_name}: ids")
+        row_ids = None if ids is None else ids_listed(ids, f"{self._reader.last_name}: ids")
         ignore = ignores_missing(missing, self._reader.last_name)
 
         def build(state: TableVersion) -> Change:
-            gone = chosen_ids(state, condition if listed is None else listed, ignore)
+            gone = chosen_ids(state, condition if row_ids is None else row_ids, ignore)
             return changes.delete_change(state, gone, message or "delete")
 
         return self._writer.commit(build, job or Job(), expected_version=expected_version)

@@ -87,8 +87,8 @@ class _TransformResult:
             self._tables.append(values if len(rows) == len(ids) else take(values, rows))
 
     def table(self) -> pa.Table:
-        wanted = common_schema(table.schema for table in self._tables)
-        schema = pa.schema([field for field in wanted if field.name in self.changed])
+        whole = common_schema(table.schema for table in self._tables)
+        schema = pa.schema([field for field in whole if field.name in self.changed])
         return pa.concat_tables([cast_to_schema(table, schema) for table in self._tables])
 
 
@@ -106,14 +106,14 @@ def _batches(
     state: TableVersion, columns: tuple[Column, ...], where: Filter | None, job: Job
 ) -> Iterator[pa.Table]:
     """The columns, with `_id` behind them."""
-    wanted = (*columns, ID_COLUMN)
+    with_ids = (*columns, ID_COLUMN)
     if where is None:
-        yield from (table for table in tables(state.snapshot, wanted, job) if table.num_rows)
+        yield from (table for table in tables(state.snapshot, with_ids, job) if table.num_rows)
         return
     positions = state.locate(chosen_ids(state, where))
     for start in range(0, len(positions), ROWS_A_CALL):
         job.report(start, len(positions))
-        yield take_rows(state.snapshot, positions[start : start + ROWS_A_CALL], wanted)
+        yield take_rows(state.snapshot, positions[start : start + ROWS_A_CALL], with_ids)
 
 
 def _add(made: _TransformResult, state: TableVersion, rows: pa.Table, count: int, function: Function) -> None:

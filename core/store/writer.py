@@ -247,14 +247,14 @@ class TableWriter:
         started = time.perf_counter()
 
         def attempt(state: TableVersion) -> Commit:
-            wanted = target(state)
-            said = message or f"{kind} {wanted.about}".strip()
-            row = commit_row(state.version + 1, kind, wanted.version, wanted.counts, started, said)
+            restored = target(state)
+            text = message or f"{kind} {restored.about}".strip()
+            row = commit_row(state.version + 1, kind, restored.version, restored.counts, started, text)
             self._refuse_missing_files(state)
             with self._catalog.transaction() as transaction:
                 still_at(transaction, state)
                 for versioned in VERSIONED:
-                    transaction.restore(versioned, self._table_id, wanted.version, state.version)
+                    transaction.restore(versioned, self._table_id, restored.version, state.version)
                 row = transaction.move_on(self._table_id, row)
             return _as_commit(state, row)
 

@@ -213,8 +213,8 @@ def _ordered(name: str, descending: bool) -> Callable[[pa.Array], pa.Array]:
             ends = pc.min_max(cells)
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
             raise Refusal(f"values of type {cells.type} have no {name} one", "Choose another") from error
-        wanted = to_numpy(pc.equal(cells, ends["max" if descending else "min"]))
-        return cells.slice(int(wanted.argmax()), 1)
+        hits = to_numpy(pc.equal(cells, ends["max" if descending else "min"]))
+        return cells.slice(int(hits.argmax()), 1)
 
     return figure
 
