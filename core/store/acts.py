@@ -35,7 +35,7 @@ from lamella.core.store.effects import (
     update_effect,
     upsert_effect,
 )
-from lamella.core.store.evolution import DAYS, Cast, Reading
+from lamella.core.store.evolution import DAYS, Cast, Notation
 from lamella.core.store.operators import OPERATORS, Operators
 from lamella.core.store.operators.cleaning import CASES, SIDES
 from lamella.core.store.operators.rows import SOURCES
@@ -98,8 +98,8 @@ class CastColumn:
         self, table: Table, where: Chosen = None, job: Job | None = None, most: int | None = None
     ) -> Effect:
         _refuse_rows(table, where, "a column has one type")
-        reading = Reading(self.decimal, self.thousands, self.dates)
-        how = Cast(type_named(self.type), self.lossy, self.on_error == "null", reading)
+        notation = Notation(self.decimal, self.thousands, self.dates)
+        how = Cast(type_named(self.type), self.lossy, self.on_error == "null", notation)
         return cast_effect(table._state(), self.column, how, job or Job())
 
     def apply(self, table: Table, where: Chosen = None, message: str = "", job: Job | None = None) -> Commit:

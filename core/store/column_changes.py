@@ -90,7 +90,7 @@ def cast_change(
     if is_carried(column.type, how.to):
         return Change(message, _replaced(state, column, replace(column, type=how.to)))
     refuse_unrelated(state.snapshot.name, name, column.type, how.to)
-    how.reading.refuse(f"{state.snapshot.name}: column '{name}'", column.type)
+    how.notation.refuse(f"{state.snapshot.name}: column '{name}'", column.type)
     ids, values = _converted(state, column, how, job)
     made = Column(name, how.to, take_ids(1))
     cells = CellChanges(ids, {made.key: values}) if len(ids) else None
@@ -116,7 +116,7 @@ def cast_failures(state: TableVersion, name: str, how: Cast, most: int, job: Job
     if how.to.equals(column.type) or is_carried(column.type, how.to):
         return none
     refuse_unrelated(table, name, column.type, how.to)
-    how.reading.refuse(f"{table}: column '{name}'", column.type)
+    how.notation.refuse(f"{table}: column '{name}'", column.type)
     count = 0
     ids: list[int] = []
     shown: list[pa.Array] = []

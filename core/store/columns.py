@@ -44,7 +44,7 @@ from lamella.core.store.column_changes import (
 from lamella.core.store.column_rules import NO_CHECKS, RULES, Checks
 from lamella.core.store.commit import Change, Commit
 from lamella.core.store.data_files import WrittenFile
-from lamella.core.store.evolution import Cast, Reading
+from lamella.core.store.evolution import Cast, Notation
 from lamella.core.store.row_lookup import chosen_ids
 from lamella.core.store.split_merge import Merge, Split, column_change
 from lamella.core.store.table_version import Metadata, Reader, TableVersion
@@ -452,8 +452,8 @@ class Columns(Sequence[str]):
         if on_error not in ("refuse", "null"):
             raise BadData(f"on_error cannot be {shown(on_error)}", fix="Give 'refuse' or 'null'")
         text_of(name, f"{self._name}: the column name")
-        reading = Reading(decimal, thousands, dates)
-        how, work = Cast(type_named(type), lossy, on_error == "null", reading), job or Job()
+        notation = Notation(decimal, thousands, dates)
+        how, work = Cast(type_named(type), lossy, on_error == "null", notation), job or Job()
         message = message or f"cast {name} to {how.to}"
 
         def build(state: TableVersion) -> Change:
@@ -480,7 +480,7 @@ class Columns(Sequence[str]):
         """What `cast` would refuse, or make null: how many values, and the first so many with their ids and
         why. Raises `TypeConflict` where no value of the one type means anything as the other."""
         text_of(name, f"{self._name}: the column name")
-        how = Cast(type_named(type), lossy, reading=Reading(decimal, thousands, dates))
+        how = Cast(type_named(type), lossy, notation=Notation(decimal, thousands, dates))
         most = count_of(most, f"{self._name}: most")
         return cast_failures(self._reader.current(), name, how, most, job or Job())
 

@@ -226,7 +226,7 @@ _GROUP_SIGNS = ("", ".", ",", "'", " ", "\u00a0", "\u202f", "_")
 
 
 @dataclass(frozen=True)
-class Reading:
+class Notation:
     """How numbers and dates are written in texts: the sign before the fraction, the one between thousands,
     and the order of day and month in dates such as 31.12.2024."""
 
@@ -246,7 +246,7 @@ class Reading:
                 raise BadData(f"{column}: {what} cannot be {shown(sign)}", fix=f"Give one of {signs}")
         if self.decimal == self.thousands:
             raise BadData(f"{column}: decimal and thousands are the same sign", fix="Change one of them")
-        if self != Reading() and not _is_text(have):
+        if self != Notation() and not _is_text(have):
             raise BadData(
                 f"{column}: decimal, thousands and dates say how text is read, and this is {have}",
                 fix="Leave them out",
@@ -285,12 +285,12 @@ class Reading:
 @dataclass(frozen=True)
 class Cast:
     """`lossy`: a value that is too fine becomes the nearest that `to` holds: 1.7 as int64 is 1, a time its
-    day. `nulls`: one that does not fit at all becomes null. `reading`: how text is written."""
+    day. `nulls`: one that does not fit at all becomes null. `notation`: how text is written."""
 
     to: pa.DataType
     lossy: bool = False
     nulls: bool = False
-    reading: Reading = Reading()
+    notation: Notation = Notation()
 
 
 def converted(values: pa.Array, cast: Cast) -> pa.Array:
@@ -381,19 +381,19 @@ def _nearest(part: pa.Array, target: pa.DataType) -> pa.Array | None:
 
 def _parsed(values: pa.Array, cast: Cast) -> pa.Array:
     """Text as what it says: each different text is read once."""
-    target, reading = cast.to, cast.reading
+    target, notation = cast.to, cast.notation
     encoded = values.cast(pa.large_string()).dictionary_encode()
     read = _piecewise(
-        encoded.dictionary, lambda part: _read(part, target, reading), lambda one: _read_one(one, cast)
+        encoded.dictionary, lambda part: _read(part, target, notation), lambda one: _read_one(one, cast)
     )
     made = pa.concat_arrays([_joined(read, target), pa.nulls(1, target)])
     places = np.where(to_numpy(encoded.is_valid()), to_numpy(encoded.indices), len(made) - 1)
     return take(made, places.astype(np.int64))
 
 
-def _read(texts: pa.Array, target: pa.DataType, reading: Reading) -> pa.Array | None:
+def _read(texts: pa.Array, target: pa.DataType, notation: Notation) -> pa.Array | None:
     """What Arrow reads, less what it takes for more than it says: hexadecimal, and numbers without end."""
-    texts = reading.texts(texts, target)
+    texts = notation.texts(texts, target)
     if texts.null_count:
         return None
     made = _arrow(texts, target)
@@ -407,7 +407,7 @@ def _read(texts: pa.Array, target: pa.DataType, reading: Reading) -> pa.Array | 
 
 def _read_one(one: pa.Array, cast: Cast) -> pa.Array:
     text, target = one[0].as_py(), cast.to
-    plain = cast.reading.texts(one, target)[0].as_py()
+    plain = cast.notation.texts(one, target)[0].as_py()
     try:
         if plain is None:
             raise BadData(text, "it is written otherwise")
