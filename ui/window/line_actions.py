@@ -22,6 +22,7 @@ from lamella.core.query.line import Line, query_of_line
 from lamella.core.query.source import Source
 from lamella.core.query.steps import Select
 from lamella.ui import theme
+from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
@@ -214,7 +215,7 @@ class LineActions(QObject):
             return export_view(view, path, columns, format, job, overwrite=overwrite, **values)
 
         return ExportRows(
-            f"What is shown: {_counted(view.num_rows, 'row')} × {_counted(len(columns), 'column')}",
+            f"What is shown: {counted(view.num_rows, 'row')} × {counted(len(columns), 'column')}",
             view.num_rows,
             lambda count, job: view.page(0, count, columns),
             write,
@@ -231,7 +232,7 @@ class LineActions(QObject):
         if not tab.line.active and columns == names:
             return []
         total = snapshot.num_rows if snapshot.complete else None
-        rows = "all rows" if total is None else _counted(total, "row")
+        rows = "all rows" if total is None else counted(total, "row")
 
         def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
             from lamella.core.transfer.exporting import ExportOptions, export
@@ -242,7 +243,7 @@ class LineActions(QObject):
 
         return [
             ExportRows(
-                f"Everything: {rows} × {_counted(len(names), 'column')}",
+                f"Everything: {rows} × {counted(len(names), 'column')}",
                 total,
                 lambda count, job: dataset.read(names, limit=count, job=job),
                 write,
@@ -276,7 +277,7 @@ class LineActions(QObject):
 
     def _say_exported(self, made: Export) -> None:
         show = ("Show in folder", lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(made.path.parent))))
-        text = f"Exported {_counted(made.rows, 'row')} to {visible(made.path.name)}"
+        text = f"Exported {counted(made.rows, 'row')} to {visible(made.path.name)}"
         self._tab.messages.say(text, show, kind="message-success")
 
     def _say(self, what: str, error: Exception, *ways: Choice) -> None:
@@ -322,10 +323,6 @@ class SaveForm(QWidget):
     def _take(self) -> None:
         if self.name.text().strip():
             self.save_requested.emit(self.name.text().strip())
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"1 {thing}" if count == 1 else f"{count:,} {thing}s"
 
 
 def _sql(query: Query, key: tuple[str, ...], job: Job) -> str:
