@@ -237,7 +237,7 @@ class ValuesFile(ABC):
 
     def note(self, place: int) -> str:
         """What the values of a column of text do not say of themselves."""
-        met: Counter[str] = sum(self._met[place].values(), Counter())
+        met: Counter[str] = sum(list(self._met[place].values()), Counter())  # other threads read blocks
         if len(met) > 1:
             counts = [f"{count:,} {word}{'' if count == 1 else 's'}" for word, count in met.most_common()]
             return MIXED.format(" and ".join([", ".join(counts[:-1]), counts[-1]]))

@@ -141,7 +141,8 @@ class Problems:
     @property
     def all(self) -> tuple[Problem, ...]:
         """In the order of the lines."""
-        return tuple(problem for block in sorted(self._by_block) for problem in self._by_block[block][0])
+        by_block = dict(self._by_block)  # other threads read blocks
+        return tuple(problem for block in sorted(by_block) for problem in by_block[block][0])
 
     @property
     def misfits(self) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import os
 import sqlite3
+import sys
 from collections.abc import Iterable
 from contextlib import closing
 from decimal import Decimal
@@ -164,6 +165,21 @@ def test_what_a_column_mixes_is_said(tmp_path: Path) -> None:
     dataset = opened(database(tmp_path / "a.db", "CREATE TABLE t (x, y)", rows=rows))
     assert note(dataset, "x") == "Holds 2 numbers and 1 text, so all are shown as text"
     assert note(dataset, "y") == "Holds 1 binary value and 1 text, so all are shown as text"
+
+
+def test_notes_are_written_while_other_threads_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "FIRST_ROWS", 16)
+    monkeypatch.setattr(sqlite_file, "ROWS_A_BLOCK", 16)
+    rows = [("x", 1, b"b", 2.5) if n % 2 else (1, "x", "y", "z") for n in range(4000)]
+    path = database(tmp_path / "a.db", "CREATE TABLE t (a, b, c, d)", rows=rows)
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        dataset = opened(path)
+        dataset.fill(Job())
+    finally:
+        sys.setswitchinterval(before)
+    assert note(dataset, "a") == "Holds 2,000 numbers and 2,000 texts, so all are shown as text"
 
 
 def test_texts_that_are_not_utf8_are_shown_as_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
