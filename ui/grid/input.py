@@ -172,7 +172,7 @@ STEPS = {Key.Key_Up: (-1, 0), Key.Key_Down: (1, 0), Key.Key_Left: (0, -1), Key.K
 def press(grid: Grid, event: QKeyEvent) -> bool:
     """True when the key meant something here."""
     if grid.selection.current is None:
-        if not grid.grid_model.num_rows:
+        if not grid.grid_model.has_cells:
             return False
         grid.selection.select(grid.top_row(), grid.first_place())
     shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)

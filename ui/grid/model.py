@@ -397,6 +397,11 @@ class GridModel(QAbstractTableModel):
     def is_windowed(self) -> bool:
         return self.num_rows > self.window
 
+    @property
+    def has_cells(self) -> bool:
+        """Rows may be without columns, and columns without rows."""
+        return self.num_rows > 0 and bool(self.names)
+
     def show(self, rows: Rows, ready: PageTexts | None = None) -> bool:
         """Show other rows; True when the columns are others, too, and not only more or fewer at the end, as
         those of rows inside groups are."""

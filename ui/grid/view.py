@@ -219,6 +219,8 @@ class GridView(WindowScrolling):
     # ------------------------------------------------------------ selection
 
     def select_rows(self, row: int, extend: bool) -> None:
+        if not self.grid_model.has_cells:
+            return
         last = self.grid_model.columnCount() - 1
         top = self.selection.blocks[-1].top if extend and self.selection.blocks else row
         block = CellRange.between((top, 0), (row, last))
@@ -232,7 +234,7 @@ class GridView(WindowScrolling):
         self.row_menu_requested.emit(point)
 
     def select_all(self) -> None:
-        if self.grid_model.num_rows and self.grid_model.columnCount():
+        if self.grid_model.has_cells:
             last = (self.grid_model.num_rows - 1, self.grid_model.columnCount() - 1)
             self.selection.select_block(
                 CellRange.between((0, 0), last), self.selection.current or (0, self.first_place())
@@ -262,7 +264,7 @@ class GridView(WindowScrolling):
 
     def go_to(self, row: int, place: int | None = None, extend: bool = False) -> None:
         """Make a cell the current one and show it."""
-        if not self.grid_model.num_rows or not self.grid_model.columnCount():
+        if not self.grid_model.has_cells:
             return
         current = self.selection.current
         row = min(max(row, 0), self.grid_model.num_rows - 1)
@@ -528,7 +530,7 @@ class GridView(WindowScrolling):
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if self.selection.current is None and self.grid_model.num_rows:
+        if self.selection.current is None and self.grid_model.has_cells:
             self.selection.select(self.top_row(), self.first_place())
         self.viewport().update()
 

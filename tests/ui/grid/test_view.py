@@ -201,6 +201,17 @@ def test_hidden_columns_are_neither_read_nor_stepped_on(grid, settle) -> None:
     assert grid.selection.current == (0, 2)
 
 
+def test_rows_without_columns_have_no_cell_to_be_at(grid, settle) -> None:
+    grid.show_rows(FakeRows(10, columns=0))
+    settle(grid)
+    for widget in (grid.viewport(), grid.row_header.viewport()):
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=QPoint(10, 10))
+        assert grid.selection.current is None
+    for key in (Qt.Key.Key_Down, Qt.Key.Key_Right, Qt.Key.Key_End):
+        QTest.keyClick(grid, key)
+        assert grid.selection.current is None
+
+
 def test_other_rows_keep_widths_order_and_place(grid, settle) -> None:
     grid.show_rows(FakeRows(1000))
     settle(grid)
