@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
 from math import ceil
 from pathlib import Path, PurePosixPath
@@ -37,6 +38,10 @@ _HEADER_SHARE = 0.6
 _YEARS = range(1900, 2101)
 _MOST_NAMED = 3
 _ERROR_CELL = re.compile(rb'<c (?=[^>]*?t="e")[^>]*?r="([A-Z]+)([0-9]+)"')
+_PADDED_NUMBER = re.compile(
+    rb'(<c (?![^>]*t="(?:str|inlineStr)")[^>]*>(?:<f[^>]*/>|<f[^>]*>[^<]*</f>)?<v[^>]*>)'
+    rb"(?:\s+([-+.0-9eE]+)\s*|([-+.0-9eE]+)\s+)(?=</v>)"
+)
 _XML_BYTES = 1 << 20
 
 
@@ -52,7 +57,7 @@ def sheets_of(path: Path, is_counted: bool = True) -> list[TableEntry]:
         for sheet in book.sheets_metadata:
             if sheet.typ != SheetTypeEnum.WorkSheet:
                 continue
-            cells = book.get_sheet_by_name(sheet.name) if is_counted else None
+            cells = _counted(book, sheet.name, path) if is_counted else None
             is_visible = sheet.visible == SheetVisibleEnum.Visible
             entries.append(
                 TableEntry(
@@ -194,7 +199,7 @@ class SheetFile(ValuesFile):
             if self._sheet is None:
                 refuse_changed(self.stamps)
                 with _workbook(self.path) as book:
-                    self._sheet = book.get_sheet_by_name(self._sheet_name)
+                    self._sheet = _sheet_named(book, self._sheet_name, self.path)
                 refuse_changed(self.stamps)
                 self._lay_out(self._sheet)
             return self._sheet
@@ -340,6 +345,47 @@ def _place(letters: bytes, row: bytes) -> tuple[int, int]:
     for letter in letters:
         column = column * 26 + letter - 64
     return int(row) - 1, column - 1
+
+
+def _counted(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet | None:
+    """None where the sheet cannot be read: that is said when it is opened, and the others can be."""
+    from python_calamine import CalamineError
+
+    try:
+        return _sheet_named(book, name, path)
+    except CalamineError:
+        return None
+
+
+def _sheet_named(book: CalamineWorkbook, name: str, path: Path) -> CalamineSheet:
+    from python_calamine import CalamineError, CalamineWorkbook
+
+    try:
+        return book.get_sheet_by_name(name)
+    except CalamineError:
+        trimmed = _with_trimmed_numbers(path)
+        if trimmed is None:
+            raise
+        with CalamineWorkbook.from_filelike(trimmed) as other:
+            return other.get_sheet_by_name(name)
+
+
+def _with_trimmed_numbers(path: Path) -> BytesIO | None:
+    """The workbook without the blanks around numbers, which some programs write and Excel takes, but
+    calamine refuses. None where there are none."""
+    made, found = BytesIO(), 0
+    try:
+        with zipfile.ZipFile(path) as book, zipfile.ZipFile(made, "w") as other:
+            for part in book.infolist():
+                content = book.read(part)
+                if part.filename.startswith("xl/worksheets/"):
+                    content, count = _PADDED_NUMBER.subn(rb"\1\2\3", content)
+                    found += count
+                other.writestr(part, content)
+    except (zipfile.BadZipFile, OSError):  # not Excel's XML
+        return None
+    made.seek(0)
+    return made if found else None
 
 
 @contextmanager

@@ -173,6 +173,37 @@ def test_a_damaged_workbook_is_refused(tmp_path: Path) -> None:
         opened(path)
 
 
+def rewritten(path: Path, old: str, new: str) -> Path:
+    """The sheets of a workbook as another program would have written them."""
+    with zipfile.ZipFile(path) as book:
+        parts = {part: book.read(part).decode() for part in book.namelist()}
+    with zipfile.ZipFile(path, "w") as book:
+        for part, content in parts.items():
+            book.writestr(part, content.replace(old, new) if "worksheets" in part else content)
+    return path
+
+
+def test_blanks_around_numbers_are_no_part_of_them(tmp_path: Path) -> None:
+    rows = [["depth", "mag", "place"], [4.5, 41, " 41 "], [15, 4.5, "4.5"]]
+    path = rewritten(
+        workbook(tmp_path / "quakes.xlsx", {"a": rows}), 's="0"><v>4.5</v>', 't="n"><v> 4.5\n</v>'
+    )
+    assert opened(path).read().to_pydict() == {
+        "depth": [4.5, 15.0], "mag": [41.0, 4.5], "place": [" 41 ", "4.5"]
+    }  # fmt: skip
+
+
+def test_a_damaged_sheet_leaves_the_others(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", {"a": SALES, "b": [["n"], [271828]], "c": [["n"], [1]]})
+    rewritten(path, 's="0"><v>271828</v>', 't="n"><v>2,7</v>')
+    assert [(t.name, t.rows, t.is_offered) for t in tables_of(path)] == [
+        ("a", 10, True), ("b", None, True), ("c", 2, True),
+    ]  # fmt: skip
+    assert opened(path, sheet="c").num_rows == 1
+    with pytest.raises(FileProblem, match="is a damaged workbook"):
+        opened(path, sheet="b")
+
+
 def test_a_workbook_made_to_fill_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = workbook(tmp_path / "a.xlsx", {"a": SALES})
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as book:
