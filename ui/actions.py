@@ -288,7 +288,7 @@ ACTIONS: tuple[Action, ...] = (
            tip="A Python file with its data, its systems and what they are asked"),
     Action("saved_runs", "Saved runs…", "Tools", 1, tip="Look at earlier benchmarks, and compare them"),
     Action("palette", "Commands…", "Tools", 2, "Ctrl+K", "search",
-           tip="Find a command, column, table, view, tab or file"),
+           tip="Find a command, step, column, table, view, tab or file"),
 
     Action("shortcuts", "Keyboard shortcuts", "Help", 1, "F1", "keyboard"),
     Action("about", "About Lamella", "Help", 1),

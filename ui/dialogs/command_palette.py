@@ -199,7 +199,7 @@ class CommandPalette(QDialog):
         offers: Sequence[Offer],
         parent: QWidget | None = None,
         title: str = COMMANDS,
-        hint: str = "Find a command, column, table, view, tab or file",
+        hint: str = "Find a command, step, column, table, view, tab or file",
         begin_at: int = 0,
     ) -> None:
         super().__init__(parent, Qt.WindowType.Dialog | Qt.WindowType.FramelessWindowHint)

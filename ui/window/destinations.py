@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from PySide6.QtWidgets import QWidget
 
+from lamella.core.query.steps import Compute, Group, Join, Select, Where
 from lamella.ui.dialogs.command_palette import CommandPalette, Offer, command_offers
 from lamella.ui.grid.model import icon_name
+from lamella.ui.steps.kinds import KINDS
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
 
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
 
 LONGEST_TYPE = 40
 HIDDEN = "hidden"
+WITH_COMMANDS = (Where, Compute, Select, Group, Join)
 
 
 def palette(window: Window) -> CommandPalette:
     """Of all that the window knows by a name."""
     tab = window.tabs.dataset_tab
     offers = command_offers(window.commands.all())
-    offers += column_offers(tab) if tab is not None else []
+    offers += [*_step_offers(tab), *column_offers(tab)] if tab is not None else []
     offers += _entry_offers(window, "table", "Tables")
     offers += _entry_offers(window, "view", "Views")
     offers += [
@@ -78,6 +81,15 @@ def _go_to_column(tab: DatasetTab, column: int, name: str) -> None:
     if tab.grid.grid_model.names[column : column + 1] == [name]:
         tab.grid.go_to_column(column)
         tab.changed.emit()
+
+
+def _step_offers(tab: DatasetTab) -> list[Offer]:
+    """To add a step of a kind that has no command."""
+    return [
+        Offer(kind.title, partial(tab.steps.add, step), "Steps", kind.icon, kind.about)
+        for step, kind in KINDS.items()
+        if step not in WITH_COMMANDS
+    ]
 
 
 def _entry_offers(window: Window, kind: str, group: str) -> list[Offer]:

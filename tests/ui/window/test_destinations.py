@@ -54,6 +54,14 @@ def test_a_hidden_column_is_found_and_shown_again(window, file_tab, qtbot, go_to
     assert file_tab.grid.selection.current == (5, 2)
 
 
+@pytest.mark.parametrize(("text", "title"), [("unpiv", "Unpivot"), ("ranges", "Ranges"), ("samp", "Sample")])
+def test_a_step_is_added_by_its_name(window, file_tab, qtbot, text: str, title: str) -> None:
+    window.commands["palette"].trigger()
+    choose(qtbot, window.findChild(CommandPalette), text)
+    assert [chip.state.text for chip in file_tab.steps.bar.chips] == [f"{title} …"]
+    assert file_tab.steps.editor is not None
+
+
 @pytest.mark.parametrize("name", ["go_to_column", "palette"])
 def test_what_leads_into_a_tab_closes_with_it(qtbot, window, file_tab, name: str) -> None:
     window.commands[name].trigger()
