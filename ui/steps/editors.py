@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QCheckBox,
     QComboBox,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
@@ -216,6 +215,10 @@ class ColumnChips(QWidget):
         self.updateGeometry()
 
 
+LEAST_LISTED, MOST_LISTED = 3, 7
+"""Columns of a list that are seen at once."""
+
+
 class ColumnList(QWidget):
     """Columns to tick, found by a part of their name, put in order by dragging."""
 
@@ -233,7 +236,8 @@ class ColumnList(QWidget):
             item = QListWidgetItem(visible(name), self.list)
             item.setData(Qt.ItemDataRole.UserRole, name)
             item.setCheckState(Qt.CheckState.Checked if name in first else Qt.CheckState.Unchecked)
-        self.list.setFixedHeight(7 * max(1, self.list.sizeHintForRow(0)) + theme.S)
+        rows = min(max(len(names), LEAST_LISTED), MOST_LISTED)
+        self.list.setFixedHeight(rows * max(1, self.list.sizeHintForRow(0)) + theme.S)
         layout = column(self)
         layout.addLayout(line_of(self.find, self.all, self.none, stretch=False))
         layout.addWidget(self.list)
@@ -525,15 +529,15 @@ class UnpivotEditor(StepEditor):
         self.list = ColumnList(names, step.columns if step else ())
         self.name = QLineEdit(step.name if step else "name", accessibleName="Column for the names")
         self.value = QLineEdit(step.value if step else "value", accessibleName="Column for the values")
-        grid = QGridLayout()
-        grid.setSpacing(theme.S)
-        for row, (label, box) in enumerate((("Names go into", self.name), ("Values go into", self.value))):
-            grid.addWidget(word(label), row, 0)
-            grid.addWidget(box, row, 1)
+        fields = (self.name, self.value)
+        for each in fields:
+            yielding(each, 11 * theme.current().line_height())
         layout = column(self)
         layout.addWidget(word("Ticked columns become rows."))
         layout.addWidget(self.list)
-        layout.addLayout(grid)
+        layout.addLayout(
+            line_of(word("Names go into"), self.name, word("values into"), self.value, fields=fields)
+        )
         layout.addWidget(self.reason)
         self.list.changed.connect(self.tell)
         for box in (self.name, self.value):

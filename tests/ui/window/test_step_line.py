@@ -169,6 +169,15 @@ def test_a_computed_column_is_typed(qtbot: QtBot, table_tab: DatasetTab, settled
     assert texts(tab) == ["hours = delay / 60"], "the last one that was whole stays"
 
 
+def test_the_form_of_an_unpivot_is_seen_whole(qtbot: QtBot, table_tab: DatasetTab) -> None:
+    add_step(qtbot, table_tab, "unpivot")
+    editor = table_tab.steps.editor
+    area = editor.parentWidget().parentWidget()
+    assert isinstance(area, QScrollArea)
+    qtbot.waitUntil(lambda: editor.height() == area.viewport().height())
+    assert not area.verticalScrollBar().isVisible()
+
+
 def test_columns_are_chosen(qtbot: QtBot, table_tab: DatasetTab, settled: Settled) -> None:
     add_step(qtbot, table_tab, "columns")
     choice = table_tab.steps.editor.list
