@@ -6,6 +6,9 @@ nothing: the style sheet covers them. `variant(widget, "…")` chooses among the
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -155,10 +158,11 @@ class Theme(QObject):
         only through those that were shown, which takes a third of the time."""
         self.is_changing = True
         try:
-            self._app.setStyleSheet("")
-            self._app.setFont(self.font())
-            self._app.setPalette(_qt_palette(self.colors))
-            self._app.setStyleSheet(style_sheet(self.colors, self._sizes(), self._pictures()))
+            with _no_collection():
+                self._app.setStyleSheet("")
+                self._app.setFont(self.font())
+                self._app.setPalette(_qt_palette(self.colors))
+                self._app.setStyleSheet(style_sheet(self.colors, self._sizes(), self._pictures()))
         finally:
             self.is_changing = False
         self.changed.emit()
@@ -174,6 +178,19 @@ class Theme(QObject):
             f"{name}_{tint}".replace("-", "_"): write_tinted(name, getattr(self.colors, tint), folder)
             for name, tint in ICONS_USED
         }
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Qt goes through a list of all widgets, and crashes where one of them is collected meanwhile: whoever is
+    told of the change allocates, and so do other threads."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def install(app: QApplication, mode: Mode | str = Mode.SYSTEM, text_scale: float = 1.0) -> Theme:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QGuiApplication
@@ -16,6 +19,45 @@ def look(qapp):
     yield made
     made.set_mode("system")
     made.set_text_scale(1.0)
+
+
+COLLECTING = """
+import gc
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from lamella.ui import theme
+
+ENOUGH = 100_000
+
+class Allocating(QWidget):
+    def changeEvent(self, event):
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.StyleChange:
+            lost.clear()
+            self.lists = [[] for _ in range(2 * ENOUGH)]
+
+class Lost(QWidget):
+    def __init__(self):
+        super().__init__()
+        self.itself, self.label = self, QLabel("lost", self)
+
+gc.disable()
+gc.set_threshold(ENOUGH)
+application = QApplication([])
+theme.install(application)
+lost = [Lost() for _ in range(200)]
+told = [Allocating() for _ in range(5)]
+for widget in [*lost, *told]:
+    widget.show()
+del widget
+gc.enable()
+theme.current().set_text_scale(1.5)
+assert gc.isenabled() and not lost
+"""
+
+
+def test_no_widget_is_collected_while_all_of_them_change() -> None:
+    subprocess.run([sys.executable, "-c", COLLECTING], check=True)
 
 
 def luminance(color: str) -> float:
