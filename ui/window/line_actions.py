@@ -74,7 +74,10 @@ class LineActions(QObject):
 
         def done(text: str) -> None:
             QGuiApplication.clipboard().setText(text)
-            tab.messages.say(f"Copied as {COPIED[kind]}", kind="message-success")
+            said = f"Copied as {COPIED[kind]}"
+            if kind == "sql" and is_file(tab.key):
+                said += f". In it, {visible(tab.dataset.name)} stands for {visible(tab.key[0])}"
+            tab.messages.say(said, kind="message-success")
 
         def fail(error: Exception) -> None:
             ways = [

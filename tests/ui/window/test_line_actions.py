@@ -157,6 +157,17 @@ def test_what_sql_has_no_names_for_is_offered_in_other_forms(
     assert '.where("N > 3")' in QGuiApplication.clipboard().text()
 
 
+def test_sql_of_a_file_says_what_its_table_stands_for(
+    qtbot: QtBot, file_tab: DatasetTab, file: Path, settled: Settled
+) -> None:
+    file_tab.apply(Line.of([Where(col("delay") > 60)]))
+    settled()
+    file_tab.line_actions.copy("sql")
+    said = f"Copied as SQL. In it, flights stands for {file}"
+    qtbot.waitUntil(lambda: file_tab.messages.label.text() == said)
+    assert "FROM flights" in QGuiApplication.clipboard().text()
+
+
 def test_a_query_of_another_table_is_not_shown_as_this_one(
     qtbot: QtBot, window: MainWindow, table_tab: DatasetTab, table: Table
 ) -> None:
