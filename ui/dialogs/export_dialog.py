@@ -63,7 +63,8 @@ class ExportRows:
 
 
 class ExportDialog(WorkDialog):
-    """`exported` brings what was written. Not modal; closing it stops an export that runs."""
+    """`exported` brings what was written. Not modal; closing it stops an export that runs. `source` is the
+    file that the rows are read from, which no export replaces."""
 
     exported = Signal(Export)
 
@@ -75,9 +76,11 @@ class ExportDialog(WorkDialog):
         choices: ExportChoices,
         tasks: Tasks,
         parent: QWidget | None = None,
+        source: Path | None = None,
     ) -> None:
         super().__init__(tasks, parent)
         self._name, self._rows, self._choices = name, list(rows), choices
+        self._source = source
         self._folder = Path(choices.folder) if choices.folder and Path(choices.folder).is_dir() else folder
         self._samples: dict[int, pa.Table] = {}
         self._reading: Handle | None = None
@@ -212,7 +215,7 @@ class ExportDialog(WorkDialog):
         self.options.changed.connect(self._options_changed)
         self.options_area.setWidget(self.options)
         if with_path:
-            self.path_edit.setText(str(self._folder / f"{Path(self._name).stem}{known.suffixes[0]}"))
+            self._propose(self._folder / Path(self._name).stem)
         elif Path(self.path_edit.text()).suffix.casefold() not in known.suffixes:
             self._put_suffix()
         self._options_changed()
@@ -221,7 +224,17 @@ class ExportDialog(WorkDialog):
         text = self.path_edit.text().strip()
         path = Path(text) if text else self._folder / Path(self._name).stem
         known = any(path.suffix.casefold() in each.suffixes for each in FORMATS)
-        self.path_edit.setText(str(path.with_suffix("") if known else path) + self.format.suffixes[0])
+        self._propose(path.with_suffix("") if known else path)
+
+    def _propose(self, path: Path) -> None:
+        """A path without its suffix."""
+        suffix = self.format.suffixes[0]
+        beside = " export" if self._is_source(Path(f"{path}{suffix}")) else ""
+        self.path_edit.setText(f"{path}{beside}{suffix}")
+
+    def _is_source(self, path: Path) -> bool:
+        source = self._source
+        return source is not None and source.exists() and path.exists() and path.samefile(source)
 
     def _follow_suffix(self, text: str) -> None:
         """What is typed chooses the format, too."""
@@ -317,6 +330,11 @@ class ExportDialog(WorkDialog):
     def start(self, overwrite: bool = False) -> None:
         rows, known, path = self._rows[self.rows_box.currentIndex()], self.format, self.path
         values = self.options.values()
+        if self._is_source(path) and not values.get("add"):
+            self.message.say(
+                f"{path.name} is the file that is shown. Choose another name", kind=DANGER, stays=True
+            )
+            return
         if path.exists() and not overwrite and not values.get("add"):
             self.message.say(
                 f"{path.name} is there already", ("Replace it", lambda: self.start(True)), stays=True

@@ -195,7 +195,8 @@ class LineActions(QObject):
         choices = ExportChoices(self._saved_views.with_name("exports.json"))
         folder = Path(tab.key[0]).parent if len(tab.key) == 1 else Path.home()
         rows = [self.shown_rows(), *self._all_rows()]
-        dialog = ExportDialog(tab.name, rows, folder, choices, tab.tasks, tab.window())
+        source = Path(tab.key[0]) if is_file(tab.key) else None
+        dialog = ExportDialog(tab.name, rows, folder, choices, tab.tasks, tab.window(), source)
         dialog.exported.connect(self._say_exported)
         dialog.show()
 

@@ -275,6 +275,26 @@ def slow(qtbot: QtBot, tmp_path: Path) -> Iterator[tuple[ExportDialog, threading
     tasks.shutdown()
 
 
+def test_no_export_replaces_the_file_that_is_shown(
+    qtbot: QtBot, window: MainWindow, file_tab: DatasetTab, file: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    before = file.read_bytes()
+    file_tab.set_filter(col("delay") > 440)
+    settled()
+    window.commands["export"].trigger()
+    dialog = settle(qtbot, window.findChild(ExportDialog))
+    for format_id in ("csv", "parquet"):
+        dialog.choose_format(format_id)
+    assert Path(dialog.path_edit.text()) == file.with_name("flights export.parquet")
+    settle(qtbot, dialog)
+    dialog.path_edit.setText(str(file))
+    qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    assert "is the file that is shown" in dialog.message.label.text() and not dialog.message.buttons
+    assert file.read_bytes() == before
+    made = written(qtbot, dialog, file.with_name("flights export.parquet"))
+    assert pq.read_table(made).num_rows == settled().view.num_rows < 1000
+
+
 def test_an_export_is_stopped_by_its_button(qtbot: QtBot, slow: tuple[ExportDialog, threading.Event]) -> None:
     dialog, begun = slow
     dialog.start()
