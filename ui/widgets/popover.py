@@ -67,10 +67,12 @@ class Popover(QFrame):
         self.open_at(owner.mapToGlobal(QPoint(0, owner.height() + theme.XS)), owner)
 
     def open_at(self, place: QPoint, owner: QWidget) -> None:
-        """With the upper left corner there, as far as the screen of `owner` has room."""
+        """With the upper left corner there, as far as the window of `owner` and its screen have room."""
         screen = (owner.screen() or QGuiApplication.primaryScreen()).availableGeometry()
+        window = owner.window().geometry()
         self.fit()
-        left = min(place.x(), screen.right() - self.width() - SCREEN_MARGIN)
+        right = min(screen.right(), max(window.right(), window.left() + self.width() + SCREEN_MARGIN))
+        left = min(place.x(), right - self.width() - SCREEN_MARGIN)
         lowest = screen.bottom() - self.height() - SCREEN_MARGIN
         self.move(max(screen.left(), left), max(screen.top(), min(place.y(), lowest)))
         self.show()

@@ -69,3 +69,20 @@ def test_choosing_many_columns_emits_one_change(qtbot: QtBot) -> None:
     choice.choose(names[::-2])
     choice.choose(names[1::2])
     assert changes == [5_000] and choice.names == names[1::2]
+
+
+def test_a_form_stays_inside_the_window_of_its_button(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.setGeometry(20, 20, 500, 300)
+    button, form = QPushButton("Save…", window), QWidget()
+    button.setGeometry(440, 10, 50, 24)
+    QVBoxLayout(form).addWidget(QLineEdit())
+    window.show()
+    popover = Popover(form, button)
+    popover.open_below(button)
+    assert window.geometry().left() <= popover.x() and popover.geometry().right() < window.geometry().right()
+    window.resize(popover.width() - 50, 300)
+    button.move(0, 10)
+    popover.open_below(button)
+    assert popover.x() == button.mapToGlobal(button.rect().topLeft()).x(), "no window is too narrow for it"
