@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the libraries of a Linux bundle smaller: debugging symbols, ICU's data, a library that nothing calls.
+"""Makes the libraries of a Linux bundle smaller: debugging symbols, ICU's data, a library that nothing calls;
+and compresses the modules that Python begins with.
 
     packaging/bundle_trimming.py DIR    # put into DIR what the bundle takes instead of what is installed
 
@@ -16,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,6 +29,10 @@ ICU = "libicudata.so"
 EMPTIED = "libarrow_substrait.so"
 """libarrow_python names it among those that it needs, but only Python's module for Substrait, which the
 bundle leaves out, calls anything in it. So an empty library stands there: 6 MB."""
+
+STANDARD_LIBRARY = "base_library.zip"
+"""The modules that Python begins with, which PyInstaller stores as they are: 0.8 MB less when compressed, and
+no later start."""
 
 ICU_NEEDED = re.compile(
     r"coll/.*|zone/(root|en|pool)\.res|brkitr/root\.res|(root|en|pool|res_index)\.res|[^/]+\.(icu|nrm)|[^/]{4,}\.res"
@@ -52,7 +58,17 @@ def trim(folder: Path) -> str:
         elif not path.parent.name.endswith(".libs"):  # patched by auditwheel: strip would misplace segments
             strip(path)
         forget_build_machine(path)
+    for path in folder.rglob(STANDARD_LIBRARY):
+        compress(path)
     return f"Libraries are {(before - size_of(folder)) / 1e6:.0f} MB smaller"
+
+
+def compress(archive: Path) -> None:
+    smaller = archive.with_suffix(".new")
+    with zipfile.ZipFile(archive) as stored, zipfile.ZipFile(smaller, "w") as compressed:
+        for entry in stored.infolist():
+            compressed.writestr(entry, stored.read(entry), zipfile.ZIP_DEFLATED, 9)
+    smaller.replace(archive)
 
 
 def libraries(folder: Path) -> list[Path]:
