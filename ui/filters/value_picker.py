@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QLabel,
     QLineEdit,
     QListView,
+    QPushButton,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -423,6 +424,10 @@ class ValuePicker(QWidget):
             button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             button.clicked.connect(lambda _=False, on=on: self.model.tick_all(on))
             below.addWidget(button)
+        self.done = QPushButton("Done", toolTip="Take what is ticked (Enter); Escape leaves it")
+        theme.variant(self.done, "primary")
+        self.done.clicked.connect(lambda: self.window().close())
+        below.addWidget(self.done)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(theme.S)
@@ -450,7 +455,7 @@ class PickerPopup(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self._picker = picker
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(theme.S, theme.S, theme.S, theme.XS)
+        layout.setContentsMargins(theme.S, theme.S, theme.S, theme.S)
         layout.addWidget(picker)
 
     def open_at(self, top_left: QPoint, avoid: int = 0) -> None:

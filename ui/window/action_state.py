@@ -186,6 +186,7 @@ class ActionBar(QToolBar):
     def __init__(self, commands: ActionSet, parent: QWidget | None = None) -> None:
         super().__init__("Actions", parent)
         self._width = 0
+        self.setIconSize(theme.current().icon_size())  # the button would be measured with that of the system
         self.menu_button = IconButton("menu", "Menu (Alt shows it as a bar)")
         self.menu_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self._menu_place = self.addWidget(self.menu_button)

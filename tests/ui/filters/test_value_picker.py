@@ -158,6 +158,17 @@ def test_a_click_on_a_value_ticks_it_and_all_and_none_do_those_shown(
     picker.window().close()
 
 
+def test_done_takes_what_is_ticked(qtbot: QtBot, editor: WhereEditor) -> None:
+    editor.show_filter(col("carrier") == "AA")
+    picker = open_picker(qtbot, editor)
+    place = picker.list.visualRect(picker.model.index(1)).center()
+    qtbot.mouseClick(picker.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    with qtbot.waitSignal(picker.closed) as closed:
+        qtbot.mouseClick(picker.done, Qt.MouseButton.LeftButton)
+    assert closed.args == [["AA", "UA"], True]
+    assert editor.filter() == col("carrier").is_in(["AA", "UA"])
+
+
 def test_not_one_of_takes_exact_values(qtbot: QtBot, editor: WhereEditor) -> None:
     editor.show_filter(col("far") != 2)
     picker = open_picker(qtbot, editor)

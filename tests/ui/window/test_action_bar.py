@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QToolBar
 from pytestqt.qtbot import QtBot
 
 from lamella.ui import theme
@@ -29,6 +29,14 @@ def test_the_menus_stand_behind_a_button_with_every_action(window: MainWindow) -
     menu = window.action_bar.menu_button.menu()
     assert [action.text() for action in menu.actions()] == list(MENUS)
     assert {entry.id for entry in ACTIONS if entry.menu} <= set(names_in(menu))
+
+
+def test_another_theme_moves_nothing(qtbot: QtBot, window: MainWindow) -> None:
+    bar = window.findChild(QToolBar)
+    before = bar.height()
+    theme.current().set_mode("dark")
+    qtbot.waitUntil(lambda: bar.height() == bar.sizeHint().height())
+    assert bar.height() == before
 
 
 def test_alt_alone_shows_the_menu_bar_and_hides_it(qtbot: QtBot, window: MainWindow) -> None:

@@ -102,9 +102,10 @@ class Monkey:
     # -------------------------------------------------------------- mouse and keys
 
     def click(self) -> str:
-        shown = [w for w in self.top.findChildren(QWidget) if w.isVisible() and w.isEnabled()]
+        top = self.top  # its children are only known to Python as long as it is, where Qt alone made it
+        shown = [w for w in top.findChildren(QWidget) if w.isVisible() and w.isEnabled()]
         buttons = [w for w in shown if isinstance(w, QAbstractButton)]
-        widget = self.random.choice((buttons if self.random.random() < 0.5 else shown) or [self.top])
+        widget = self.random.choice((buttons if self.random.random() < 0.5 else shown) or [top])
         point = QPoint(
             self.random.randrange(max(1, widget.width())), self.random.randrange(max(1, widget.height()))
         )
