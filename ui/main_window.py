@@ -394,7 +394,9 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         self.library.opened.connect(self._show_dataset)
         self.library.failed.connect(self.show_error)
-        self.library.several.connect(lambda error, key: ask_tables(error, key, self.opening.open_key, self))
+        self.library.several.connect(
+            lambda error, key: ask_tables(error, key, self.opening.open_tables_of_file, self)
+        )
         self.library.fillable.connect(lambda error, key: ask_fill_up(error, key, self.library, self))
         self.library.doubtful.connect(lambda error, key: ask_open_anyway(error, key, self.library, self))
         self.library.damage_found.connect(self._withdraw)

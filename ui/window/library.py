@@ -144,13 +144,21 @@ class Library(QObject):
         """A file whose checksums are not looked at."""
         self._open_file(key, replace(self.readings.of(key), checksums="ignore"))
 
-    def _open_file(self, key: Key, chosen: FileReading | None = None) -> None:
+    def open_tables_of_file(self, keys: Sequence[Key]) -> None:
+        """One after the other: their tabs stand in this order."""
+        if keys:
+            self._open_file(keys[0], then=lambda: self.open_tables_of_file(keys[1:]))
+
+    def _open_file(
+        self, key: Key, chosen: FileReading | None = None, then: Callable[[], object] = lambda: None
+    ) -> None:
         name = table_of_file(key) or Path(key[0]).name
         reading = chosen or FileReading(options=self.readings.of(key).options)
 
         def done(dataset: Dataset) -> None:
             self.readings.put(key, reading)
             self.opened.emit(dataset, key)
+            then()
 
         def failed(error: Exception) -> None:
             if isinstance(error, RaggedRow) and error.paddable:
@@ -161,6 +169,7 @@ class Library(QObject):
                 self.several.emit(error, key)
             else:
                 self.failed.emit(error)
+            then()
 
         def work(job: Job) -> Dataset:
             return open_file(key, reading, job)
@@ -299,12 +308,14 @@ def ask_open_anyway(error: LamellaError, key: Key, library: Library, window: QWi
     box.setDefaultButton(QMessageBox.StandardButton.Cancel)
 
 
-def ask_tables(error: SeveralTables, key: Key, open_key: Callable[[Key], object], window: QWidget) -> None:
+def ask_tables(
+    error: SeveralTables, key: Key, open_keys: Callable[[Sequence[Key]], object], window: QWidget
+) -> None:
     """Which tables of a file to open, each in a tab of its own."""
     from lamella.ui.dialogs.table_choice import TableChoice
 
     dialog = TableChoice(Path(key[0]).name, error.tables, window)
-    dialog.chosen.connect(lambda names: [open_key(file_key(key[0], name)) for name in names])
+    dialog.chosen.connect(lambda names: open_keys([file_key(key[0], name) for name in names]))
     dialog.open()
 
 

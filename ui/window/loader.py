@@ -18,6 +18,7 @@ from lamella.core.filters.expr import Filter
 from lamella.core.jobs import Job
 from lamella.core.query.group_levels import GroupLevels
 from lamella.core.query.line import Line, LineAnswers, LineView, check_line, split_steps
+from lamella.core.query.steps import Where
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import SortKey
 from lamella.core.store.commit import Commit
@@ -406,15 +407,24 @@ def _rows(shown: Loaded) -> str:
     if shown.where is not None:
         return f"{count:,} of {shown.total_rows:,} {'rows' if shown.tree is None else 'groups'}{so_far}"
     if shown.tree is not None:
-        return f"{count:,} {'group' if count == 1 else 'groups'} of {shown.lines.source.num_rows:,} rows"
+        return _groups(shown)
     if shown.lines.is_computed:
         source = shown.lines.source.num_rows
         if shown.line.grouping is not None:
-            return f"{count:,} {'group' if count == 1 else 'groups'} of {source:,} rows"
+            return _groups(shown)
         if count <= source:
             return f"{count:,} of {source:,} rows"
         return f"{count:,} {'row' if count == 1 else 'rows'} of {shown.lines.source.num_rows:,}"
     return f"{count:,} {'row' if count == 1 else 'rows'}{so_far}"
+
+
+def _groups(shown: Loaded) -> str:
+    """How many rows meet a filter before the groups is not counted for this."""
+    count, source = shown.num_matching, shown.lines.source.num_rows
+    before = shown.line.steps[: shown.line.grouping]
+    filtered = any(one.is_active and isinstance(one.step, Where) for one in before)
+    rows = "the rows that meet the filter" if filtered else f"{source:,} rows"
+    return f"{count:,} {'group' if count == 1 else 'groups'} of {rows}"
 
 
 def duration(seconds: float) -> str:

@@ -89,6 +89,13 @@ class Opening(QObject):
             tab.reopening.follow_file()
             self.do_wanted()
 
+    def open_tables_of_file(self, keys: Sequence[tuple[str, ...]]) -> None:
+        """Each in a tab of its own, in this order."""
+        for key in keys:
+            if self._tabs.find(key) is not None:
+                self.open_key(key)
+        self._library.open_tables_of_file([key for key in keys if self._tabs.find(key) is None])
+
     def open_entry(self, entry: Entry) -> None:
         if entry.kind == "view":
             *dataset, name = entry.key

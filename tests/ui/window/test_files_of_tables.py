@@ -40,10 +40,10 @@ def test_a_file_of_several_tables_asks_which(qtbot, window, shop: Path) -> None:
     dialog.open_button.click()
     qtbot.waitUntil(lambda: len(window.tabs.dataset_tabs) == 2)
     qtbot.waitUntil(lambda: all(tab.shown for tab in window.tabs.dataset_tabs))
-    assert {tab.name: tab.status for tab in window.tabs.dataset_tabs} == {
-        "shop.db · customers": "2 rows",
-        "shop.db · orders": "3 rows",
-    }
+    assert [(tab.name, tab.status) for tab in window.tabs.dataset_tabs] == [
+        ("shop.db · customers", "2 rows"),
+        ("shop.db · orders", "3 rows"),
+    ]
     assert [entry.key for entry in window.sidebar.entries("file")] == [(str(shop),)]
     window.sidebar_actions.list_views()
     qtbot.waitUntil(lambda: not window.tasks.running)

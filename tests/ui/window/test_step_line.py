@@ -76,6 +76,11 @@ def test_a_grouping_is_added_by_the_keyboard_and_shown_at_once(
     assert tab.steps.editor is None and texts(tab) == ["by carrier: n"]
 
 
+def test_groups_of_filtered_rows_are_not_said_to_be_of_all(table_tab: DatasetTab, settled: Settled) -> None:
+    table_tab.apply(Line.of([Where(col("delay") > 0), BY_CARRIER]))
+    assert settled().status.startswith("4 groups of the rows that meet the filter · ")
+
+
 def test_a_form_that_was_never_finished_leaves_no_chip(qtbot: QtBot, table_tab: DatasetTab) -> None:
     add_step(qtbot, table_tab, "pivot")
     assert texts(table_tab) == ["Pivot …"]
