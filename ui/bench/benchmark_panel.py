@@ -106,7 +106,9 @@ class BenchmarkBar(QFrame):
         for widget in (self._controls, self._at_rest):
             widget.setVisible(not running)
         self.status.setVisible(running)
-        (self.pause if running else self.start).setFocus()
+        button = self.pause if running else self.start
+        self.setFocusProxy(button)
+        button.setFocus()
 
     def set_more(self, title: str) -> None:
         """Which benchmark repeats can be added to; empty for none."""
@@ -255,6 +257,7 @@ class BenchmarkPanel(QWidget):
         self._build()
         self._connect()
         self._take_workload()
+        self.setFocusProxy(self.bar)
 
     @property
     def results(self) -> BenchmarkResults:

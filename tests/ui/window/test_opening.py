@@ -72,6 +72,13 @@ def test_the_benchmark_tab_can_be_closed_and_opened_again(window, qtbot) -> None
     assert titles(window) == ["Benchmark"]
 
 
+def test_a_benchmark_is_opened_with_the_keyboard_on_start(window, qtbot) -> None:
+    window.activateWindow()
+    window.commands["benchmark"].trigger()
+    panel = window.tabs.current
+    qtbot.waitUntil(panel.bar.start.hasFocus)
+
+
 def test_a_broken_file_says_so_and_the_window_goes_on(window, tmp_path, file, qtbot, settled) -> None:
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(file.read_bytes()[:-100])
