@@ -35,8 +35,10 @@ def pixels_of(size: QSize, paint: Callable[[QPainter], object]) -> QImage:
     image.setDevicePixelRatio(DOTS_PER_POINT)
     image.fill(theme.current().color("surface"))
     painter = QPainter(image)
-    paint(painter)
-    painter.end()
+    try:
+        paint(painter)
+    finally:
+        painter.end()
     return image
 
 
@@ -50,9 +52,11 @@ def svg_of(title: str, size: QSize, paint: Callable[[QPainter], object]) -> str:
     drawing.setViewBox(whole)
     drawing.setTitle(title)
     painter = QPainter(drawing)
-    painter.fillRect(whole, theme.current().color("surface"))
-    paint(painter)
-    painter.end()
+    try:
+        painter.fillRect(whole, theme.current().color("surface"))
+        paint(painter)
+    finally:
+        painter.end()
     return _without_repetition(buffer.data().data().decode("utf-8"))
 
 
