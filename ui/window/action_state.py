@@ -249,7 +249,7 @@ class ActionBar(QToolBar):
         self.search.setText("")
 
 
-SLACK = 80
+SLACK = 24 * len(TOOLBAR)
 """Pixels of separators and margins."""
 
 

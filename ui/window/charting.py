@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from PySide6.QtGui import QImage
 
+    from lamella.core.query.charts import ChartSpec
     from lamella.core.transfer.exporting import Export
     from lamella.ui.charts.view import ChartView
 
@@ -63,6 +64,11 @@ class Charting(QObject):
         count = data.table.num_rows
         figures = f"{count:,} {'figure' if count == 1 else 'figures'}"
         return f"{figures} of {data.used:,} rows · {duration(data.seconds)}"
+
+    def is_drawn(self, spec: ChartSpec) -> bool:
+        """Whether this chart is what is shown."""
+        view = self.view
+        return view is not None and not view.running and view.data is not None and view.data.spec == spec
 
     def toggle(self) -> None:
         if self.shown:

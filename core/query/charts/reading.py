@@ -78,7 +78,7 @@ _PER_KIND = {HISTOGRAM: 50, BAR: 40, LINE: 400, AREA: 400, SCATTER: 100, BOX: 20
 """Ranges or units of time along an axis."""
 WANTED_UNITS = {HISTOGRAM: 400, BAR: 400, LINE: 4_000, AREA: 4_000, BOX: 60, HEAT_MAP: 120}
 _DENSITY_ROWS = 75
-_VALUES = {X: 30, Y: 30, COLOR: 7, PANELS: 12}
+VALUES = {X: 30, Y: 30, COLOR: 7, PANELS: 12}
 """Single values at most; numbers with a fraction that have more are put together in ranges."""
 
 
@@ -317,12 +317,12 @@ class _ChartQuery:
         return _Keys((ranges.key,), f"k{role}", (f"k{role}",), ranges)
 
     def _is_few(self, role: str) -> bool:
-        few = 0 < self._extents[role].distinct <= _VALUES[role]
+        few = 0 < self._extents[role].distinct <= VALUES[role]
         return few and self._may_be_few(role) and not self._is_log(role)
 
     def _most(self, role: str) -> int:
         if role in (COLOR, PANELS):
-            return _VALUES[role]
+            return VALUES[role]
         if self._is_fine(role):
             return FINE_RANGES
         return _PER_KIND[self._spec.kind]
@@ -361,8 +361,8 @@ class _ChartQuery:
         kind, wanted = self._type(role), self._spec.unit if role == X else ""
         if not wanted:
             return fitting_unit(kind, extent, most)
-        colors = 1 if COLOR not in self._names else _VALUES[COLOR]
-        panels = 1 if PANELS not in self._names else _VALUES[PANELS]
+        colors = 1 if COLOR not in self._names else VALUES[COLOR]
+        panels = 1 if PANELS not in self._names else VALUES[PANELS]
         most = max(most, min(WANTED_UNITS[self._spec.kind], MOST_CELLS // (colors * panels)))
         unit = fitting_unit(kind, extent, most, wanted)
         if unit != wanted:
@@ -372,7 +372,7 @@ class _ChartQuery:
 
     def _keys_of_values(self, role: str) -> _Keys:
         kind, column = self._type(role), f"k{role}"
-        text, most = kind_of(kind) is Kind.TEXT, _VALUES[role]
+        text, most = kind_of(kind) is Kind.TEXT, VALUES[role]
         short = f" AND strlen({role}) <= {LONGEST_VALUE}" if text else ""
         conditions = "".join(f" AND {one}" for one in self._conditions)
         if kind_of(kind) is Kind.FLOAT:
