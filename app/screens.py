@@ -142,6 +142,20 @@ def group(tour: Tour) -> None:
     settled(tour)
 
 
+def chart(tour: Tour) -> None:
+    from lamella.core.query.charts import ChartSpec
+
+    tab = plain(tour)
+    spec = ChartSpec("line", "hour", measure="arr_delay", aggregate="mean", color="carrier")
+    tab.charting.show()
+    tab.charting.view.show_spec(spec)
+    tour.wait("the chart is drawn", lambda: tab.charting.is_drawn(spec))
+
+
+def hide_chart(tour: Tour) -> None:
+    plain(tour).charting.hide()
+
+
 def add_step(tour: Tour) -> None:
     plain(tour)
     tour.window.commands["add_step"].trigger()
@@ -220,6 +234,7 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "values": value_picker,
     "filter-row": filter_row,
     "group": group,
+    "chart": chart,
     "add-step": add_step,
     "join": join,
     "change": change,
@@ -228,7 +243,7 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "benchmark": benchmark,
     "saved-runs": saved_runs,
 }
-AFTER: dict[str, Callable[[Tour], None]] = {"filter-row": hide_filter_row}
+AFTER: dict[str, Callable[[Tour], None]] = {"filter-row": hide_filter_row, "chart": hide_chart}
 
 
 class ScreenCamera(Camera):

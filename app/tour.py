@@ -60,6 +60,19 @@ def open_a_file_in_place(tour: Tour) -> None:
     tour.window.tabs.show_tab(before)
 
 
+def draw_a_chart(tour: Tour) -> None:
+    from lamella.core.query.charts import ChartSpec
+
+    tab = settled(tour)
+    tour.window.commands["chart"].trigger()
+    spec = ChartSpec("line", "hour", measure="arr_delay", aggregate="mean", color="origin")
+    tab.charting.view.show_spec(spec)
+    tour.wait("the chart is drawn", lambda: tab.charting.is_drawn(spec))
+    tour.check("Rows of the chart", tab.charting.view.data.used, 327_346)
+    tour.camera.take(tour.window, "chart")
+    tour.window.commands["chart"].trigger()
+
+
 def filter_the_flights(tour: Tour) -> None:
     tab = settled(tour)
     tab.set_filter(LATE)
@@ -137,6 +150,7 @@ STEPS: tuple[Callable[[Tour], None], ...] = (
     start_empty,
     import_the_sample,
     open_a_file_in_place,
+    draw_a_chart,
     filter_the_flights,
     sort_by_delay,
     set_a_value_on_the_matching_rows,

@@ -12,7 +12,7 @@ import numpy as np
 from PySide6.QtGui import QImage
 
 TARGET = Path(__file__).resolve().parents[1] / "docs" / "pictures"
-SHOWN = ("file", "filter", "import", "set-values", "changed", "benchmark")
+SHOWN = ("file", "chart", "filter", "import", "set-values", "changed", "benchmark")
 """The screens that pages show, by their names in the tour."""
 COLORS = 256
 

@@ -206,6 +206,8 @@ ACTIONS: tuple[Action, ...] = (
            tip="A column computed from others"),
     Action("join", "Join…", "View", 0, "Ctrl+Shift+J", "join", "Join", when=_on_dataset,
            tip="Together with the rows of another dataset"),
+    Action("chart", "Chart", "View", 0, "Ctrl+Shift+V", "chart", "Chart", context=("column",),
+           tip="Draw the selected columns, or show the table again", when=_on_dataset, checkable=True),
     Action("copy_sql", "Copy the steps as SQL", "View", 0, when=_on_dataset),
     Action("copy_python", "Copy the steps as Python", "View", 0, when=_on_dataset),
     Action("paste_steps", "Paste SQL or JSON as steps", "View", 0, when=_on_dataset),
@@ -297,11 +299,12 @@ MENUS = ("File", "Edit", "View", "Tools", "Help")
 TOOLBAR = (
     ("open", "import"),
     ("filter", "columns", "group", "join"),
+    ("chart",),
     ("change", "undo", "redo"),
     ("export",),
     ("benchmark",),
 )
-LABELLED = ("filter", "group", "benchmark")
+LABELLED = ("filter", "group", "chart", "benchmark")
 """These keep their names on a toolbar that is too narrow for all."""
 
 ICONS_ONLY = ("undo", "redo")

@@ -264,6 +264,7 @@ class MainWindow(QMainWindow):
         self.commands["sidebar"].setChecked(self.sidebar.isVisibleTo(self))
         group = tab.groups.step if tab else None
         self.commands["review_edits"].setChecked(tab is not None and tab.review.on)
+        self.commands["chart"].setChecked(tab is not None and tab.charting.shown)
         self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.commands["subtotals"].setChecked(group is not None and group.subtotals)
         self.appearance.mark(self.commands)

@@ -1,7 +1,8 @@
-"""Values of a column as places on a line, and bins of one width along it."""
+"""Values of a column as places on a line, bins of one width along it, and the conditions that name them."""
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from pyarrow import types as is_
 
 from lamella.core.arrow.arrays import from_numpy
 from lamella.core.arrow.nested import python_values
+from lamella.core.filters.expr import Filter, Predicate, all_of
 from lamella.core.filters.kinds import Kind, kind_of, value_type
 from lamella.core.libraries import exp
 from lamella.core.query.fields import cast, func, text
@@ -126,17 +128,17 @@ class Scale:
         )
 
     @classmethod
-    def between(cls, low: Number, high: Number, kind: pa.DataType) -> Scale:
-        """About `FINE_BINS` bins from a whole number, or a time in its whole units, to another."""
+    def between(cls, low: Number, high: Number, kind: pa.DataType, bins: int = FINE_BINS) -> Scale:
+        """About so many bins from a whole number, or a time in its whole units, to another."""
         first, last = int(low), int(high)
-        width = _whole_width(-(-(last - first + 1) // FINE_BINS), kind)
+        width = _whole_width(-(-(last - first + 1) // bins), kind)
         return cls(first // width, width, 1, True)
 
     @classmethod
-    def between_floats(cls, low: Number, high: Number) -> Scale:
-        span = high / FINE_BINS - low / FINE_BINS
+    def between_floats(cls, low: Number, high: Number, bins: int = FINE_BINS) -> Scale:
+        span = high / bins - low / bins
         if not span > 0:
-            span = abs(low) / FINE_BINS or 1.0
+            span = abs(low) / bins or 1.0
         exponent = min(max(math.floor(math.log10(span)), -300), 306)
         of = next((m for m in (1, 2, 5) if m * 10.0**exponent >= span), 10)
         of, per = (of * 10**exponent, 1) if exponent >= 0 else (of, 10**-exponent)
@@ -168,3 +170,33 @@ def _round_width(least: int) -> int:
     power: int = 10 ** (len(str(max(least, 1))) - 1)
     many: int = next(many for many in (1, 2, 5, 10) if many * power >= least)
     return many * power
+
+
+def range_filter(column: str, kind: pa.DataType, low: Any, high: Any) -> Filter:
+    """That a value lies from `low` up to before `high`; None stands for no end."""
+    days = is_.is_date(value_type(kind))
+    whole = days or is_.is_integer(value_type(kind))
+    if whole and high is not None:
+        high -= dt.timedelta(days=1) if days else 1
+    if low is None and high is None:
+        return Predicate(column, "not_null")
+    if whole and low is not None and low == high:
+        return Predicate(column, "eq", (low,))
+    if whole and low is not None and high is not None:
+        return Predicate(column, "between", (low, high))
+    below = "lte" if whole else "lt"
+    parts = [] if low is None else [Predicate(column, "gte", (low,))]
+    parts += [] if high is None else [Predicate(column, below, (high,))]
+    return parts[0] if len(parts) == 1 else all_of(parts)
+
+
+def value_filter(column: str, kind: pa.DataType, values: Sequence[Any]) -> Filter:
+    """That a value is one of these; None stands for null."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return Predicate(column, "is_null")
+    if kind_of(kind) is Kind.BOOLEAN and len(present) == 1:
+        return Predicate(column, "is_true" if present[0] else "is_false")
+    operator = "eq" if len(present) == 1 else "in"
+    one = Predicate(column, operator, tuple(present))
+    return one if len(present) == len(values) else Predicate(column, "is_null") | one

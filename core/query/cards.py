@@ -3,7 +3,6 @@ and which are most frequent."""
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -22,7 +21,7 @@ from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb, exp
 from lamella.core.query import card_cache
-from lamella.core.query.axis import CLIPPED, FINE_BINS, Axis, Scale, axis_of
+from lamella.core.query.axis import CLIPPED, FINE_BINS, Axis, Scale, axis_of, range_filter, value_filter
 from lamella.core.query.card_cache import saved_value
 from lamella.core.query.duckdb_types import from_duckdb
 from lamella.core.query.engine import CountedCache, cursor
@@ -215,30 +214,11 @@ class ColumnCard:
         """That a value lies in one of the bars `first` to `last`."""
         low = bars.edges[first - 1] if first > 0 else None
         high = bars.edges[last] if last < len(bars) - 1 else None
-        whole = is_.is_integer(value_type(self.type)) or is_.is_date(value_type(self.type))
-        if whole and high is not None:
-            high -= dt.timedelta(days=1) if is_.is_date(value_type(self.type)) else 1
-        if low is None and high is None:
-            return Predicate(self.column, "not_null")
-        if whole and low is not None and low == high:
-            return Predicate(self.column, "eq", (low,))
-        if whole and low is not None and high is not None:
-            return Predicate(self.column, "between", (low, high))
-        below = "lte" if whole else "lt"
-        parts = [] if low is None else [Predicate(self.column, "gte", (low,))]
-        parts += [] if high is None else [Predicate(self.column, below, (high,))]
-        return parts[0] if len(parts) == 1 else all_of(parts)
+        return range_filter(self.column, self.type, low, high)
 
     def value_filter(self, values: Sequence[Any]) -> Filter:
         """That a value is one of these; None stands for null."""
-        present = [value for value in values if value is not None]
-        if not present:
-            return Predicate(self.column, "is_null")
-        if kind_of(self.type) is Kind.BOOLEAN and len(present) == 1:
-            return Predicate(self.column, "is_true" if present[0] else "is_false")
-        operator = "eq" if len(present) == 1 else "in"
-        one = Predicate(self.column, operator, tuple(present))
-        return one if len(present) == len(values) else Predicate(self.column, "is_null") | one
+        return value_filter(self.column, self.type, values)
 
 
 def _bar_counts(bins: Mapping[int, int], starts: Sequence[int], together: int) -> tuple[int, ...]:

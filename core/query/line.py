@@ -13,7 +13,7 @@ from lamella.core.errors import LamellaError, UnknownColumn
 from lamella.core.filters.binding import bind
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
 from lamella.core.jobs import Job
-from lamella.core.query.builder import Query
+from lamella.core.query.builder import Query, query_of
 from lamella.core.query.computed_view import ComputedView, computed_on_pages
 from lamella.core.query.group_levels import (
     GroupLevels,
@@ -293,6 +293,14 @@ class LineView:
     source: Snapshot
     seconds: float
     levels: GroupLevels | None = None
+
+    @property
+    def rows(self) -> Query:
+        """Those that are shown, as a query to go on with."""
+        computed_steps, _ = split_steps(self.checked.steps)
+        answered = self.is_computed and not isinstance(self.view, ComputedView)
+        steps = self.checked.steps[len(computed_steps) :] if answered else self.checked.steps
+        return query_of(SnapshotSource(self.view.snapshot)).with_steps(steps)
 
     @property
     def shows_totals(self) -> bool:

@@ -234,6 +234,7 @@ def test_a_store_opened_before_the_others_does_not_become_the_one_to_import_into
 LATE = (
     "duckdb sqlglot pandas pyqtgraph python_calamine rustpy_xlsxwriter lamella.core.bench"
     " lamella.core.query.sql lamella.core.transfer lamella.ui.bench lamella.core.datasets.excel"
+    " lamella.ui.charts lamella.core.query.charts"
     " lamella.core.datasets.sqlite_file lamella.core.datasets.duckdb_file"
 )
 START = """

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from io import StringIO
 from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QPoint, QRect, QSize
-from PySide6.QtGui import QGuiApplication, QImage, QPainter
-from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtCore import QPoint, QSize
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from lamella.core.bench.results.console import write_results
@@ -30,6 +28,7 @@ from lamella.ui.bench.overview import Overview, matrix_height, paint_matrix
 from lamella.ui.bench.series import Panel
 from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.widgets.plotting import pixels_of, svg_of
 
 FORMATS = {
     ".md": "Report as Markdown, with its plots beside it (*.md)",
@@ -39,11 +38,9 @@ FORMATS = {
     ".png": "Picture of what is shown, PNG (*.png)",
     ".svg": "Picture of what is shown, SVG (*.svg)",
 }
+TITLE = "Lamella: a benchmark"
 DRAWING_WIDTH, PLOT_WIDTH, PLOT_HEIGHT = 1200, 240, 200
 """Of a drawing of all plots, and of one of them, in pixels at the usual text size."""
-
-DOTS_PER_POINT = 2
-"""Of a PNG, so that it is sharp in print."""
 
 
 def ask_path(parent: QWidget, suffix: str, name: str) -> Path | None:
@@ -75,7 +72,11 @@ def draw(suffix: str, picture: QWidget) -> str | QImage | None:
     """What a file of this kind needs of the window: plots as SVG, or pixels."""
     if suffix in (".md", ".svg"):
         return _drawing(picture)
-    return _pixels(picture) if suffix == ".png" else None
+    return (
+        pixels_of(picture.size(), lambda painter: picture.render(painter, QPoint(0, 0)))
+        if suffix == ".png"
+        else None
+    )
 
 
 def write(path: Path, run: SavedRun, drawn: str | QImage | None) -> None:
@@ -113,19 +114,11 @@ def to_csv(records: Sequence[Record]) -> str:
     return text.getvalue()
 
 
-def _pixels(picture: QWidget) -> QImage:
-    image = QImage(picture.size() * DOTS_PER_POINT, QImage.Format.Format_RGB32)
-    image.setDevicePixelRatio(DOTS_PER_POINT)
-    image.fill(theme.current().color("surface"))
-    picture.render(image)
-    return image
-
-
 def _drawing(picture: QWidget) -> str:
     if isinstance(picture, Overview):
         plots = picture.multiples
         return drawing_of(plots.panels, plots.frames.sizes, picture.matrix.cells.matrix, plots.log)
-    return _svg(picture.size(), lambda painter: picture.render(painter, QPoint(0, 0)))
+    return svg_of(TITLE, picture.size(), lambda painter: picture.render(painter, QPoint(0, 0)))
 
 
 def write_overview(path: Path, results: BenchmarkResults) -> None:
@@ -156,7 +149,8 @@ def drawing_of(panels: Sequence[Panel], sizes: tuple[int, ...], matrix: Matrix, 
         painter.translate(0, height + theme.M)
         paint_matrix(painter, matrix, DRAWING_WIDTH)
 
-    drawn = _svg(QSize(DRAWING_WIDTH, height + theme.M + matrix_height(matrix, DRAWING_WIDTH)), paint)
+    size = QSize(DRAWING_WIDTH, height + theme.M + matrix_height(matrix, DRAWING_WIDTH))
+    drawn = svg_of(TITLE, size, paint)
     plots.deleteLater()
     return drawn
 
@@ -168,37 +162,3 @@ def _with_drawn_rivals(matrix: Matrix, panels: Sequence[Panel]) -> Matrix:
     rivals = in_order((drawn | found) - {matrix.subject})
     cells = {(name, column): Cell(column, name, ABSENT) for name in rivals for column in matrix.columns}
     return replace(matrix, rivals=tuple(rivals), cells=cells | dict(matrix.cells))
-
-
-def _svg(size: QSize, paint: Callable[[QPainter], object]) -> str:
-    whole = QRect(QPoint(0, 0), size)
-    buffer, drawing = QBuffer(), QSvgGenerator()
-    drawing.setOutputDevice(buffer)
-    drawing.setResolution(QGuiApplication.primaryScreen().logicalDotsPerInchX())
-    drawing.setSize(size)
-    drawing.setViewBox(whole)
-    drawing.setTitle("Lamella: a benchmark")
-    painter = QPainter(drawing)
-    painter.fillRect(whole, theme.current().color("surface"))
-    paint(painter)
-    painter.end()
-    return _without_repetition(buffer.data().data().decode("utf-8"))
-
-
-_EMPTY_GROUP = re.compile(r"<g [^>]*>\s*</g>\s*")
-_INHERITED = re.compile(
-    r'\s(?:fill-opacity="1"|stroke-opacity="1"|stroke-linecap="square"|stroke-linejoin="bevel"|font-style="normal"'
-    r'|vector-effect="none"|transform="matrix\(1,0,0,1,0,0\)"|font-family="[^"]*")'
-)
-_FONT_OF_GROUP = re.compile(r'(<g [^>]*?)\sfont-size="[^"]*" font-weight="[^"]*"\s*(?=>)')
-
-
-def _without_repetition(drawing: str) -> str:
-    """A fifth as long: Qt gives every group each attribute, most of which it has from the outermost one."""
-    head, start, body = drawing.partition("<g ")
-    family = re.search(r'font-family="[^"]*"', body)
-    outermost, end, rest = body.partition(">")
-    small = _FONT_OF_GROUP.sub(r"\1", _INHERITED.sub("", _EMPTY_GROUP.sub("", rest)))
-    shared = f" {family.group()}" if family else ""
-    lines = "\n".join(filter(None, map(str.strip, small.splitlines())))
-    return f"{head}{start}{outermost}{shared}{end}\n{lines}\n"

@@ -20,19 +20,7 @@ from lamella.core.bench.results.records import STATISTICS, Summary, Tally, sprea
 from lamella.ui import theme
 from lamella.ui.bench.quantities import Frame, Quantity, Units, even_span, whole_decades
 from lamella.ui.style.sheet import Palette
-
-MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
-"""Of pyqtgraph: circle, square, triangle, diamond, star, pentagon, hexagon, triangle upwards."""
-
-HATCHES = (
-    Qt.BrushStyle.SolidPattern,
-    Qt.BrushStyle.BDiagPattern,
-    Qt.BrushStyle.Dense4Pattern,
-    Qt.BrushStyle.HorPattern,
-    Qt.BrushStyle.DiagCrossPattern,
-    Qt.BrushStyle.VerPattern,
-)
-"""Of bars, which have no marker: systems of one colour differ in these."""
+from lamella.ui.widgets.plotting import HATCHES, MARKERS
 
 FIRST = ("lamella", "sqlite", "sqlite-wal", "parquetdb", "pyarrow", "duckdb", "polars")
 """Who is measured most often: these never share a colour."""

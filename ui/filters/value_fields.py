@@ -250,6 +250,12 @@ class ColumnBox(QLineEdit):
         self.editingFinished.connect(self._tell)
         theme.current().changed.connect(self._draw)
 
+    def show_name(self, name: str) -> None:
+        """Another column, which nobody chose here."""
+        self._last = name
+        self.setText(name)
+        self.setCursorPosition(0)
+
     def show_all(self) -> None:
         """The list of every column, at the one there is."""
         self.setFocus()

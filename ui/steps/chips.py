@@ -403,6 +403,7 @@ class StepsBar(QFrame):
         self._icon_name, self._icon = icon, QLabel()
         self.strip, self._scroll = ChipStrip(), QScrollArea()
         self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save…")
+        self.chart = QToolButton(visible=False)
         self._place: int | None = None
         self._build()
 
@@ -511,6 +512,9 @@ class StepsBar(QFrame):
             menu.addAction(title, lambda kind=kind: self.copy_requested.emit(kind))
         menu.addSeparator()
         menu.addAction("Paste SQL or JSON as steps", self.paste_requested.emit)
+        theme.variant(self.chart, "chip")
+        self.chart.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.chart.setToolTip("The steps are drawn as a chart. Click to show the table")
         self.copy.setMenu(menu)
         self.copy.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.copy.setToolTip("The steps as text for somewhere else")
@@ -522,7 +526,7 @@ class StepsBar(QFrame):
         for widget in (self._icon, self.source):
             layout.addWidget(widget)
         layout.addWidget(self._scroll, 1)
-        for widget in (self.copy, self.save):
+        for widget in (self.chart, self.copy, self.save):
             layout.addWidget(widget)
         self.strip.add.clicked.connect(lambda _=False: self.open_menu())
         self.strip.drop_requested.connect(self.move_requested)
@@ -533,6 +537,8 @@ class StepsBar(QFrame):
         look = theme.current()
         self._icon.setPixmap(look.icon(self._icon_name).pixmap(look.px(ICON + 2), look.px(ICON + 2)))
         self.source.setFont(look.font(bold=True))
+        self.chart.setIcon(look.icon("chart-line"))
+        self.chart.setIconSize(look.icon_size())
         self.setFixedHeight(look.line_height() + 24)
         self._name_buttons()
         self.strip.arrange(self._scroll.viewport().width())

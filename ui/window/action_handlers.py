@@ -272,6 +272,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "columns": on(lambda tab: _edit_last(tab, Select)),
         "join": on(lambda tab: tab.steps.add(Join)),
         "compute": on(lambda tab: tab.steps.add(Compute)),
+        "chart": on(lambda tab: tab.charting.toggle()),
         "back": on(window.trail.go_back),
         "follow": on(lambda tab: tab.relations.choose(current_column(tab))),
         "forward": on(lambda tab: tab.go_forward()),

@@ -47,8 +47,8 @@ def situation(
         dataset=True,
         table=tab.table is not None,
         read_otherwise=takes_types(tab.dataset),
-        cell=tab.grid.selection.current is not None,
-        selection=bool(tab.grid.selection.blocks),
+        cell=tab.grid.selection.current is not None and not tab.charting.shown,
+        selection=bool(tab.grid.selection.blocks) and not tab.charting.shown,
         several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,
         filtered=any(isinstance(step, Where) for step in tab.line.active),
         editable=tab.editable is not None,
@@ -250,7 +250,7 @@ class ActionBar(QToolBar):
         self.search.setText("")
 
 
-SLACK = 80
+SLACK = 24 * len(TOOLBAR)
 """Pixels of separators and margins."""
 
 

@@ -38,6 +38,7 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
+from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_filters import ColumnFilters
 from lamella.ui.window.column_formats import ColumnFormats
 from lamella.ui.window.column_layout import HIDDEN_FIRST, ColumnLayout, layout_of, show_layout
@@ -120,6 +121,7 @@ class DatasetTab(QWidget):
         self._growth: Handle | None = None
         self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
         self._lay_out()
+        self.charting = Charting(self, self._beside, saved_views.with_name("exports.json"))
         self._connect()
         self.reload(from_top=True)
 
@@ -138,6 +140,8 @@ class DatasetTab(QWidget):
 
     @property
     def status(self) -> str:
+        if self.charting.shown and not self.loader.running:
+            return self.charting.status
         return status_text(self.shown, self.loader.running) + self.groups.hint
 
     # ------------------------------------------------------------- what is asked
@@ -347,6 +351,7 @@ class DatasetTab(QWidget):
         self.counts.stop()
         self.groups.stop()
         self.grid.cards.stop()
+        self.charting.stop()
         self.grid.grid_model.pages.cancel()
         self._stop_filling()
         self._stop_growing()

@@ -26,6 +26,7 @@ from lamella.ui.editing.paste_dialog import counted
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
+from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_layout import layout_of, show_layout
 from lamella.ui.window.file_watch import is_file, table_of_file
 from lamella.ui.window.loader import Tab
@@ -41,6 +42,7 @@ OTHER_WAYS = {"sql": ("python", "json"), "command": ("python", "json")}
 
 class LineTab(Tab, Protocol):
     steps: StepLine
+    charting: Charting
 
     def apply(self, line: Line) -> None: ...
 
@@ -125,9 +127,9 @@ class LineActions(QObject):
     # ------------------------------------------------------------------- views
 
     def ask_name(self) -> None:
-        if not self._tab.line.active and not layout_of(self._tab.grid):
+        if not self._tab.line.active and not self._layout():
             self._tab.messages.say(
-                "There is nothing to save yet: add a filter, a group or a sort, or format a column"
+                "There is nothing to save yet: filter, group or sort, format a column or draw a chart"
             )
             return
         self._popover.open_below(self._tab.steps.bar.save)
@@ -135,7 +137,7 @@ class LineActions(QObject):
 
     def save(self, name: str, replace: bool = False) -> None:
         """Under a name, in the table's store or, of files, in the user's folder."""
-        tab, line, layout = self._tab, self._tab.line, layout_of(self._tab.grid)
+        tab, line, layout = self._tab, self._tab.line, self._layout()
         self._popover.close()
 
         def write(job: Job) -> None:
@@ -159,6 +161,10 @@ class LineActions(QObject):
 
         tab.tasks.read(write, done, failed, owner=self, quiet=True)
 
+    def _layout(self) -> dict[str, Any]:
+        """The look of the columns, and the chart where one is shown."""
+        return layout_of(self._tab.grid) | self._tab.charting.layout
+
     def show_view(self, name: str) -> None:
         """The steps that were saved under a name."""
         tab = self._tab
@@ -177,7 +183,7 @@ class LineActions(QObject):
             self._done()
             tab.steps.close_editor()
             tab.apply(Line.of(query.pipeline.steps, joined))
-            tab.when_shown(lambda: show_layout(tab.grid, layout))
+            tab.when_shown(lambda: (show_layout(tab.grid, layout), tab.charting.show_layout(layout)))
 
         tab.tasks.read(read, show, lambda error: self._say(f"“{visible(name)}” cannot be shown", error),
                        owner=self, quiet=True)  # fmt: skip

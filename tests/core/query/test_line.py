@@ -57,6 +57,7 @@ def test_the_view_of_a_line_is_the_answer_of_its_steps(flights: Table, answers: 
         assert found.view.page(0, 1000).drop_columns(["_id"] if "_id" in found.view.schema.names else []) == (
             expected.drop_columns(["_id"] if "_id" in expected.column_names else [])
         )
+        assert found.rows.read() == expected
 
 
 def test_only_what_has_to_be_computed_is_and_once(

@@ -1,0 +1,351 @@
+"""The groups along an axis of a chart, its colours and its panels: values, ranges, or units of time."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.filters.expr import Filter, Predicate, all_of
+from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
+from lamella.core.libraries import exp
+from lamella.core.query.axis import Axis, Number, Scale, axis_of, range_filter, value_filter
+from lamella.core.query.fields import Value, constant
+from lamella.core.query.functions import times
+
+NULL, OTHERS = -1, -2
+"""Keys of the rows without a value, and of those whose values are too many to be shown one by one."""
+
+UNIT_SECONDS = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3_600,
+    "day": 86_400,
+    "week": 7 * 86_400,
+    "month": 2_629_746,
+    "quarter": 3 * 2_629_746,
+    "year": 31_556_952,
+}
+"""About so long is each; those of `times.UNITS`, the finest first."""
+
+_DAY_MICROSECONDS = 86_400 * 10**6
+_EPOCH = dt.datetime(1970, 1, 1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A group: the value `low`, or those from `low` up to before `high`, None where nothing is behind it.
+
+    It is drawn from `left` to `right`, and its point at `at`: numbers as they are or their log10, moments in
+    seconds since 1970 by the clock of their zone, spans in seconds, everything else by its number in the
+    order.
+    """
+
+    key: int
+    low: Any
+    high: Any
+    at: float
+    left: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """`form` is "values", "ranges" or "moments"; `unit` is that of moments. `others` are how many values are
+    put together in the place that has the key `OTHERS`."""
+
+    column: str
+    type: pa.DataType
+    form: str
+    places: tuple[Place, ...]
+    unit: str = ""
+    others: int = 0
+    log: bool = False
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @property
+    def is_even(self) -> bool:
+        """Whether places have distances, and are not merely in an order."""
+        return self.form != "values" or is_even_value(self.type)
+
+    def place(self, key: int) -> Place:
+        return self._by_key[key]
+
+    @cached_property
+    def _by_key(self) -> Mapping[int, Place]:
+        return {place.key: place for place in self.places}
+
+    def filter_of(self, places: Sequence[Place]) -> Filter | None:
+        """That a row lies in one of these places, which stand beside each other where they have distances;
+        None where no condition can say it."""
+        keys = {place.key for place in places}
+        if not places or kind_of(self.type) not in COMPARABLE:
+            return None
+        if self.form == "values":
+            return self._value_filter(keys)
+        if keys == {NULL}:
+            return Predicate(self.column, "is_null")
+        present = sorted((place for place in places if place.key >= 0), key=lambda place: place.key)
+        first, last = present[0], present[-1]
+        if any(isinstance(end, str) for end in (first.low, last.low, last.high)):
+            return None  # so far away that no condition can name it
+        found = range_filter(self.column, self.type, first.low, last.high)
+        return Predicate(self.column, "is_null") | found if NULL in keys else found
+
+    def _value_filter(self, keys: set[int]) -> Filter | None:
+        known = [place.low for place in self.places if place.key >= 0]
+        chosen = [place.low for place in self.places if place.key in keys and place.key >= 0]
+        chosen += [None] if NULL in keys else []
+        if any(isinstance(value, float) and math.isnan(value) for value in chosen):
+            return None
+        if OTHERS not in keys:
+            return value_filter(self.column, self.type, chosen)
+        others = all_of([Predicate(self.column, "nin", tuple(known)), Predicate(self.column, "not_null")])
+        return value_filter(self.column, self.type, chosen) | others if chosen else others
+
+    def range_between(self, left: float, right: float) -> tuple[Place, ...]:
+        """The places that a stretch of the axis touches."""
+        return tuple(place for place in self.places if place.left < right and place.right > left)
+
+
+def is_even_value(kind: pa.DataType) -> bool:
+    return kind_of(kind) in (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL)
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Of a column's finite values, as places on its axis; None without any. `distinct` is an estimate."""
+
+    low: Number | None
+    high: Number | None
+    distinct: int = 0
+
+
+def seconds_of(kind: pa.DataType) -> float:
+    """How many units of the axis are a second: places of times are shown in seconds."""
+    plain = value_type(kind)
+    if is_.is_duration(plain):
+        return {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[plain.unit]
+    if kind_of(plain) is Kind.DATE:
+        return 1 / 86_400
+    return 1e6 if kind_of(plain) in (Kind.TIMESTAMP, Kind.TIME) else 1.0
+
+
+# ------------------------------------------------------------------ values
+
+
+def values_dimension(
+    column: str, kind: pa.DataType, values: Sequence[Any], nulls: bool, others: int
+) -> Dimension:
+    """Each value by itself, in this order, those that are left over and nulls behind them."""
+    spread = is_even_value(kind) and not others and not nulls
+    places = [_value_place(key, key, value, spread) for key, value in enumerate(values)]
+    for key, wanted in ((OTHERS, bool(others)), (NULL, nulls)):
+        if wanted:
+            places.append(_value_place(key, len(places), None, False))
+    return Dimension(column, kind, "values", tuple(places), others=others)
+
+
+def _value_place(key: int, number: int, value: Any, spread: bool) -> Place:
+    at = float(value) if spread else float(number)
+    return Place(key, value, None, at, at - 0.5, at + 0.5)
+
+
+def reordered(dimension: Dimension, keys: Iterable[int]) -> Dimension:
+    """Values that are merely in an order, in another one."""
+    by_key = {place.key: place for place in dimension.places}
+    places = [_value_place(key, number, by_key[key].low, False) for number, key in enumerate(keys)]
+    return Dimension(dimension.column, dimension.type, "values", tuple(places), others=dimension.others)
+
+
+# ------------------------------------------------------------------ ranges
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of one width along a column's axis; `log` ones are of the values' log10."""
+
+    column: str
+    type: pa.DataType
+    scale: Scale
+    axis: Axis
+    log: bool = False
+
+    @classmethod
+    def between(
+        cls, column: str, kind: pa.DataType, extent: Extent, most: int, log: bool, value: exp.Expr
+    ) -> Ranges:
+        """At most about so many ranges of a round width."""
+        axis = axis_of(kind, value)
+        assert axis is not None
+        low, high = (1, 1) if extent.low is None or extent.high is None else (extent.low, extent.high)
+        if log:
+            place = exp.Anonymous(this="log10", expressions=[axis.value])
+            axis = Axis(place, "DOUBLE", list)
+            scale = Scale.between_floats(math.log10(low), math.log10(high), most)
+        elif axis.whole:
+            scale = Scale.between(low, high, value_type(kind), most)
+        else:
+            scale = Scale.between_floats(float(low), float(high), most)
+        return cls(column, kind, scale, axis, log)
+
+    @property
+    def key(self) -> str:
+        """SQL for the number of a value's range."""
+        return self.scale.number(self.axis)
+
+    def coarser(self, counts: Mapping[int, int], usual: int, most: int) -> tuple[Ranges, int]:
+        """Ranges of several of these, so many together that all but the outermost hundredths of the values
+        have about the `usual` number of them, and all values at most so many."""
+        numbers, total = sorted(counts), sum(counts.values())
+        first, last = (_percentile(numbers, counts, share * total) for share in (0.01, 0.99))
+        span = numbers[-1] - numbers[0] + 1
+        least = max((last - first + 1) / usual, span / most, 1)
+        together = next(n for n in itertools.count(math.ceil(least)) if _is_round(self.scale.of * n))
+        scale = replace(self.scale, first=self.scale.first // together, of=self.scale.of * together)
+        return replace(self, scale=scale), together
+
+    def coarser_key(self, key: int, together: int) -> int:
+        """The number that a range has among those of so many together."""
+        return (self.scale.first + key) // together - self.scale.first // together
+
+    def dimension(self, keys: Iterable[int], nulls: bool = False) -> Dimension:
+        """All ranges from the first to the last of the keys."""
+        present = [key for key in keys if key >= 0]
+        numbers = range(min(present), max(present) + 1) if present else range(0)
+        edges = [self.scale.edge(number) for number in (*numbers, numbers.stop)] if present else []
+        ends = self._values(edges)
+        places = [
+            self._place(key, ends[n], ends[n + 1], float(edges[n]), float(edges[n + 1]))
+            for n, key in enumerate(numbers)
+        ]
+        if nulls:
+            at = places[-1].right + 1 if places else 0.0
+            places.append(Place(NULL, None, None, at, at, at))
+        return Dimension(self.column, self.type, "ranges", tuple(places), log=self.log)
+
+    def _place(self, key: int, low: Any, high: Any, left: float, right: float) -> Place:
+        per_second = seconds_of(self.type)
+        if kind_of(self.type) in (Kind.DATE, Kind.TIMESTAMP):
+            left, right = clock_seconds(low, left / per_second), clock_seconds(high, right / per_second)
+            return Place(key, low, high, (left + right) / 2, left, right)
+        if kind_of(self.type) is Kind.INTEGER and not self.log:  # a whole number stands in the middle
+            left, right = left - 0.5, right - 0.5
+        return Place(key, low, high, (left + right) / 2 / per_second, left / per_second, right / per_second)
+
+    def _values(self, edges: Sequence[Number]) -> list[Any]:
+        if self.log:
+            edges = [10.0**edge for edge in edges]
+        if is_.is_decimal(value_type(self.type)):
+            return [Decimal(repr(float(edge))) for edge in edges]
+        if self.log:
+            return [math.ceil(edge) for edge in edges] if kind_of(self.type) is Kind.INTEGER else list(edges)
+        values = list(self.axis.back(edges))
+        if kind_of(self.type) is Kind.TIME and values and edges[-1] >= _DAY_MICROSECONDS:
+            values[-1] = None  # midnight, which is no later than any other time
+        return values
+
+
+def _percentile(numbers: Sequence[int], counts: Mapping[int, int], threshold: float) -> int:
+    count = 0
+    for number in numbers:
+        count += counts[number]
+        if count >= threshold:
+            return number
+    return numbers[-1]
+
+
+def _is_round(width: int) -> bool:
+    """1, 2 or 5, and zeros."""
+    return str(width).rstrip("0") in ("1", "2", "5")
+
+
+# ------------------------------------------------------------------ moments
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Units of time, by the clock of the column's zone."""
+
+    column: str
+    type: pa.DataType
+    unit: str
+    value: str
+    """What SQL calls the column."""
+
+    @property
+    def key(self) -> str:
+        """SQL for the begin of the unit that a value lies in."""
+        value = Value(exp.column(self.value), value_type(self.type), self.column)
+        made = times.truncate([value, constant(self.unit, self.column)])
+        assert made is not None
+        return made[0].sql("duckdb")
+
+    def dimension(self, keys: Iterable[int], nulls: bool = False) -> Dimension:
+        """`keys` are the begins, as places on the column's axis. Units without rows have no place."""
+        numbers = sorted(key for key in keys if key is not None)
+        axis = axis_of(self.type, exp.column(self.value))
+        assert axis is not None
+        per_second = seconds_of(self.type)
+        places = []
+        for number, begin in enumerate(axis.back(numbers)):
+            end = next_begin(begin, self.unit)
+            left = clock_seconds(begin, numbers[number] / per_second)
+            right = left + UNIT_SECONDS[self.unit] if end is None else clock_seconds(end, left)
+            places.append(Place(number, begin, "" if end is None else end, left, left, right))
+        if nulls:
+            at = places[-1].right if places else 0.0
+            places.append(Place(NULL, None, None, at, at, at))
+        return Dimension(self.column, self.type, "moments", tuple(places), self.unit)
+
+
+def fitting_unit(kind: pa.DataType, extent: Extent, most: int, wanted: str = "") -> str:
+    """The finest unit of time that makes at most so many groups, none finer than the one that is wanted."""
+    seconds = ((extent.high or 0) - (extent.low or 0)) / seconds_of(kind)
+    units = list(UNIT_SECONDS)
+    finest = "day" if kind_of(kind) is Kind.DATE else "second"
+    usable = units[max(units.index(finest), units.index(wanted) if wanted else 0) :]
+    return next((unit for unit in usable if seconds / UNIT_SECONDS[unit] + 1 <= most), "year")
+
+
+def unit_count(kind: pa.DataType, extent: Extent, unit: str) -> int:
+    """About how many groups a unit of time makes."""
+    return round(((extent.high or 0) - (extent.low or 0)) / seconds_of(kind) / UNIT_SECONDS[unit]) + 1
+
+
+def next_begin(begin: Any, unit: str) -> Any:
+    """Where the next unit of time begins; None where Python's calendar ends."""
+    if not isinstance(begin, dt.date):
+        return None
+    try:
+        if unit in ("year", "quarter", "month"):
+            months = begin.month - 1 + {"year": 12, "quarter": 3, "month": 1}[unit]
+            return begin.replace(year=begin.year + months // 12, month=months % 12 + 1)
+        step = dt.timedelta(seconds=UNIT_SECONDS[unit])
+        if (
+            isinstance(begin, dt.datetime)
+            and begin.tzinfo is not None
+            and unit in ("hour", "minute", "second")
+        ):
+            return (begin.astimezone(dt.UTC) + step).astimezone(begin.tzinfo)
+        return begin + step
+    except (OverflowError, ValueError):
+        return None
+
+
+def clock_seconds(moment: Any, otherwise: float) -> float:
+    if isinstance(moment, dt.datetime):
+        return (moment.replace(tzinfo=None) - _EPOCH).total_seconds()
+    if isinstance(moment, dt.date):
+        return float((moment - _EPOCH.date()).days * 86_400)
+    return otherwise

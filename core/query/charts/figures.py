@@ -1,0 +1,111 @@
+"""What a chart is drawn of: its figures by the keys of their places, and the same as people read them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_values
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.query.charts.dimensions import OTHERS, Dimension, Place
+from lamella.core.query.charts.spec import BOX, ChartSpec
+
+X, Y, MEASURE, COLOR, PANELS = "x", "y", "m", "c", "p"
+"""What columns are to a chart."""
+
+
+@dataclass(frozen=True)
+class ChartData:
+    """`table` has a row for each figure: the keys of its place in `x`, `y`, `color` and `panels`, as far as
+    there are these, the `value`, and of how many `rows` it is; means have the ends of their band as `low` and
+    `high`. Boxes have `least`, `low`, `q1`, `value`, `q3`, `high`, `greatest` and `outliers`. A scatter plot
+    of few rows has a row for each, with its places as `at_x` and `at_y`.
+
+    `used` of all `rows` are in it; `left_out` says why others are not.
+    """
+
+    spec: ChartSpec
+    table: pa.Table
+    types: Mapping[str, pa.DataType]
+    rows: int
+    used: int
+    x: Dimension | None = None
+    y: Dimension | None = None
+    color: Dimension | None = None
+    panels: Dimension | None = None
+    left_out: tuple[tuple[str, int], ...] = ()
+    remarks: tuple[str, ...] = ()
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def shows_points(self) -> bool:
+        """Whether every row is a point of its own."""
+        return "at_x" in self.table.column_names
+
+    def dimension(self, role: str) -> Dimension | None:
+        return {X: self.x, Y: self.y, COLOR: self.color, PANELS: self.panels}[role]
+
+    def figures(self) -> pa.Table:
+        """The figures with their values instead of keys, as people export and read them."""
+        if self.shows_points:
+            named = {"at_x": self.spec.x, "at_y": self.spec.y}
+            return self.table.select(list(named)).rename_columns(_distinct_names(list(named.values())))
+        names, columns = list[str](), list[Any]()
+        for role, name in (("panels", PANELS), ("color", COLOR), ("x", X), ("y", Y)):
+            dimension = self.dimension(name)
+            if dimension is not None and role in self.table.column_names:
+                for title, values in _written(dimension, self.table.column(role).to_pylist()):
+                    names.append(title)
+                    columns.append(values)
+        for name in self.table.column_names:
+            if name not in ("panels", "color", "x", "y"):
+                names.append(self.spec.figure if name == "value" and self.spec.kind != BOX else name)
+                columns.append(self.table.column(name))
+        if self.spec.figure == "rows" and "value" in self.table.column_names:
+            place = self.table.column_names.index("value") - len(self.table.column_names)
+            del names[place], columns[place]
+        return pa.Table.from_arrays(columns, _distinct_names(names))
+
+
+def _written(dimension: Dimension, keys: Sequence[int]) -> Iterator[tuple[str, pa.Array]]:
+    """A column of values, or two with the ends of ranges."""
+    by_key: dict[int, Place] = {place.key: place for place in dimension.places}
+    plain = value_type(dimension.type)
+    lows = [by_key[key].low for key in keys]
+    if dimension.form == "ranges" and not _are_single(dimension):
+        yield f"{dimension.column} from", _array(lows, plain)
+        yield f"{dimension.column} to below", _array([by_key[key].high for key in keys], plain)
+    elif dimension.others:
+        texts = [
+            "others" if key == OTHERS else None if low is None else str(low)
+            for key, low in zip(keys, lows, strict=True)
+        ]
+        yield dimension.column, from_values(texts, pa.string())
+    else:
+        yield dimension.column, _array(lows, plain)
+
+
+def _are_single(dimension: Dimension) -> bool:
+    """Whether each range holds one whole number alone."""
+    whole = kind_of(dimension.type) is Kind.INTEGER and not dimension.log
+    return whole and all(place.high is None or place.high - place.low == 1 for place in dimension.places)
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    try:
+        return from_values(values, kind)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return from_values([None if value is None else str(value) for value in values], pa.string())
+
+
+def _distinct_names(names: Sequence[str]) -> list[str]:
+    """Names that come again get a number."""
+    made: list[str] = []
+    for name in names:
+        tries = (name if number == 1 else f"{name} {number}" for number in itertools.count(1))
+        made.append(next(one for one in tries if one not in made))
+    return made

@@ -1,0 +1,579 @@
+"""A chart's figures: all rows of a query as at most some thousand rows, which DuckDB aggregates."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_numpy, from_values
+from lamella.core.arrow.nested import python_values
+from lamella.core.errors import BadQuery
+from lamella.core.filters.kinds import Kind, kind_of, value_type
+from lamella.core.jobs import Job
+from lamella.core.libraries import exp
+from lamella.core.query.axis import axis_of
+from lamella.core.query.builder import Query
+from lamella.core.query.charts.dimensions import (
+    NULL,
+    OTHERS,
+    Dimension,
+    Extent,
+    Moments,
+    Ranges,
+    clock_seconds,
+    fitting_unit,
+    is_even_value,
+    reordered,
+    seconds_of,
+    unit_count,
+    values_dimension,
+)
+from lamella.core.query.charts.figures import COLOR, MEASURE, PANELS, ChartData, X, Y
+from lamella.core.query.charts.spec import (
+    AREA,
+    BAR,
+    BOX,
+    HEAT_MAP,
+    HISTOGRAM,
+    LINE,
+    SCATTER,
+    ChartSpec,
+    is_moment,
+    is_on_line,
+)
+from lamella.core.query.duckdb_source import Decodings
+from lamella.core.query.duckdb_types import from_duckdb
+from lamella.core.query.engine import CountedCache, query_cursor
+from lamella.core.query.plan import Node, QueryContext
+from lamella.core.query.source import whole_snapshot
+
+MOST_POINTS = 5_000
+"""Of more rows a scatter plot shows how dense they lie."""
+MOST_CELLS = 8_000
+"""Rows of the answer, about, where somebody chooses a fine unit of time."""
+ESTIMATED_ROWS = 5_000_000
+"""Of more rows, distinct values are estimated, and means have no bands: they would be lines."""
+LONGEST_VALUE = 4_096
+"""Bytes of a text that is shown by itself."""
+CONFIDENCE = 1.96
+"""Standard errors to either side of a mean: 95 of 100 such bands hold the mean of what was sampled."""
+WHISKERS = 1.5
+"""Whiskers of a box reach to the last value within so many heights of the box."""
+
+MOST_FIGURES = 400
+"""Extents and counts of columns that are remembered, so that the next chart of them need not look again."""
+
+FINE_RANGES, MOST_BARS = 2_000, 300
+"""Of a histogram: narrow ranges that are put together, and bars at most."""
+
+_PER_KIND = {HISTOGRAM: 50, BAR: 40, LINE: 400, AREA: 400, SCATTER: 100, BOX: 20, HEAT_MAP: 40}
+"""Ranges or units of time along an axis."""
+WANTED_UNITS = {HISTOGRAM: 400, BAR: 400, LINE: 4_000, AREA: 4_000, BOX: 60, HEAT_MAP: 120}
+_DENSITY_ROWS = 75
+VALUES = {X: 30, Y: 30, COLOR: 7, PANELS: 12}
+"""Single values at most; numbers with a fraction that have more are put together in ranges."""
+
+
+def read_chart(query: Query, spec: ChartSpec, job: Job | None = None) -> ChartData:
+    """What a chart of the query's rows shows. Blocks.
+
+    Raises `BadQuery` for a chart that cannot be drawn of these columns, saying what it lacks.
+    """
+    began = time.perf_counter()
+    data = _ChartQuery(query, spec, job or Job()).read()
+    return replace(data, seconds=time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """How rows find their place: `raw` is what they are grouped by, SQL over the role's column, and `made`
+    SQL for the key over what was grouped by; `columns` are the names of these."""
+
+    raw: tuple[str, ...]
+    made: str
+    columns: tuple[str, ...]
+    dimension: Dimension | Ranges | Moments
+
+    def resolve(self, keys: pa.ChunkedArray) -> tuple[Dimension, pa.Array]:
+        """The places that there are, and their keys in place of what SQL gave."""
+        found = [NULL if key is None else key for key in keys.to_pylist()]
+        present, nulls = set(found) - {NULL}, NULL in found
+        if isinstance(self.dimension, Dimension):
+            return self.dimension, from_values(found, pa.int64())
+        if isinstance(self.dimension, Moments):
+            number = {key: n for n, key in enumerate(sorted(present))}
+            found = [number.get(key, NULL) for key in found]
+        return self.dimension.dimension(present, nulls), from_values(found, pa.int64())
+
+
+_figures = CountedCache[tuple[object, ...], tuple[Any]](MOST_FIGURES)
+
+
+class _ChartQuery:
+    """Three statements: how far columns reach, their most frequent values, and the figures."""
+
+    def __init__(self, query: Query, spec: ChartSpec, job: Job) -> None:
+        from lamella.core.query.compile import compile_pipeline
+
+        spec.check()
+        self._spec, self._job = spec, job
+        rows = {name: whole_snapshot(query.sources[name], job) for name in query.pipeline.sources()}
+        self._node: Node = compile_pipeline(query.pipeline, rows.__getitem__, job)
+        self._token = (repr(query.pipeline), *(one.token for one in rows.values()))
+        fields = self._node.fields
+        known = {one.name: one.type for one in fields.all}
+        reached = {name: fields.at_path(name) for name in spec.columns if name in known}
+        self.types = known
+        problem = spec.problem(known)
+        if problem:
+            raise BadQuery(f"{query.name}: this chart cannot be drawn", problem)
+        named = {X: spec.x, PANELS: spec.panels}
+        named |= {Y: spec.y} if spec.has_y else {}
+        named |= {MEASURE: spec.measure} if spec.has_measure else {}
+        named |= {COLOR: spec.color} if spec.has_color else {}
+        self._names = {role: name for role, name in named.items() if name}
+        self._values = {
+            role: (reached[name][0].identifier, reached[name][2].sql("duckdb"))
+            for role, name in self._names.items()
+        }
+        self._conditions: list[str] = []
+        self._counts = dict[str, Any]()
+        self._extents = dict[str, Extent]()
+        self._left_out: list[tuple[str, int]] = []
+        self._remarks: list[str] = []
+
+    def read(self) -> ChartData:
+        with query_cursor(self._node.fields.place, self._job) as connection:
+            self._connection = connection
+            self._job.report(0, 3, "Looking at the values")
+            self._measure_extents()
+            self._job.report(1, 3, "Looking at the values")
+            if self._spec.kind == SCATTER:
+                return self._scatter()
+            keys = {role: self._keys(role) for role in (X, Y, COLOR, PANELS) if self._is_dimension(role)}
+            self._job.report(2, 3, "Putting rows together")
+            answer = self._boxes(keys) if self._spec.kind == BOX else self._groups(keys)
+            return self._data(answer, keys)
+
+    def _is_dimension(self, role: str) -> bool:
+        return role in self._names and not (role == Y and self._spec.kind == BOX)
+
+    # ------------------------------------------------------------------ columns
+
+    def _type(self, role: str) -> pa.DataType:
+        return self.types[self._names[role]]
+
+    def _rows(self, *roles: str) -> str:
+        """A relation with the columns of these roles, called like them; of all by default."""
+        wanted = roles or tuple(self._names)
+        identifiers = frozenset(self._values[role][0] for role in wanted)
+        context = QueryContext(self._connection, self._job, decodings=Decodings(), grouping=True)
+        inside = self._node.query(identifiers, context).sql("duckdb")
+        columns = ", ".join(f"{self._values[role][1]} AS {role}" for role in wanted) or "1 AS one"
+        return f"(SELECT {columns} FROM ({inside}) AS t)"
+
+    def _used_rows(self) -> str:
+        met = f" WHERE {' AND '.join(self._conditions)}" if self._conditions else ""
+        return f"{self._rows()} AS r{met}"
+
+    def _number(self, role: str) -> str:
+        """A value as a number to compute with: true as 1, spans of time in seconds."""
+        kind = self._type(role)
+        if kind_of(kind) is Kind.BOOLEAN:
+            return f"CAST({role} AS INTEGER)::DOUBLE"
+        seconds = seconds_of(kind)
+        return f"{role}::DOUBLE" if seconds == 1 else f"({role}::DOUBLE / {seconds!r})"
+
+    def _place(self, role: str) -> str:
+        axis = axis_of(self._type(role), exp.column(role))
+        assert axis is not None
+        return axis.value.sql("duckdb")
+
+    def _query(self, statement: str) -> pa.Table:
+        self._job.check()
+        return self._connection.sql(statement).to_arrow_table()
+
+    # ------------------------------------------------------------------ extents
+
+    def _measure_extents(self) -> None:
+        """How far columns reach, and which rows are left out because a value is missing or has no place."""
+        self._counts = self._figures_of_columns()
+        for role in (X, Y, MEASURE):
+            if role in self._names:
+                self._leave_out(role)
+        for role in (COLOR, PANELS):
+            if self._has_extent(role):
+                self._extents[role] = self._extent(role)
+
+    def _figures_of_columns(self) -> dict[str, Any]:
+        """By role and figure; those that were asked for before of the same rows are not counted again."""
+        wanted = {"n": ("count(*)", "n", ("", "rows"))}
+        for role, name in self._names.items():
+            wanted[f"{role}_n"] = f"count({role})", f"{role}_n", (name, "count")
+            if self._has_extent(role):
+                for end, function in (("low", "min"), ("high", "max")):
+                    place = axis_of(self._type(role), exp.column(f"{role}_{end}"))
+                    assert place is not None
+                    outer = place.value.sql("duckdb")
+                    wanted[f"{role}_{end}"] = f"{function}({role})", outer, (name, end)
+                if self._may_be_few(role):
+                    inner = f"approx_count_distinct({role})"
+                    wanted[f"{role}_distinct"] = inner, f"{role}_distinct", (name, "distinct")
+            elif role == MEASURE and self._measures_numbers:
+                wanted["m_mean"] = f"avg({self._number(role)})", "m_mean", (name, "mean")
+        known = {one: _figures.get((*self._token, *key)) for one, (_, _, key) in wanted.items()}
+        missing = {one: parts for one, parts in wanted.items() if known[one] is None}
+        if missing:
+            inner = ", ".join(f"{sql} AS {one}" for one, (sql, _, _) in missing.items())
+            outer = ", ".join(f"{sql} AS {one}" for one, (_, sql, _) in missing.items())
+            answer = self._query(f"SELECT {outer} FROM (SELECT {inner} FROM {self._rows()} AS r)")
+            for one, value in answer.to_pylist()[0].items():
+                known[one] = (value,)
+                _figures.put((*self._token, *missing[one][2]), (value,))
+        return {one: value[0] for one, value in known.items() if value is not None}
+
+    @property
+    def _measures_numbers(self) -> bool:
+        return self._spec.aggregate not in ("count", "distinct")
+
+    def _has_extent(self, role: str) -> bool:
+        return role in self._names and role != MEASURE and is_on_line(self._type(role))
+
+    def _may_be_few(self, role: str) -> bool:
+        fraction = kind_of(self._type(role)) in (Kind.FLOAT, Kind.DECIMAL)
+        return fraction and self._spec.kind not in (HISTOGRAM, SCATTER) and self._is_dimension(role)
+
+    def _leave_out(self, role: str) -> None:
+        name, counts = self._names[role], self._counts
+        nulls = counts["n"] - counts[f"{role}_n"]
+        if nulls:
+            self._conditions.append(f"{role} IS NOT NULL")
+            self._left_out.append((f"{name} is null", nulls))
+        if self._has_extent(role):
+            self._extents[role] = self._extent(role)
+        elif role == MEASURE and self._measures_numbers and not _finite(counts["m_mean"]):
+            self._leave_out_unless(role, f"isfinite({self._number(role)})", "is NaN or infinite")
+
+    def _extent(self, role: str) -> Extent:
+        low, high = self._counts[f"{role}_low"], self._counts[f"{role}_high"]
+        place, tests = self._place(role), list[str]()
+        if not (_finite(low) and _finite(high)):
+            finite = f"isfinite({place})"
+            tests.append(finite)
+            if role in (X, Y):
+                self._leave_out_unless(role, finite, "is NaN or infinite")
+        if self._is_log(role) and not (low is not None and _finite(low) and low > 0):
+            positive = f"{place} > 0"
+            tests.append(positive)
+            self._leave_out_unless(role, positive, "is 0 or less, which a log axis lacks", tests[:-1])
+        if tests and low is not None:
+            met = " AND ".join(tests)
+            answer = self._query(
+                f"SELECT min({place}) AS low, max({place}) AS high FROM {self._rows(role)} AS r WHERE {met}"
+            )
+            low, high = answer["low"][0].as_py(), answer["high"][0].as_py()
+        distinct = self._counts.get(f"{role}_distinct") or 0
+        return Extent(None if low is None else _plain(low), None if high is None else _plain(high), distinct)
+
+    def _is_log(self, role: str) -> bool:
+        kind = self._type(role)
+        wanted = (
+            self._spec.log_x if role == X else self._spec.log_y and role == Y and self._spec.kind == SCATTER
+        )
+        return wanted and is_even_value(kind)
+
+    def _leave_out_unless(self, role: str, met: str, why: str, among: Sequence[str] = ()) -> None:
+        """Rows that have a value, which does not meet a condition."""
+        self._conditions.append(met)
+        where = "".join(f" AND {one}" for one in among)
+        rows = f"{self._rows(role)} AS r WHERE {role} IS NOT NULL AND NOT ({met}){where}"
+        count = self._query(f"SELECT count(*) AS n FROM {rows}")["n"][0].as_py()
+        if count:
+            self._left_out.append((f"{self._names[role]} {why}", count))
+
+    # ------------------------------------------------------------------ places
+
+    def _keys(self, role: str) -> _Keys:
+        kind, name = self._type(role), self._names[role]
+        if not is_on_line(kind) or self._is_few(role):
+            return self._keys_of_values(role)
+        extent, most = self._extents[role], self._most(role)
+        unit = self._unit(role, extent, most) if is_moment(kind) else ""
+        if unit and (role in (X, Y) or unit_count(kind, extent, unit) <= most):
+            column = f"k{role}"
+            made = axis_of(kind, exp.column(column))
+            assert made is not None
+            moments_of = Moments(name, kind, unit, role)
+            return _Keys((moments_of.key,), made.value.sql("duckdb"), (column,), moments_of)
+        ranges = Ranges.between(name, kind, extent, most, self._is_log(role), exp.column(role))
+        return _Keys((ranges.key,), f"k{role}", (f"k{role}",), ranges)
+
+    def _is_few(self, role: str) -> bool:
+        few = 0 < self._extents[role].distinct <= VALUES[role]
+        return few and self._may_be_few(role) and not self._is_log(role)
+
+    def _most(self, role: str) -> int:
+        if role in (COLOR, PANELS):
+            return VALUES[role]
+        if self._is_fine(role):
+            return FINE_RANGES
+        return _PER_KIND[self._spec.kind]
+
+    def _is_fine(self, role: str) -> bool:
+        """Whether values are counted in narrow ranges first, as a few that lie far away make all others fall
+        into one or two wide ones."""
+        return (
+            self._spec.kind == HISTOGRAM
+            and role == X
+            and is_even_value(self._type(X))
+            and not self._is_log(X)
+        )
+
+    def _put_together(self, answer: pa.Table, keys: _Keys) -> tuple[pa.Table, _Keys]:
+        """Narrow ranges as wider ones of a round width."""
+        ranges = keys.dimension
+        assert isinstance(ranges, Ranges)
+        counts = Counter[int]()
+        for key, rows in zip(answer["x"].to_pylist(), answer["rows"].to_pylist(), strict=True):
+            counts[key] += rows
+        if not counts:
+            return answer, keys
+        wider, together = ranges.coarser(counts, _PER_KIND[HISTOGRAM], MOST_BARS)
+        by = [name for name in ("panels", "color", "x") if name in answer.column_names]
+        sums = Counter[tuple[int | None, ...]]()
+        for row in answer.to_pylist():
+            row["x"] = ranges.coarser_key(row["x"], together)
+            sums[tuple(row[name] for name in by)] += row["rows"]
+        columns = {name: from_values([key[n] for key in sums], pa.int64()) for n, name in enumerate(by)}
+        rows = from_values(list(sums.values()), pa.int64())
+        merged = pa.table({**columns, "value": rows.cast(pa.float64()), "rows": rows})
+        return merged, replace(keys, dimension=wider)
+
+    def _unit(self, role: str, extent: Extent, most: int) -> str:
+        kind, wanted = self._type(role), self._spec.unit if role == X else ""
+        if not wanted:
+            return fitting_unit(kind, extent, most)
+        colors = 1 if COLOR not in self._names else VALUES[COLOR]
+        panels = 1 if PANELS not in self._names else VALUES[PANELS]
+        most = max(most, min(WANTED_UNITS[self._spec.kind], MOST_CELLS // (colors * panels)))
+        unit = fitting_unit(kind, extent, most, wanted)
+        if unit != wanted:
+            count = unit_count(kind, extent, wanted)
+            self._remarks.append(f"By {unit}: by {wanted} there would be {count:,} places")
+        return unit
+
+    def _keys_of_values(self, role: str) -> _Keys:
+        kind, column = self._type(role), f"k{role}"
+        text, most = kind_of(kind) is Kind.TEXT, VALUES[role]
+        short = f" AND strlen({role}) <= {LONGEST_VALUE}" if text else ""
+        conditions = "".join(f" AND {one}" for one in self._conditions)
+        if kind_of(kind) is Kind.FLOAT:
+            conditions += f" AND isfinite({role})"
+        answer = self._query(
+            f"WITH g AS MATERIALIZED (SELECT {role}, count(*) AS n FROM {self._rows()} AS r"
+            f" WHERE {role} IS NOT NULL{conditions} GROUP BY {role})"
+            f" SELECT {role} AS v, n, (SELECT count(*) FROM g) AS groups FROM g WHERE true{short}"
+            f" ORDER BY n DESC, v LIMIT {most}"
+        )
+        groups = answer["groups"][0].as_py() if len(answer) else 0
+        shown = len(answer) if groups <= most else min(most - 1, len(answer))
+        others = groups - shown
+        answer = answer.slice(0, shown)
+        in_order = not text or (self._spec.kind in (LINE, AREA, HEAT_MAP) and role in (X, Y))
+        if in_order or role == PANELS:
+            answer = answer.take(pc.sort_indices(answer["v"]))
+        plain = pa.schema([("v", value_type(kind))])
+        values = list(python_values(from_duckdb(answer.select(["v"]), plain).column("v")))
+        nulls = role in (COLOR, PANELS) and self._counts[f"{role}_n"] < self._counts["n"]
+        if others:
+            self._say_others(role, shown, groups)
+        dimension = values_dimension(self._names[role], kind, values, nulls, others)
+        self._connection.register(
+            f"top_{role}", pa.table({"v": answer["v"], "k": from_numpy(np.arange(shown))})
+        )
+        listed = f"(SELECT list(v ORDER BY k) FROM top_{role})"
+        if not others:
+            return _Keys(
+                (role,), f"coalesce(list_position({listed}, {column}) - 1, {NULL})", (column,), dimension
+            )
+        if text and values:  # a list of constants is compared with each value of a dictionary once
+            listed = exp.Array(expressions=[exp.Literal.string(value) for value in values]).sql("duckdb")
+        raw = (f"list_position({listed}, {role})", f"({role} IS NULL)")
+        made = f"CASE WHEN {column}0 THEN {NULL} ELSE coalesce({column} - 1, {OTHERS}) END"
+        return _Keys(raw, made, (column, f"{column}0"), dimension)
+
+    def _say_others(self, role: str, shown: int, groups: int) -> None:
+        name = self._names[role]
+        self._remarks.append(
+            f"{name}: the {shown:,} most frequent of {groups:,} values, the rest as “others”"
+        )
+
+    # ------------------------------------------------------------------ figures
+
+    def _grouped(self, keys: Mapping[str, _Keys], figures: str) -> str:
+        raw = [
+            f"{sql} AS {name}"
+            for one in keys.values()
+            for sql, name in zip(one.raw, one.columns, strict=True)
+        ]
+        return f"SELECT {', '.join([*raw, figures])} FROM {self._used_rows()} GROUP BY ALL"
+
+    @staticmethod
+    def _made(keys: Mapping[str, _Keys], figures: str) -> str:
+        made = [f"({one.made})::BIGINT AS {_COLUMN_OF[role]}" for role, one in keys.items()]
+        return f"SELECT {', '.join([*made, figures])}"
+
+    def _groups(self, keys: Mapping[str, _Keys]) -> pa.Table:
+        band = (
+            self._counts["n"] <= ESTIMATED_ROWS
+            and self._spec.aggregate == "mean"
+            and self._spec.kind in (LINE, AREA, BAR)
+            and MEASURE in self._names
+        )
+        figures = f"count(*) AS rows, {self._aggregate()} AS value"
+        figures += f", stddev_samp({self._number(MEASURE)}) AS spread" if band else ""
+        inner = self._grouped(keys, figures)
+        width = f"{CONFIDENCE} * spread / sqrt(rows)"
+        ends = f", value - {width} AS low, value + {width} AS high" if band else ""
+        outer = self._made(keys, f"value::DOUBLE AS value, rows::BIGINT AS rows{ends}")
+        return self._query(f"{outer} FROM ({inner})")
+
+    def _aggregate(self) -> str:
+        if MEASURE not in self._names or self._spec.aggregate == "count":
+            return "count(*)"
+        if self._spec.aggregate == "distinct":
+            estimated = self._counts["n"] > ESTIMATED_ROWS
+            if estimated:
+                self._remarks.append(f"Distinct values of {self._spec.measure} are estimated")
+            return "approx_count_distinct(m)" if estimated else "count(DISTINCT m)"
+        function = {"mean": "avg"}.get(self._spec.aggregate, self._spec.aggregate)
+        return f"{function}({self._number(MEASURE)})"
+
+    def _boxes(self, keys: Mapping[str, _Keys]) -> pa.Table:
+        names = [name for one in keys.values() for name in one.columns]
+        raw = [
+            f"{sql} AS {name}"
+            for one in keys.values()
+            for sql, name in zip(one.raw, one.columns, strict=True)
+        ]
+        values = ", ".join([*raw, f"{self._number(Y)} AS v"])
+        by = "".join(f"{name}, " for name in names)
+        grouped = f"SELECT {by}quantile_cont(v, [0.25, 0.5, 0.75]) AS q FROM b GROUP BY ALL"
+        equal = " AND ".join(f"b.{name} IS NOT DISTINCT FROM g.{name}" for name in names) or "true"
+        reach = f"{WHISKERS} * (q[3] - q[1])"
+        own = "".join(f"b.{name}, " for name in names)
+        figures = (
+            f"{own}q, count(*) AS rows, min(v) AS least, max(v) AS greatest,"
+            f" min(v) FILTER (v >= q[1] - {reach}) AS low, max(v) FILTER (v <= q[3] + {reach}) AS high,"
+            f" count(*) FILTER (v < q[1] - {reach} OR v > q[3] + {reach}) AS outliers"
+        )
+        outer = self._made(
+            keys,
+            "least, low, q[1] AS q1, q[2] AS value, q[3] AS q3, high, greatest,"
+            " outliers::BIGINT AS outliers, rows::BIGINT AS rows",
+        )
+        return self._query(
+            f"WITH b AS (SELECT {values} FROM {self._used_rows()}), g AS ({grouped})"
+            f" {outer} FROM (SELECT {figures} FROM b JOIN g ON {equal} GROUP BY ALL)"
+        )
+
+    def _scatter(self) -> ChartData:
+        """The rows as points, or, of many, how many lie in each cell of a net."""
+        points = min(self._counts["n"], self._counts["x_n"], self._counts["y_n"]) <= MOST_POINTS
+        if not points and COLOR in self._names:
+            self._remarks.append(f"No colours of {self._spec.color}: so many points are drawn as densities")
+            del self._names[COLOR], self._values[COLOR]
+        ranges = {role: self._net(role) for role in (X, Y)}
+        keys = {role: self._keys(role) for role in (COLOR, PANELS) if role in self._names}
+        self._job.report(2, 3, "Putting rows together")
+        net = {role: _Keys((one.key,), f"k{role}", (f"k{role}",), one) for role, one in ranges.items()}
+        if not points:
+            return self._data(self._groups({**net, **keys}), {**net, **keys})
+        every = {**net, **keys}
+        raw = [
+            f"{sql} AS {name}"
+            for one in every.values()
+            for sql, name in zip(one.raw, one.columns, strict=True)
+        ]
+        places = [f"{self._place(role)} AS at_{role}" for role in (X, Y)]
+        inner = f"SELECT {', '.join([*raw, *places])} FROM {self._used_rows()}"
+        answer = self._query(f"{self._made(every, 'at_x, at_y')} FROM ({inner})")
+        return self._data(answer, every)
+
+    def _net(self, role: str) -> Ranges:
+        most = _PER_KIND[SCATTER] if role == X else _DENSITY_ROWS
+        column = exp.column(role)
+        return Ranges.between(
+            self._names[role], self._type(role), self._extents[role], most, self._is_log(role), column
+        )
+
+    # ------------------------------------------------------------------ answer
+
+    def _data(self, answer: pa.Table, keys: Mapping[str, _Keys]) -> ChartData:
+        if self._is_fine(X):
+            answer, wider = self._put_together(answer, keys[X])
+            keys = {**keys, X: wider}
+        dimensions = dict[str, Dimension]()
+        for role, one in keys.items():
+            column = _COLUMN_OF[role]
+            dimensions[role], numbers = one.resolve(answer.column(column))
+            answer = answer.set_column(answer.column_names.index(column), column, numbers)
+        for role in (X, Y):
+            if f"at_{role}" in answer.column_names:
+                at = self._points(role, answer.column(f"at_{role}"))
+                answer = answer.set_column(answer.column_names.index(f"at_{role}"), f"at_{role}", at)
+        if self._spec.kind == BAR and X in dimensions:
+            dimensions[X] = _by_height(dimensions[X], answer)
+        used = len(answer) if "rows" not in answer.column_names else pc.sum(answer["rows"]).as_py() or 0
+        order = [(_COLUMN_OF[role], "ascending") for role in (PANELS, COLOR, X, Y) if role in keys]
+        answer = answer.take(pc.sort_indices(answer, order)) if order else answer
+        return ChartData(
+            self._spec, answer, dict(self.types), self._counts["n"], used,
+            dimensions.get(X), dimensions.get(Y), dimensions.get(COLOR), dimensions.get(PANELS),
+            tuple(self._left_out), tuple(self._remarks),
+        )  # fmt: skip
+
+    def _points(self, role: str, places: pa.ChunkedArray) -> pa.Array:
+        kind = self._type(role)
+        if is_moment(kind):
+            axis = axis_of(kind, exp.column(role))
+            assert axis is not None
+            seconds = seconds_of(kind)
+            numbers = [int(place) for place in places.to_pylist()]
+            moments = zip(axis.back(numbers), numbers, strict=True)
+            return from_numpy(
+                np.array([clock_seconds(value, n / seconds) for value, n in moments], np.float64)
+            )
+        values = [float(place) / seconds_of(kind) for place in places.to_pylist()]
+        log = self._is_log(role)
+        return from_numpy(np.array([math.log10(value) for value in values] if log else values, np.float64))
+
+
+_COLUMN_OF = {X: "x", Y: "y", COLOR: "color", PANELS: "panels"}
+
+
+def _by_height(dimension: Dimension, answer: pa.Table) -> Dimension:
+    """Texts with the highest bars first; what is left over stays last."""
+    if dimension.form != "values" or kind_of(dimension.type) is not Kind.TEXT:
+        return dimension
+    heights: dict[int, float] = {}
+    for key, value in zip(answer["x"].to_pylist(), answer["value"].to_pylist(), strict=True):
+        heights[key] = heights.get(key, 0.0) + (value or 0.0)
+    keys = [place.key for place in dimension.places]
+    return reordered(dimension, sorted(keys, key=lambda key: (key < 0, -heights.get(key, 0.0))))
+
+
+def _finite(value: Any) -> bool:
+    return value is None or math.isfinite(value)
+
+
+def _plain(value: Any) -> int | float:
+    return value if isinstance(value, int | float) else int(value)

@@ -1,0 +1,259 @@
+"""What a chart shows, as plain data: its type, which columns it is of, and how rows become its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.errors import BadQuery, instead_of, shown
+from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of, value_type
+from lamella.core.query.functions.times import UNITS
+
+HISTOGRAM, BAR, LINE, AREA = "histogram", "bar", "line", "area"
+SCATTER, BOX, HEAT_MAP = "scatter", "box", "heat_map"
+TITLES = {
+    LINE: "Line chart",
+    BAR: "Bar chart",
+    AREA: "Area chart",
+    SCATTER: "Scatter plot",
+    HISTOGRAM: "Histogram",
+    BOX: "Box plot",
+    HEAT_MAP: "Heat map",
+}
+AGGREGATES = {
+    "count": "count",
+    "sum": "sum",
+    "mean": "mean",
+    "median": "median",
+    "min": "least",
+    "max": "greatest",
+    "distinct": "distinct",
+}
+"""What makes one figure of the rows of a group, and its word on screen."""
+
+OF_ANY = ("count", "distinct")
+"""These take values of any type; the others numbers."""
+
+AGGREGATED = (BAR, LINE, AREA, HEAT_MAP)
+"""Charts whose figures are aggregates of a column, or counts of rows."""
+
+Types = Mapping[str, pa.DataType]
+
+
+@dataclass(frozen=True)
+class ChartSpec:
+    """`x` and `y` are the columns along the axes; only scatter plots, box plots and heat maps have a `y`. The
+    others, and the cells of a heat map, have the `aggregate` of the column `measure`, or count rows where
+    there is none. Rows are told apart by `color`, and drawn side by side by `panels`.
+
+    `unit` is the unit of time by which moments along `x` are put together; empty for one that fits. `log_x`
+    and `log_y` are axes by powers of ten.
+    """
+
+    kind: str
+    x: str = ""
+    y: str = ""
+    measure: str = ""
+    aggregate: str = "count"
+    color: str = ""
+    panels: str = ""
+    unit: str = ""
+    log_x: bool = False
+    log_y: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Those that it reads, each once."""
+        measure = self.measure if self.has_measure else ""
+        y = self.y if self.has_y else ""
+        named = (self.x, y, measure, self.color if self.has_color else "", self.panels)
+        return tuple(dict.fromkeys(name for name in named if name))
+
+    @property
+    def has_y(self) -> bool:
+        return self.kind in (SCATTER, BOX, HEAT_MAP)
+
+    @property
+    def has_measure(self) -> bool:
+        return self.kind in AGGREGATED
+
+    @property
+    def has_color(self) -> bool:
+        """Whether it tells rows apart by colour: the cells of a heat map have theirs from the figures."""
+        return self.kind not in (HEAT_MAP, BOX)
+
+    @property
+    def figure(self) -> str:
+        """What its figures are called."""
+        if self.kind == BOX:
+            return self.y
+        if not self.has_measure or not self.measure:
+            return "rows"
+        return f"{self.aggregate}({self.measure})"
+
+    def to_json(self) -> dict[str, Any]:
+        """What differs from the defaults."""
+        plain = {field.name: field.default for field in fields(self) if field.name != "kind"}
+        return {name: value for name, value in asdict(self).items() if plain.get(name) != value}
+
+    @classmethod
+    def from_json(cls, item: Any) -> ChartSpec:
+        """Raises `BadQuery` for what is no chart."""
+        if not isinstance(item, Mapping):
+            raise BadQuery(f"{shown(item)} is no chart", fix="Give a dict with its 'kind'")
+        known = {field.name: field.type for field in fields(cls)}
+        for name, value in item.items():
+            if name not in known:
+                raise BadQuery(f"a chart has no '{shown(name)}'", fix=instead_of(str(name), list(known)))
+            if not isinstance(value, bool if known[name] == "bool" else str):
+                raise BadQuery(f"{shown(value)} is no '{name}' of a chart")
+        spec = cls(**{"kind": "", **item})
+        spec.check()
+        return spec
+
+    def check(self) -> None:
+        """Raises `BadQuery` for a type, an aggregate or a unit that there is not."""
+        for word, there, what in (
+            (self.kind, tuple(TITLES), "type of chart"),
+            (self.aggregate, tuple(AGGREGATES), "aggregate"),
+            (self.unit or UNITS[0], UNITS, "unit of time"),
+        ):
+            if word not in there:
+                raise BadQuery(f"there is no {what} {shown(word)}", fix=instead_of(word, list(there)))
+
+    def as_kind(self, kind: str, types: Types) -> ChartSpec:
+        """Another type of chart of the same columns, as far as it can show them."""
+        spec = replace(self, kind=kind, log_x=False, log_y=False)
+        numbers = self.measure or self.y
+        if kind == HEAT_MAP and not self.has_y:
+            across = self.color or self.panels or next((n for n in types if self._is_free(n, types)), "")
+            panels = "" if across == self.panels else self.panels
+            return replace(spec, y=across, color="", panels=panels)
+        if kind in (SCATTER, BOX) and (self.kind == HEAT_MAP or not self.has_y):
+            spec = replace(spec, y=numbers if fits(kind, "y", types.get(numbers)) else "")
+            return (
+                spec
+                if spec.y
+                else replace(spec, y=next((n for n in types if self._is_y(kind, n, types)), ""))
+            )
+        if kind in AGGREGATED and self.kind in (SCATTER, BOX):
+            measured = self.y if fits(kind, "measure", types.get(self.y)) else ""
+            return replace(spec, measure=measured, aggregate="mean" if measured else "count")
+        if (
+            kind == HISTOGRAM
+            and not fits(kind, "x", types.get(self.x))
+            and fits(kind, "x", types.get(numbers))
+        ):
+            return replace(spec, x=numbers)
+        return spec
+
+    def _is_y(self, kind: str, name: str, types: Types) -> bool:
+        return name not in (self.x, self.color, self.panels) and fits(kind, "y", types[name])
+
+    def _is_free(self, name: str, types: Types) -> bool:
+        taken = (self.x, self.measure)
+        return name not in taken and is_category(types[name])
+
+    def problem(self, types: Types) -> str:
+        """What it lacks to be drawn from columns of these types; empty where nothing."""
+        for role in ("x", "y", "measure", "color", "panels"):
+            name = getattr(self, role)
+            if name and name in self.columns and name not in types:
+                return f"The column '{name}' is gone. Choose another."
+        for role, word in (("x", "X"), ("y", "Y")):
+            name = getattr(self, role)
+            if role == "y" and not self.has_y:
+                continue
+            if not name and not (self.kind == BOX and role == "x"):
+                return f"Choose a column for {word}."
+            if name and not fits(self.kind, role, types[name]):
+                wants = f"{word} of a {TITLES[self.kind].lower()} {_WANTS[self.kind, role]}"
+                return f"{wants}, and '{name}' is {types[name]}."
+        return self._measure_problem(types)
+
+    def _measure_problem(self, types: Types) -> str:
+        if not self.has_measure or self.aggregate == "count":
+            return ""
+        if not self.measure:
+            return f"Choose a column for the {AGGREGATES[self.aggregate]}."
+        kind = types[self.measure]
+        if self.aggregate not in OF_ANY and not is_number(kind):
+            return f"The {AGGREGATES[self.aggregate]} is of numbers, and '{self.measure}' is {kind}."
+        return ""
+
+
+_LINE_TYPES = frozenset(
+    {Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.DATE, Kind.TIMESTAMP, Kind.TIME, Kind.DURATION}
+)
+_WANTS = {
+    (HISTOGRAM, "x"): "takes numbers or times",
+    (SCATTER, "x"): "takes numbers or times",
+    (SCATTER, "y"): "takes numbers or times",
+    (BOX, "y"): "takes numbers",
+}
+_WANTS_SINGLE = "takes single values"
+for _kind in TITLES:
+    for _role in ("x", "y"):
+        _WANTS.setdefault((_kind, _role), _WANTS_SINGLE)
+
+
+def is_on_line(kind: pa.DataType) -> bool:
+    """Whether values lie on a line, with distances between them."""
+    return kind_of(kind) in _LINE_TYPES and not is_.is_decimal256(value_type(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether values can be added up; true counts as 1."""
+    plain = kind_of(kind) in (Kind.INTEGER, Kind.FLOAT, Kind.DECIMAL, Kind.BOOLEAN, Kind.DURATION)
+    return plain and not is_.is_decimal256(value_type(kind))
+
+
+def is_moment(kind: pa.DataType) -> bool:
+    return kind_of(kind) in (Kind.DATE, Kind.TIMESTAMP)
+
+
+def is_category(kind: pa.DataType) -> bool:
+    return kind_of(kind) in (Kind.TEXT, Kind.BOOLEAN)
+
+
+def fits(kind: str, role: str, type: pa.DataType | None) -> bool:
+    """Whether a column of a type can have this role in a type of chart."""
+    if type is None or kind_of(type) not in COMPARABLE:
+        return False
+    if (kind, role) in ((HISTOGRAM, "x"), (SCATTER, "x"), (SCATTER, "y")):
+        return is_on_line(type)
+    if (kind, role) == (BOX, "y"):
+        return is_number(type) and is_on_line(type)
+    return is_number(type) if role == "measure" else True
+
+
+def suggest(names: Sequence[str], types: Types) -> ChartSpec:
+    """The chart that shows these columns, by their types, the first ones first; of no column that can be
+    drawn it is a bar chart without one."""
+    known = [name for name in names if fits(BAR, "x", types.get(name))]
+    moments = [name for name in known if is_moment(types[name])]
+    numbers = [name for name in known if is_on_line(types[name]) and name not in moments]
+    others = [name for name in known if name not in moments and name not in numbers]
+    color = others[0] if others else ""
+    if moments:
+        measure = next((name for name in numbers if is_number(types[name])), "")
+        return ChartSpec(
+            LINE, moments[0], measure=measure, aggregate="mean" if measure else "count", color=color
+        )
+    if len(numbers) > 1:
+        return ChartSpec(SCATTER, numbers[0], numbers[1], color=color)
+    if numbers and others:
+        if not is_number(types[numbers[0]]):
+            return ChartSpec(HISTOGRAM, numbers[0], color=color)
+        across = others[1] if len(others) > 1 else ""
+        kind = HEAT_MAP if across else BAR
+        return ChartSpec(kind, others[0], y=across, measure=numbers[0], aggregate="mean")
+    if numbers:
+        return ChartSpec(HISTOGRAM, numbers[0])
+    if len(others) > 1:
+        return ChartSpec(HEAT_MAP, others[0], others[1])
+    return ChartSpec(BAR, color)

@@ -1,0 +1,423 @@
+"""The chart of a tab: drawn of its steps, by hand and by keys, filtered by, saved with a view, exported."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QGuiApplication, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QToolButton
+
+from lamella import col
+from lamella.core.filters.expr import Predicate
+from lamella.core.query import agg
+from lamella.core.query.charts import ChartSpec
+from lamella.core.query.charts.spec import TITLES
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Group, Where
+from lamella.ui import theme
+from lamella.ui.charts.marks import Display, looks_of
+from lamella.ui.dialogs.export_dialog import ExportDialog
+
+
+@pytest.fixture
+def chart(qtbot, table_tab, settled):
+    """The chart of the flights, once it is drawn; given a spec, that one."""
+
+    def draw(spec: ChartSpec | None = None, display: Display | None = None):
+        tab = settled()
+        if not tab.charting.shown:
+            tab.charting.show()
+        view = tab.charting.view
+        if spec is not None:
+            view.show_spec(spec, display)
+        qtbot.waitUntil(lambda: not view.running and not tab.loader.running)
+        return view
+
+    return draw
+
+
+BY_CARRIER = ChartSpec("bar", "carrier", measure="delay", aggregate="mean")
+BY_DELAY = ChartSpec("histogram", "delay")
+
+
+def point_of(view, mark) -> QPoint:
+    """Where a figure is on the canvas."""
+    canvas = view.canvas
+    panel = next(p for p in canvas.panels if mark in p.made.marks)
+    place = mark.point if mark.area is None else mark.area.center()
+    return canvas.mapFromScene(panel.plot.vb.mapViewToScene(QPointF(place)))
+
+
+def drag(view, start: QPoint, end: QPoint) -> None:
+    viewport = view.canvas.viewport()
+    QTest.mousePress(viewport, Qt.MouseButton.LeftButton, pos=start)
+    QTest.mouseMove(viewport, QPoint((start.x() + end.x()) // 2, end.y()))
+    QTest.mouseMove(viewport, end)
+    QTest.mouseRelease(viewport, Qt.MouseButton.LeftButton, pos=end)
+
+
+def test_the_action_draws_the_current_column_and_shows_the_table_again(qtbot, window, table_tab, settled):
+    tab = settled()
+    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("delay")))
+    window.commands["chart"].trigger()
+    view = tab.charting.view
+    qtbot.waitUntil(lambda: view.data is not None)
+    assert view.spec == ChartSpec("histogram", "delay")
+    assert window.commands["chart"].isChecked() and not tab.pane.isVisible() and view.isVisible()
+    assert tab.steps.bar.chart.isVisible() and tab.steps.bar.chart.text() == "Histogram"
+    assert "figures of 1,000 rows" in window.status.text.text()
+    assert not window.commands["copy"].isEnabled()
+    window.commands["chart"].trigger()
+    assert tab.pane.isVisible() and not view.isVisible() and not tab.steps.bar.chart.isVisible()
+    assert not window.commands["chart"].isChecked()
+
+
+def test_the_types_of_the_selected_columns_choose_the_chart(qtbot, table_tab, settled):
+    tab = settled()
+    first, last = (tab.grid.place(tab.grid.grid_model.names.index(name)) for name in ("delay", "carrier"))
+    tab.grid.go_to(0, first)
+    tab.grid.go_to(5, last, extend=True)
+    tab.charting.show()
+    assert tab.charting.view.spec == BY_CARRIER
+
+
+def test_the_chart_follows_the_steps(qtbot, chart, settled):
+    view = chart(BY_CARRIER)
+    tab = settled()
+    tab.set_filter(col("delay") > 400)
+    qtbot.waitUntil(lambda: not tab.loader.running and not view.running)
+    assert view.data.rows == tab.view.num_rows < 1000
+    assert ("Filtered out", f"{1000 - view.data.rows:,}") in shown_counts(view)
+    tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
+    qtbot.waitUntil(lambda: not tab.loader.running and not view.running)
+    assert "The column 'delay' is gone" in view.message.text() and view.message.isVisible()
+    view.show_spec(ChartSpec("bar", "carrier", measure="n", aggregate="sum"))
+    qtbot.waitUntil(lambda: view.data is not None and not view.running)
+    assert sum(view.data.table["value"].to_pylist()) == 750
+
+
+def shown_counts(view) -> list[tuple[str, str]]:
+    grid = view.form.counts
+    cells = [grid.itemAt(n).widget().text() for n in range(grid.count())]
+    return list(zip(cells[::2], cells[1::2], strict=True))
+
+
+@pytest.mark.parametrize("kind", TITLES)
+@pytest.mark.parametrize("mode", ["light", "dark"])
+def test_every_type_is_drawn_light_and_dark(qtbot, chart, kind, mode):
+    specs = {
+        "histogram": ChartSpec("histogram", "delay", color="carrier"),
+        "scatter": ChartSpec("scatter", "delay", "delay", color="carrier"),
+        "box": ChartSpec("box", "carrier", "delay"),
+        "heat_map": ChartSpec("heat_map", "carrier", "carrier", measure="delay", aggregate="mean"),
+        "bar": ChartSpec("bar", "carrier", measure="delay", aggregate="mean", panels="carrier"),
+    }
+    spec = specs.get(kind, ChartSpec(kind, "delay", measure="delay", aggregate="sum", color="carrier"))
+    theme.current().set_mode(mode)
+    view = chart(spec)
+    assert view.data.table.num_rows and view.canvas.panels and view.canvas.isVisible()
+    assert sum(len(panel.made.marks) for panel in view.canvas.panels) == view.data.table.num_rows
+    picture = view.canvas.grab().toImage()
+    assert (
+        len(
+            {picture.pixel(x, y) for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 7)}
+        )
+        > 5
+    )
+    assert f"{view.data.table.num_rows:,} figures" in view.canvas.accessibleName()
+
+
+def test_colours_differ_in_more_than_colour(chart):
+    view = chart(ChartSpec("line", "delay", color="carrier"))
+    looks = looks_of(view.data.color)
+    for attribute in ("marker", "dash", "hatch"):
+        assert len({getattr(look, attribute) for look in looks}) == len(looks) == 4
+    assert {look.name for look in looks} == {"AA", "UA", "empty", "NULL"}
+
+
+def test_the_mouse_over_a_figure_says_its_values(qtbot, chart, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda _at, text, *_: said.append(text))
+    view = chart(BY_CARRIER)
+    mark = view.canvas.panels[0].made.marks[0]
+    QTest.mouseMove(view.canvas.viewport(), point_of(view, mark))
+    assert said and "carrier: " in said[-1] and "Mean of delay: " in said[-1] and "rows" in said[-1]
+
+
+def test_a_click_on_a_bar_filters_by_it(qtbot, chart, settled):
+    view = chart(BY_CARRIER)
+    mark = next(m for m in view.canvas.panels[0].made.marks if view.data.x.place(m.row["x"]).low == "UA")
+    QTest.mouseClick(view.canvas.viewport(), Qt.MouseButton.LeftButton, pos=point_of(view, mark))
+    tab = settled()
+    assert tab.line.active == (Where(Predicate("carrier", "eq", ("UA",))),)
+    assert tab.view.num_rows == mark.row["rows"] == 250
+
+
+def test_a_brush_is_shown_with_its_rows_and_kept_as_a_filter(qtbot, chart, settled):
+    view = chart(BY_DELAY)
+    marks = sorted(view.canvas.panels[0].made.marks, key=lambda m: m.row["x"])
+    start, end = point_of(view, marks[3]), point_of(view, marks[6])
+    drag(view, start, QPoint(end.x(), start.y()))
+    rows = sum(mark.row["rows"] for mark in marks[3:7])
+    assert view.brush_bar.isVisible() and f"{rows:,}" in view.brush_bar.text.text()
+    assert settled().line.active == ()
+    view.brush_bar.keep.click()
+    tab = settled()
+    assert tab.view.num_rows == rows and not view.brush_bar.isVisible()
+    low, high = (view.data.x.places[n] for n in (0, -1))
+    condition = tab.line.active[0].condition
+    qtbot.waitUntil(lambda: not view.running)
+    again = sorted(view.canvas.panels[0].made.marks, key=lambda m: m.row["x"])
+    drag(view, point_of(view, again[0]), QPoint(point_of(view, again[1]).x(), start.y()))
+    view.brush_bar.keep.click()
+    tab = settled()
+    assert len(tab.line.active) == 1 and tab.line.active[0].condition != condition
+    assert low.low < high.high
+
+
+def test_a_brush_is_dropped_by_escape_and_by_its_button(qtbot, chart, settled):
+    view = chart(BY_DELAY)
+    marks = view.canvas.panels[0].made.marks
+    for drop in (lambda: QTest.keyClick(view.canvas, Qt.Key.Key_Escape), view.brush_bar.dropped.emit):
+        start = point_of(view, marks[2])
+        drag(view, start, QPoint(start.x() + 60, start.y()))
+        assert view.brush_bar.isVisible()
+        drop()
+        assert not view.brush_bar.isVisible()
+    assert settled().line.active == () and view.isVisible()
+
+
+def test_the_keys_go_along_figures_brush_and_filter(qtbot, chart, settled, monkeypatch):
+    monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda *_: None)
+    view = chart(BY_CARRIER)
+    canvas = view.canvas
+    for _ in range(2):
+        QTest.keyClick(canvas, Qt.Key.Key_Right)
+    second = view.data.x.places[1].low
+    assert f"carrier: {second or 'empty'}" in canvas.accessibleDescription()
+    QTest.keyClick(canvas, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    QTest.keyClick(canvas, Qt.Key.Key_Right, Qt.KeyboardModifier.ShiftModifier)
+    assert view.brush_bar.isVisible()
+    QTest.keyClick(canvas, Qt.Key.Key_Return)
+    tab = settled()
+    assert tab.view.num_rows == 500 and len(tab.line.active) == 1
+    tab.apply(Line())
+    settled()
+    qtbot.waitUntil(lambda: not view.running)
+    QTest.keyClick(canvas, Qt.Key.Key_Right)
+    QTest.keyClick(canvas, Qt.Key.Key_Return)
+    assert settled().view.num_rows == 250
+    QTest.keyClick(canvas, Qt.Key.Key_Escape)
+    assert not view.isVisible()
+
+
+def test_another_series_is_reached_by_the_keys_up_and_down(qtbot, chart, monkeypatch):
+    monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda *_: None)
+    view = chart(ChartSpec("line", "delay", color="carrier"))
+    QTest.keyClick(view.canvas, Qt.Key.Key_Right)
+    before = view.canvas.accessibleDescription()
+    QTest.keyClick(view.canvas, Qt.Key.Key_Down)
+    after = view.canvas.accessibleDescription()
+    assert before != after and "delay: " in before
+
+
+def test_the_panel_changes_type_columns_and_aggregate(qtbot, chart):
+    view = chart(BY_CARRIER)
+    form = view.form
+    form.buttons["box"].click()
+    qtbot.waitUntil(lambda: view.data is not None and view.data.spec.kind == "box" and not view.running)
+    assert view.spec == ChartSpec("box", "carrier", "delay", measure="delay", aggregate="mean")
+    form.buttons["bar"].click()
+    form.aggregate.setCurrentIndex(form.aggregate.findData("max"))
+    form.aggregate.activated.emit(form.aggregate.currentIndex())
+    qtbot.waitUntil(lambda: not view.running and view.data.spec.aggregate == "max")
+    choose(form.boxes["color"], "carrier")
+    qtbot.waitUntil(lambda: not view.running and view.data.color is not None)
+    choose(form.boxes["x"], "nonsense")
+    assert form.boxes["x"].text() == "carrier" == view.spec.x
+    choose(form.boxes["measure"], "")
+    qtbot.waitUntil(lambda: not view.running and view.data.spec.figure == "rows")
+
+
+def choose(box, name: str) -> None:
+    box.setText(name)
+    box.editingFinished.emit()
+
+
+def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
+    view = chart(ChartSpec("line", "delay", measure="delay", aggregate="mean", color="carrier"))
+    before = len(view.canvas.panels[0].made.items)
+    view.form.checks["band"].setChecked(False)
+    assert len(view.canvas.panels[0].made.items) < before
+    view.form.checks["labels"].setChecked(False)
+    assert view.legend.isVisible() and not view.canvas.names_lines
+    view.form.checks["zero"].setChecked(True)
+    assert view.canvas.panels[0].made.low <= 0
+    view.form.log_y.setChecked(True)
+    qtbot.waitUntil(lambda: not view.running and view.data.spec.log_y)
+    assert view.canvas.panels[0].made.high < 4
+
+
+def test_a_chart_without_figures_says_why(qtbot, chart, settled):
+    view = chart(BY_DELAY)
+    settled().set_filter(col("delay") > 10_000)
+    qtbot.waitUntil(view.message.isVisible)
+    assert "nothing to draw" in view.message.text() and not view.copy.isEnabled()
+
+
+def test_odd_numbers_are_left_out_and_said(qtbot, window, settled, tmp_path):
+    rows = pa.table({
+        "v": pa.array([math.nan, math.inf, -math.inf, None, *map(float, range(96))]),
+        "same": pa.array([7] * 100),
+        "nothing": pa.array([None] * 100, pa.float64()),
+    })  # fmt: skip
+    pq.write_table(rows, tmp_path / "odd.parquet")
+    window.open_paths([tmp_path / "odd.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    for spec, used in ((ChartSpec("histogram", "v"), 96), (ChartSpec("histogram", "same"), 100),
+                       (ChartSpec("line", "same", measure="v", aggregate="mean"), 96),
+                       (ChartSpec("scatter", "v", "same"), 96), (ChartSpec("box", "", "v"), 96)):  # fmt: skip
+        view.show_spec(spec)
+        qtbot.waitUntil(lambda: not view.running)
+        assert view.data.used == used and view.canvas.isVisible()
+    assert ("v is NaN or infinite", "3") in shown_counts(view) and ("v is null", "1") in shown_counts(view)
+    view.show_spec(ChartSpec("histogram", "nothing"))
+    qtbot.waitUntil(view.message.isVisible)
+    assert ("nothing is null", "100") in shown_counts(view)
+
+
+def test_a_million_categories_are_the_most_frequent_and_others(qtbot, window, settled, tmp_path):
+    pq.write_table(
+        pa.table({"v": [*(f"v{n}" for n in range(20_000)), "often", "often"]}), tmp_path / "many.parquet"
+    )
+    window.open_paths([tmp_path / "many.parquet"])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    qtbot.waitUntil(lambda: view.data is not None)
+    assert len(view.data.x) == 30 and "most frequent of 20,001 values" in view.form.remarks.text()
+    made = view.canvas.panels[0].made
+    assert made.high < 10, "the bar of the others is cut"
+
+
+def test_the_figures_are_shown_as_a_table(qtbot, chart):
+    view = chart(BY_CARRIER)
+    assert view.figures.accessibleName() == "Show the 3 figures"
+    view.figures.click()
+    model = view.table.model()
+    assert view.table.isVisible() and model.rowCount() == 3
+    assert [model.headerData(n, Qt.Orientation.Horizontal) for n in range(3)] == [
+        "carrier",
+        "mean(delay)",
+        "rows",
+    ]
+    view.table.selectRow(0)
+    QTest.keyClick(view.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text().split("\t")[0] in ("AA", "UA", "empty")
+    view.figures.click()
+    assert view.canvas.isVisible()
+
+
+def test_a_chart_is_exported_as_picture_drawing_and_figures(qtbot, chart, settled, tmp_path, monkeypatch):
+    view, tab = chart(ChartSpec("bar", "carrier", color="carrier")), settled()
+    for suffix in (".png", ".svg"):
+        path = tmp_path / f"chart{suffix}"
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, path=path: (str(path), ""))
+        view.export_requested.emit(suffix[1:])
+        qtbot.waitUntil(lambda path=path: path.exists() and "Written" in tab.messages.label.text())
+        tab.messages.clear()
+    assert QImage(str(tmp_path / "chart.png")).width() == 2 * view.picture_size.width()
+    drawing = (tmp_path / "chart.svg").read_text("utf-8")
+    assert drawing.count("<text") > 5 and ">Rows by carrier and carrier<" in drawing
+    assert ">AA<" in drawing.replace("\n", "")
+    view.export_requested.emit("figures")
+    dialog = tab.window().findChild(ExportDialog)
+    assert dialog is not None and "figures of the chart" in dialog.rows_box.currentText()
+    dialog.close()
+
+
+def test_a_picture_that_cannot_be_written_says_so(qtbot, chart, settled, tmp_path):
+    chart(BY_CARRIER)
+    tab = settled()
+    for name in ("chart.svg", "chart.png"):
+        tab.charting.write_picture(tmp_path / "missing" / name)
+        qtbot.waitUntil(lambda: "cannot be written" in tab.messages.label.text())
+        tab.messages.clear()
+
+
+def test_a_saved_view_has_its_chart(qtbot, chart, settled, monkeypatch):
+    spec = ChartSpec("line", "delay", measure="delay", aggregate="median", color="carrier")
+    view = chart(spec, Display(markers=False))
+    tab = settled()
+    tab.line_actions.save("by delay")
+    qtbot.waitUntil(lambda: "Saved as" in tab.messages.label.text())
+    view.show_spec(BY_CARRIER, Display())
+    tab.charting.hide()
+    tab.line_actions.show_view("by delay")
+    qtbot.waitUntil(lambda: tab.charting.shown and not view.running)
+    assert view.spec == spec and not view.form.display.markers
+    tab.charting.show_layout({})
+    assert not tab.charting.shown
+    tab.charting.show_layout({"chart": {"spec": {"kind": "pie"}}})
+    assert "cannot be drawn" in tab.messages.label.text()
+
+
+def test_reading_a_chart_is_stopped_with_everything_else(qtbot, window, chart, monkeypatch):
+    view = chart(BY_CARRIER)
+    monkeypatch.setattr("lamella.ui.charts.view.read_chart", lambda _query, _spec, job: wait_for_stop(job))
+    view.show_spec(BY_DELAY)
+    qtbot.waitUntil(lambda: bool(window.tasks.running))
+    window.commands["stop"].trigger()
+    qtbot.waitUntil(lambda: not view.running)
+    assert "Stopped" in view.message.text()
+
+
+def wait_for_stop(job) -> None:
+    while True:
+        job.check()
+
+
+def test_all_that_can_be_used_has_a_name_and_is_reached_by_tab(chart):
+    view = chart(BY_CARRIER)
+    for kind in (QToolButton, QComboBox, QLineEdit, QCheckBox):
+        for widget in view.findChildren(kind):
+            if widget.isVisible() and not isinstance(widget.parent(), QLineEdit):
+                assert widget.accessibleName() or widget.text(), widget
+                assert widget.focusPolicy() & Qt.FocusPolicy.TabFocus, widget.accessibleName()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.5])
+def test_everything_fits_a_small_window_with_large_text(qtbot, window, chart, scale):
+    theme.current().set_text_scale(scale)
+    view = chart(ChartSpec("line", "delay", measure="delay", aggregate="mean", color="carrier"))
+    assert window.size().width() <= 1000 and window.size().height() <= 700
+    assert view.canvas.width() >= 300 and view.canvas.height() >= 250
+    form = view.form
+    for widget in (form.title, *form.boxes.values(), form.aggregate, *form.buttons.values()):
+        if widget.isVisible():
+            right = widget.mapTo(form, widget.rect().topRight()).x()
+            assert right <= form.width(), widget.accessibleName()
+
+
+def test_many_panels_are_scrolled_to(qtbot, chart):
+    view = chart(ChartSpec("histogram", "delay", panels="delay"))
+    assert len(view.canvas.panels) > 6
+    heights = [panel.plot.sceneBoundingRect().height() for panel in view.canvas.panels]
+    assert min(heights) > 80
+
+
+def test_charts_are_made_of_files_too(qtbot, window, settled, file: Path):
+    window.open_paths([file])
+    tab = settled()
+    tab.charting.show()
+    view = tab.charting.view
+    qtbot.waitUntil(lambda: view.data is not None)
+    assert view.data.used == 1000

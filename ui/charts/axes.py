@@ -1,0 +1,266 @@
+"""The axes of charts: numbers, powers of ten, moments, spans of time, and names of places."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontMetrics, QPainter
+
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.charts.dimensions import Dimension
+from lamella.ui import theme
+from lamella.ui.cards.words import number_text, short_number
+from lamella.ui.charts.words import LONGEST, tick_text
+
+Ticks = list[tuple[float, list[float]]]
+"""Levels of ticks: how far they are apart, and where they are."""
+
+TURNED_SHARE = 0.72
+"""How high and wide a text is that is turned by 45 degrees, as a share of its length."""
+BETWEEN = [math.log10(step) for step in range(2, 10)]
+LEAST_DECADES = 1.5
+"""On shorter axes 2 and 5 are named as well."""
+MOMENT_PIXELS, SPAN_PIXELS = 84, 70
+"""What the name of a moment, and of a span of time, takes along its axis."""
+
+
+class ChartAxis(pg.AxisItem):
+    """An axis whose ticks may become others: PySide does not survive that axes come and go. There are none
+    behind the `limit`."""
+
+    def __init__(self, orientation: str) -> None:
+        super().__init__(orientation)
+        self.enableAutoSIPrefix(False)
+        self.ticks: NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks = NumberTicks()
+        self.limit = math.inf
+
+    def show_ticks(self, ticks: NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks) -> None:
+        self.ticks, self.limit, self.picture = ticks, math.inf, None
+        self.setWidth(None) if self.orientation == "left" else self.setHeight(None)
+        self.update()
+
+    def fit(self, pixels: float) -> None:
+        """Make room for names on an axis that is so long."""
+        if isinstance(self.ticks, NameTicks) and self.style["showValues"]:
+            room = self.ticks.fit(pixels, self.orientation)
+            if self.orientation == "left":
+                self.setWidth(room + self._label_height())
+            else:
+                self.setHeight(room + self._label_height())
+
+    def _label_height(self) -> int:
+        return theme.current().line_height() if self.label.isVisible() else 0
+
+    def tickValues(self, minVal: float, maxVal: float, size: float) -> Ticks:
+        found = self.ticks.values(minVal, maxVal, size, self.orientation)
+        levels = super().tickValues(minVal, maxVal, size) if found is None else found
+        return [(spacing, [value for value in values if value <= self.limit]) for spacing, values in levels]
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        return self.ticks.texts(values, spacing)
+
+    def drawPicture(self, p: QPainter, axisSpec: Any, tickSpecs: Any, textSpecs: Any) -> None:
+        turned = isinstance(self.ticks, NameTicks) and self.ticks.turned and self.orientation == "bottom"
+        super().drawPicture(p, axisSpec, tickSpecs, [] if turned else textSpecs)
+        if turned:
+            self._draw_turned(p, textSpecs)
+
+    def _draw_turned(self, p: QPainter, textSpecs: Any) -> None:
+        p.setFont(theme.current().font(theme.TextSize.CAPTION))
+        p.setPen(self.textPen())
+        height = p.fontMetrics().height()
+        right = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        for rect, _flags, text in textSpecs:
+            p.save()
+            p.translate(QPointF(rect.center().x(), rect.top()))
+            p.rotate(-45)
+            long = p.fontMetrics().horizontalAdvance(text)
+            p.drawText(QRectF(-long - 2, -height / 2 + 3, long + 2, height), right, text)
+            p.restore()
+
+
+class NumberTicks:
+    """Numbers with as many digits as tell the ticks apart; years have no separators."""
+
+    def __init__(self, years: bool = False) -> None:
+        self._years = years
+
+    def values(self, low: float, high: float, size: float, orientation: str) -> Ticks | None:
+        """None for those of pyqtgraph."""
+        return None
+
+    def texts(self, values: Sequence[float], spacing: float) -> list[str]:
+        if self._years:
+            return [str(round(value)) if float(value).is_integer() else "" for value in values]
+        largest = max(map(abs, values), default=0.0)
+        if largest >= 1e6 or (largest and largest < 1e-4):
+            return [short_number(value) if value else "0" for value in values]
+        digits = max(0, math.ceil(-math.log10(spacing) - 1e-9)) if spacing < 1 else 0
+        if not digits:
+            return [number_text(round(value)) for value in values]
+        return [number_text(float(value) + 0.0, digits) for value in values]
+
+
+class LogTicks:
+    """Positions are log10; a tick at each power of ten and at 2 … 9 between."""
+
+    def __init__(self) -> None:
+        self._every, self._fine = 1, False
+
+    def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
+        room = 56 if orientation == "bottom" else 16
+        self._every = max(1, math.ceil(room * (high - low) / max(1.0, size)))
+        self._fine = high - low < LEAST_DECADES
+        decades = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
+        between = [d + part for d in range(math.floor(low), math.ceil(high)) for part in BETWEEN]
+        return [(1.0, [float(d) for d in decades]), (0.1, [v for v in between if low <= v <= high])]
+
+    def texts(self, values: Sequence[float], spacing: float) -> list[str]:
+        if spacing >= 1:
+            return [_power(value) if round(value) % self._every == 0 else "" for value in values]
+        named = {round(math.log10(step), 6) for step in (2, 5)} if self._fine else set()
+        return [_power(value) if round(value % 1, 6) in named else "" for value in values]
+
+
+def _power(place: float) -> str:
+    value = 10.0**place
+    return number_text(round(value)) if 1 <= value < 1e6 else short_number(value)
+
+
+DAY = 86_400
+MONTH, YEAR = 2_629_746, 31_556_952
+CLOCK_STEPS = (1, 5, 15, 30, 60, 300, 900, 1_800, 3_600, 10_800, 21_600, 43_200)
+DAY_STEPS = (1, 2, 7, 14)
+MONTH_STEPS = (1, 2, 3, 6)
+_EPOCH = dt.datetime(1970, 1, 1)
+_ENDS = (-62_135_596_800, 253_402_300_799)
+"""Of Python's calendar, in seconds since 1970."""
+
+
+class MomentTicks:
+    """Seconds since 1970, at whole minutes, hours, days, months or years."""
+
+    def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
+        low, high = max(low, _ENDS[0]), min(high, _ENDS[1])
+        least = (high - low) * MOMENT_PIXELS / max(1.0, size)
+        if high <= low:
+            return [(1.0, [])]
+        for step in (*CLOCK_STEPS, *(days * DAY for days in DAY_STEPS)):
+            if step >= least:
+                first = math.ceil(low / step) * step
+                return [
+                    (float(step), [float(first + n * step) for n in range(int((high - first) // step) + 1)])
+                ]
+        for months in (*MONTH_STEPS, *(12 * years for years in _year_steps())):
+            if months * MONTH >= least:
+                return [(float(months * MONTH), list(_months(low, high, months)))]
+        return [(float(YEAR), [])]
+
+    def texts(self, values: Sequence[float], spacing: float) -> list[str]:
+        return [self._text(_EPOCH + dt.timedelta(seconds=value), spacing) for value in values]
+
+    @staticmethod
+    def _text(moment: dt.datetime, spacing: float) -> str:
+        if spacing >= 0.99 * YEAR:
+            return str(moment.year)
+        if spacing >= DAY:
+            new_year = (moment.month, moment.day) == (1, 1)
+            if spacing >= 0.99 * MONTH:
+                return f"{moment.year}" if new_year else f"{moment:%b}"
+            return f"{moment.day} {moment:%b} {moment.year}" if new_year else f"{moment.day} {moment:%b}"
+        if (moment.hour, moment.minute, moment.second) == (0, 0, 0):
+            return f"{moment.day} {moment:%b}"
+        return f"{moment:%H:%M}" if spacing >= 60 else f"{moment:%H:%M:%S}"
+
+
+def _year_steps() -> Iterator[int]:
+    return (many * 10**power for power in range(4) for many in (1, 2, 5))
+
+
+def _months(low: float, high: float, step: int) -> Iterator[float]:
+    first = _EPOCH + dt.timedelta(seconds=low)
+    number = -(-(first.year * 12 + first.month - 1) // step) * step
+    while 12 <= number < 12 * dt.MAXYEAR:
+        begin = (dt.datetime(number // 12, number % 12 + 1, 1) - _EPOCH).total_seconds()
+        if begin > high:
+            return
+        if begin >= low:
+            yield begin
+        number += step
+
+
+class SpanTicks:
+    """Seconds, as times of day or as spans of time."""
+
+    def __init__(self, clock: bool) -> None:
+        self._clock = clock
+
+    def values(self, low: float, high: float, size: float, orientation: str) -> Ticks | None:
+        room = SPAN_PIXELS if orientation == "bottom" else 24
+        least = (high - low) * room / max(1.0, size)
+        step = next((step for step in (*CLOCK_STEPS, DAY, 10 * DAY) if step >= least), None)
+        if step is None or least < 0.2:
+            return None
+        first = math.ceil(low / step)
+        return [(float(step), [float(n * step) for n in range(first, math.floor(high / step) + 1)])]
+
+    def texts(self, values: Sequence[float], spacing: float) -> list[str]:
+        return [self._text(value, spacing) for value in values]
+
+    def _text(self, value: float, spacing: float) -> str:
+        sign, seconds = "−" if value < 0 else "", abs(value)
+        if spacing < 1:
+            return f"{sign}{number_text(seconds)} s"
+        if self._clock and not 0 <= value <= DAY:
+            return ""
+        hours, minutes = int(seconds // 3_600), int(seconds % 3_600 // 60)
+        return f"{sign}{hours}:{minutes:02}" + (f":{int(seconds % 60):02}" if spacing < 60 else "")
+
+
+class NameTicks:
+    """A name at each place of a dimension. Below a chart names are turned where they do not fit beside each
+    other, and some are left out where not even that helps."""
+
+    def __init__(self, dimension: Dimension) -> None:
+        self._names = {place.at: tick_text(dimension, place) for place in dimension.places}
+        self.turned = False
+
+    def fit(self, pixels: float, orientation: str) -> int:
+        """How many pixels names take across an axis that is so long."""
+        metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION))
+        widest = max(map(metrics.horizontalAdvance, self._names.values()), default=0)
+        if orientation == "left":
+            return min(widest, metrics.horizontalAdvance("m" * LONGEST)) + theme.M
+        self.turned = widest + theme.XS > pixels / max(1, len(self._names))
+        height = widest * TURNED_SHARE + metrics.height() if self.turned else metrics.height()
+        return round(height) + theme.S
+
+    def values(self, low: float, high: float, size: float, orientation: str) -> Ticks:
+        shown = [at for at in self._names if low <= at <= high]
+        room = theme.current().line_height(theme.TextSize.CAPTION)
+        every = max(1, math.ceil(room * (high - low) / max(1.0, size))) if shown else 1
+        return [(1.0, shown[::every])]
+
+    def texts(self, values: Sequence[float], spacing: float) -> list[str]:
+        return [self._names.get(value, "") for value in values]
+
+
+def ticks_of(dimension: Dimension) -> NumberTicks | LogTicks | MomentTicks | SpanTicks | NameTicks:
+    """Of the axis on which the places of a dimension stand."""
+    kind = kind_of(dimension.type)
+    if dimension.log:
+        return LogTicks()
+    if not dimension.is_even:
+        return NameTicks(dimension)
+    if kind in (Kind.DATE, Kind.TIMESTAMP):
+        return MomentTicks()
+    if kind in (Kind.TIME, Kind.DURATION):
+        return SpanTicks(kind is Kind.TIME)
+    ends = [place.low for place in dimension.places if place.key >= 0]
+    whole = kind is Kind.INTEGER and bool(ends)
+    return NumberTicks(whole and all(1000 <= end < 3000 for end in (ends[0], ends[-1])))

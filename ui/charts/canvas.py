@@ -1,0 +1,576 @@
+"""The panels of a chart on shared axes: drawn, looked at under the mouse, and brushed to filter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import pyqtgraph as pg
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtGui import QBrush, QFocusEvent, QKeyEvent, QMouseEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QToolTip, QWidget
+
+from lamella.core.errors import visible
+from lamella.core.filters.expr import Filter, all_of
+from lamella.core.query.charts import ChartData
+from lamella.core.query.charts.dimensions import Dimension, Place
+from lamella.core.query.charts.spec import AREA, BOX, HEAT_MAP, LINE, SCATTER
+from lamella.ui import theme
+from lamella.ui.charts.axes import ChartAxis, LogTicks, NumberTicks, ticks_of
+from lamella.ui.charts.marks import (
+    Display,
+    EndLabels,
+    Mark,
+    Marks,
+    PanelMarks,
+    SeriesLook,
+    Shapes,
+    cosmetic,
+    looks_of,
+)
+from lamella.ui.charts.words import brush_text, figure_title, hover_text, place_text, summary_of
+
+LEAST_WIDTH, LEAST_HEIGHT = 160, 130
+"""Of a panel; more of them are scrolled to."""
+REACH = 16
+"""How far from a point the mouse may be, in pixels."""
+DRAG = 5
+MARGIN = 0.05
+"""Above and below what is drawn, as a share of it."""
+BRUSH_ALPHA = 40
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Places that somebody picked: the condition that finds their rows, None where there is none, what it is
+    called, and how many rows of the chart they have."""
+
+    condition: Filter | None
+    text: str
+    rows: int
+
+
+@dataclass
+class Panel:
+    """One plot, and what stands in it."""
+
+    plot: pg.PlotItem
+    made: PanelMarks
+    rows: Sequence[Mapping[str, Any]]
+    place: Place | None
+    labels: EndLabels | None = None
+
+
+class ChartCanvas(pg.GraphicsLayoutWidget):
+    """`brushed` has what a stretch of an axis stands for, None for nothing; `clicked` what a figure does."""
+
+    brushed = Signal(object)
+    clicked = Signal(object)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.data: ChartData | None = None
+        self.display = Display()
+        self.looks: list[SeriesLook] = []
+        self.panels: list[Panel] = []
+        self._view: tuple[float, float] = (0.0, 1.0)
+        self._pressed: tuple[Panel, QPointF, QPoint] | None = None
+        self._brush: Any = None
+        self._brush_places: tuple[Panel, list[Place]] | None = None
+        self._current: Mark | None = None
+        self._ring: Any = None
+        self._abreast, self._redrawing = 1, False
+        self._plots: list[pg.PlotItem] = []
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Chart")
+        self.setMinimumWidth(240)
+        self.ci.layout.setSpacing(theme.S)
+        self.ci.layout.setContentsMargins(theme.S, theme.XS, theme.M, theme.XS)
+        theme.current().changed.connect(self._redraw)
+        self.setBackground(theme.current().color("surface"))
+
+    def show_data(self, data: ChartData, display: Display) -> None:
+        self.data, self.display = data, display
+        self._redraw()
+
+    @property
+    def names_lines(self) -> bool:
+        """Whether lines are named at their ends, and need no legend."""
+        assert self.data is not None
+        drawn = self.data.spec.kind in (LINE, AREA) and self.display.labels and len(self.panels) <= 1
+        return drawn and self.data.color is not None
+
+    # ------------------------------------------------------------------- drawing
+
+    def _redraw(self) -> None:
+        """Plots are used again: PySide does not survive that they come and go."""
+        self._redrawing = True
+        self._remove_brush()
+        self._show_ring(None, None)
+        for plot in self._plots:
+            plot.clear()
+            if plot in self.ci.items:
+                self.ci.removeItem(plot)
+        self.panels, self._current = [], None
+        self.setBackground(theme.current().color("surface"))
+        if self.data is not None:
+            self._draw(self.data)
+        self._redrawing = False
+
+    def _draw(self, data: ChartData) -> None:
+        self.setAccessibleName(summary_of(data))
+        self.setAccessibleDescription("")
+        self.looks = looks_of(data.color)
+        marks, rows = Marks(data, self.display, self.looks), data.table.to_pylist()
+        places: list[Place | None] = [None] if data.panels is None else list(data.panels.places)
+        across = self._abreast = _across(len(places), *self._room())
+        self.setMinimumHeight(math.ceil(len(places) / across) * theme.current().px(LEAST_HEIGHT))
+        for number, place in enumerate(places):
+            own = rows if place is None else [row for row in rows if row["panels"] == place.key]
+            last = number + across >= len(places)
+            self._add_panel(marks, own, place, divmod(number, across), last)
+        self._set_ranges()
+        self._fit_axes()
+
+    def _plot(self, number: int) -> pg.PlotItem:
+        while len(self._plots) <= number:
+            axes = {name: ChartAxis(name) for name in ("bottom", "left")}
+            plot = pg.PlotItem(axisItems=axes, enableMenu=False)
+            plot.hideButtons()
+            plot.vb.setMouseEnabled(x=False, y=False)
+            plot.vb.disableAutoRange()
+            self._plots.append(plot)
+        return self._plots[number]
+
+    def _room(self) -> tuple[int, int]:
+        """Of what is in sight of the chart."""
+        holder = self.parentWidget()
+        return (self.width(), self.height()) if holder is None else (holder.width(), holder.height())
+
+    def _add_panel(
+        self,
+        marks: Marks,
+        rows: Sequence[Mapping[str, Any]],
+        place: Place | None,
+        cell: tuple[int, int],
+        last: bool,
+    ) -> None:
+        """`last`: there is none below it."""
+        row, column = cell
+        data, look = self.data, theme.current()
+        assert data is not None
+        plot = self._plot(len(self.panels))
+        self.ci.addItem(plot, row=row, col=column)
+        caption = look.font(theme.TextSize.CAPTION)
+        bottom, left = (plot.getAxis(name) for name in ("bottom", "left"))
+        bottom.show_ticks(NumberTicks() if data.x is None else ticks_of(data.x))
+        left.show_ticks(self._left_ticks())
+        for axis in (bottom, left):
+            axis.setPen(pg.mkPen(look.color("border_strong")))
+            axis.setTextPen(look.color("muted"))
+            axis.setStyle(tickFont=caption, maxTickLevel=1)
+        plot.getAxis("left").setGrid(28)
+        points = f"{caption.pointSizeF():.1f}pt"
+        text = None if place is None or data.panels is None else escape(place_text(data.panels, place))
+        plot.setTitle(text, color=look.colors.text, size=points, bold=True)
+        style = {"color": look.colors.muted, "font-size": points}
+        named = last and data.x is not None
+        bottom.setStyle(showValues=named)
+        bottom.setLabel(escape(visible(data.x.column)) if named and data.x is not None else None, **style)
+        bottom.showLabel(named)
+        title = data.spec.y if data.spec.kind == HEAT_MAP else figure_title(data.spec)
+        left.setLabel(escape(visible(title)), **style)
+        left.showLabel(data.panels is None)
+        made = marks.of_rows(rows)
+        for item in made.items:
+            plot.addItem(item, ignoreBounds=True)
+        if (
+            made.low < 0 < made.high
+            and not data.spec.log_y
+            and data.spec.kind != HEAT_MAP
+            and not data.shows_points
+        ):
+            plot.addItem(
+                pg.InfiniteLine(0, 0, pen=cosmetic(look.color("border_strong"), 1)), ignoreBounds=True
+            )
+        self.panels.append(Panel(plot, made, rows, place))
+
+    def _left_ticks(self) -> Any:
+        assert self.data is not None
+        if self.data.y is not None:
+            return ticks_of(self.data.y)
+        return LogTicks() if self.data.spec.log_y else NumberTicks()
+
+    def _set_ranges(self) -> None:
+        data = self.data
+        assert data is not None
+        left, right = _ends(data.x)
+        if data.spec.kind in (LINE, AREA) and data.x is not None and len(data.x) > 1:
+            left, right = data.x.places[0].at, data.x.places[-1].at
+            left, right = left - 0.02 * (right - left), right + 0.02 * (right - left)
+        if data.shows_points or data.spec.kind in (SCATTER, HEAT_MAP):
+            low, high = _ends(data.y)
+        else:
+            low = min((panel.made.low for panel in self.panels), default=0.0)
+            high = max((panel.made.high for panel in self.panels), default=1.0)
+            if not math.isfinite(low + high):
+                low, high = 0.0, 1.0
+            room = MARGIN * (high - low or abs(high) or 1.0)
+            from_zero = low == 0 and data.spec.kind not in (LINE, BOX)
+            low, high = low if from_zero else low - room, high + room
+        self._view = left, right
+        for panel in self.panels:
+            panel.plot.setRange(xRange=(left, right), yRange=(low, high), padding=0)
+        self._name_lines()
+
+    def _name_lines(self) -> None:
+        """Names behind the lines take part of the axis to their right."""
+        if not self.panels or not self.names_lines:
+            return
+        panel, (left, right) = self.panels[0], self._view
+        names = EndLabels.width(self.looks)
+        pixels = max(1.0, panel.plot.vb.width() or self.width() * 0.9)
+        share = min(0.4, names / pixels)
+        if panel.labels is not None:
+            panel.plot.removeItem(panel.labels)
+            panel.labels = None
+        panel.plot.setXRange(left, left + (right - left) / (1 - share), padding=0)
+        panel.plot.getAxis("bottom").limit = right
+        if panel.made.ends:
+            panel.labels = EndLabels(panel.made.ends, right)
+            panel.plot.addItem(panel.labels, ignoreBounds=True)
+
+    def _fit_axes(self) -> None:
+        for panel in self.panels:
+            for name, pixels in (("bottom", panel.plot.vb.width()), ("left", panel.plot.vb.height())):
+                panel.plot.getAxis(name).fit(pixels or self.width() * 0.85)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if event is None or not hasattr(self, "panels") or self.data is None or self._redrawing:
+            return  # pyqtgraph calls it as it begins
+        across = _across(len(self.panels), *self._room())
+        before = self._abreast
+        if len(self.panels) > 1 and across != before:
+            self._redraw()
+        self._fit_axes()
+        self.ci.layout.activate()
+        self._name_lines()
+
+    # ------------------------------------------------------------------- looking
+
+    def panel_at(self, position: QPointF) -> Panel | None:
+        """By a position of the scene."""
+        return next((p for p in self.panels if p.plot.vb.sceneBoundingRect().contains(position)), None)
+
+    def mark_at(self, position: QPointF) -> tuple[Panel, Mark] | None:
+        """The figure under a position of the scene, or near it."""
+        panel = self.panel_at(position)
+        if panel is None:
+            return None
+        place = panel.plot.vb.mapSceneToView(position)
+        inside = [mark for mark in panel.made.marks if mark.area is not None and _holds(mark.area, place)]
+        if inside:
+            return panel, inside[-1]
+        near = [
+            (self._away(panel, mark.point, position), n)
+            for n, mark in enumerate(panel.made.marks)
+            if mark.point
+        ]
+        away, number = min(near, default=(math.inf, -1))
+        if away <= REACH:
+            return panel, panel.made.marks[number]
+        return self._below(panel, place)
+
+    def _below(self, panel: Panel, place: QPointF) -> tuple[Panel, Mark] | None:
+        """Above a low bar, the bar."""
+        for mark in panel.made.marks:
+            if (
+                mark.area is not None
+                and mark.area.left() <= place.x() < mark.area.right()
+                and "y" not in mark.row
+            ):
+                return panel, mark
+        return None
+
+    @staticmethod
+    def _away(panel: Panel, point: QPointF, position: QPointF) -> float:
+        there = panel.plot.vb.mapViewToScene(point) - position
+        return math.hypot(there.x(), there.y())
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        position = self.mapToScene(event.position().toPoint())
+        if self._pressed is not None:
+            if (event.position().toPoint() - self._pressed[2]).manhattanLength() >= DRAG:
+                QToolTip.hideText()
+                self._drag_to(position)
+            return
+        found = self.mark_at(position)
+        if found is None or self.data is None:
+            QToolTip.hideText()
+            self._show_ring(None, None)
+            return
+        self._show_ring(*found)
+        QToolTip.showText(event.globalPosition().toPoint(), hover_text(self.data, found[1].row), self)
+
+    def leaveEvent(self, event: QEvent) -> None:
+        self._show_ring(None, None)
+        super().leaveEvent(event)
+
+    def _show_ring(self, panel: Panel | None, mark: Mark | None) -> None:
+        """Around the figure that is looked at."""
+        if self._ring is not None:
+            plot, ring = self._ring
+            plot.removeItem(ring)
+            self._ring = None
+        if panel is None or mark is None:
+            return
+        pen = cosmetic(theme.current().color("text"), 1.6)
+        if mark.area is not None:
+            rect = mark.area
+            xs = [rect.left(), rect.right(), rect.right(), rect.left(), rect.left()]
+            ys = [rect.top(), rect.top(), rect.bottom(), rect.bottom(), rect.top()]
+            ring = pg.PlotCurveItem(xs, ys, pen=pen)
+        else:
+            at = mark.point or QPointF()
+            ring = pg.ScatterPlotItem([at.x()], [at.y()], size=13, pen=pen, brush=None)
+        panel.plot.addItem(ring, ignoreBounds=True)
+        self._ring = panel.plot, ring
+
+    # ------------------------------------------------------------------- brushing
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+        position = self.mapToScene(event.position().toPoint())
+        panel = self.panel_at(position)
+        if event.button() is Qt.MouseButton.LeftButton and panel is not None:
+            self._pressed = panel, position, event.position().toPoint()
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        pressed, self._pressed = self._pressed, None
+        if pressed is None:
+            return
+        position = self.mapToScene(event.position().toPoint())
+        if (event.position().toPoint() - pressed[2]).manhattanLength() >= DRAG:
+            self._pressed = pressed
+            self._drag_to(position)
+            self._pressed = None
+            return
+        had_brush = self._brush is not None
+        self.clear_brush()
+        found = self.mark_at(position)
+        if found is not None and not had_brush:
+            self.clicked.emit(self.picked_of(*found))
+
+    def _drag_to(self, position: QPointF) -> None:
+        assert self._pressed is not None and self.data is not None
+        panel, start, _ = self._pressed
+        box = panel.plot.vb
+        begin, end = box.mapSceneToView(start), box.mapSceneToView(position)
+        x = self.data.x
+        if x is None:
+            return
+        left, right = sorted((begin.x(), end.x()))
+        across = _between(x, left, right)
+        down: list[Place] | None = None
+        if self.data.y is not None:
+            down = _between(self.data.y, *sorted((begin.y(), end.y())))
+        self._show_brush(panel, across, down)
+
+    def _show_brush(self, panel: Panel, across: list[Place], down: list[Place] | None = None) -> None:
+        self._remove_brush()
+        assert self.data is not None
+        if not across or down == []:
+            self.brushed.emit(None)
+            return
+        look = theme.current()
+        (_, _), (low, high) = panel.plot.vb.viewRange()
+        if down is not None:
+            low, high = min(p.left for p in down), max(p.right for p in down)
+        rect = QRectF(QPointF(min(p.left for p in across), low), QPointF(max(p.right for p in across), high))
+        shade = look.color("accent")
+        shade.setAlpha(BRUSH_ALPHA)
+        brush = Shapes()
+        brush.add(rect, QBrush(shade), cosmetic(look.color("accent"), 1.2))
+        brush.setZValue(50)
+        panel.plot.addItem(brush, ignoreBounds=True)
+        self._brush = panel.plot, brush
+        self._brush_places = panel, across
+        self.brushed.emit(self._picked(panel, across, down))
+
+    def clear_brush(self) -> None:
+        if self._brush is not None:
+            self._remove_brush()
+            self.brushed.emit(None)
+
+    def _remove_brush(self) -> None:
+        if self._brush is not None:
+            plot, brush = self._brush
+            plot.removeItem(brush)
+        self._brush = self._brush_places = None
+
+    def _picked(self, panel: Panel, across: Sequence[Place], down: Sequence[Place] | None) -> Picked:
+        data = self.data
+        assert data is not None and data.x is not None
+        parts = [(data.x, across), *([] if down is None or data.y is None else [(data.y, down)])]
+        keys = {p.key for p in across}
+        rows = [row for row in panel.rows if row["x"] in keys]
+        if down is not None:
+            below = {p.key for p in down}
+            rows = [row for row in rows if row["y"] in below]
+        if panel.place is not None and data.panels is not None:
+            parts.append((data.panels, [panel.place]))
+        return _picked(parts, sum(row.get("rows", 1) for row in rows))
+
+    def picked_of(self, panel: Panel, mark: Mark) -> Picked:
+        """What a figure stands for: its place, its colour and its panel."""
+        data, row = self.data, mark.row
+        assert data is not None
+        parts = [
+            (dimension, [dimension.place(row[name])])
+            for name, dimension in (
+                ("x", data.x),
+                ("y", data.y),
+                ("color", data.color),
+                ("panels", data.panels),
+            )
+            if dimension is not None and name in row
+        ]
+        return _picked(parts, row.get("rows", 1))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # what holds the chart scrolls
+
+    # ------------------------------------------------------------------- keyboard
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Right: 1, Qt.Key.Key_Left: -1}
+        key = Qt.Key(event.key())
+        if key in steps and self.panels:
+            if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+                self._extend(steps[key])
+            else:
+                self._step(steps[key])
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.panels:
+            self._step_series(1 if key == Qt.Key.Key_Down else -1)
+        elif (
+            key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current is not None and self._brush is None
+        ):
+            self.clicked.emit(self.picked_of(self._panel_of(self._current), self._current))
+        elif key == Qt.Key.Key_Escape and self._brush is not None:
+            self.clear_brush()
+        else:
+            QWidget.keyPressEvent(self, event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+            self._step(0)
+
+    def _ordered(self) -> list[Mark]:
+        """By panel, then along the axis."""
+
+        def place(mark: Mark) -> float:
+            return mark.area.center().x() if mark.area is not None else mark.point.x() if mark.point else 0.0
+
+        return [mark for panel in self.panels for mark in sorted(panel.made.marks, key=place)]
+
+    def _step(self, by: int) -> None:
+        ordered = self._ordered()
+        if self._current is not None and self._current in ordered and "color" in self._current.row:
+            color = self._current.row["color"]
+            ordered = [mark for mark in ordered if mark.row.get("color") == color]
+        self._go(ordered, by)
+
+    def _step_series(self, by: int) -> None:
+        current = self._current
+        if current is None:
+            self._step(0)
+            return
+        names = [name for name in ("x", "panels") if name in current.row]
+        alike = [m for m in self._ordered() if all(m.row[name] == current.row[name] for name in names)]
+        self._go(alike, by)
+
+    def _go(self, among: list[Mark], by: int) -> None:
+        if not among:
+            return
+        now = next((n for n, mark in enumerate(among) if mark is self._current), None)
+        self._current = among[0 if now is None else max(0, min(len(among) - 1, now + by))]
+        panel = self._panel_of(self._current)
+        self._show_ring(panel, self._current)
+        assert self.data is not None
+        text = hover_text(self.data, self._current.row)
+        self.setAccessibleDescription(text.replace("\n", ", "))
+        at = self._current.point or (self._current.area or QRectF()).center()
+        where = self.mapFromScene(panel.plot.vb.mapViewToScene(QPointF(at)))
+        QToolTip.showText(self.mapToGlobal(where), text, self)
+
+    def _extend(self, by: int) -> None:
+        """The brush by one place at its end."""
+        data = self.data
+        assert data is not None
+        if data.x is None or not len(data.x):
+            return
+        places = list(data.x.places)
+        if self._brush_places is None:
+            if self._current is None:
+                self._step(0)
+            if self._current is None:
+                return
+            begin = places.index(data.x.place(self._current.row["x"]))
+            self._show_brush(self._panel_of(self._current), [places[begin]])
+            return
+        panel, across = self._brush_places
+        first, last = places.index(across[0]), places.index(across[-1])
+        last = max(first, min(len(places) - 1, last + by))
+        self._show_brush(panel, places[first : last + 1])
+
+    def _panel_of(self, mark: Mark) -> Panel:
+        return next(panel for panel in self.panels if any(one is mark for one in panel.made.marks))
+
+
+def _picked(parts: Sequence[tuple[Dimension, Sequence[Place]]], rows: int) -> Picked:
+    conditions = [dimension.filter_of(places) for dimension, places in parts]
+    known = [one for one in conditions if one is not None]
+    text = ", ".join(brush_text(dimension, places) for dimension, places in parts)
+    if len(known) < len(conditions) or not known:
+        return Picked(None, text, rows)
+    return Picked(known[0] if len(known) == 1 else all_of(known), text, rows)
+
+
+def _between(dimension: Dimension, low: float, high: float) -> list[Place]:
+    """The places that a stretch of the axis touches; of several the last one is left out where it is only
+    grazed."""
+    if dimension.form == "moments" and dimension.places:
+        inside = [place for place in dimension.places if low <= place.at <= high]
+        return inside or list(dimension.range_between(low, high))
+    return list(dimension.range_between(low, high))
+
+
+def _ends(dimension: Dimension | None) -> tuple[float, float]:
+    if dimension is None or not len(dimension):
+        return -0.5, 0.5
+    left, right = min(p.left for p in dimension.places), max(p.right for p in dimension.places)
+    return (left, right) if right > left else (left - 0.5, right + 0.5)
+
+
+def _holds(area: QRectF, place: QPointF) -> bool:
+    inside = area.left() <= place.x() < area.right()
+    return inside and area.top() <= place.y() <= area.bottom()
+
+
+def _across(count: int, width: int, height: int) -> int:
+    """So many panels abreast that they are neither flat nor thin."""
+    least = theme.current().px(LEAST_WIDTH)
+
+    def misfit(across: int) -> float:
+        down = math.ceil(count / across)
+        shape = (max(1, width) / across) / max(height / down, LEAST_HEIGHT)
+        thin = 5.0 if across > 1 and width / across < least else 0.0
+        return abs(math.log(shape / 1.4)) + 0.1 * (across * down - count) + thin
+
+    return min(range(1, max(1, count) + 1), key=misfit)

@@ -1,0 +1,136 @@
+"""The figures of a chart as a table, and the files that a chart is exported to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt
+from PySide6.QtGui import QImage, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QApplication, QTableView, QWidget
+
+from lamella.core.errors import FileProblem, visible
+from lamella.core.jobs import Job
+from lamella.core.query.charts import ChartData
+from lamella.ui import theme
+from lamella.ui.cards.words import value_text
+from lamella.ui.charts.words import figure_text
+
+if TYPE_CHECKING:
+    from lamella.core.transfer.exporting import Export
+    from lamella.ui.dialogs.export_dialog import ExportRows
+
+Index = QModelIndex | QPersistentModelIndex
+NOWHERE = QModelIndex()
+PICTURES = {".png": "PNG pictures (*.png)", ".svg": "SVG drawings (*.svg)"}
+
+
+class FiguresModel(QAbstractTableModel):
+    """Texts are made as they are shown."""
+
+    def __init__(self, table: pa.Table) -> None:
+        super().__init__()
+        self._table = table
+        self._values = [column.to_pylist() for column in table.columns]
+
+    def rowCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else self._table.num_rows
+
+    def columnCount(self, parent: Index = NOWHERE) -> int:
+        return 0 if parent.isValid() else self._table.num_columns
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        kind = self._table.schema.field(index.column()).type
+        if role == Qt.ItemDataRole.DisplayRole:
+            return self._text(self._values[index.column()][index.row()], kind)
+        if role == Qt.ItemDataRole.TextAlignmentRole:
+            side = Qt.AlignmentFlag.AlignRight if _is_number(kind) else Qt.AlignmentFlag.AlignLeft
+            return int(side | Qt.AlignmentFlag.AlignVCenter)
+        return None
+
+    def headerData(
+        self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole
+    ) -> Any:
+        if role != Qt.ItemDataRole.DisplayRole:
+            return None
+        return (
+            visible(self._table.column_names[section])
+            if orientation is Qt.Orientation.Horizontal
+            else section + 1
+        )
+
+    @staticmethod
+    def _text(value: Any, kind: pa.DataType) -> str:
+        if value is not None and pa.types.is_floating(kind):
+            return figure_text(value)
+        return value_text(value, kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+class FiguresTable(QTableView):
+    """Copying gives the selected figures with tabs between, as a spreadsheet takes them."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "figures")
+        self.setAccessibleName("Figures of the chart")
+        self.setFrameShape(QTableView.Shape.NoFrame)
+        self.setFont(theme.current().tabular_font())
+        self.verticalHeader().setDefaultSectionSize(theme.current().line_height() + theme.S)
+
+    def show_figures(self, data: ChartData) -> None:
+        old = self.model()
+        self.setModel(FiguresModel(data.figures()))
+        if old is not None:
+            old.deleteLater()
+        self.resizeColumnsToContents()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Copy):
+            self._copy()
+        else:
+            super().keyPressEvent(event)
+
+    def _copy(self) -> None:
+        chosen = sorted((index.row(), index.column()) for index in self.selectedIndexes())
+        rows: dict[int, list[str]] = {}
+        for row, column in chosen:
+            rows.setdefault(row, []).append(str(self.model().index(row, column).data()))
+        QApplication.clipboard().setText("\n".join("\t".join(cells) for cells in rows.values()))
+
+
+def export_rows(data: ChartData) -> ExportRows:
+    """The figures, for the dialog that exports rows."""
+    from lamella.core.query.builder import query_of
+    from lamella.core.query.source import SnapshotSource
+    from lamella.core.scan.snapshot import snapshot_of_rows
+    from lamella.ui.dialogs.export_dialog import ExportRows
+
+    table = data.figures()
+
+    def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Export:
+        from lamella.core.transfer.exporting import export_query
+
+        query = query_of(SnapshotSource(snapshot_of_rows(table, "chart")))
+        return export_query(query, path, format, job, overwrite=overwrite, total=table.num_rows, **values)
+
+    label = f"The figures of the chart: {table.num_rows:,} × {table.num_columns}"
+    return ExportRows(label, table.num_rows, lambda count, _job: table.slice(0, count), write)
+
+
+def write_picture(path: Path, drawn: str | QImage) -> None:
+    """Raises `FileProblem` where it cannot be written."""
+    if isinstance(drawn, QImage):
+        if not drawn.save(str(path), "PNG"):
+            raise FileProblem(path, "the picture cannot be written", fix="Choose another place")
+        return
+    try:
+        path.write_text(drawn, "utf-8")
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "the drawing cannot be written", why, "Choose another place") from error

@@ -1,0 +1,321 @@
+"""The panel beside a chart: its type, which columns it is of, how it is drawn, and the rows behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from PySide6.QtCore import QSignalBlocker, QStringListModel, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.query.charts import ChartSpec
+from lamella.core.query.charts.dimensions import UNIT_SECONDS
+from lamella.core.query.charts.spec import (
+    AGGREGATES,
+    AREA,
+    BAR,
+    BOX,
+    HEAT_MAP,
+    HISTOGRAM,
+    LINE,
+    SCATTER,
+    TITLES,
+    fits,
+    is_moment,
+    is_number,
+    is_on_line,
+)
+from lamella.ui import theme
+from lamella.ui.charts.marks import Display
+from lamella.ui.filters.value_fields import ColumnBox
+from lamella.ui.widgets.controls import FlowLayout, IconButton
+
+WIDTH, AGGREGATE_WIDTH = 280, 92
+AGGREGATE_SHARE = 0.33
+"""Of the panel, at most, where the text is large."""
+ICONS = {
+    LINE: "chart-line", BAR: "chart", AREA: "chart-area", SCATTER: "chart-scatter", HISTOGRAM: "histogram",
+    BOX: "chart-box", HEAT_MAP: "chart-heat",
+}  # fmt: skip
+ROLES = {"x": "X", "y": "Y", "measure": "Figure", "color": "Colour", "panels": "Panels"}
+OPTIONAL = ("color", "panels")
+UNITS = {"": "fitting", **{unit: unit for unit in UNIT_SECONDS}}
+DISPLAY = {
+    "band": "Band: 95% confidence",
+    "markers": "Markers",
+    "labels": "Labels at the lines",
+    "zero": "Start Y at zero",
+}
+SHOWN_FOR = {"band": (LINE, BAR), "markers": (LINE, AREA), "labels": (LINE, AREA), "zero": (LINE,)}
+
+
+class ChartForm(QFrame):
+    """`changed` has another `ChartSpec`, `displayed` another `Display`; `closed` wants the table again."""
+
+    changed = Signal(object)
+    displayed = Signal(object)
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "panel")
+        self.spec, self.display = ChartSpec(BAR), Display()
+        self._types: Mapping[str, pa.DataType] = {}
+        self.title = QLabel()
+        self.kinds = QButtonGroup(self)
+        self.buttons: dict[str, IconButton] = {}
+        self.boxes: dict[str, ColumnBox] = {}
+        self._models: dict[str, QStringListModel] = {}
+        self._rows: dict[str, tuple[QLabel, QWidget]] = {}
+        self.aggregate = QComboBox(accessibleName="What makes one figure of several rows")
+        self.unit = QComboBox(accessibleName="Unit of time along X")
+        self.log_x, self.log_y = QCheckBox("X by powers of ten"), QCheckBox("Y by powers of ten")
+        self.checks = {name: QCheckBox(text) for name, text in DISPLAY.items()}
+        self.counts = QGridLayout()
+        self._heading, self.remarks = QLabel("Rows behind it"), QLabel(wordWrap=True)
+        self._build()
+
+    # ------------------------------------------------------------------- showing
+
+    def show_spec(self, spec: ChartSpec, types: Mapping[str, pa.DataType]) -> None:
+        """What can be chosen follows from the type of chart and those of the columns."""
+        self.spec = spec
+        self.title.setText(TITLES[spec.kind])
+        self.buttons[spec.kind].setChecked(True)
+        if types is not self._types or self._models_kind != spec.kind:
+            self._types, self._models_kind = types, spec.kind
+            for role, model in self._models.items():
+                model.setStringList([name for name, kind in types.items() if fits(spec.kind, role, kind)])
+        for role, box in self.boxes.items():
+            box.show_name(getattr(spec, role))
+        self._show_choice(self.aggregate, AGGREGATES, spec.aggregate)
+        self._show_choice(self.unit, UNITS, spec.unit)
+        for check, on in ((self.log_x, spec.log_x), (self.log_y, spec.log_y)):
+            with QSignalBlocker(check):
+                check.setChecked(on)
+        self._show_rows()
+
+    def show_display(self, display: Display) -> None:
+        self.display = display
+        for name, check in self.checks.items():
+            with QSignalBlocker(check):
+                check.setChecked(getattr(display, name))
+
+    def show_counts(self, counts: Sequence[tuple[str, str]], remarks: Sequence[str]) -> None:
+        while self.counts.count():
+            item = self.counts.takeAt(0)
+            if item is not None and item.widget() is not None:
+                item.widget().deleteLater()
+        for row, (what, count) in enumerate(counts):
+            name, figure = QLabel(what, wordWrap=True), QLabel(count)
+            name.setTextFormat(Qt.TextFormat.PlainText)
+            theme.variant(name, "caption")
+            figure.setFont(theme.current().tabular_font(theme.TextSize.CAPTION))
+            figure.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignTop)
+            self.counts.addWidget(name, row, 0)
+            self.counts.addWidget(figure, row, 1)
+        self._heading.setVisible(bool(counts))
+        self.remarks.setText(". ".join(remarks) + "." if remarks else "")
+        self.remarks.setVisible(bool(remarks))
+
+    @staticmethod
+    def _show_choice(box: QComboBox, choices: Mapping[str, str], chosen: str) -> None:
+        with QSignalBlocker(box):
+            if [box.itemData(n) for n in range(box.count())] != list(choices):
+                box.clear()
+                for value, text in choices.items():
+                    box.addItem(text, value)
+            box.setCurrentIndex(max(0, box.findData(chosen)))
+
+    def _show_rows(self) -> None:
+        spec, kind = self.spec, self._types.get(self.spec.x)
+        titles = {"measure": "Cells" if spec.kind == HEAT_MAP else "Y"}
+        shown = {
+            "x": True, "y": spec.has_y, "measure": spec.has_measure, "color": spec.has_color, "panels": True,
+            "unit": kind is not None and is_moment(kind) and spec.kind != SCATTER,
+        }  # fmt: skip
+        for role, (label, field) in self._rows.items():
+            label.setText(titles.get(role, label.text()))
+            label.setVisible(shown[role])
+            field.setVisible(shown[role])
+        numbers = kind is not None and is_on_line(kind) and is_number(kind)
+        self.log_x.setVisible(numbers and spec.kind in (HISTOGRAM, SCATTER, LINE, AREA, BAR))
+        y_kind = self._types.get(spec.y)
+        log_y = spec.kind not in (HEAT_MAP, SCATTER) or (
+            spec.kind == SCATTER and y_kind is not None and is_number(y_kind)
+        )
+        self.log_y.setVisible(log_y)
+        for name, check in self.checks.items():
+            check.setVisible(spec.kind in SHOWN_FOR[name] and (name != "band" or spec.aggregate == "mean"))
+
+    # ------------------------------------------------------------------- choosing
+
+    def _choose_kind(self, kind: str) -> None:
+        if kind != self.spec.kind:
+            self._take(self.spec.as_kind(kind, self._types))
+
+    def _choose_column(self, role: str, name: str) -> None:
+        if name == getattr(self.spec, role):
+            return
+        known = self._models[role].stringList()
+        if name not in known and not (
+            (name == "" and role in (*OPTIONAL, "measure")) or (name == "" and self.spec.kind == BOX)
+        ):
+            self.show_spec(self.spec, self._types)  # back to the column that there was
+            return
+        spec = replace(self.spec, **{role: name})
+        if role == "measure":
+            was_count = self.spec.aggregate == "count" and not self.spec.measure
+            number = name in self._types and is_number(self._types[name])
+            if not name:
+                spec = replace(spec, aggregate="count")
+            elif was_count or (not number and spec.aggregate not in ("count", "distinct")):
+                spec = replace(spec, aggregate="mean" if number else "distinct")
+        if role == "x":
+            spec = replace(spec, unit="", log_x=False)
+        self._take(spec)
+
+    def _choose_aggregate(self) -> None:
+        chosen = self.aggregate.currentData()
+        spec = replace(self.spec, aggregate=chosen)
+        if chosen != "count" and not spec.measure:
+            numbers = (name for name, kind in self._types.items() if is_number(kind) and is_on_line(kind))
+            spec = replace(spec, measure=next((n for n in numbers if n not in (spec.x, spec.y)), ""))
+        self._take(spec)
+
+    def _take(self, spec: ChartSpec) -> None:
+        self.show_spec(spec, self._types)
+        self.changed.emit(spec)
+
+    def _take_display(self) -> None:
+        self.display = Display(**{name: check.isChecked() for name, check in self.checks.items()})
+        self.displayed.emit(self.display)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    # ------------------------------------------------------------------- set-up
+
+    def _build(self) -> None:
+        self._models_kind = ""
+        inside = QWidget()
+        layout = QVBoxLayout(inside)
+        layout.setContentsMargins(theme.L, theme.S, theme.L, theme.M)
+        layout.setSpacing(theme.S)
+        theme.variant(self.title, "title")
+        close = IconButton("close", "Show the table again")
+        close.clicked.connect(self.closed)
+        head = QHBoxLayout()
+        head.addWidget(self.title, 1)
+        head.addWidget(close)
+        layout.addLayout(head)
+        layout.addWidget(self._kind_buttons())
+        layout.addLayout(self._fields())
+        for check in (self.log_x, self.log_y, *self.checks.values()):
+            layout.addWidget(check)
+        line = QFrame()
+        theme.variant(line, "line")
+        layout.addWidget(line)
+        theme.variant(self._heading, "heading")
+        layout.addWidget(self._heading)
+        self.counts.setColumnStretch(0, 1)
+        self.counts.setVerticalSpacing(theme.XS)
+        layout.addLayout(self.counts)
+        theme.variant(self.remarks, "caption")
+        self.remarks.setTextFormat(Qt.TextFormat.PlainText)
+        layout.addWidget(self.remarks)
+        layout.addStretch(1)
+        area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setWidget(inside)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(area)
+        self.log_x.toggled.connect(lambda on: self._take(replace(self.spec, log_x=on)))
+        self.log_y.toggled.connect(lambda on: self._take(replace(self.spec, log_y=on)))
+        self.aggregate.activated.connect(lambda _: self._choose_aggregate())
+        self.unit.activated.connect(lambda _: self._take(replace(self.spec, unit=self.unit.currentData())))
+        for check in self.checks.values():
+            check.toggled.connect(lambda _: self._take_display())
+        self.show_display(self.display)
+        theme.current().changed.connect(self._fit)
+        self._fit()
+
+    def _kind_buttons(self) -> QWidget:
+        row = QWidget()
+        flow = FlowLayout(theme.S, row)
+        self.kinds.setExclusive(True)
+        for kind, icon in ICONS.items():
+            button = IconButton(icon, TITLES[kind])
+            theme.variant(button, "tight")
+            button.setCheckable(True)
+            button.clicked.connect(self._chooser(kind))
+            self.kinds.addButton(button)
+            self.buttons[kind] = button
+            flow.addWidget(button)
+        row.setAccessibleName("Type of chart")
+        return row
+
+    def _chooser(self, kind: str) -> Callable[[], None]:
+        return lambda: self._choose_kind(kind)
+
+    def _fields(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(theme.S)
+        grid.setVerticalSpacing(theme.S)
+        grid.setColumnStretch(1, 1)
+        order = ("x", "unit", "y", "measure", "color", "panels")
+        for row, role in enumerate(order):
+            label = QLabel(ROLES.get(role, "By"))
+            theme.variant(label, "muted")
+            field: QWidget = self.unit if role == "unit" else self._column_field(role)
+            grid.addWidget(label, row, 0)
+            grid.addWidget(field, row, 1)
+            self._rows[role] = label, field
+        return grid
+
+    def _column_field(self, role: str) -> QWidget:
+        model = self._models[role] = QStringListModel(self)
+        box = self.boxes[role] = ColumnBox(model, "")
+        says = {"x": "Column along X", "y": "Column along Y", "measure": "Column of the figures"}
+        box.setAccessibleName(
+            says.get(role, f"Column of the {ROLES[role].lower()}s".replace("panelss", "panels"))
+        )
+        box.setPlaceholderText(
+            {"measure": "rows"}.get(role, "none" if role in OPTIONAL else "Choose a column")
+        )
+        box.setMinimumWidth(theme.current().px(48))
+        box.chosen.connect(lambda name, role=role: self._choose_column(role, name.strip()))
+        if role != "measure":
+            return box
+        both = QWidget()
+        line = QHBoxLayout(both)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.XS)
+        line.addWidget(self.aggregate)
+        line.addWidget(box, 1)
+        return both
+
+    def _fit(self) -> None:
+        wide = min(theme.current().px(AGGREGATE_WIDTH), round(self.width() * AGGREGATE_SHARE))
+        self.aggregate.setFixedWidth(wide)

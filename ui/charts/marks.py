@@ -1,0 +1,542 @@
+"""What stands in a panel of a chart: bars, lines, areas, points, densities, boxes and cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QBrush, QColor, QFontMetrics, QPainter, QPaintEvent, QPen, QTransform
+from PySide6.QtWidgets import QStyleOptionGraphicsItem, QWidget
+
+from lamella.core.query.charts import ChartData
+from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
+from lamella.core.query.charts.spec import AREA, BAR, BOX, HEAT_MAP, HISTOGRAM, LINE
+from lamella.ui import theme
+from lamella.ui.charts.words import figure_text, short_text
+from lamella.ui.widgets.plotting import HATCHES, MARKERS
+
+Row = Mapping[str, Any]
+LINE_WIDTH, OUTLINE_WIDTH = 2.0, 1.2
+MARKER_SIZE, POINT_SIZE = 8, 6
+MOST_MARKED = 120
+"""Points of a line that still have markers."""
+BAND_ALPHA, AREA_ALPHA = 36, 110
+CUT = 2.0
+"""How many times as high as the others a bar of what is left over may be."""
+GAP = 0.08
+"""Between bars, as a share of a place's width."""
+DASHES = (
+    Qt.PenStyle.SolidLine, Qt.PenStyle.DashLine, Qt.PenStyle.DotLine, Qt.PenStyle.DashDotLine,
+    Qt.PenStyle.DashDotDotLine,
+)  # fmt: skip
+RAMP_WIDTH, RAMP_STEPS = 120, 24
+RAMP_FROM = 0.06
+"""How much of the accent the least figure of a heat map has."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """How a chart is drawn, which changes none of its figures."""
+
+    band: bool = True
+    markers: bool = True
+    labels: bool = True
+    zero: bool = False
+
+
+@dataclass(frozen=True)
+class SeriesLook:
+    """What tells the rows of one colour from the others: the colour, and a marker, a dash and a hatch."""
+
+    key: int
+    name: str
+    color: QColor
+    marker: str
+    dash: Qt.PenStyle
+    hatch: Qt.BrushStyle
+
+    @property
+    def pen(self) -> QPen:
+        return cosmetic(self.color, LINE_WIDTH, self.dash)
+
+    @property
+    def brush(self) -> QBrush:
+        return QBrush(self.color, self.hatch)
+
+
+def cosmetic(color: QColor, width: float, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> QPen:
+    pen = QPen(color, width, style)
+    pen.setCosmetic(True)
+    return pen
+
+
+def looks_of(dimension: Dimension | None) -> list[SeriesLook]:
+    """In the order of the colours."""
+    palette = theme.current().colors
+    if dimension is None:
+        accent = QColor(palette.card_met)
+        return [SeriesLook(0, "", accent, MARKERS[0], DASHES[0], HATCHES[0])]
+    looks = []
+    for number, place in enumerate(dimension.places):
+        color = {OTHERS: palette.muted, NULL: palette.faint}.get(
+            place.key, palette.plot[number % len(palette.plot)]
+        )
+        looks.append(
+            SeriesLook(
+                place.key, short_text(dimension, place), QColor(color), MARKERS[number % len(MARKERS)],
+                DASHES[number % len(DASHES)], HATCHES[number % len(HATCHES)],
+            )
+        )  # fmt: skip
+    return looks
+
+
+@dataclass
+class Mark:
+    """Where a figure is drawn, in the panel's own coordinates, and of which row of the answer it is."""
+
+    row: Row
+    area: QRectF | None = None
+    point: QPointF | None = None
+
+
+@dataclass
+class PanelMarks:
+    """What one panel draws: `items` for pyqtgraph, `marks` to be found under the mouse, `ends` where lines
+    are named, and how far all of it reaches up and down."""
+
+    items: list[Any] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    ends: list[tuple[SeriesLook, float, float]] = field(default_factory=list)
+    low: float = math.inf
+    high: float = -math.inf
+
+    def reach(self, *values: float) -> None:
+        for value in values:
+            if math.isfinite(value):
+                self.low, self.high = min(self.low, value), max(self.high, value)
+
+
+class Shapes(pg.GraphicsObject):
+    """Rectangles with brushes, markers and texts, drawn in pixels, so that these keep their size. pyqtgraph's
+    own markers are bitmaps in a drawing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rects: list[tuple[QRectF, QBrush, QPen]] = []
+        self._texts: list[tuple[QRectF, str, QColor]] = []
+        self._spots: list[tuple[str, QColor, float, np.ndarray, np.ndarray]] = []
+        self._bounds = QRectF()
+
+    def add(self, rect: QRectF, brush: QBrush, pen: QPen | None = None) -> None:
+        self._rects.append((rect, brush, pen or QPen(Qt.PenStyle.NoPen)))
+        self._bounds = self._bounds.united(rect)
+
+    def write(self, rect: QRectF, text: str, color: QColor) -> None:
+        """In the middle of a rectangle, where it has room."""
+        self._texts.append((rect, text, color))
+
+    def mark(self, marker: str, color: QColor, size: float, x: np.ndarray, y: np.ndarray) -> None:
+        """A marker at each of the points."""
+        self._spots.append((marker, color, size, x, y))
+        corners = QRectF(QPointF(x.min(), y.min()), QPointF(x.max(), y.max()))
+        self._bounds = self._bounds.united(corners) if self._bounds.isValid() else corners
+
+    def boundingRect(self) -> QRectF:
+        return self._bounds
+
+    def paint(self, p: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        transform = p.worldTransform()
+        p.save()
+        p.setWorldTransform(QTransform())
+        for marker, color, size, xs, ys in self._spots:
+            p.setBrush(QBrush(color))
+            for x, y in zip(xs.tolist(), ys.tolist(), strict=True):
+                draw_symbol(p, marker, transform.map(QPointF(x, y)), size)
+        p.setRenderHint(QPainter.RenderHint.Antialiasing, on=False)
+        for rect, brush, pen in self._rects:
+            p.setPen(pen)
+            if brush.style() not in (Qt.BrushStyle.SolidPattern, Qt.BrushStyle.NoBrush):
+                soft = QColor(brush.color())
+                soft.setAlpha(70)
+                p.fillRect(transform.mapRect(rect), soft)
+            p.setBrush(brush)
+            p.drawRect(transform.mapRect(rect))
+        font = theme.current().tabular_font(theme.TextSize.CAPTION)
+        metrics = QFontMetrics(font)
+        p.setFont(font)
+        for rect, text, color in self._texts:
+            place = transform.mapRect(rect)
+            if metrics.horizontalAdvance(text) + 2 <= place.width() and metrics.height() <= place.height():
+                p.setPen(color)
+                p.drawText(place, int(Qt.AlignmentFlag.AlignCenter), text)
+        p.restore()
+
+
+class EndLabels(pg.GraphicsObject):
+    """Names of lines behind their last points, moved apart where they would cover each other."""
+
+    def __init__(self, ends: Sequence[tuple[SeriesLook, float, float]], right: float) -> None:
+        super().__init__()
+        self._ends, self._right = sorted(ends, key=lambda end: -end[2]), right
+        ys = [y for _look, _x, y in ends]
+        self._bounds = QRectF(right, min(ys), 0, max(max(ys) - min(ys), 1e-9))
+
+    def boundingRect(self) -> QRectF:
+        return self._bounds
+
+    @staticmethod
+    def width(looks: Sequence[SeriesLook]) -> int:
+        """Pixels that they take."""
+        metrics = QFontMetrics(theme.current().font(theme.TextSize.CAPTION, bold=True))
+        return max((metrics.horizontalAdvance(look.name) for look in looks), default=0) + theme.XL
+
+    def paint(self, p: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None) -> None:
+        transform = p.worldTransform()
+        p.save()
+        p.setWorldTransform(QTransform())
+        font = theme.current().font(theme.TextSize.CAPTION, bold=True)
+        p.setFont(font)
+        height = p.fontMetrics().height()
+        below = -math.inf
+        for look, _x, y in self._ends:
+            place = transform.map(QPointF(self._right, y))
+            top = max(place.y() - height / 2, below)
+            below = top + height
+            p.setPen(QPen(look.color))
+            p.setBrush(QBrush(look.color))
+            draw_symbol(p, look.marker, QPointF(place.x() + theme.M, top + height / 2), MARKER_SIZE)
+            p.setPen(theme.current().color("text"))
+            p.drawText(QPointF(place.x() + theme.XL - theme.XS, top + p.fontMetrics().ascent()), look.name)
+        p.restore()
+
+
+def draw_symbol(p: QPainter, marker: str, at: QPointF, size: float) -> None:
+    """One of pyqtgraph's markers, in pixels."""
+    from pyqtgraph.graphicsItems.ScatterPlotItem import Symbols
+
+    p.save()
+    p.setRenderHint(QPainter.RenderHint.Antialiasing)
+    p.translate(at)
+    p.scale(size, size)
+    pen = QPen(Qt.PenStyle.NoPen)
+    p.setPen(pen)
+    p.drawPath(Symbols[marker])
+    p.restore()
+
+
+# ------------------------------------------------------------------ marks of each type
+
+
+class Marks:
+    """Draws the rows of the answer that belong to one panel."""
+
+    def __init__(self, data: ChartData, display: Display, looks: Sequence[SeriesLook]) -> None:
+        self._data, self._display, self._looks = data, display, looks
+        self._log = data.spec.log_y and not data.shows_points and data.spec.kind != HEAT_MAP
+        self._ramp = ramp_of(data)
+
+    def of_rows(self, rows: Sequence[Row]) -> PanelMarks:
+        made = PanelMarks()
+        draw: dict[str, Callable[[PanelMarks, Sequence[Row]], None]] = {
+            HISTOGRAM: self._bars, BAR: self._bars, LINE: self._lines, AREA: self._areas, BOX: self._boxes,
+            HEAT_MAP: self._cells,
+        }  # fmt: skip
+        if self._data.shows_points:
+            self._points(made, rows)
+        else:
+            draw.get(self._data.spec.kind, self._cells)(made, rows)
+        return made
+
+    @property
+    def stacks(self) -> bool:
+        """Whether figures of several colours add up."""
+        adds = self._data.spec.kind == HISTOGRAM or self._data.spec.aggregate in ("count", "sum")
+        return (
+            adds and not self._log and all(v is None or v >= 0 for v in self._data.table["value"].to_pylist())
+        )
+
+    def at(self, value: float | None) -> float:
+        """The place of a figure on the axis; NaN where it has none."""
+        if value is None:
+            return math.nan
+        if self._log:
+            return math.log10(value) if value > 0 else math.nan
+        return float(value)
+
+    def _by_color(self, rows: Sequence[Row]) -> Iterator[tuple[SeriesLook, list[Row]]]:
+        for look in self._looks:
+            own = [row for row in rows if "color" not in row or row["color"] == look.key]
+            if own:
+                yield look, own
+
+    def _x(self, row: Row) -> Place:
+        dimension = self._data.x
+        return _WHOLE if dimension is None else dimension.place(row["x"])
+
+    def _base(self) -> float:
+        """Where bars begin: at 0, or below the least on an axis of powers."""
+        if not self._log:
+            return 0.0
+        positive = [v for v in self._data.table["value"].to_pylist() if v is not None and v > 0]
+        return math.floor(math.log10(min(positive)) - 0.05) if positive else 0.0
+
+    def _bars(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+        shapes, base, stacks, whiskers = Shapes(), self._base(), self.stacks, list[tuple[float, float]]()
+        colors = [look.key for look in self._looks]
+        tops: dict[int, float] = {}
+        made.reach(base)
+        for look, own in self._by_color(rows):
+            pen = cosmetic(look.color, OUTLINE_WIDTH)
+            for row in own:
+                place, height = self._x(row), self.at(row["value"])
+                if not math.isfinite(height):
+                    continue
+                gap = (place.right - place.left) * (0.0 if self._data.spec.kind == HISTOGRAM else GAP)
+                left, width = place.left + gap, place.right - place.left - 2 * gap
+                begin = base
+                if len(colors) > 1 and not stacks:
+                    width /= len(colors)
+                    left += width * colors.index(look.key)
+                elif stacks:
+                    begin = tops.get(place.key, base)
+                    tops[place.key] = height = begin + height
+                area = QRectF(QPointF(left, begin), QPointF(left + width, height)).normalized()
+                single = self._data.color is None
+                outline = QPen(theme.current().color("surface")) if single else pen
+                outline.setCosmetic(True)
+                shapes.add(area, look.brush, outline)
+                made.marks.append(Mark(row, area))
+                made.reach(height, begin)
+                if self._display.band and not stacks and row.get("low") is not None:
+                    low, high = self.at(row["low"]), self.at(row["high"])
+                    if math.isfinite(low) and high > low:
+                        whiskers += [(area.center().x(), low), (area.center().x(), high)]
+                        made.reach(low, high)
+        self._cut_others(made)
+        made.items.append(shapes)
+        if whiskers:
+            made.items.append(_pairs(whiskers, cosmetic(theme.current().color("text"), OUTLINE_WIDTH)))
+
+    def _cut_others(self, made: PanelMarks) -> None:
+        """What is left over of very many values is often more than all that is shown: its bar is cut, and
+        says how high it is."""
+        if self._data.x is None or not self._data.x.others or self._log:
+            return
+        ends = [(mark.row["x"] == OTHERS, mark.area) for mark in made.marks if mark.area is not None]
+        high = max((area.bottom() for other, area in ends if not other), default=0.0)
+        top, area = max(
+            ((area.bottom(), area) for other, area in ends if other), default=(0.0, None), key=lambda e: e[0]
+        )
+        if area is None or high <= 0 or top <= CUT * high:
+            return
+        made.high = high * 1.12
+        label = pg.TextItem(f"▲ {figure_text(top)}", color=theme.current().color("text"), anchor=(1, 0))
+        label.setFont(theme.current().font(theme.TextSize.CAPTION))
+        label.setPos(area.left(), made.high)
+        made.items.append(label)
+
+    def _lines(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+        if self._display.zero and not self._log:
+            made.reach(0.0)
+        for look, own in self._by_color(rows):
+            spots = [(self._x(row).at, self.at(row["value"]), row) for row in own]
+            spots = sorted((spot for spot in spots if math.isfinite(spot[1])), key=lambda spot: spot[0])
+            if not spots:
+                continue
+            x, y = np.array([s[0] for s in spots]), np.array([s[1] for s in spots])
+            self._band(made, look, [row for _, _, row in spots], x)
+            made.items += self._line(look, x, y)
+            made.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in spots]
+            made.reach(float(y.min()), float(y.max()))
+            made.ends.append((look, float(x[-1]), float(y[-1])))
+
+    def _line(self, look: SeriesLook, x: np.ndarray, y: np.ndarray) -> list[Any]:
+        line: list[Any] = [pg.PlotDataItem(x, y, pen=look.pen, antialias=True)]
+        if (self._display.markers and len(x) <= MOST_MARKED) or len(x) == 1:
+            spots = Shapes()
+            spots.mark(look.marker, look.color, MARKER_SIZE, x, y)
+            line.append(spots)
+        return line
+
+    def _band(self, made: PanelMarks, look: SeriesLook, rows: Sequence[Row], x: np.ndarray) -> None:
+        if not self._display.band or "low" not in rows[0]:
+            return
+        lows = [self.at(row["value"] if row["low"] is None else row["low"]) for row in rows]
+        highs = [self.at(row["value"] if row["high"] is None else row["high"]) for row in rows]
+        values = [self.at(row["value"]) for row in rows]
+        low = np.array([a if math.isfinite(a) else v for a, v in zip(lows, values, strict=True)])
+        high = np.array([a if math.isfinite(a) else v for a, v in zip(highs, values, strict=True)])
+        shade = QColor(look.color)
+        shade.setAlpha(BAND_ALPHA)
+        made.items.insert(
+            0, pg.FillBetweenItem(pg.PlotCurveItem(x, low), pg.PlotCurveItem(x, high), brush=shade)
+        )
+        made.reach(float(low.min()), float(high.max()))
+
+    def _areas(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+        stacks, base = self.stacks, self._base()
+        places = sorted({self._x(row).key: self._x(row) for row in rows}.values(), key=lambda place: place.at)
+        x = np.array([place.at for place in places])
+        number = {place.key: n for n, place in enumerate(places)}
+        below = np.full(len(places), base)
+        made.reach(base)
+        for look, own in self._by_color(rows):
+            y = np.full(len(places), math.nan)
+            for row in own:
+                y[number[self._x(row).key]] = self.at(row["value"])
+            y = np.where(np.isfinite(y), y, 0.0 if stacks else base)
+            top = below + y - (base if stacks else 0) if stacks else y
+            shade = QColor(look.color)
+            shade.setAlpha(AREA_ALPHA)
+            bottom = below if stacks else np.full(len(places), base)
+            made.items.append(
+                pg.FillBetweenItem(pg.PlotCurveItem(x, bottom), pg.PlotCurveItem(x, top), brush=shade)
+            )
+            made.items += self._line(look, x, top)
+            made.marks += [
+                Mark(row, None, QPointF(x[n], top[n])) for row in own for n in [number[self._x(row).key]]
+            ]
+            made.reach(float(top.min()), float(top.max()))
+            middle = float((top[-1] + bottom[-1]) / 2) if stacks else float(top[-1])
+            made.ends.append((look, float(x[-1]), middle))
+            below = top if stacks else below
+
+    def _points(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+        for look, own in self._by_color(rows):
+            x, y = np.array([row["at_x"] for row in own]), np.array([row["at_y"] for row in own])
+            fill = QColor(look.color)
+            fill.setAlpha(150)
+            spots = Shapes()
+            spots.mark(look.marker, fill, POINT_SIZE, x, y)
+            made.items.append(spots)
+            made.marks += [Mark(row, None, QPointF(a, b)) for a, b, row in zip(x, y, own, strict=True)]
+            made.reach(float(y.min()), float(y.max()))
+
+    def _boxes(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+        shapes, look = Shapes(), self._looks[0]
+        fill = QColor(look.color)
+        fill.setAlpha(70)
+        pen, thick = cosmetic(look.color, OUTLINE_WIDTH), cosmetic(look.color, 2.4)
+        thin, bold = list[tuple[float, float]](), list[tuple[float, float]]()
+        for row in rows:
+            place = self._x(row)
+            q1, middle, q3 = (self.at(row[name]) for name in ("q1", "value", "q3"))
+            low, high = self.at(row["low"]), self.at(row["high"])
+            if not all(map(math.isfinite, (q1, middle, q3))):
+                continue
+            low, high = (low if math.isfinite(low) else q1), (high if math.isfinite(high) else q3)
+            room = (place.right - place.left) * 0.2
+            left, right, center = place.left + room, place.right - room, (place.left + place.right) / 2
+            area = QRectF(QPointF(left, q1), QPointF(right, q3)).normalized()
+            shapes.add(area, QBrush(fill), pen)
+            cap = (right - left) / 4
+            whiskers = [
+                (center, low), (center, q1), (center, q3), (center, high),
+                (center - cap, low), (center + cap, low), (center - cap, high), (center + cap, high),
+            ]  # fmt: skip
+            thin += whiskers
+            bold += [(left, middle), (right, middle)]
+            whole = QRectF(QPointF(place.left, low), QPointF(place.right, high)).normalized()
+            made.marks.append(Mark(row, whole))
+            made.reach(low, high)
+        made.items += [shapes, _pairs(thin, pen), _pairs(bold, thick)]
+
+    def _cells(self, made: PanelMarks, rows: Sequence[Row]) -> None:
+        """Of a heat map, and of a scatter plot's densities."""
+        shapes, colors = Shapes(), theme.current().colors
+        across, down = self._data.x, self._data.y
+        assert across is not None and down is not None
+        ink = {True: QColor(colors.on_accent), False: QColor(colors.text)}
+        for row in rows:
+            if row["value"] is None:
+                continue
+            x, y = across.place(row["x"]), down.place(row["y"])
+            area = QRectF(QPointF(x.left, y.left), QPointF(x.right, y.right))
+            color, deep = self._ramp.color(row["value"])
+            shapes.add(area, QBrush(color))
+            if self._data.spec.kind == HEAT_MAP:
+                shapes.write(area, figure_text(_rounded(row["value"])), ink[deep])
+            made.marks.append(Mark(row, area))
+        made.items.append(shapes)
+
+
+_WHOLE = Place(0, None, None, 0.0, -0.5, 0.5)
+
+
+def _rounded(value: float) -> float:
+    return round(value, 1) if abs(value) < 1000 else round(value)
+
+
+def _pairs(points: Sequence[tuple[float, float]], pen: QPen) -> pg.PlotCurveItem:
+    """Lines between each two points."""
+    x, y = [x for x, _ in points], [y for _, y in points]
+    return pg.PlotCurveItem(x, y, connect="pairs", pen=pen, antialias=True)
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """From the least to the greatest figure, each deeper than the one before: no hue is needed to tell them
+    apart. Densities go by their logarithm."""
+
+    low: float
+    high: float
+    log: bool
+
+    def color(self, value: float) -> tuple[QColor, bool]:
+        """And whether it is so deep that light text stands on it."""
+        low, high, at = self.low, self.high, value
+        if self.log:
+            low, high, at = math.log1p(low), math.log1p(high), math.log1p(max(value, 0))
+        share = (at - low) / (high - low) if high > low else 1.0
+        share = RAMP_FROM + (1 - RAMP_FROM) * min(1.0, max(0.0, share))
+        palette = theme.current().colors
+        start, end = QColor(palette.surface), QColor(palette.accent)
+        parts = [
+            round(a + (b - a) * share) for a, b in zip(start.getRgb()[:3], end.getRgb()[:3], strict=True)
+        ]
+        return QColor(*parts), share > 0.55
+
+
+def ramp_of(data: ChartData) -> Ramp:
+    """Densities begin at 0. Of the cells of a heat map the outermost fiftieths share the ends, as one of few
+    rows may lie far away from all others."""
+    if "value" not in data.table.column_names:
+        return Ramp(0.0, 1.0, log=True)
+    values = sorted(value for value in data.table["value"].to_pylist() if value is not None)
+    if data.spec.kind != HEAT_MAP or not values:
+        return Ramp(0.0, max(values, default=1.0), log=True)
+    first, last = round(0.02 * (len(values) - 1)), round(0.98 * (len(values) - 1))
+    return Ramp(values[first], values[last], log=False)
+
+
+class RampScale(QWidget):
+    """What the depths of a heat map or of densities stand for."""
+
+    def __init__(self, ramp: Ramp, title: str) -> None:
+        super().__init__()
+        self._ramp, self._title = ramp, title
+        self.setAccessibleName(f"{title}, from {figure_text(ramp.low)} to {figure_text(ramp.high)}")
+        metrics = QFontMetrics(theme.current().tabular_font(theme.TextSize.CAPTION))
+        self._parts = [f"{title}  {figure_text(_rounded(ramp.low))}", figure_text(_rounded(ramp.high))]
+        self._widths = [metrics.horizontalAdvance(part) + theme.S for part in self._parts]
+        self.setFixedSize(sum(self._widths) + RAMP_WIDTH + theme.S, metrics.height() + 2)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, height = QPainter(self), self.height()
+        painter.setFont(theme.current().tabular_font(theme.TextSize.CAPTION))
+        painter.setPen(theme.current().color("muted"))
+        middle = int(Qt.AlignmentFlag.AlignVCenter)
+        left, right = self._widths
+        painter.drawText(0, 0, left, height, middle, self._parts[0])
+        painter.drawText(left + RAMP_WIDTH + theme.S, 0, right, height, middle, self._parts[1])
+        low, high = self._ramp.low, self._ramp.high
+        for step in range(RAMP_STEPS):
+            color, _deep = self._ramp.color(low + (high - low) * (step + 0.5) / RAMP_STEPS)
+            wide = RAMP_WIDTH / RAMP_STEPS
+            painter.fillRect(QRectF(left + step * wide, 2, wide + 0.5, height - 4), color)
+        painter.end()

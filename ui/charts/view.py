@@ -1,0 +1,458 @@
+"""The chart of what a tab shows: read off the GUI thread, drawn, explained, filtered by, and exported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QIcon, QKeyEvent, QPainter, QRegion, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.query.charts import ChartData, ChartSpec, read_chart, suggest
+from lamella.ui import theme
+from lamella.ui.charts.canvas import ChartCanvas, Picked
+from lamella.ui.charts.figures import FiguresTable
+from lamella.ui.charts.form import WIDTH, ChartForm
+from lamella.ui.charts.marks import MARKER_SIZE, Display, RampScale, SeriesLook, draw_symbol, ramp_of
+from lamella.ui.charts.words import counts_of, figure_title, title_of
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FlowLayout, IconButton
+from lamella.ui.widgets.plotting import pixels_of, svg_of
+
+NOTHING = "There is nothing to draw: no row has all the values that this chart needs."
+SWATCH = 14
+MOST_SHARE = 0.4
+"""Of the view that the panel beside the chart takes."""
+NARROW = 560
+EXPORTS = {"png": "Picture, PNG…", "svg": "Picture, SVG…", "figures": "Figures…"}
+
+
+class Swatch(QWidget):
+    """The look of one colour of a chart: of lines and points the marker, of bars the hatch."""
+
+    def __init__(self, look: SeriesLook, hatched: bool) -> None:
+        super().__init__()
+        self._look, self._hatched = look, hatched
+        side = theme.current().px(SWATCH)
+        self.setFixedSize(side, side)
+
+    def paintEvent(self, event: Any) -> None:
+        painter = QPainter(self)
+        box = self.rect().adjusted(1, 1, -2, -2)
+        painter.setPen(self._look.color)
+        if self._hatched:
+            painter.setBrush(self._look.brush)
+            painter.drawRect(box)
+        else:
+            painter.setBrush(self._look.color)
+            draw_symbol(painter, self._look.marker, self.rect().center(), MARKER_SIZE + 2)
+        painter.end()
+
+
+class ChartLegend(QWidget):
+    """What each colour stands for, in as many lines as it needs."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._flow = FlowLayout(theme.M, self)
+
+    def show_looks(self, looks: list[SeriesLook], hatched: bool) -> None:
+        while (item := self._flow.takeAt(0)) is not None:
+            item.widget().hide()
+            item.widget().deleteLater()
+        for look in looks:
+            self._flow.addWidget(self._entry(look, hatched))
+        self._show()
+
+    def show_scale(self, scale: QWidget) -> None:
+        """In place of colours that stand for values."""
+        self.show_looks([], hatched=False)
+        self._flow.addWidget(scale)
+        self._show()
+
+    def _show(self) -> None:
+        self._flow.invalidate()
+        self.setVisible(self._flow.count() > 0)
+        self.updateGeometry()
+
+    @staticmethod
+    def _entry(look: SeriesLook, hatched: bool) -> QWidget:
+        entry, name = QWidget(), QLabel(look.name)
+        name.setTextFormat(Qt.TextFormat.PlainText)
+        theme.variant(name, "caption")
+        line = QHBoxLayout(entry)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(theme.XS)
+        line.addWidget(Swatch(look, hatched))
+        line.addWidget(name)
+        return entry
+
+
+class BrushBar(QFrame):
+    """What is brushed, and the button that filters by it."""
+
+    kept = Signal()
+    dropped = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "overlay")
+        self.text, self.keep = QLabel(), QPushButton("Keep")
+        self.text.setTextFormat(Qt.TextFormat.PlainText)
+        close = IconButton("close", "Drop the selection")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(theme.M, theme.XS, theme.XS, theme.XS)
+        for widget in (self.text, self.keep, close):
+            line.addWidget(widget)
+        self.keep.setIcon(theme.current().icon("filter"))
+        self.keep.setToolTip("Filter by this (Enter)")
+        self.keep.clicked.connect(self.kept)
+        close.clicked.connect(self.dropped)
+        self.hide()
+
+    def show_picked(self, picked: Picked | None) -> None:
+        self.setVisible(picked is not None)
+        if picked is not None:
+            text = f"{picked.text} · {picked.rows:,}"
+            self.text.setText(text if len(text) < 90 else f"{text[:88]}…")
+            self.keep.setEnabled(picked.condition is not None)
+            self.setAccessibleName(f"Selected: {text}")
+            self.adjustSize()
+
+
+class ChartView(QWidget):
+    """`filter_requested` has a condition, `refused` why there is none. `export_requested` wants a file of a
+    kind of `EXPORTS`, `closed` the table."""
+
+    filter_requested = Signal(object)
+    refused = Signal(str)
+    export_requested = Signal(str)
+    changed = Signal()
+    closed = Signal()
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.form, self.canvas, self.legend = ChartForm(), ChartCanvas(), ChartLegend()
+        self.title, self.message = QLabel(), QLabel(wordWrap=True)
+        self.copy, self.figures = QPushButton("Copy"), QPushButton("Show the figures")
+        self.export = QToolButton(text="Export ▾")
+        self.brush_bar, self.table = BrushBar(self), FiguresTable()
+        self.data: ChartData | None = None
+        self.seconds = 0.0
+        self._tasks = tasks
+        self._handle: Handle | None = None
+        self._query: Query | None = None
+        self._types: Mapping[str, pa.DataType] = {}
+        self._total = 0
+        self._title = ""
+        self._picked: Picked | None = None
+        self._build()
+
+    @property
+    def spec(self) -> ChartSpec:
+        return self.form.spec
+
+    @property
+    def running(self) -> bool:
+        return self._handle is not None
+
+    def show_rows(self, query: Query, schema: pa.Schema, total: int, columns: list[str]) -> None:
+        """Draw other rows; the first time the chart that fits the `columns`. `total` are all rows, before any
+        filter."""
+        self._query, self._total = query, total
+        types = {field.name: field.type for field in schema}
+        first = not self._types
+        self._types = types
+        spec = suggest(columns, types) if first and not self.spec.x and not self.spec.y else self.spec
+        self.form.show_spec(spec, types)
+        self._read()
+
+    def show_spec(self, spec: ChartSpec, display: Display | None = None) -> None:
+        """Draw another chart of the same rows."""
+        if display is not None:
+            self.form.show_display(display)
+        self.form.show_spec(spec, self._types)
+        if self._query is not None:
+            self._read()
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            handle.cancel()
+
+    # ------------------------------------------------------------------- reading
+
+    def _read(self) -> None:
+        self.stop()
+        spec, query = self.spec, self._query
+        self._title = title_of(spec) if spec.x or spec.y else "Chart"
+        self._show_title()
+        problem = spec.problem(self._types)
+        if query is None or problem:
+            self._say(problem)
+            return
+
+        def work(job: Job) -> ChartData:
+            return read_chart(query, spec, job)
+
+        self._handle = self._tasks.read(
+            work, self._show, self._fail, stopped=self._stopped, owner=self, text="Drawing the chart"
+        )
+        self.changed.emit()
+
+    def _show(self, data: ChartData) -> None:
+        self._handle = None
+        self.data = data
+        self._picked = None
+        self.brush_bar.hide()
+        self.form.show_counts(counts_of(data, self._total), data.remarks)
+        if not data.table.num_rows:
+            self._say(NOTHING, data)
+            return
+        self._draw()
+        self._enable(True)
+        self._show_page(figures=self._pages.currentWidget() is self.table)
+        self.changed.emit()
+
+    def _toggle_figures(self) -> None:
+        self._show_page(figures=self._pages.currentWidget() is not self.table)
+
+    def _show_page(self, figures: bool) -> None:
+        assert self.data is not None
+        if figures:
+            self.table.show_figures(self.data)
+        self._pages.setCurrentWidget(self.table if figures else self._area)
+        self._fit()
+        self.copy.setEnabled(not figures)
+
+    def _draw(self) -> None:
+        assert self.data is not None
+        self.canvas.show_data(self.data, self.form.display)
+        if not self.data.shows_points and self.data.spec.kind in ("heat_map", "scatter"):
+            title = figure_title(self.data.spec) if self.data.spec.kind == "heat_map" else "Rows"
+            self.legend.show_scale(RampScale(ramp_of(self.data), title))
+            return
+        named = self.canvas.names_lines or self.data.color is None
+        hatched = self.data.spec.kind in ("bar", "histogram")
+        self.legend.show_looks([] if named else self.canvas.looks, hatched)
+
+    def _fail(self, error: Exception) -> None:
+        self._handle = None
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+        self._say(str(error))
+
+    def _stopped(self) -> None:
+        if self._handle is not None and not self._handle.running:
+            self._handle = None
+            self._say("Stopped. Choose anything in the panel to draw the chart again.")
+
+    def _say(self, text: str, data: ChartData | None = None) -> None:
+        self.data = data
+        self.message.setText(visible(text))
+        self._pages.setCurrentWidget(self.message)
+        self.legend.hide()
+        if data is None:
+            self.form.show_counts([], [])
+        self._enable(False)
+        self.changed.emit()
+
+    def _enable(self, on: bool) -> None:
+        for button in (self.copy, self.figures, self.export):
+            button.setEnabled(on)
+
+    # ------------------------------------------------------------------- filtering
+
+    def _brushed(self, picked: Picked | None) -> None:
+        self._picked = picked
+        self.brush_bar.show_picked(picked)
+        self._place_brush_bar()
+
+    def _place_brush_bar(self) -> None:
+        bar, room = self.brush_bar, self._pages.geometry()
+        bar.move(room.right() - bar.width() - theme.L, room.bottom() - bar.height() - 3 * theme.XL)
+        bar.raise_()
+
+    def _keep(self) -> None:
+        picked = self._picked
+        self.canvas.clear_brush()
+        if picked is not None:
+            self._filter(picked)
+
+    def _filter(self, picked: Picked) -> None:
+        if picked.condition is None:
+            self.refused.emit(f"No condition can name these rows: {picked.text}")
+        else:
+            self.filter_requested.emit(picked.condition)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._picked is not None:
+            self._keep()
+        elif event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    # ------------------------------------------------------------------- pictures
+
+    def paint_picture(self, painter: QPainter) -> None:
+        """Title, legend and chart, as they are exported."""
+        look, width = theme.current(), self.picture_size.width()
+        painter.setFont(look.font(theme.TextSize.TITLE, bold=True))
+        painter.setPen(look.color("text"))
+        height = self._title_height
+        painter.drawText(
+            theme.L, 0, width - 2 * theme.L, height, int(Qt.AlignmentFlag.AlignVCenter), self.title.text()
+        )
+        if not self.legend.isHidden():
+            place, children = QPoint(0, height), QWidget.RenderFlag.DrawChildren
+            self.legend.render(painter, place, QRegion(), children)
+            height += self.legend.height()
+        target = QRectF(0, height, self.canvas.width(), self.canvas.height())
+        self.canvas.render(painter, target, self.canvas.viewport().rect())
+
+    @property
+    def picture_size(self) -> QSize:
+        legend = 0 if self.legend.isHidden() else self.legend.height()
+        return QSize(self.canvas.width(), self._title_height + legend + self.canvas.height())
+
+    @property
+    def _title_height(self) -> int:
+        return 2 * theme.current().line_height(theme.TextSize.TITLE)
+
+    def pixels(self) -> Any:
+        return pixels_of(self.picture_size, self.paint_picture)
+
+    def svg(self) -> str:
+        return svg_of(f"Lamella: {self._title}", self.picture_size, self.paint_picture)
+
+    def copy_picture(self) -> None:
+        QGuiApplication.clipboard().setImage(self.pixels())
+
+    # ------------------------------------------------------------------- set-up
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+        self._place_brush_bar()
+
+    def _fit(self) -> None:
+        """Names of buttons give way to icons, and the panel is narrower, where there is little room."""
+        look = theme.current()
+        self.form.setFixedWidth(min(look.px(WIDTH), round(self.width() * MOST_SHARE)))
+        narrow = self.width() - self.form.width() < look.px(NARROW)
+        self.copy.setText("" if narrow else "Copy")
+        self.export.setText("" if narrow else "Export ▾")
+        self.export.setIcon(look.icon("export") if narrow else QIcon())
+        self._name_figures(narrow)
+        self._show_title()
+
+    def _name_figures(self, narrow: bool) -> None:
+        count = 0 if self.data is None else self.data.table.num_rows
+        shown = self._pages.currentWidget() is self.table
+        name = (
+            "Show the chart" if shown else f"Show the {count:,} figures" if count > 1 else "Show the figure"
+        )
+        self.figures.setAccessibleName(name)
+        self.figures.setText("" if narrow else name)
+        self.figures.setIcon(theme.current().icon("chart-line" if shown else "table"))
+
+    def _show_title(self) -> None:
+        """As much of it as there is room for."""
+        metrics, room = self.title.fontMetrics(), self.title.width()
+        shown = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, max(room, 60))
+        self.title.setText(shown)
+        self.title.setToolTip(self._title if shown != self._title else "")
+        self.title.setAccessibleName(self._title)
+
+    def _build(self) -> None:
+        theme.variant(self.title, "title")
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        theme.variant(self.message, "blank")
+        self.message.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.message.setTextFormat(Qt.TextFormat.PlainText)
+        self.message.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.XL)
+        for button, icon in ((self.copy, "copy"), (self.figures, "table")):
+            theme.variant(button, "ghost")
+            button.setIcon(theme.current().icon(icon))
+        self.copy.setToolTip("Copy the chart as a picture")
+        self.copy.setAccessibleName("Copy the chart")
+        self.figures.setToolTip("The figures of the chart as a table of their own")
+        menu = QMenu(self.export)
+        for kind, text in EXPORTS.items():
+            menu.addAction(text, lambda kind=kind: self.export_requested.emit(kind))
+        self.export.setMenu(menu)
+        self.export.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.export.setToolTip("The chart as a picture, or its figures as a file")
+        self.export.setAccessibleName("Export the chart")
+        head = QHBoxLayout()
+        head.setContentsMargins(theme.L, theme.S, theme.S, 0)
+        head.setSpacing(theme.XS)
+        head.addWidget(self.title, 1)
+        for button in (self.copy, self.figures, self.export):
+            head.addWidget(button)
+        self._pages = QStackedWidget()
+        self._area = QScrollArea(widgetResizable=True, frameShape=QFrame.Shape.NoFrame)
+        self._area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._area.setWidget(self.canvas)
+        for page in (self._area, self.message, self.table):
+            self._pages.addWidget(page)
+        self._lay_out(head)
+        self._connect()
+        self._enable(False)
+
+    def _lay_out(self, head: QHBoxLayout) -> None:
+        left = QVBoxLayout()
+        left.setContentsMargins(0, 0, 0, 0)
+        left.setSpacing(theme.XS)
+        left.addLayout(head)
+        self.legend.setContentsMargins(theme.L, 0, theme.L, 0)
+        left.addWidget(self.legend)
+        left.addWidget(self._pages, 1)
+        whole = QHBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addLayout(left, 1)
+        whole.addWidget(self.form)
+        self.setFocusProxy(self.canvas)
+
+    def _connect(self) -> None:
+        self.form.changed.connect(lambda _spec: self._read())
+        self.form.displayed.connect(
+            lambda _display: self._draw() if self.data and self.data.table.num_rows else None
+        )
+        self.form.closed.connect(self.closed)
+        self.canvas.brushed.connect(self._brushed)
+        self.canvas.clicked.connect(self._filter)
+        self.brush_bar.kept.connect(self._keep)
+        self.brush_bar.dropped.connect(self.canvas.clear_brush)
+        self.copy.clicked.connect(self.copy_picture)
+        self.figures.clicked.connect(self._toggle_figures)
+        theme.current().changed.connect(self._restyle)
+
+    def _restyle(self) -> None:
+        for button, icon in ((self.copy, "copy"), (self.figures, "table")):
+            button.setIcon(theme.current().icon(icon))
+        self.brush_bar.keep.setIcon(theme.current().icon("filter"))
+        self._fit()
+        if self.data is not None and self.data.table.num_rows:
+            self._draw()

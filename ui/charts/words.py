@@ -1,0 +1,213 @@
+"""What a chart says: its title, names of places, figures under the mouse, and which rows it leaves out."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lamella.core.errors import visible
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.query.charts import ChartData, ChartSpec
+from lamella.core.query.charts.dimensions import NULL, OTHERS, Dimension, Place
+from lamella.core.query.charts.spec import AGGREGATES, BOX, HEAT_MAP, HISTOGRAM, SCATTER
+from lamella.ui.cards.words import is_like_years, number_text, value_text
+
+LONGEST = 24
+FIGURE_DIGITS = 4
+
+
+def title_of(spec: ChartSpec) -> str:
+    """Such as "Mean of arr_delay by hour and origin"."""
+    x, y = visible(spec.x), visible(spec.y)
+    by = [one for one in (spec.color if spec.has_color else "", spec.panels) if one]
+    if spec.kind == HISTOGRAM:
+        what = [f"Rows by {x}"]
+    elif spec.kind == SCATTER:
+        what = [f"{y} by {x}"]
+    elif spec.kind == BOX:
+        what = [f"Spread of {y}" + (f" by {x}" if x else "")]
+    else:
+        what = [f"{figure_title(spec)} by {x}"]
+        by = [spec.y, *by] if spec.kind == HEAT_MAP else by
+    return what[0] + "".join(
+        f"{' and ' if n == len(by) - 1 else ', '}{visible(one)}" for n, one in enumerate(by)
+    )
+
+
+def figure_title(spec: ChartSpec) -> str:
+    """What a figure is, as the axis says it."""
+    if spec.kind in (SCATTER, BOX):
+        return visible(spec.y)
+    if not spec.has_measure or not spec.measure:
+        return "Rows"
+    if spec.aggregate == "count":
+        return f"Rows with {visible(spec.measure)}"
+    usual = f"{AGGREGATES[spec.aggregate].capitalize()} of"
+    words = {"distinct": "Distinct values of", "min": "Least", "max": "Greatest"}
+    return f"{words.get(spec.aggregate, usual)} {visible(spec.measure)}"
+
+
+def figure_text(value: float | None) -> str:
+    """A figure as people read it: few digits behind the point."""
+    if value is None:
+        return "NULL"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return number_text(int(value))
+    if not 1e-4 <= abs(value) < 1e15:
+        return number_text(float(value))
+    digits = FIGURE_DIGITS - len(str(int(abs(value)))) if abs(value) >= 1 else FIGURE_DIGITS
+    return number_text(round(float(value), max(0, digits)))
+
+
+def place_text(dimension: Dimension, place: Place) -> str:
+    """The value, the range or the unit of time, in full."""
+    if place.key == OTHERS:
+        return f"{dimension.others:,} others"
+    if place.key == NULL:
+        return "NULL"
+    if dimension.form == "moments":
+        return moment_text(place.low, dimension.unit)
+    if dimension.form == "values":
+        return value_text(place.low, dimension.type)
+    return _range_text(dimension, place)
+
+
+def short_text(dimension: Dimension, place: Place) -> str:
+    """The same, as far as a legend has room."""
+    text = "others" if place.key == OTHERS else place_text(dimension, place)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def tick_text(dimension: Dimension, place: Place) -> str:
+    """Where a place is named below its bar: of a range its begin."""
+    if dimension.form == "ranges" and place.key >= 0 and _single(dimension, place) is None:
+        return _edge(dimension, place.low)
+    return short_text(dimension, place)
+
+
+def _range_text(dimension: Dimension, place: Place) -> str:
+    single = _single(dimension, place)
+    if single is not None:
+        return _edge(dimension, single)
+    if place.high is None:
+        return f"{_edge(dimension, place.low)} and later"
+    kind = kind_of(dimension.type)
+    if kind in (Kind.INTEGER, Kind.DATE):
+        last = place.high - (dt.timedelta(days=1) if kind is Kind.DATE else 1)
+        return f"{_edge(dimension, place.low)} – {_edge(dimension, last)}"
+    return f"{_edge(dimension, place.low)} to below {_edge(dimension, place.high)}"
+
+
+def _single(dimension: Dimension, place: Place) -> Any:
+    """The one value of a range of whole numbers; None of others."""
+    if kind_of(dimension.type) is not Kind.INTEGER or place.high is None:
+        return None
+    return place.low if place.high - place.low == 1 else None
+
+
+def _edge(dimension: Dimension, value: Any) -> str:
+    ends = [place.low for place in (dimension.places[0], dimension.places[-1]) if place.key >= 0]
+    if len(ends) == 2 and is_like_years(*ends):
+        return str(value)
+    return value_text(value, dimension.type)
+
+
+def moment_text(moment: Any, unit: str) -> str:
+    """A unit of time by its begin."""
+    if not isinstance(moment, dt.date):
+        return str(moment)[:10]
+    if unit == "year":
+        return f"{moment.year:04}"
+    if unit == "quarter":
+        return f"{moment.year:04} Q{(moment.month + 2) // 3}"
+    if unit == "month":
+        return f"{moment.year:04}-{moment.month:02}"
+    day = f"{moment.year:04}-{moment.month:02}-{moment.day:02}"
+    if unit == "week":
+        return f"week of {day}"
+    if unit == "day" or not isinstance(moment, dt.datetime):
+        return day
+    return f"{day} {moment:%H:%M}" if unit != "second" else f"{day} {moment:%H:%M:%S}"
+
+
+def hover_text(data: ChartData, row: Mapping[str, Any]) -> str:
+    """All that is known of one figure, a line each."""
+    spec, lines = data.spec, list[str]()
+    for name, dimension in (("panels", data.panels), ("color", data.color), ("x", data.x), ("y", data.y)):
+        if dimension is not None and name in row and not (data.shows_points and name in ("x", "y")):
+            place = dimension.place(row[name])
+            lines.append(f"{visible(dimension.column)}: {place_text(dimension, place)}")
+    if data.shows_points:
+        return "\n".join([*point_lines(data, row), *lines])
+    if spec.kind == BOX:
+        return "\n".join([*lines, *_box_lines(row), _rows(row["rows"])])
+    if spec.has_measure and spec.measure and spec.aggregate != "count":
+        figure = f"{figure_title(spec)}: {figure_text(row['value'])}"
+        if row.get("low") is not None:
+            figure += f" (95%: {figure_text(row['low'])} to {figure_text(row['high'])})"
+        lines.append(figure)
+    return "\n".join([*lines, _rows(row["rows"])])
+
+
+def point_lines(data: ChartData, row: Mapping[str, Any]) -> list[str]:
+    lines = []
+    for dimension, at in ((data.x, "at_x"), (data.y, "at_y")):
+        assert dimension is not None
+        value = 10.0 ** row[at] if dimension.log else row[at]
+        if kind_of(dimension.type) in (Kind.DATE, Kind.TIMESTAMP):
+            text = str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=value))
+        else:
+            text = figure_text(value)
+        lines.append(f"{visible(dimension.column)}: {text}")
+    return lines
+
+
+def _box_lines(row: Mapping[str, Any]) -> list[str]:
+    return [
+        f"Median: {figure_text(row['value'])}",
+        f"Middle half: {figure_text(row['q1'])} to {figure_text(row['q3'])}",
+        f"Whiskers: {figure_text(row['low'])} to {figure_text(row['high'])}",
+        f"Least and greatest: {figure_text(row['least'])}, {figure_text(row['greatest'])}",
+        f"Beyond the whiskers: {row['outliers']:,}",
+    ]
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
+    """Which rows are behind a chart and which not; `total` are all before the filter."""
+    lines = [("Used", f"{data.used:,}"), *((visible(why), f"{n:,}") for why, n in data.left_out)]
+    if total > data.rows:
+        lines.append(("Filtered out", f"{total - data.rows:,}"))
+    return lines
+
+
+def summary_of(data: ChartData) -> str:
+    """For those who do not see it."""
+    if not data.table.num_rows:
+        return f"{title_of(data.spec)}: no figures"
+    what = f"{title_of(data.spec)}: {data.table.num_rows:,} figures of {_rows(data.used)}"
+    if "value" not in data.table.column_names or data.spec.kind == BOX:
+        return what
+    values = [value for value in data.table["value"].to_pylist() if value is not None]
+    if not values:
+        return what
+    return f"{what}, from {figure_text(min(values))} to {figure_text(max(values))}"
+
+
+def brush_text(dimension: Dimension, places: Sequence[Place]) -> str:
+    """What a stretch of the axis stands for, such as "hour 17 – 20"."""
+    first, last = places[0], places[-1]
+    name = visible(dimension.column)
+    if first is last:
+        return f"{name} {place_text(dimension, first)}"
+    if dimension.form == "values" and not dimension.is_even:
+        texts = [short_text(dimension, place) for place in places]
+        return f"{name} {', '.join(texts[:3])}" + (f" and {len(texts) - 3} more" if len(texts) > 3 else "")
+    ends = Place(0, first.low, last.high, 0, 0, 0)
+    if dimension.form == "ranges":
+        return f"{name} {_range_text(dimension, ends)}"
+    return f"{name} {place_text(dimension, first)} – {place_text(dimension, last)}"

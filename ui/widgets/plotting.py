@@ -1,0 +1,79 @@
+"""What plots of the benchmark and charts of data share: what tells lines and bars apart beside their colours,
+and pictures as files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from PySide6.QtCore import QBuffer, QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QGuiApplication, QImage, QPainter
+from PySide6.QtSvg import QSvgGenerator
+
+from lamella.ui import theme
+
+MARKERS = ("o", "s", "t", "d", "star", "p", "h", "t1")
+"""Of pyqtgraph: circle, square, triangle, diamond, star, pentagon, hexagon, triangle upwards."""
+
+HATCHES = (
+    Qt.BrushStyle.SolidPattern,
+    Qt.BrushStyle.BDiagPattern,
+    Qt.BrushStyle.Dense4Pattern,
+    Qt.BrushStyle.HorPattern,
+    Qt.BrushStyle.DiagCrossPattern,
+    Qt.BrushStyle.VerPattern,
+)
+"""Of bars, which have no marker: systems of one colour differ in these."""
+
+DOTS_PER_POINT = 2
+"""Of a PNG, so that it is sharp in print."""
+
+
+def pixels_of(size: QSize, paint: Callable[[QPainter], object]) -> QImage:
+    """A drawing as a picture."""
+    image = QImage(size * DOTS_PER_POINT, QImage.Format.Format_RGB32)
+    image.setDevicePixelRatio(DOTS_PER_POINT)
+    image.fill(theme.current().color("surface"))
+    painter = QPainter(image)
+    try:
+        paint(painter)
+    finally:
+        painter.end()
+    return image
+
+
+def svg_of(title: str, size: QSize, paint: Callable[[QPainter], object]) -> str:
+    """A drawing as SVG, whose texts are texts."""
+    whole = QRect(QPoint(0, 0), size)
+    buffer, drawing = QBuffer(), QSvgGenerator()
+    drawing.setOutputDevice(buffer)
+    drawing.setResolution(QGuiApplication.primaryScreen().logicalDotsPerInchX())
+    drawing.setSize(size)
+    drawing.setViewBox(whole)
+    drawing.setTitle(title)
+    painter = QPainter(drawing)
+    try:
+        painter.fillRect(whole, theme.current().color("surface"))
+        paint(painter)
+    finally:
+        painter.end()
+    return _without_repetition(buffer.data().data().decode("utf-8"))
+
+
+_EMPTY_GROUP = re.compile(r"<g [^>]*>\s*</g>\s*")
+_INHERITED = re.compile(
+    r'\s(?:fill-opacity="1"|stroke-opacity="1"|stroke-linecap="square"|stroke-linejoin="bevel"|font-style="normal"'
+    r'|vector-effect="none"|transform="matrix\(1,0,0,1,0,0\)"|font-family="[^"]*")'
+)
+_FONT_OF_GROUP = re.compile(r'(<g [^>]*?)\sfont-size="[^"]*" font-weight="[^"]*"\s*(?=>)')
+
+
+def _without_repetition(drawing: str) -> str:
+    """A fifth as long: Qt gives every group each attribute, most of which it has from the outermost one."""
+    head, start, body = drawing.partition("<g ")
+    family = re.search(r'font-family="[^"]*"', body)
+    outermost, end, rest = body.partition(">")
+    small = _FONT_OF_GROUP.sub(r"\1", _INHERITED.sub("", _EMPTY_GROUP.sub("", rest)))
+    shared = f" {family.group()}" if family else ""
+    lines = "\n".join(filter(None, map(str.strip, small.splitlines())))
+    return f"{head}{start}{outermost}{shared}{end}\n{lines}\n"

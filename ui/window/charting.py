@@ -1,0 +1,252 @@
+"""The chart of a tab: shown in place of its grid, following its steps, saved with its views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QWidget
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadQuery, LamellaError, visible
+from lamella.core.filters.expr import Filter, columns_read
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.steps.step_line import StepLine
+from lamella.ui.window.loader import Loaded, Tab, duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from PySide6.QtGui import QImage
+
+    from lamella.core.query.charts import ChartSpec
+    from lamella.core.transfer.exporting import Export
+    from lamella.ui.charts.view import ChartView
+
+CHART, SPEC, DISPLAY = "chart", "spec", "display"
+MOST_COLUMNS = 20
+"""That were selected by hand, and not the whole row."""
+
+
+class ChartedTab(Tab, Protocol):
+    pane: GridPane
+    steps: StepLine
+    changed: Any
+
+    def filter_by_card(self, condition: Filter, instead: Sequence[Filter]) -> None: ...
+
+    def window(self) -> QWidget: ...
+
+
+class Charting(QObject):
+    """Nothing of charts is loaded before one is wanted."""
+
+    def __init__(self, tab: ChartedTab, place: QHBoxLayout, choices: Path) -> None:
+        """`place` is where the grid stands, `choices` the file of what was chosen in exports."""
+        super().__init__(tab)  # type: ignore[arg-type]
+        self._tab, self._place, self._choices = tab, place, choices
+        self.view: ChartView | None = None
+        self._conditions: dict[frozenset[str], Filter] = {}
+        tab.loader.loaded.connect(self._follow)
+        tab.steps.bar.chart.clicked.connect(self.hide)
+
+    @property
+    def shown(self) -> bool:
+        return self.view is not None and not self.view.isHidden()
+
+    @property
+    def status(self) -> str:
+        """Such as `53 figures of 326,304 rows · 18 ms`."""
+        data = None if self.view is None else self.view.data
+        if data is None:
+            return "drawing…" if self.view is not None and self.view.running else ""
+        count = data.table.num_rows
+        figures = f"{count:,} {'figure' if count == 1 else 'figures'}"
+        return f"{figures} of {data.used:,} rows · {duration(data.seconds)}"
+
+    def is_drawn(self, spec: ChartSpec) -> bool:
+        """Whether this chart is what is shown."""
+        view = self.view
+        return view is not None and not view.running and view.data is not None and view.data.spec == spec
+
+    def toggle(self) -> None:
+        if self.shown:
+            self.hide()
+        else:
+            self.show()
+
+    def show(self) -> None:
+        """In place of the grid; the first time of the columns that are selected."""
+        view = self._made()
+        self._tab.pane.hide()
+        view.show()
+        self._tab.messages.float_over(view)
+        if self._tab.shown is not None:
+            self._follow(self._tab.shown)
+        view.setFocus()
+        self._changed()
+
+    def hide(self) -> None:
+        if self.view is None:
+            return
+        self.view.stop()
+        self.view.hide()
+        self._tab.pane.show()
+        self._tab.messages.float_over(self._tab.pane, self._tab.grid.horizontalScrollBar())
+        self._tab.grid.setFocus()
+        self._changed()
+
+    def stop(self) -> None:
+        if self.view is not None:
+            self.view.stop()
+
+    # ------------------------------------------------------------------- following
+
+    def _follow(self, loaded: Loaded) -> None:
+        if self.view is not None and self.shown:
+            schema = _without_ids(loaded.view.schema)
+            self.view.show_rows(loaded.lines.rows, schema, loaded.total_rows, self._columns(schema))
+
+    def _columns(self, schema: pa.Schema) -> list[str]:
+        """Those that are selected, or that of the current cell, or the first."""
+        grid = self._tab.grid
+        blocks = grid.selection.blocks
+        names = [name for block in blocks for name in grid.names_in(block) if name in schema.names]
+        if 1 < len(set(names)) <= MOST_COLUMNS:
+            return list(dict.fromkeys(names))
+        current = grid.current_name if grid.selection.current is not None else ""
+        return [current] if current in schema.names else list(schema.names[:1])
+
+    def _filter(self, condition: Filter) -> None:
+        """In place of what this chart was filtered by before by the same columns."""
+        key = frozenset(columns_read(condition))
+        before = [self._conditions[key]] if key in self._conditions else []
+        self._conditions[key] = condition
+        self._tab.filter_by_card(condition, before)
+
+    def _changed(self) -> None:
+        chip = self._tab.steps.bar.chart
+        chip.setVisible(self.shown)
+        if self.view is not None:
+            from lamella.core.query.charts.spec import TITLES
+
+            chip.setText(TITLES[self.view.spec.kind])
+        self._tab.changed.emit()
+
+    # ------------------------------------------------------------------- saved views
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """As JSON, for a saved view; nothing while the table is shown."""
+        if self.view is None or not self.shown:
+            return {}
+        display = vars(self.view.form.display)
+        return {CHART: {SPEC: self.view.spec.to_json(), DISPLAY: dict(display)}}
+
+    def show_layout(self, layout: Mapping[str, Any]) -> None:
+        """The chart of a saved view, or the table. What cannot be read is left out, and said."""
+        saved = layout.get(CHART)
+        if not isinstance(saved, Mapping):
+            self.hide()
+            return
+        from lamella.core.query.charts import ChartSpec
+        from lamella.ui.charts.marks import Display
+
+        try:
+            spec = ChartSpec.from_json(saved.get(SPEC))
+        except BadQuery as error:
+            self._tab.messages.say(f"The chart of this view cannot be drawn: {error}", kind="message-danger")
+            return
+        kept = saved.get(DISPLAY)
+        known = kept if isinstance(kept, Mapping) else {}
+        plain = vars(Display())
+        display = Display(**{name: known[name] for name in plain if isinstance(known.get(name), bool)})
+        self._made().form.spec = spec
+        self.show()
+        self._made().show_spec(spec, display)
+
+    # ------------------------------------------------------------------- export
+
+    def export(self, kind: str) -> None:
+        """The picture as "png" or "svg", or the figures."""
+        view = self.view
+        if view is None or view.data is None:
+            return
+        if kind == "figures":
+            self._export_figures()
+            return
+        from lamella.ui.charts.figures import PICTURES
+
+        suffix = f".{kind}"
+        name = self._folder() / f"{Path(self._tab.name).stem} chart{suffix}"
+        chosen, _ = QFileDialog.getSaveFileName(
+            self._tab.window(), "Export the chart", str(name), PICTURES[suffix]
+        )
+        if chosen:
+            self.write_picture(Path(chosen).with_suffix(suffix))
+
+    def write_picture(self, path: Path) -> None:
+        """As the suffix says, off the GUI thread."""
+        from lamella.ui.charts.figures import write_picture
+
+        view, tab = self.view, self._tab
+        assert view is not None
+        drawn: str | QImage = view.svg() if path.suffix == ".svg" else view.pixels()
+
+        def fail(error: Exception) -> None:
+            if isinstance(error, LamellaError):
+                tab.messages.say(str(error), kind="message-danger")
+            else:
+                tab.tasks.failed.emit(error)
+
+        tab.tasks.read(
+            lambda job: write_picture(path, drawn),
+            lambda _: tab.messages.say(f"Written: {visible(path.name)}", kind="message-success"),
+            fail,
+            owner=self,
+            text=f"Writing {path.name}",
+        )
+
+    def _export_figures(self) -> None:
+        from lamella.ui.charts.figures import export_rows
+        from lamella.ui.dialogs.export_dialog import ExportDialog
+        from lamella.ui.dialogs.export_options import ExportChoices
+
+        view, tab = self.view, self._tab
+        assert view is not None and view.data is not None
+        rows = [export_rows(view.data)]
+        choices = ExportChoices(self._choices)
+        name = f"{Path(tab.name).stem} chart"
+        dialog = ExportDialog(name, rows, self._folder(), choices, tab.tasks, tab.window())
+        dialog.exported.connect(self._say_exported)
+        dialog.show()
+
+    def _say_exported(self, made: Export) -> None:
+        self._tab.messages.say(
+            f"Exported {made.rows:,} figures to {visible(made.path.name)}", kind="message-success"
+        )
+
+    def _folder(self) -> Path:
+        return Path(self._tab.key[0]).parent if len(self._tab.key) == 1 else Path.home()
+
+    # ------------------------------------------------------------------- set-up
+
+    def _made(self) -> ChartView:
+        if self.view is None:
+            from lamella.ui.charts.view import ChartView
+
+            self.view = ChartView(self._tab.tasks)
+            self.view.hide()
+            self._place.insertWidget(1, self.view, 1)
+            self.view.filter_requested.connect(self._filter)
+            self.view.refused.connect(self._tab.messages.say)
+            self.view.export_requested.connect(self.export)
+            self.view.closed.connect(self.hide)
+            self.view.changed.connect(self._changed)
+        return self.view
+
+
+def _without_ids(schema: pa.Schema) -> pa.Schema:
+    place = schema.get_field_index(ID)
+    return schema if place < 0 else schema.remove(place)
