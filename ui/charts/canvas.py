@@ -40,7 +40,7 @@ REACH = 16
 DRAG = 5
 MARGIN = 0.05
 """Above and below what is drawn, as a share of it."""
-BRUSH_ALPHA = 40
+BRUSH_ALPHA, GRID_ALPHA = 40, 28
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
             axis.setPen(pg.mkPen(look.color("border_strong")))
             axis.setTextPen(look.color("muted"))
             axis.setStyle(tickFont=caption, maxTickLevel=1)
-        plot.getAxis("left").setGrid(28)
+        left.setGrid(GRID_ALPHA)
         points = f"{caption.pointSizeF():.1f}pt"
         text = None if place is None or data.panels is None else escape(place_text(data.panels, place))
         plot.setTitle(text, color=look.colors.text, size=points, bold=True)
@@ -188,15 +188,10 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         made = marks.of_rows(rows)
         for item in made.items:
             plot.addItem(item, ignoreBounds=True)
-        if (
-            made.low < 0 < made.high
-            and not data.spec.log_y
-            and data.spec.kind != HEAT_MAP
-            and not data.shows_points
-        ):
-            plot.addItem(
-                pg.InfiniteLine(0, 0, pen=cosmetic(look.color("border_strong"), 1)), ignoreBounds=True
-            )
+        has_zero = data.y is None and not data.spec.log_y and made.low < 0 < made.high
+        if has_zero:
+            zero = pg.InfiniteLine(0, 0, pen=cosmetic(look.color("border_strong"), 1))
+            plot.addItem(zero, ignoreBounds=True)
         self.panels.append(Panel(plot, made, rows, place))
 
     def _left_ticks(self) -> Any:
@@ -276,12 +271,7 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         inside = [mark for mark in panel.made.marks if mark.area is not None and _holds(mark.area, place)]
         if inside:
             return panel, inside[-1]
-        near = [
-            (self._away(panel, mark.point, position), n)
-            for n, mark in enumerate(panel.made.marks)
-            if mark.point
-        ]
-        away, number = min(near, default=(math.inf, -1))
+        away, number = self._nearest(panel, place)
         if away <= REACH:
             return panel, panel.made.marks[number]
         return self._below(panel, place)
@@ -298,9 +288,16 @@ class ChartCanvas(pg.GraphicsLayoutWidget):
         return None
 
     @staticmethod
-    def _away(panel: Panel, point: QPointF, position: QPointF) -> float:
-        there = panel.plot.vb.mapViewToScene(point) - position
-        return math.hypot(there.x(), there.y())
+    def _nearest(panel: Panel, place: QPointF) -> tuple[float, int]:
+        """How many pixels away the nearest point is, and its number."""
+        wide, high = panel.plot.vb.viewPixelSize()
+        x, y = place.x(), place.y()
+        away = (
+            (math.hypot((mark.point.x() - x) / wide, (mark.point.y() - y) / high), number)
+            for number, mark in enumerate(panel.made.marks)
+            if mark.point is not None
+        )
+        return min(away, default=(math.inf, -1))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         position = self.mapToScene(event.position().toPoint())

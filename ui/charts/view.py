@@ -31,7 +31,7 @@ from lamella.ui.charts.canvas import ChartCanvas, Picked
 from lamella.ui.charts.figures import FiguresTable
 from lamella.ui.charts.form import WIDTH, ChartForm
 from lamella.ui.charts.marks import MARKER_SIZE, Display, RampScale, SeriesLook, draw_symbol, ramp_of
-from lamella.ui.charts.words import counts_of, figure_title, title_of
+from lamella.ui.charts.words import counts_of, figure_title, remarks_of, title_of
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import FlowLayout, IconButton
 from lamella.ui.widgets.plotting import pixels_of, svg_of
@@ -222,7 +222,7 @@ class ChartView(QWidget):
         self.data = data
         self._picked = None
         self.brush_bar.hide()
-        self.form.show_counts(counts_of(data, self._total), data.remarks)
+        self.form.show_counts(counts_of(data, self._total), remarks_of(data))
         if not data.table.num_rows:
             self._say(NOTHING, data)
             return

@@ -185,6 +185,19 @@ def counts_of(data: ChartData, total: int) -> list[tuple[str, str]]:
     return lines
 
 
+def remarks_of(data: ChartData) -> list[str]:
+    """What should be known of the figures, and of those that are not drawn."""
+    if not data.spec.log_y or data.shows_points or data.spec.kind in (SCATTER, HEAT_MAP):
+        return list(data.remarks)
+    name = "low" if data.spec.kind == BOX else "value"
+    values = data.table[name].to_pylist()
+    lost = sum(value is not None and value <= 0 for value in values)
+    if not lost:
+        return list(data.remarks)
+    are = "figure is" if lost == 1 else "figures are"
+    return [*data.remarks, f"{lost:,} {are} 0 or less, which an axis by powers of ten lacks"]
+
+
 def summary_of(data: ChartData) -> str:
     """For those who do not see it."""
     if not data.table.num_rows:

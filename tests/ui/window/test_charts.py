@@ -264,6 +264,22 @@ def test_what_is_drawn_beside_the_figures_can_be_switched(qtbot, chart):
     assert view.canvas.panels[0].made.high < 4
 
 
+def test_figures_that_a_log_axis_lacks_are_said(qtbot, chart):
+    view = chart(ChartSpec("bar", "delay", measure="delay", aggregate="mean", log_y=True))
+    lost = sum(value <= 0 for value in view.data.table["value"].to_pylist())
+    assert lost and f"{lost} figures are 0 or less" in view.form.remarks.text()
+    assert len(view.canvas.panels[0].made.marks) == view.data.table.num_rows - lost
+
+
+def test_the_mouse_finds_a_point_among_many(qtbot, chart, monkeypatch):
+    said: list[str] = []
+    monkeypatch.setattr("lamella.ui.charts.canvas.QToolTip.showText", lambda _at, text, *_: said.append(text))
+    view = chart(ChartSpec("scatter", "delay", "delay"))
+    mark = view.canvas.panels[0].made.marks[500]
+    QTest.mouseMove(view.canvas.viewport(), point_of(view, mark))
+    assert said and said[-1].startswith(f"delay: {mark.row['at_x']:.0f}".replace("-", "−"))
+
+
 def test_a_chart_without_figures_says_why(qtbot, chart, settled):
     view = chart(BY_DELAY)
     settled().set_filter(col("delay") > 10_000)
