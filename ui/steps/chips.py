@@ -513,6 +513,7 @@ class StepsBar(QFrame):
         menu.addSeparator()
         menu.addAction("Paste SQL or JSON as steps", self.paste_requested.emit)
         theme.variant(self.chart, "chip")
+        self.chart.setAccessibleName("Show the table in place of the chart")
         self.chart.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.chart.setToolTip("The steps are drawn as a chart. Click to show the table")
         self.copy.setMenu(menu)
