@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from lamella.core.bench.engine.machine import sentence
-from lamella.core.bench.registry import WORKLOADS, entry_named
+from lamella.core.bench.registry import WORKLOADS, entry_named, plain_name
 from lamella.core.bench.results.compare import Standing, standing_counts, standings
 from lamella.core.bench.results.figures import shown_factor, shown_rows, shown_seconds, workload_title
 from lamella.core.bench.results.matrix import (
@@ -71,7 +71,9 @@ PLAN = (
     "--workload taxi --systems all --rows 20000,100000 --repeats 2",
     "--workload taxi --systems lamella,sqlite,duckdb,duckdb-parquet,polars --rows 1000000 --repeats 1",
     "--workload catalog --systems all --rows 1000 --repeats 3",
-    "--workload transfer --systems lamella,duckdb,polars,pandas,sqlite --rows 100000 --repeats 2",
+    "--workload transfer --systems lamella,duckdb,polars,pandas,sqlite --rows 100000 --repeats 3",
+    "--workload transfer --systems lamella,duckdb,polars,sqlite --rows 2000000 --repeats 1",
+    "--workload floats --interpreter pypy3 --systems all --rows 1000,10000,100000 --repeats 2",
     "--workload window --systems lamella --rows 100000,1000000 --repeats 2",
 )
 TINY = ("--workload all --systems lamella,sqlite --scale small --repeats 1",)
@@ -104,7 +106,7 @@ def page_text(run: SavedRun, file: str, pictures: str) -> str:
 
 
 def _verdict(run: SavedRun, found: Sequence[tuple[str, Standing]]) -> str:
-    systems = {one.system for one in run.samples} - {"lamella"}
+    systems = {plain_name(one.system) for one in run.samples} - {"lamella"}
     workloads = {one.workload for one in run.samples}
     machine = sentence(dict(run.surroundings[0].environment)) if run.surroundings else "an unknown machine"
     ours = [one for _, one in found if one.subject == "lamella"]

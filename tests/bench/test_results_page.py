@@ -109,11 +109,11 @@ def test_what_is_measured_already_is_not_measured_again(tmp_path: Path) -> None:
 def test_every_workload_is_in_the_plan() -> None:
     lines = [command_parser("bench").parse_args(shlex.split(line)) for line in PLAN]
     sizes = [
-        (workload.id, rows)
+        (workload.id, rows, line.interpreter)
         for line in lines
         for named in line.workload
         for workload in workloads_named(named)
         for rows in line.rows
     ]
-    assert {name for name, _ in sizes} == set(WORKLOADS)
+    assert {name for name, _, _ in sizes} == set(WORKLOADS)
     assert len(sizes) == len(set(sizes)), "of a size that is measured twice only the last counts"
