@@ -55,6 +55,7 @@ STAND_INS = {"PySide6.QtOpenGL": "no_opengl.py", "PySide6.QtOpenGLWidgets": "no_
 UNUSED_ARROW = (
     "pyarrow._azurefs",
     "pyarrow._dataset_orc",
+    "pyarrow._feather",
     "pyarrow._flight",
     "pyarrow._gcsfs",
     "pyarrow._hdfs",
@@ -62,10 +63,14 @@ UNUSED_ARROW = (
     "pyarrow._pyarrow_cpp_tests",
     "pyarrow._s3fs",
     "pyarrow._substrait",
+    "pyarrow.benchmark",
+    "pyarrow.feather",
     "pyarrow.flight",
+    "pyarrow.jvm",
     "pyarrow.tests",
 )
-"""Other machines' files, Spark's plans and ORC. pyarrow imports these where it finds them."""
+"""Other machines' files, Spark's plans, ORC, and another way to read what `pyarrow.ipc` reads. pyarrow imports
+these where it finds them."""
 
 UNUSED_MODULES = (
     *BENCHMARK_ONLY,
