@@ -430,6 +430,9 @@ class MainWindow(QMainWindow):
             self.restoreGeometry(self.memory.geometry)
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if not all(tab.editing.settle() for tab in self.tabs.dataset_tabs):
+            event.ignore()
+            return
         writing = [handle for handle in self.tasks.writing if not handle.quiet]
         if writing and not self._may_stop(writing[0].text):
             event.ignore()
@@ -452,6 +455,8 @@ class MainWindow(QMainWindow):
     def _may_close(self, widget: QWidget, again: Callable[[], object] | None = None) -> bool:
         """Of a tab: asks before a benchmark ends with it, or edits that are not saved are dropped. `again`
         closes what is to be closed, once they are saved."""
+        if isinstance(widget, DatasetTab) and not widget.editing.settle():
+            return False
         if isinstance(widget, DatasetTab) and widget.review.unsaved:
             return self._may_drop(widget, again or partial(self._close_tab, widget))
         return widget is not self.benchmark or not self.benchmark.running or self._may_stop("The benchmark")

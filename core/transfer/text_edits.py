@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -66,8 +65,8 @@ class Rewrite:
         self._deleted = set(edits.deleted.tolist())
         self._encoding = _target_encoding(self._source, edits)
         self._is_plain = is_ascii_based(self._encoding)
-        self._line_end = _first_line_end(self._source)
         self._lines = self._make_lines()
+        self._line_end = self._first_line_end()
         try:
             self._cells = _by_row(self._lines, snapshot, edits)
         except Unwritable as problem:
@@ -79,6 +78,13 @@ class Rewrite:
             return DelimitedLines(text, block, schema, self._encode)
         assert isinstance(text, JsonLines)
         return JsonObjects(text, block, schema, self._encode, self._encoding if self._is_plain else UTF8)
+
+    def _first_line_end(self) -> bytes:
+        """That of the first row: others may stand in quotes, inside a value."""
+        data = self._source.beginning(FIRST_BYTES)[0]
+        starts, stops = self._lines.spans(data)
+        rows = (data[start:stop] for start, stop in zip(starts[:1].tolist(), stops[:1].tolist(), strict=True))
+        return next((end for _, end in map(without_line_end, rows) if end), b"\n")
 
     def write(self, draft: Path) -> None:
         source = self._source
@@ -316,11 +322,6 @@ def is_ascii_based(encoding: str) -> bool:
         return True
     characters = bytes(range(256)).decode(encoding, "replace")
     return len(characters) == 256 and characters[:128].encode("utf-8") == bytes(range(128))
-
-
-def _first_line_end(source: TextSource) -> bytes:
-    found = re.search(rb"\r\n|\n|\r", source.beginning(FIRST_BYTES)[0])
-    return found[0] if found else b"\n"
 
 
 def _refuse_without_rows(file: TextFile, snapshot: Snapshot, edits: FileEdits) -> None:

@@ -106,6 +106,8 @@ class CellEntry:
     before: str | None
     variants = ("cell", "cell-invalid")
     moves = MOVES
+    refusal = ""
+    """Why what was typed was given up, when the keyboard went elsewhere."""
     _over = False
 
     def written(self) -> str:
@@ -163,6 +165,7 @@ class CellEntry:
         """A click elsewhere keeps what fits and gives up what does not; another window only waits."""
         waits = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
         if event.reason() not in waits and not self.finish():
+            self.refusal = self._check()
             self._leave((0, 0))
 
     def _leave(self, step: tuple[int, int]) -> None:

@@ -290,7 +290,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "copy_sql": on(lambda tab: tab.line_actions.copy("sql")),
         "copy_python": on(lambda tab: tab.line_actions.copy("python")),
         "paste_steps": on(lambda tab: tab.line_actions.paste()),
-        "save_view": on(lambda tab: tab.review.save() if tab.review.unsaved else tab.line_actions.ask_name()),
+        "save_view": on(_save),
         "inspector": on(lambda tab: tab.toggle_inspector()),
         "filter_values": on(lambda tab: tab.column_filters.choose_values(current_column(tab))),
         "filter_row": on(lambda tab: tab.column_filters.toggle_row()),
@@ -300,6 +300,17 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "sort_within": on(_sort_within),
         "clear_sort": on(lambda tab: tab.set_sort([])),
     }
+
+
+def _save(tab: DatasetTab) -> None:
+    """What is edited, also what is being typed; otherwise the steps, as a view."""
+    typing = tab.editing.editor is not None
+    if not tab.editing.settle():
+        return
+    if tab.review.unsaved:
+        tab.review.save()
+    elif not typing:
+        tab.line_actions.ask_name()
 
 
 def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:

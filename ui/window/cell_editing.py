@@ -257,6 +257,10 @@ class CellEditing(QObject):
         else:
             self._open_with_value(row, column)
 
+    def settle(self) -> bool:
+        """Hand over what is typed; False where it does not fit, and stays in its field."""
+        return self._editor is None or self._editor.finish()
+
     def dismiss(self) -> None:
         """Leave the cell as it was."""
         cell = self._close()
@@ -443,8 +447,16 @@ class CellEditing(QObject):
         self.fill_requested.emit(text)
 
     def _leave(self, step: tuple[int, int]) -> None:
+        editor, cell = self._editor, self._cell
         self.dismiss()
         self._move(step)
+        if editor is not None and cell is not None and editor.refusal:
+            before, typed = editor.before, editor.written()
+            self._tab.messages.say(
+                f"“{typed}” was not stored in {cell.name}: {editor.refusal}",
+                ("Edit again", lambda: self._open(cell, before, typed)),
+                kind="message-danger",
+            )
 
     def _close(self) -> TableCell | None:
         """The cell that was in edit."""

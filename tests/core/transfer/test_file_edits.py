@@ -67,6 +67,13 @@ def test_line_ends_mark_and_the_missing_end_of_the_last_line_stay(tmp_path: Path
     assert path.read_bytes() == "\ufeffn;s\r\n1;'x'\r\n2;ü\n\r\n4;w".encode()
 
 
+def test_a_new_row_ends_as_rows_do_and_not_as_a_line_in_quotes(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b'"a\nx",b\r\n1,2\r\n')
+    save_edits(open_dataset(path), rows=[{"b": 5}])
+    assert path.read_bytes() == b'"a\nx",b\r\n1,2\r\n,5\r\n'
+
+
 def test_the_last_row_goes_and_the_file_ends_as_before(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"n,s\r\n1,x\r\n2,y")

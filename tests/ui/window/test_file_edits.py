@@ -121,6 +121,55 @@ def test_what_is_shown_says_whether_it_is_a_file_or_a_table(
     assert window.tabs.tabs.tabText(place) == "trips.csv"
 
 
+def type_only(tab: DatasetTab, text: str) -> None:
+    QTest.keyClicks(tab.grid, text[:1])
+    QTest.keyClicks(tab.editing.editor, text[1:])
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["window", "tab"])
+def test_closing_asks_for_what_is_being_typed(window, tab, trips, go_to, qtbot, monkeypatch, whole) -> None:
+    asked = []
+    answer = QMessageBox.StandardButton.Cancel
+    monkeypatch.setattr(QMessageBox, "question", lambda *words: asked.append(words[2]) or answer)
+    go_to(tab, 3, "fare")
+    type_only(tab, "7.1")
+    window.close() if whole else window.commands["close_tab"].trigger()
+    assert len(asked) == 1 and "not saved yet" in asked[0] and window.isVisible()
+    assert window.tabs.dataset_tab is tab
+    qtbot.waitUntil(lambda: tab.review.count == 1)
+
+
+def test_what_does_not_fit_keeps_a_tab_open(window, tab, go_to) -> None:
+    go_to(tab, 3, "fare")
+    type_only(tab, "7x")
+    window.commands["close_tab"].trigger()
+    assert window.tabs.dataset_tab is tab and tab.editing.editor.written() == "7x"
+    window.close()
+    assert window.isVisible() and tab.editing.editor is not None
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Escape)
+
+
+def test_saving_takes_what_is_being_typed(window, tab, trips, go_to, settled, qtbot) -> None:
+    go_to(tab, 3, "fare")
+    type_only(tab, "7.1")
+    window.commands["save_view"].trigger()
+    wanted = TRIPS.replace(b'"trip 3";3.50', b'"trip 3";7.10')
+    qtbot.waitUntil(lambda: trips.read_bytes() == wanted and not tab.review.is_saving)
+    settled()
+
+
+def test_a_click_elsewhere_says_what_does_not_fit(window, tab, go_to, qtbot) -> None:
+    window.activateWindow()
+    go_to(tab, 3, "fare")
+    type_only(tab, "7x")
+    qtbot.waitUntil(tab.editing.editor.hasFocus)
+    window.sidebar.tree.setFocus(Qt.FocusReason.MouseFocusReason)
+    assert tab.messages.label.text().startswith("“7x” was not stored in fare: ")
+    tab.messages.buttons[0].click()
+    assert tab.editing.editor.written() == "7x"
+    QTest.keyClick(tab.editing.editor, Qt.Key.Key_Escape)
+
+
 def test_blocks_rows_and_fills_are_staged_and_taken_back(
     window, tab, trips, go_to, counted, saved, qtbot
 ) -> None:
