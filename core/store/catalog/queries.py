@@ -32,15 +32,16 @@ from lamella.core.store.catalog.transaction import FILES, CatalogRelations, Cata
 def settle_format(catalog: CatalogAccess) -> None:
     """Raises `StoreTooNew` when a later program wrote it, `StoreProblem` when it is not a catalog."""
     try:
+        # First what is in it: another program may make the same store between the two.
+        is_empty = not catalog.rows("SELECT 1 FROM sqlite_master LIMIT 1")
         written = int(catalog.rows("PRAGMA user_version")[0][0])
-        is_new = written == 0 and not catalog.rows("SELECT 1 FROM sqlite_master LIMIT 1")
         known = catalog.rows("PRAGMA application_id")[0][0] == APPLICATION_ID
     except (sqlite3.DatabaseError, StoreProblem) as error:
         cause = error.__cause__ or error
         if isinstance(cause, sqlite3.Error):
             raise unopened(catalog.path, cause) from cause
         raise not_a_catalog(catalog.path, str(cause)) from error
-    if is_new:
+    if is_empty and written == 0:
         _create(catalog)
         return
     foreign = foreign_objects(catalog)
