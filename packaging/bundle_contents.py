@@ -69,8 +69,8 @@ UNUSED_ARROW = (
     "pyarrow.jvm",
     "pyarrow.tests",
 )
-"""Other machines' files, Spark's plans, ORC, and another way to read what `pyarrow.ipc` reads. pyarrow
-imports these where it finds them."""
+"""Other machines' files, Spark's plans, ORC, and a second way to read Feather files. pyarrow imports
+these where it finds them."""
 
 UNUSED_MODULES = (
     *BENCHMARK_ONLY,
