@@ -1,0 +1,116 @@
+"""ONE table of the kinds of servers that Lamella connects to, with the schemes of their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lamella.core.errors import LamellaError, UnknownName, nearest
+
+
+class UnknownKind(UnknownName):
+    kind = "kind of connection"
+
+
+class UnknownScheme(LamellaError):
+    """An address that begins with what no kind of server has."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """Something that a server wants and nobody else may know. `profile_key` is what profile files call it."""
+
+    name: str
+    label: str
+    profile_key: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a connection of one kind has. An empty label stands for a field that the kind does not have.
+
+    `endpoint` is an example of one; `needs_endpoint`: there is no server without. `places` is what its
+    addresses name first: buckets, containers or hosts. `reads_files`: files are opened there; of Spark it is
+    tables.
+    """
+
+    name: str
+    label: str
+    schemes: tuple[str, ...]
+    places: str
+    endpoint: str = ""
+    needs_endpoint: bool = False
+    region: str = ""
+    profile: str = ""
+    account: str = ""
+    can_be_anonymous: bool = False
+    secrets: tuple[Secret, ...] = ()
+    reads_files: bool = True
+
+    def secret(self, name: str) -> Secret:
+        """Raises `UnknownName`."""
+        for secret in self.secrets:
+            if secret.name == name:
+                return secret
+        raise UnknownSecret(name, f"A connection to {self.label}", [secret.name for secret in self.secrets])
+
+
+class UnknownSecret(UnknownName):
+    kind = "secret"
+
+
+KINDS = (
+    Kind("s3", "S3 or compatible storage", ("s3", "s3a"), "buckets",
+         endpoint="https://minio.example.org:9000", region="Region", profile="Profile", can_be_anonymous=True,
+         secrets=(
+             Secret("access_key", "Access key", "aws_access_key_id"),
+             Secret("secret_key", "Secret key", "aws_secret_access_key"),
+             Secret("session_token", "Session token", "aws_session_token"),
+         )),
+    Kind("gs", "Google Cloud Storage", ("gs", "gcs"), "buckets",
+         endpoint="https://storage.example.org", profile="Key file", can_be_anonymous=True,
+         secrets=(Secret("token", "Access token"),)),
+    Kind("az", "Azure Blob Storage", ("az", "abfs", "abfss"), "containers",
+         endpoint="https://account.blob.core.windows.net", account="Storage account", can_be_anonymous=True,
+         secrets=(
+             Secret("account_key", "Account key"),
+             Secret("sas_token", "SAS token"),
+             Secret("token", "Access token"),
+         )),
+    Kind("hdfs", "HDFS", ("hdfs", "webhdfs", "swebhdfs"), "hosts",
+         endpoint="http://namenode.example.org:9870", account="User name",
+         secrets=(Secret("token", "Delegation token"),)),
+    Kind("http", "Web server", ("http", "https"), "hosts", account="User name",
+         secrets=(Secret("password", "Password"), Secret("token", "Bearer token"))),
+    Kind("spark", "Spark Connect", ("sc",), "hosts",
+         endpoint="sc://spark.example.org:15002", needs_endpoint=True, account="User name",
+         secrets=(Secret("token", "Token"),), reads_files=False),
+)  # fmt: skip
+BY_NAME = {kind.name: kind for kind in KINDS}
+BY_SCHEME = {scheme: kind for kind in KINDS for scheme in kind.schemes}
+
+
+def kind_named(name: str) -> Kind:
+    """Raises `UnknownKind`."""
+    if name not in BY_NAME:
+        raise UnknownKind(name, "Lamella", BY_NAME)
+    return BY_NAME[name]
+
+
+def kind_of_scheme(scheme: str) -> Kind:
+    """The kind of server that addresses of a scheme lead to; raises `UnknownScheme`."""
+    kind = BY_SCHEME.get(scheme.casefold())
+    if kind is None:
+        known = list(file_schemes())
+        near = [f"{one}://" for one in nearest(scheme, known, least=0.5)]
+        raise UnknownScheme(
+            f"Nothing can be opened at an address that begins with {scheme}://",
+            "That scheme is not known here",
+            f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(known)}",
+        )
+    return kind
+
+
+def file_schemes() -> Iterator[str]:
+    """The schemes of addresses at which files are opened."""
+    return (scheme for kind in KINDS if kind.reads_files for scheme in kind.schemes)
