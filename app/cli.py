@@ -302,6 +302,7 @@ COMMANDS = {
     "verify": ("look for damage in a store", options.verify, _run_on_store),
     "backup": ("copy a store while it is in use", options.backup, _run_on_store),
     "summary": ("what a store holds and takes, on one screen", options.summary, _run_on_store),
+    "versions": ("the versions of a Delta table", options.versions, _run_on_store),
     "relations": ("how the tables of a store belong together", options.relations, _relations),
     "make-data": ("write a Parquet file of made data", options.make_data, _make_data),
 }

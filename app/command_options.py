@@ -476,6 +476,11 @@ def summary(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(store_command="summary")
 
 
+def versions(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", type=Path, metavar="FOLDER", help="a Delta table")
+    parser.set_defaults(store_command="versions")
+
+
 def relations(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("--check", action="store_true", help="look for rows that point at nothing")

@@ -11,6 +11,8 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from lamella.core.libraries import install_command
+
 
 class LamellaError(Exception):
     """What happened, why, and the way out, each a sentence without its full stop.
@@ -69,6 +71,14 @@ class DamagedFile(FileProblem):
     ) -> None:
         self.readable_anyway = readable_anyway
         super().__init__(path, what, why, fix)
+
+
+class MissingLibrary(LamellaError):
+    """An optional package that is not installed; `package` is its name for pip."""
+
+    def __init__(self, package: str, why: str) -> None:
+        self.package = package
+        super().__init__(f"the package {package} is not installed", why, install_command([package]))
 
 
 class UnknownName(LamellaError):

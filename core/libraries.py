@@ -6,11 +6,14 @@ first page of a Parquet file needs them.
 
 from __future__ import annotations
 
+import shlex
+import sys
+from collections.abc import Sequence
 from importlib import import_module
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["duckdb", "exp", "load", "qualifying", "scopes", "sqlglot"]
+__all__ = ["duckdb", "exp", "install_command", "load", "qualifying", "scopes", "sqlglot"]
 
 if TYPE_CHECKING:
     import duckdb
@@ -55,3 +58,15 @@ def load() -> None:
     with _lock:
         for name in (_DUCKDB, _SQLGLOT, _DIALECT):
             import_module(name)
+
+
+def install_command(packages: Sequence[str], use: str = "start Lamella there") -> str:
+    """What to do so that these packages are there; `use` is what follows where the program has no Python that
+    they could be added to."""
+    if getattr(sys, "frozen", False):
+        wheel = f"pip install lamella-VERSION-py3-none-any.whl {shlex.join(packages)}"
+        return (
+            "Packages cannot be added to the installed program, but to a Python of your own: there, run "
+            f"{wheel}, then {use}"
+        )
+    return f"Run: {shlex.join([sys.executable, '-m', 'pip', 'install', *packages])}"

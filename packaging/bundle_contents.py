@@ -31,7 +31,8 @@ BENCHMARK_ONLY = (
     "sqlalchemy",
     "tables",
 )
-"""Systems that only the benchmark asks: 500 MB. It says how to add them. apsw stays, for `lamella sqlite`."""
+"""Systems that only the benchmark asks, and the library of lake tables: 500 MB. Both say how to add them.
+apsw stays, for `lamella sqlite`."""
 
 UNUSED_QT = (
     "PySide6.QtDBus",

@@ -15,6 +15,7 @@ import pyarrow as pa
 from lamella.app import paths
 from lamella.core.datasets import open_dataset
 from lamella.core.datasets.base import Checksums, Dataset, problems_of
+from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.formats import tables_of
 from lamella.core.datasets.sql import sql as sql_over
 from lamella.core.datasets.tables import SeveralTables, TableEntry
@@ -200,8 +201,9 @@ def table_of(source: Source, name: str | None, as_of: str | None) -> Dataset:
     rows = source.table(name)
     if as_of is None:
         return rows
-    if not isinstance(rows, Table):
-        raise LamellaError("--as-of is of stores", fix="Files in place have no earlier versions")
+    if not isinstance(rows, Table | DeltaDataset):
+        fix = "Other files in place have no earlier versions"
+        raise LamellaError("--as-of is of stores and Delta tables", fix=fix)
     return rows.as_of(version_of(as_of))
 
 

@@ -1,4 +1,4 @@
-"""Commands on a store: compact, verify, backup, summary, index, checks and relations."""
+"""Commands on a store: compact, verify, backup, summary, index, checks, relations; and on a Delta table."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from lamella.core.store.paths import CATALOG, is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
 from lamella.core.store.verify import log_damage
+from lamella.core.validation import path_of
 
 Listed = Relation | RelationCheck | Suggestion
 
@@ -68,6 +69,17 @@ def summary(arguments: argparse.Namespace) -> int:
             "\n\n".join(table.maintenance.summary() for table in _tables(store, arguments.table))
             or "no tables"
         )
+    return OK
+
+
+def versions(arguments: argparse.Namespace) -> int:
+    """Newest first: number, time in UTC, what was done, and how many rows that added."""
+    from lamella.core.datasets.delta import versions_of
+
+    for version in versions_of(path_of(arguments.table, "the Delta table")):
+        time = f"{version.time:%Y-%m-%d %H:%M:%S}" if version.time else ""
+        rows = "" if version.rows is None else f"{version.rows:,} row{'' if version.rows == 1 else 's'}"
+        print(f"{version.number:>6}  {time:19}  {version.operation:24}  {rows}".rstrip())
     return OK
 
 

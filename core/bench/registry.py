@@ -5,8 +5,6 @@ systems loads two. To add a system or a workload is to write its module and its 
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from lamella.core.bench.workloads.model import Operation, Workload
 from lamella.core.errors import LamellaError, UnknownName
+from lamella.core.libraries import install_command
 
 if TYPE_CHECKING:
     from lamella.core.bench.engine.measure import Cycle
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 
 _PACKAGE = "lamella."
 _HERE = f"{_PACKAGE}core.bench."
+USE = "name it by --interpreter"
+"""What to do with a Python of one's own that has the packages that the installed program lacks."""
 
 
 class UnknownSystem(UnknownName):
@@ -66,7 +67,7 @@ class Entry:
         lacking = [package for module, package in self.requires if find_spec(module) is None]
         if not lacking:
             return ""
-        return f"{' and '.join(lacking)} must be installed first. {install_command(lacking)}"
+        return f"{' and '.join(lacking)} must be installed first. {install_command(lacking, USE)}"
 
     def place(self, family: str) -> str:
         """Of its class for a family of workloads; empty where it has no part in it."""
@@ -77,17 +78,6 @@ class Entry:
 
     def takes(self, family: str) -> bool:
         return bool(self.place(family))
-
-
-def install_command(packages: list[str]) -> str:
-    """What to type so that these packages are there."""
-    if getattr(sys, "frozen", False):
-        wheel = f"pip install lamella-VERSION-py3-none-any.whl {shlex.join(packages)}"
-        return (
-            "Packages cannot be added to the installed program, but to a Python of your own: there, run "
-            f"{wheel}, then name it by --interpreter"
-        )
-    return f"Run: {shlex.join([sys.executable, '-m', 'pip', 'install', *packages])}"
 
 
 _SQLALCHEMY, _APSW = (("sqlalchemy", "SQLAlchemy"),), (("apsw", "apsw"),)

@@ -41,6 +41,8 @@ class OpenOptions:
 
     `table` is the one of a file that holds several, or its sheet.
 
+    `version` is that of a Delta table; None is the newest.
+
     `checksums="ignore"` reads Parquet pages that are not what their checksums say, as far as they go.
     """
 
@@ -65,6 +67,7 @@ class OpenOptions:
     names: tuple[tuple[str, str], ...] = ()
     bad_lines: BadLines = "refuse"
     cells: str | None = None
+    version: int | None = None
 
     @property
     def reading(self) -> tuple[object, ...]:

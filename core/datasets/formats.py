@@ -50,7 +50,7 @@ class Format:
     """`suffixes` are usual, without the dot; files are recognised by what they hold. `media` are the media
     types that the program is offered for. `several`: whether more
     than one file can be opened as one dataset. `options` are those of `OpenOptions` that it heeds. `tables`
-    lists what a file of several tables holds."""
+    lists what a file of several tables holds. `is_folder`: a folder whose files only it knows how to take."""
 
     id: str
     label: str
@@ -63,6 +63,18 @@ class Format:
     options: tuple[str, ...] = ()
     tables: Callable[[Path], list[TableEntry]] | None = None
     foreign_keys: Callable[[Path], list[ForeignKey]] | None = None
+    is_folder: bool = False
+
+
+def _open_delta(location: Location, options: OpenOptions) -> Dataset:
+    from lamella.core.datasets.delta import open_delta
+
+    return open_delta(location, options)
+
+
+def _is_folder(contents: Contents) -> bool:
+    """No file is one."""
+    return False
 
 
 def _open_parquet(location: Location, options: OpenOptions) -> Dataset:
@@ -140,6 +152,9 @@ def _sheets(path: Path) -> list[TableEntry]:
 TYPED = ("types", "names", "decimal", "thousands", "dates", "zone")
 """Options of formats without a dialect, whose columns can be read as other types."""
 _SHEET = "vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+DELTA = Format(
+    "delta", "Delta Lake", (), _is_folder, _open_delta, options=("checksums", "version"), is_folder=True
+)
 FORMATS = (
     Format(
         "parquet", "Parquet", ("parquet", "pq", "parq"), is_parquet, _open_parquet,
@@ -187,6 +202,7 @@ FORMATS = (
         ),
         media=("text/csv", "text/tab-separated-values"),
     ),
+    DELTA,
 )  # fmt: skip
 COMPRESSED_SUFFIXES = ("gz", "zst", "bz2", "xz", "zip")
 """Of text."""
@@ -236,7 +252,7 @@ def _named_parquet(path: Path) -> bool:
 
 def data_files(location: Location) -> Location:
     """What lies in a folder without notes: texts of one field on one line are no tables."""
-    if not location.root.is_dir() or is_parquet(look_into(location.files[0])):
+    if location.is_delta or not location.root.is_dir() or is_parquet(look_into(location.files[0])):
         return location
     files = tuple(file for file in location.files if not _is_note(file))
     if not files:
@@ -258,6 +274,8 @@ def _is_note(path: Path) -> bool:
 
 def common_format(location: Location) -> Format:
     """One format for all the files. Where the first is Parquet, opening them shows whether the others are."""
+    if location.is_delta:
+        return DELTA
     first = recognise(location.files[0])
     if len(location.files) == 1 or (first.several and not first.is_text):
         return first
@@ -324,6 +342,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     types: Mapping[str, str] | None = None,
     names: Mapping[str, str] | None = None,
     cells: str | None = None,
+    version: int | None = None,
     checksums: Checksums = "verify",
     table: str | None = None,
     sheet: str | None = None,
@@ -362,7 +381,7 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
             "encoding": encoding, "delimiter": delimiter, "quote": quote, "header": header,
             "skip_rows": skip_rows, "decimal": decimal, "thousands": thousands, "dates": dates, "zone": zone,
             "nulls": nulls or None, "booleans": booleans or None, "text_columns": text_columns or None,
-            "types": types or None, "names": names or None, "cells": cells,
+            "types": types or None, "names": names or None, "cells": cells, "version": version,
         }
     )  # fmt: skip
     _refuse_useless(location, known, reading)
@@ -381,6 +400,8 @@ def _refuse_useless(location: Location, known: Format, reading: Mapping[str, obj
     """Raise `FileProblem` for options that would change nothing, as of types in a file that has its own."""
     useless = [name for name in reading if name not in known.options]
     useless = [name for name in useless if name in REFUSED_ELSEWHERE]
+    if useless == ["version"]:
+        raise FileProblem(location.root, f"is {known.label}, which has no versions", fix="Leave version out")
     if useless:
         raise FileProblem(
             location.root,
@@ -392,7 +413,7 @@ def _refuse_useless(location: Location, known: Format, reading: Mapping[str, obj
 REFUSED_ELSEWHERE = frozenset(
     (
         "text_columns", "types", "names", "decimal", "thousands", "dates", "zone", "nulls", "booleans",
-        "skip_rows", "cells",
+        "skip_rows", "cells", "version",
     )
 )  # fmt: skip
 """Options of one format that another cannot be read with; those of how bytes are split count for nothing
@@ -402,7 +423,7 @@ there."""
 def tables_of(path: str | Path) -> list[TableEntry]:
     """The tables or sheets that a file holds; none for a file that is one table. Raises `FileProblem`."""
     location = locate(path)
-    if len(location.files) > 1:
+    if len(location.files) != 1:
         return []
     known = recognise(location.files[0])
     return known.tables(location.files[0]) if known.tables else []
@@ -496,13 +517,16 @@ class Kind:
     label: str = ""
     files: int = 1
     problem: FileProblem | None = None
+    is_table: bool = False
+    """A folder that is one table, whatever files it has."""
 
 
 def kind_of(path: Path) -> Kind:
     """A file, or a folder by the first of its data files."""
     try:
         location = data_files(locate(path))
-        return Kind(path, common_format(location).label, len(location.files))
+        known = common_format(location)
+        return Kind(path, known.label, len(location.files), is_table=known.is_folder)
     except FileProblem as problem:
         return Kind(path, problem=problem)
 
@@ -518,6 +542,8 @@ def sentence(kinds: Sequence[Kind]) -> str:
     parts += [
         "a store of tables"
         if k.label == STORE
+        else f"a {k.label} table"
+        if k.is_table
         else f"a folder of {k.files:,} {k.label} file{'' if k.files == 1 else 's'}"
         for k in good
         if k.path.is_dir()

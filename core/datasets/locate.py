@@ -12,17 +12,21 @@ from pathlib import Path
 from lamella.core.errors import BadData, FileProblem, nearest
 from lamella.core.validation import path_of
 
+DELTA_LOG = "_delta_log"
+"""The folder that makes another one a Delta table."""
 _GLOB_SIGNS = frozenset("*?[")
 MOST_GUESSES = 2
 
 
 @dataclass(frozen=True)
 class Location:
-    """`files` in the order of their names; `root` is what the person pointed at."""
+    """`files` in the order of their names; `root` is what the person pointed at. `is_delta`: a Delta table,
+    whose log alone knows the files."""
 
     root: Path
     name: str
     files: tuple[Path, ...]
+    is_delta: bool = False
 
 
 def locate(path: str | Path) -> Location:
@@ -52,6 +56,14 @@ def locate_several(paths: Sequence[str | Path]) -> Location:
     found = [locate(path) for path in paths]
     if len(found) == 1:
         return found[0]
+    for location in found:
+        if location.is_delta:
+            raise FileProblem(
+                location.root,
+                "is a Delta table",
+                "It cannot be shown as one with other files",
+                "Open it by itself",
+            )
     files = tuple(dict.fromkeys(file for location in found for file in location.files))
     root = Path(os.path.commonpath([file.parent for file in files]))
     return Location(root, _common_name(files) or root.name or found[0].name, files)
@@ -152,23 +164,59 @@ def _file(root: Path) -> Location:
 
 
 def _folder(root: Path) -> Location:
-    files = _visible(root, root.rglob("*"))
+    if is_delta_table(root):
+        return Location(root, table_name(root), (), is_delta=True)
+    paths = list(root.rglob("*"))
+    _refuse_parts_of_tables(root, [path.parent for path in paths if path.name == DELTA_LOG])
+    files = _visible(root, paths)
     if not files:
         raise FileProblem(
             root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
         )
-    return Location(root, root.name.removesuffix(".parquet"), files)
+    return Location(root, table_name(root), files)
 
 
 def _pattern(root: Path) -> Location:
     anchor = Path(*_before_sign(root.parts))
     matches = (Path(match) for match in glob.glob(str(root), recursive=True))  # noqa: PTH207 -- absolute patterns
     files = _visible(anchor, matches)
+    folders = {folder for file in files for folder in file.parents if anchor in (folder, *folder.parents)}
+    _refuse_parts_of_tables(anchor, [folder for folder in sorted(folders) if is_delta_table(folder)])
     if not files:
         raise FileProblem(
             root, "matches no file", fix="Check the pattern: * stands for any name, ** for any folders"
         )
     return Location(root, anchor.name or root.name, files)
+
+
+def is_delta_table(folder: Path) -> bool:
+    return (folder / DELTA_LOG).is_dir()
+
+
+def table_name(folder: Path) -> str:
+    """What the rows of a folder are called."""
+    return folder.name.removesuffix(".parquet").removesuffix(".delta")
+
+
+def _refuse_parts_of_tables(root: Path, tables: Sequence[Path]) -> None:
+    """Raise `FileProblem` for files of Delta tables taken together: some may hold removed rows alone."""
+    if around := next((folder for folder in root.parents if is_delta_table(folder)), None):
+        raise FileProblem(
+            root,
+            f"is a part of the Delta table {around.name}",
+            "Which of its files hold rows that were removed is known to the table's log alone",
+            f"Open {around}",
+        )
+    if not tables:
+        return
+    names = ", ".join(f"'{table}'" for table in tables[:MOST_GUESSES])
+    more = f" and {len(tables) - MOST_GUESSES:,} more" if len(tables) > MOST_GUESSES else ""
+    raise FileProblem(
+        root,
+        "holds a Delta table" if len(tables) == 1 else f"holds {len(tables):,} Delta tables",
+        "Which of their files hold rows that were removed is known to their logs alone",
+        f"Open them by themselves: {names}{more}",
+    )
 
 
 def _before_sign(parts: Iterable[str]) -> list[str]:

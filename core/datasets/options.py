@@ -189,6 +189,7 @@ READING = (
     Reading("bad_lines", "choice", "what to do with lines that cannot be read: set-aside leaves them out,"
             " counted and listed", ("refuse", "set-aside"), metavar="refuse|set-aside"),
     Reading("cells", "range", "of a sheet, such as B3:F200", metavar="RANGE"),
+    Reading("version", "number", "of a Delta table, instead of the newest", metavar="N"),
 )  # fmt: skip
 BY_NAME = {reading.name: reading for reading in READING}
 

@@ -169,9 +169,8 @@ class ParquetDataset(Dataset):
         """Small files are checked now, so that damage is told when they are opened."""
         self.name, self.paths = location.name, location.files
         is_verified = checksums == "verify"
-        self._snapshot = _snapshot(location, _footers(location.files, is_verified))
-        files = [segment for segment in self._snapshot.segments if isinstance(segment, FileSegment)]
-        check_whole(list(_small(files)) if is_verified else [])
+        self._snapshot = _snapshot(location, read_footers(location.files, is_verified))
+        check_small(self._snapshot, is_verified)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -180,6 +179,12 @@ class ParquetDataset(Dataset):
 
     def snapshot(self) -> Snapshot:
         return self._snapshot
+
+
+def check_small(snapshot: Snapshot, is_verified: bool) -> None:
+    """Raise `DamagedFile` where a file of the first few, as far as they are small, is damaged."""
+    files = [segment for segment in snapshot.segments if isinstance(segment, FileSegment)]
+    check_whole(list(_small(files)) if is_verified else [])
 
 
 def _small(files: Sequence[FileSegment]) -> Iterator[FileSegment]:
@@ -192,8 +197,9 @@ def _small(files: Sequence[FileSegment]) -> Iterator[FileSegment]:
         yield file
 
 
-def _footers(files: tuple[Path, ...], is_verified: bool) -> list[Footer]:
-    """Parsing releases the interpreter, so many files are opened side by side."""
+def read_footers(files: Sequence[Path], is_verified: bool) -> list[Footer]:
+    """Raises `FileProblem` that says what a file is instead. Parsing releases the interpreter, so many files
+    are opened side by side."""
     if len(files) == 1:
         return [_footer(files[0], is_verified)]
     with ThreadPoolExecutor(FOOTER_READERS) as readers:

@@ -455,10 +455,16 @@ def _by_file(values: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _literal(constant: pa.Array) -> exp.Expr:
-    """A whole number, a day or a text."""
-    value = constant[0].as_py()
-    kind = {pa.int64(): "bigint", pa.date32(): "date"}.get(constant.type, "varchar")
-    return exp.cast(exp.null() if value is None else exp.Literal.string(str(value)), kind)
+    """The one value of an array, of a type that folders and logs have values of."""
+    name = sql_type(constant.type) or "VARCHAR"
+    kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
+    if not constant[0].is_valid:
+        return exp.cast(exp.null(), kind)
+    if name == "BLOB":
+        text = "".join(f"\\x{byte:02X}" for byte in constant[0].as_py())
+    else:
+        text = constant.cast(pa.string())[0].as_py()
+    return exp.cast(exp.Literal.string(text), kind)
 
 
 def _memory_query(

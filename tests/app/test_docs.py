@@ -12,6 +12,7 @@ import pytest
 
 from lamella.app import __version__, cli
 from lamella.app.settings import SETTINGS
+from lamella.core.datasets.delta import READER_FEATURES
 from lamella.core.datasets.text.blocks import LONGEST_ROW
 from lamella.core.datasets.text.json_lines import MOST_LEVELS
 from lamella.ui.actions import ACTIONS
@@ -126,6 +127,15 @@ def test_the_page_about_files_holds(tmp_path, monkeypatch):
     page = (ROOT / "docs" / "files.md").read_text(encoding="utf8")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(compile("\n".join(blocks), "docs/files.md", "exec"), {})
+
+
+def test_the_page_about_lake_tables_holds(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "lake.md").read_text(encoding="utf8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    exec(compile("\n".join(blocks), "docs/lake.md", "exec"), {})
+    features = page.partition("feature's name:")[2].partition(".")[0]
+    assert set(re.findall(r"`(\w+)`", features)) == {name for name in READER_FEATURES if "-" not in name}
 
 
 def test_the_page_about_the_store_holds_from_top_to_bottom(tmp_path, monkeypatch):

@@ -27,6 +27,7 @@ from lamella.core.bench import registry
 from lamella.core.bench.engine import child
 from lamella.core.bench.registry import ENTRIES
 from lamella.core.datasets.formats import FORMATS
+from lamella.core.libraries import install_command
 from lamella.ui.dialogs import about
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,8 +99,8 @@ def test_workers_of_the_bundle_are_the_program_with_streams(monkeypatch, tmp_pat
 
 
 def test_the_bundle_says_how_systems_are_added(monkeypatch):
-    monkeypatch.setattr(registry.sys, "frozen", True, raising=False)
-    said = registry.install_command(["polars"])
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    said = install_command(["polars"], registry.USE)
     assert all(
         part in said for part in ("installed program", "pip install lamella-", "polars", "--interpreter")
     )

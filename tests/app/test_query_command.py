@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from lamella import Store, agg, col, open_dataset
 from lamella.app import cli, paths
@@ -244,3 +245,18 @@ def test_text_that_is_not_utf8_is_refused_in_words(
     pq.write_table(rows, tmp_path / "t.parquet")
     said = _refused(capsys, "query", str(tmp_path / "t.parquet"), "--where", "n = 1", "--format", form)
     assert "Text of column 's' is not UTF-8, or is damaged" in said
+
+
+def test_versions_of_a_delta_table_are_listed_and_asked(tmp_path: Path, capsys) -> None:
+    table = tmp_path / "trips"
+    write_deltalake(table, pa.table({"n": [1, 2]}))
+    write_deltalake(table, pa.table({"n": [3]}), mode="append")
+    assert cli.main(["versions", str(table)]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == ["1", "0"]
+    assert "WRITE Append" in listed[0] and listed[0].endswith("1 row")
+    for words in (["--version", "0"], ["--as-of", "0"]):
+        assert cli.main(["query", str(table), "--columns", "n", "--format", "csv", *words]) == 0
+        assert capsys.readouterr().out.splitlines() == ["n", "1", "2"]
+    assert cli.main(["versions", str(tmp_path)]) == 2
+    assert "is no Delta table" in capsys.readouterr().err

@@ -72,7 +72,7 @@ def files_of(dataset: Dataset) -> list[str]:
     """The files whose changes are another content, a database's log among them."""
     if isinstance(dataset, CachedDataset):
         return [path for path, size, _ in dataset.file.stamps if size >= 0]
-    return [str(path) for path in getattr(dataset, "paths", ())]
+    return [str(path) for path in getattr(dataset, "watched", getattr(dataset, "paths", ()))]
 
 
 class Reopener(Protocol):

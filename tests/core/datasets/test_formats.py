@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.ipc as ipc
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from lamella import Store, sql
 from lamella.core.datasets import open_dataset
@@ -67,6 +68,7 @@ def in_duckdb(path: Path) -> None:
 
 
 MAKERS: dict[str, Callable[[Path], object]] = {
+    "delta": lambda path: write_deltalake(path, pa.Table.from_pylist(ROWS)),
     "parquet": lambda path: pq.write_table(pa.Table.from_pylist(ROWS), path),
     "arrow": arrow,
     "arrow-stream": arrow_stream,

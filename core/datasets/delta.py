@@ -1,0 +1,472 @@
+"""Delta Lake tables read where they lie: their log says which rows of which Parquet files a version has."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.arrow.arrays import to_numpy
+from lamella.core.arrow.types import common_type
+from lamella.core.datasets.base import Dataset, OpenOptions
+from lamella.core.datasets.locate import DELTA_LOG, Location, cannot_read, is_delta_table, table_name
+from lamella.core.datasets.parquet import check_small, read_footers
+from lamella.core.errors import BadData, FileProblem, MissingLibrary, shown
+from lamella.core.scan.parquet_file import Footer
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+PARTITION = "A partition column: the log of the table has its value for each file"
+READER_FEATURES = frozenset(
+    (
+        "columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview",
+        "v2Checkpoint", "vacuumProtocolCheck",
+    )
+)  # fmt: skip
+"""What a table may ask of its readers that is heeded here; any other feature is refused."""
+NEWEST_READER = 3
+MAPPING = "delta.columnMapping."
+FIELD_ID = b"PARQUET:field_id"
+CLEANED_UP = "Delta Lake cleans up what is older than the table's retention"
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*")
+_ROWS = ("num_added_rows", "numOutputRows", "num_output_rows", "num_inserted_rows")
+"""What writers call the number of rows that a commit added."""
+
+
+@dataclass(frozen=True)
+class DeltaVersion:
+    """A version of a Delta table that its log can still give. `time` is in UTC. `rows` were added by it,
+    where its writer says so; `engine` is that writer."""
+
+    number: int
+    time: dt.datetime | None = None
+    operation: str = ""
+    rows: int | None = None
+    engine: str = ""
+
+
+def deltalake() -> Any:
+    """The library that reads and writes the logs; raises `MissingLibrary`."""
+    try:
+        import deltalake as library
+    except ImportError as error:
+        raise MissingLibrary("deltalake", "Delta Lake tables need its log's library") from error
+    return library
+
+
+@dataclass(frozen=True)
+class Log:
+    """The names in a table's log: of its commits with their sizes in bytes, and of its checkpoints."""
+
+    root: Path
+    commits: Mapping[int, int]
+    checkpoints: frozenset[int]
+
+    @classmethod
+    def of(cls, root: Path) -> Log:
+        """Raises `FileProblem`."""
+        commits, checkpoints = {}, set()
+        try:
+            for entry in (root / DELTA_LOG).iterdir():
+                if found := _COMMIT.fullmatch(entry.name):
+                    commits[int(found[1])] = entry.stat().st_size
+                elif found := _CHECKPOINT.fullmatch(entry.name):
+                    checkpoints.add(int(found[1]))
+        except OSError as error:
+            raise cannot_read(root / DELTA_LOG, error) from error
+        if not commits and not checkpoints:
+            raise FileProblem(
+                root, "has an empty Delta log", "No version of the table was committed", "Write it again"
+            )
+        return cls(root, commits, frozenset(checkpoints))
+
+    @property
+    def newest(self) -> int:
+        return max((*self.commits, *self.checkpoints))
+
+    @cached_property
+    def versions(self) -> list[int]:
+        """Those that can be made of what is there, ascending: each needs all commits since a checkpoint."""
+        numbers, is_whole = list[int](), False
+        for number in sorted(self.commits.keys() | self.checkpoints):
+            follows = is_whole and number - 1 == numbers[-1] and number in self.commits
+            is_whole = number in self.checkpoints or number == 0 or follows
+            if is_whole:
+                numbers.append(number)
+        return numbers
+
+    def wanted(self, version: int | None) -> int:
+        """The version, or the newest one. Raises `FileProblem` where the log cannot give it."""
+        number = self.newest if version is None else version
+        if number > self.newest:
+            raise FileProblem(self.root, f"has no version {number:,} yet", fix=self._others())
+        if number not in self.versions:
+            raise self._gone(number)
+        start = max((c for c in self.checkpoints if c <= number), default=-1)
+        empty = next((c for c in range(start + 1, number + 1) if not self.commits[c]), None)
+        if empty is not None:
+            raise FileProblem(
+                self.root,
+                f"has a log that was not written to its end: commit {empty:,} is empty",
+                "Whether it added or removed rows is unknown",
+                f"Open version {empty - 1:,}, or commit again" if empty else "Write the table again",
+            )
+        return number
+
+    def _gone(self, number: int) -> FileProblem:
+        if number < (self.versions or [number])[0]:
+            return FileProblem(self.root, f"no longer has version {number:,}", CLEANED_UP, self._others())
+        since = max((c for c in self.checkpoints if c <= number), default=-1)
+        lost = next((c for c in range(since + 1, number + 1) if c not in self.commits), number)
+        return FileProblem(
+            self.root,
+            f"has a log with a gap: commit {lost:,} is missing",
+            f"Version {number:,} is made of all commits since a checkpoint",
+            self._others() or "Restore the folder _delta_log, or write the table again",
+        )
+
+    def _others(self) -> str:
+        numbers = self.versions
+        if not numbers:
+            return ""
+        return f"There are versions {numbers[0]:,} to {numbers[-1]:,}" if len(numbers) > 1 else (
+            f"There is version {numbers[0]:,}"
+        )  # fmt: skip
+
+
+def versions_of(path: str | Path) -> list[DeltaVersion]:
+    """The versions of a Delta table that its log can give, newest first. Blocks: their commits are read.
+    Raises `FileProblem` and `MissingLibrary`."""
+    root = Path(path)
+    if not is_delta_table(root):
+        raise FileProblem(root, "is no Delta table", f"It has no folder {DELTA_LOG}", "Check the path")
+    log = Log.of(root)
+    table = _table_at(log, log.newest)
+    with _explained(log, log.newest):
+        history = {commit["version"]: commit for commit in table.history()}
+    return [_version(number, history.get(number, {})) for number in reversed(log.versions)]
+
+
+def _version(number: int, commit: Mapping[str, Any]) -> DeltaVersion:
+    stamp, metrics = commit.get("timestamp"), commit.get("operationMetrics") or {}
+    rows = next((int(metrics[name]) for name in _ROWS if str(metrics.get(name, "")).isdecimal()), None)
+    time = None if stamp is None else dt.datetime.fromtimestamp(stamp / 1000, dt.UTC)
+    mode = (commit.get("operationParameters") or {}).get("mode", "")
+    operation = " ".join(word for word in (commit.get("operation", ""), mode) if word)
+    return DeltaVersion(number, time, operation, rows, commit.get("engineInfo", ""))
+
+
+def open_delta(location: Location, options: OpenOptions) -> DeltaDataset:
+    return DeltaDataset(location.root, options.version, options.checksums == "verify")
+
+
+class DeltaDataset(Dataset):
+    """The live rows of one version. Rows of one file stay together, files in the order they were written."""
+
+    format = "Delta Lake"
+
+    def __init__(self, root: Path, version: int | None = None, is_verified: bool = True) -> None:
+        """The newest version unless one is named. Raises `FileProblem`, also for a version that is gone and
+        for what a table asks of its readers that is not heeded here, and `MissingLibrary`."""
+        self.name, self.paths = table_name(root), (root,)
+        log = Log.of(root)
+        self.version, self.newest = log.wanted(version), log.newest
+        self._is_verified = is_verified
+        table = _table_at(log, self.version)
+        _refuse_features(root, table)
+        with _explained(log, self.version):
+            self._snapshot = _snapshot(log, self.version, table, is_verified)
+        check_small(self._snapshot, is_verified)
+
+    @property
+    def watched(self) -> tuple[Path, ...]:
+        """What changes on disk when the table gets another version."""
+        return (self.paths[0] / DELTA_LOG,)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        if self.version == self.newest:
+            return ()
+        return (f"Version {self.version:,} of the Delta table; the newest is {self.newest:,}",)
+
+    def snapshot(self) -> Snapshot:
+        return self._snapshot
+
+    def versions(self) -> list[DeltaVersion]:
+        """Those that can be opened, newest first. Blocks."""
+        return versions_of(self.paths[0])
+
+    def as_of(self, when: int | str | dt.datetime) -> DeltaDataset:
+        """The table at a version, given by its number, or by a time at which it was the newest: as text in
+        ISO form, or as a datetime; without a zone it is UTC. Raises `FileProblem` and `BadData`."""
+        if isinstance(when, int):
+            return DeltaDataset(self.paths[0], when, self._is_verified)
+        time = _time(when)
+        before = [version for version in self.versions() if version.time and version.time <= time]
+        if not before:
+            raise FileProblem(
+                self.paths[0],
+                f"has no version of {time:%Y-%m-%d %H:%M:%S} UTC or before",
+                fix="Name a later time",
+            )
+        return DeltaDataset(self.paths[0], before[0].number, self._is_verified)
+
+
+def _time(when: str | dt.datetime) -> dt.datetime:
+    try:
+        time = dt.datetime.fromisoformat(when) if isinstance(when, str) else when
+        return time.astimezone(dt.UTC) if time.tzinfo else time.replace(tzinfo=dt.UTC)
+    except (ValueError, AttributeError, OverflowError) as error:
+        fix = "Give its number, or a time such as 2026-11-28T12:00"
+        raise BadData(f"a version of a Delta table cannot be {shown(when)}", fix=fix) from error
+
+
+@contextmanager
+def _explained(log: Log, version: int) -> Iterator[None]:
+    """What the library raises of a log, as a `FileProblem`: its message is followed by its own stack."""
+    library = deltalake()
+    try:
+        yield
+    except (library.exceptions.DeltaError, OSError) as error:
+        why = str(error).splitlines()[0]
+        for prefix in ("Kernel error: ", "Generic delta kernel error: "):
+            why = why.removeprefix(prefix)
+        raise _log_problem(log, version, why) from error
+
+
+def _log_problem(log: Log, version: int, why: str) -> FileProblem:
+    feature = re.search(r"Feature '(\w+)' is not supported", why)
+    if feature or "catalog-managed" in why:
+        return _unknown_feature(log.root, [feature[1] if feature else "catalogManaged"])
+    earlier = [number for number in log.versions if number < version]
+    way_out = f"Open version {earlier[-1]:,}, or commit again" if earlier else "Write the table again"
+    return FileProblem(log.root, f"has a Delta log whose version {version:,} cannot be read", why, way_out)
+
+
+def _table_at(log: Log, version: int) -> DeltaTable:
+    library = deltalake()
+    with _explained(log, version):
+        table: DeltaTable = library.DeltaTable(log.root, version=version)
+    return table
+
+
+def _refuse_features(root: Path, table: DeltaTable) -> None:
+    protocol = table.protocol()
+    if protocol.min_reader_version > NEWEST_READER:
+        raise FileProblem(
+            root,
+            f"asks for version {protocol.min_reader_version} of Delta Lake's reader protocol",
+            f"Versions up to {NEWEST_READER} are read here",
+            "Read it with the program that wrote it",
+        )
+    if unknown := sorted(set(protocol.reader_features or ()) - READER_FEATURES):
+        raise _unknown_feature(root, unknown)
+
+
+def _unknown_feature(root: Path, names: Sequence[str]) -> FileProblem:
+    return FileProblem(
+        root,
+        f"uses features of Delta Lake that are not known here: {', '.join(names)}",
+        "Without them the rows would be other ones than the table holds",
+        "Read it with the program that wrote it",
+    )
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A column as the log has it. `stored` is its name in the files, `id` the one it has there by number,
+    where the table finds columns by these."""
+
+    name: str
+    type: pa.DataType
+    stored: str
+    id: str | None = None
+
+
+def _fields(root: Path, table: DeltaTable) -> list[_Field]:
+    schema = pa.schema(table.schema().to_arrow())
+    mode = table.metadata().configuration.get(f"{MAPPING}mode", "none")
+    fields = []
+    for one, described in zip(schema, json.loads(table.schema().to_json())["fields"], strict=True):
+        about = described["metadata"] if mode != "none" else {}
+        if mode != "none":
+            _refuse_renamed(root, one.name, described["type"])
+        number = str(about[f"{MAPPING}id"]) if mode == "id" else None
+        fields.append(_Field(one.name, one.type, about.get(f"{MAPPING}physicalName", one.name), number))
+    return fields
+
+
+def _refuse_renamed(root: Path, column: str, kind: Any) -> None:
+    """Raise `FileProblem` where a field inside a column has another name in the files."""
+    if not isinstance(kind, dict):
+        return
+    for field in kind.get("fields", ()):
+        if field["metadata"].get(f"{MAPPING}physicalName", field["name"]) != field["name"]:
+            raise FileProblem(
+                root,
+                f"maps names of fields inside column '{column}'",
+                "Columns by other names than in the files are read here, fields inside them are not",
+                "Read it with the program that wrote it",
+            )
+        _refuse_renamed(root, column, field["type"])
+    for part in ("elementType", "keyType", "valueType"):
+        _refuse_renamed(root, column, kind.get(part))
+
+
+@dataclass(frozen=True)
+class _LiveFile:
+    """A file that a version has rows of. `partition` has its value by column, as an array of one."""
+
+    path: Path
+    size: int
+    time: int
+    partition: Mapping[str, pa.Array]
+
+
+def _live_files(root: Path, table: DeltaTable) -> list[_LiveFile]:
+    """In the order in which they were written; those of one commit by name."""
+    actions = pa.table(table.get_add_actions(flatten=False))
+    by_column = {}
+    if "partition" in actions.column_names:
+        values = actions.column("partition").combine_chunks()
+        by_column = {field.name: values.field(field.name) for field in values.type}
+    entries = actions.select(["path", "size_bytes", "modification_time"]).to_pylist()
+    files = [
+        _LiveFile(
+            _local(root, entry["path"]),
+            entry["size_bytes"],
+            entry["modification_time"],
+            {name: column.slice(place, 1) for name, column in by_column.items()},
+        )
+        for place, entry in enumerate(entries)
+    ]
+    return sorted(files, key=lambda file: (file.time, file.path))
+
+
+def _local(root: Path, address: str) -> Path:
+    """The path of a file as the log has it: relative to the table, or a whole URI, as of a shallow clone."""
+    parts = urlsplit(address)
+    if parts.scheme not in ("", "file"):
+        raise FileProblem(
+            root,
+            f"has rows in files elsewhere: {parts.scheme}://{parts.netloc}",
+            "It is a shallow clone of another table",
+            "Open that table",
+        )
+    return Path(unquote(parts.path)) if parts.scheme else root / unquote(address)
+
+
+def _refuse_other(log: Log, version: int, file: _LiveFile) -> None:
+    """Raise `FileProblem` where a file is not there as the log says."""
+    try:
+        size = file.path.stat().st_size
+    except FileNotFoundError as error:
+        newer = (
+            "Open the newest version"
+            if version < log.newest
+            else "Restore the file, or write the table again"
+        )
+        raise FileProblem(
+            log.root,
+            f"has lost files of version {version:,}, such as {file.path.name}",
+            "A vacuum removes the files that later versions no longer need" if version < log.newest
+            else "They were removed without its log knowing",
+            newer,
+        ) from error  # fmt: skip
+    except OSError as error:
+        raise cannot_read(file.path, error) from error
+    if size != file.size:
+        raise FileProblem(
+            file.path,
+            "is not the file that the log of its table names",
+            f"It has {size:,} bytes, not {file.size:,}",
+            "Copy or download it again, or wait until it is written",
+        )
+
+
+def _snapshot(log: Log, version: int, table: DeltaTable, is_verified: bool) -> Snapshot:
+    fields, files = _fields(log.root, table), _live_files(log.root, table)
+    for file in files:
+        _refuse_other(log, version, file)
+    footers = read_footers([file.path for file in files], is_verified)
+    partitions = set(table.metadata().partition_columns)
+    columns = tuple(
+        Column(field.name, field.type, key, note=PARTITION if field.name in partitions else "")
+        for key, field in enumerate(fields)
+    )
+    parts = [_segment(file, footer, fields, columns) for file, footer in zip(files, footers, strict=True)]
+    segments = tuple(part for part in parts if part.num_rows)
+    starts = dict(
+        zip([s.path for s in segments], np.cumsum([0, *(s.num_rows for s in segments)]), strict=False)
+    )
+    stamps = ((str(footer.path), *footer.fingerprint, footer.is_verified) for footer in footers)
+    token = ("delta", str(log.root), table.metadata().id, version, *stamps)
+    deleted = _deleted(log.root, table, starts)
+    return Snapshot(table_name(log.root), columns, segments, token, deleted)
+
+
+def _segment(
+    file: _LiveFile, footer: Footer, fields: Sequence[_Field], columns: Sequence[Column]
+) -> FileSegment:
+    by_id = {(one.metadata or {}).get(FIELD_ID, b"").decode(): one.name for one in footer.schema}
+    stored, names, constants = set(footer.schema.names), dict[int, str](), dict[int, pa.Array]()
+    for field, column in zip(fields, columns, strict=True):
+        if column.note == PARTITION:
+            constants[column.key] = file.partition[field.name].cast(field.type)
+            continue
+        name = field.stored if field.id is None else by_id.get(field.id, "")
+        if name in stored:
+            _refuse_type(footer, name, field)
+            names[column.key] = name
+    return FileSegment(
+        footer.path, footer.num_rows, names, footer.fingerprint, constants, is_verified=footer.is_verified
+    )
+
+
+def _refuse_type(footer: Footer, name: str, field: _Field) -> None:
+    """Raise `FileProblem` where values of a file might be others as the log's type. Times of 96 bits have no
+    zone in the file: they are in UTC, as in all of Delta Lake."""
+    stored = footer.schema.field(name).type
+    if common_type(field.type, stored) == field.type or common_type(stored, field.type) == field.type:
+        return
+    if name in footer.int96_columns and is_.is_timestamp(stored) and is_.is_timestamp(field.type):
+        return
+    raise FileProblem(
+        footer.path,
+        f"column '{field.name}' is {stored} here but {field.type} in the log of its table",
+        "Values of one type would have to be taken for the other",
+        "Read it with the program that wrote it",
+    )
+
+
+def _deleted(root: Path, table: DeltaTable, starts: Mapping[Path, int]) -> np.ndarray:
+    """The positions of rows that a deletion vector takes away: a file keeps rows that it names."""
+    gone = [np.empty(0, np.int64)]
+    for path, is_live in _deletion_vectors(root, table):
+        if path in starts:
+            gone.append(np.flatnonzero(~is_live) + starts[path])
+    return np.sort(np.concatenate(gone)).astype(np.int64)
+
+
+def _deletion_vectors(root: Path, table: DeltaTable) -> Iterator[tuple[Path, np.ndarray]]:
+    """Of files that have one: which of their rows are live; those behind its end are."""
+    if "deletionVectors" not in (table.protocol().reader_features or ()):
+        return
+    for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
+        for place in range(batch.num_rows):
+            path = _local(root, batch.column("filepath")[place].as_py())
+            yield path, to_numpy(batch.column("selection_vector")[place].values)
