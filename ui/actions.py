@@ -268,6 +268,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("follow", "Follow to related rows", "View", 4, "Ctrl+Alt+R", "arrow-right",
            tip="From this cell to the rows of other tables that its relations lead to",
            when=lambda s: s.related),
+    Action("relations", "Relations diagram", "View", 4, "Ctrl+Alt+D", "relation",
+           tip="The tables of the store and what points at what: seen, made and checked"),
     Action("go_to_row", "Go to row…", "View", 4, "Ctrl+G", when=_on_dataset),
     Action("go_to_column", "Go to column…", "View", 4, "Ctrl+Shift+G", when=_on_dataset,
            tip="Find a column by a part of its name, also a hidden one"),

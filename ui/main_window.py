@@ -38,6 +38,7 @@ from lamella.ui.window.action_state import ActionBar, ActionSet, current_column,
 from lamella.ui.window.appearance import Appearance
 from lamella.ui.window.commits import Commits, commit_text, is_version
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.diagrams import Diagrams
 from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_drag
 from lamella.ui.window.file_readings import FileReadings
 from lamella.ui.window.file_watch import Key, entry_key, is_file
@@ -102,7 +103,7 @@ class MainWindow(QMainWindow):
         tab.steps.import_requested.connect(self.opening.import_current)
         tab.reopening.reading = self.library.readings.of(key)
         tab.reopening.chosen.connect(partial(self.library.readings.put, key))
-        tab.changed.connect(self._update)
+        tab.changed.connect(self.update_state)
         tab.differently_requested.connect(partial(self.opening.read_differently, tab))
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
@@ -153,7 +154,7 @@ class MainWindow(QMainWindow):
             self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
             self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
             self.benchmark.table_requested.connect(lambda: benchmark_open_table(self))
-            self.benchmark.status_changed.connect(self._update)
+            self.benchmark.status_changed.connect(self.update_state)
             self.benchmark.destroyed.connect(self._benchmark_closed)
             self.tabs.add(self.benchmark, "Benchmark", "benchmark", "Measure systems against each other")
         else:
@@ -255,7 +256,8 @@ class MainWindow(QMainWindow):
             if tab.table is table:
                 tab.messages.say("Stopped; nothing was changed.")
 
-    def _update(self) -> None:
+    def update_state(self) -> None:
+        """Show what the current tab allows and says."""
         tab = self.tabs.dataset_tab
         origin = self.trail.origin(tab) if tab is not None else None
         self.commands.update(situation(self.tabs, bool(self.tasks.running), self.library.no_home, origin))
@@ -268,9 +270,9 @@ class MainWindow(QMainWindow):
         self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.commands["subtotals"].setChecked(group is not None and group.subtotals)
         self.appearance.mark(self.commands)
-        shown = tab or (self.benchmark if self.tabs.current is self.benchmark else None)
+        shown = tab or self.tabs.current
         self.status.show_standing(tab.standing.text if tab else "", tab.standing.tip if tab else "")
-        self.status.show_text(shown.status if shown else "")
+        self.status.show_text(getattr(shown, "status", ""))
         self.status.show_figures(tab.figures.text if tab else "")
         self.sidebar.mark(entry_key(tab.key) if tab else None)
         name = self.tabs.title
@@ -286,7 +288,7 @@ class MainWindow(QMainWindow):
         self.sidebar.show_recent([path for path in self.memory.recent if path not in files])
         self.sidebar_actions.follow_files(files)
         self.start.show_recent(self.memory.recent)
-        self._update()
+        self.update_state()
 
     def _cell_menu(self, point: QPoint) -> None:
         menu, tab = self._menu_of("cell"), self.tabs.dataset_tab
@@ -335,7 +337,8 @@ class MainWindow(QMainWindow):
         self.opening = Opening(self.library, self.tabs, self.tasks, self.memory, self)
         self.sidebar_actions = SidebarActions(self)
         self.trail = Trail(self.opening)
-        self.trail.changed.connect(self._update)
+        self.trail.changed.connect(self.update_state)
+        self.diagrams = Diagrams(self)
         self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
         self.tabs.removeWidget(placeholder)
@@ -402,10 +405,10 @@ class MainWindow(QMainWindow):
         self.library.doubtful.connect(lambda error, key: ask_open_anyway(error, key, self.library, self))
         self.library.damage_found.connect(self._withdraw)
         self.library.stores_changed.connect(self.sidebar.show_stores)
-        self.library.stores_changed.connect(lambda _: self._update())
+        self.library.stores_changed.connect(lambda _: self.update_state())
         self.library.counted.connect(self.sidebar.show_rows)
         self.tasks.failed.connect(self.show_error)
-        self.tasks.busy_changed.connect(lambda _: self._update())
+        self.tasks.busy_changed.connect(lambda _: self.update_state())
         self.commits.committed.connect(self._committed)
         self.commits.failed.connect(self._write_failed)
         self.commits.stopped.connect(self._write_stopped)
@@ -422,7 +425,7 @@ class MainWindow(QMainWindow):
             paste.activated.connect(self.commands["paste_table"].trigger)
         self.overlay.open_requested.connect(self.opening.open_paths)
         self.overlay.import_requested.connect(self.opening.import_paths)
-        theme.current().changed.connect(self._update)
+        theme.current().changed.connect(self.update_state)
 
     def _remember_geometry(self) -> None:
         self.resize(FIRST_SIZE.boundedTo(self.screen().availableSize() - FRAME))

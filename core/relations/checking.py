@@ -33,8 +33,8 @@ class Dangling:
 class RelationCheck:
     """Of the `rows` that may point, `unset` have a null in their key, and `dangling` a key that no row of the
     other table has; `examples` are rows with different such keys. `repeated` rows of the other table have a
-    key that an earlier one has, so that one row points at several. Nothing is counted where the relation has
-    a problem.
+    key that an earlier one has, so that one row points at several; `shared` rows point at what an earlier
+    one points at. Nothing is counted where the relation has a problem.
     """
 
     relation: Relation
@@ -42,7 +42,13 @@ class RelationCheck:
     unset: int = 0
     dangling: int = 0
     repeated: int = 0
+    shared: int = 0
     examples: tuple[Dangling, ...] = ()
+
+    @property
+    def cardinality(self) -> tuple[str, str]:
+        """How many rows of each end belong together, "1" or "n": ("n", "1") where many rows point at one."""
+        return ("n" if self.shared else "1"), ("n" if self.repeated else "1")
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -76,16 +82,22 @@ def check(relation: Relation, one: Snapshot, other: Snapshot, job: Job) -> Relat
     set_keys = keys.first[keys.first >= 0]
     repeated = len(set_keys) - len(np.unique(set_keys))
     check = RelationCheck(relation, repeated=repeated)
+    pointed_at = np.zeros(len(keys.first), bool)
     for _, rows in key_rows(one, [*columns, ID_COLUMN], job):
-        check = _with(check, keys, rows)
+        check = _with(check, keys, rows, pointed_at)
         job.report(check.rows, one.num_rows, f"{relation.name}: {check.rows:,} rows checked")
     return check
 
 
-def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table) -> RelationCheck:
+def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table, pointed_at: np.ndarray) -> RelationCheck:
+    """`pointed_at` are the keys of rows so far, and of these afterwards."""
     *values, ids = rows.columns
     valid = valid_in_all(values)
-    valid[keys.match(values)[0]] = False
+    matching, numbers = keys.match(values)
+    valid[matching] = False
+    different = np.unique(numbers)
+    new = int((~pointed_at[different]).sum())
+    pointed_at[different] = True
     dangling = np.flatnonzero(valid)
     unset = rows.num_rows - int(valid_in_all(values).sum())
     return replace(
@@ -93,6 +105,7 @@ def _with(so_far: RelationCheck, keys: Keys, rows: pa.Table) -> RelationCheck:
         rows=so_far.rows + rows.num_rows,
         unset=so_far.unset + unset,
         dangling=so_far.dangling + len(dangling),
+        shared=so_far.shared + len(matching) - new,
         examples=_examples(values, to_numpy(ids), dangling, so_far.examples),
     )
 

@@ -96,15 +96,13 @@ class StoreRelations(Sequence[Relation]):
         Raises `UnknownTable`, `UnknownColumn`, `TypeConflict` for columns whose values are never equal, and
         `StoreProblem` where there is such a relation or name already.
         """
+        start, target = self._ends(one, other)
         tables = {row.name: row.table_id for row in self._catalog.tables()}
-        known = {table: self._table_of(number) for table, number in tables.items()}
-        start, target = (end_of(side, self._place, known) for side in (one, other))
-        refuse_apart(self._place, start, target)
         if name is not None and not text_of(name, f"store {self._place}: the relation's name").strip():
             raise BadData(f"store {self._place}: a relation needs a name", fix="Give one, or leave it out")
         with self._catalog.transaction() as transaction:
             for end in (start, target):
-                self._refuse_dropped(end.table, tables[end.table])
+                self._refuse_dropped(end.table, tables.get(end.table))
             self._refuse_again(start, target)
             names = [row.name for row in transaction.relations.all()]
             if name in names:
@@ -121,6 +119,23 @@ class StoreRelations(Sequence[Relation]):
             if text_of(name, f"store {self._place}: the relation's name") not in names:
                 raise UnknownRelation(name, f"store {self._place}", names)
             transaction.relations.drop(name)
+
+    def rename(self, old: str, new: str) -> Relation:
+        """Give a relation another name; it stays at its place.
+
+        Raises `UnknownRelation`, `BadData` for an empty name, and `StoreProblem` for one that is taken."""
+        wanted = text_of(new, f"store {self._place}: the relation's name").strip()
+        if not wanted:
+            raise BadData(f"store {self._place}: a relation needs a name", fix="Give one")
+        with self._catalog.transaction() as transaction:
+            names = [row.name for row in transaction.relations.all()]
+            if text_of(old, f"store {self._place}: the relation's name") not in names:
+                raise UnknownRelation(old, f"store {self._place}", names)
+            if wanted != old:
+                if wanted in names:
+                    raise self._name_problem(wanted)
+                transaction.relations.rename(old, wanted)
+        return self.named(wanted)
 
     def named(self, name: str) -> Relation:
         """Raises `UnknownRelation`."""
@@ -180,6 +195,18 @@ class StoreRelations(Sequence[Relation]):
         return tuple(
             check(r, tables[r.from_table].snapshot(), tables[r.to_table].snapshot(), work) for r in wanted
         )
+
+    def try_out(
+        self, one: str | Iterable[str], other: str | Iterable[str], job: Job | None = None
+    ) -> RelationCheck:
+        """What a check would say of a relation between these ends, which are given as for `declare`; none is
+        declared by this. Raises what `declare` raises for them."""
+        from lamella.core.relations.checking import check
+
+        start, target = self._ends(one, other)
+        relation = Relation("", start.table, start.names, target.table, target.names)
+        tables = self._tables
+        return check(relation, tables[start.table].snapshot(), tables[target.table].snapshot(), job or Job())
 
     def suggest(self, *tables: str, job: Job | None = None) -> tuple[Suggestion, ...]:
         """Relations that these tables, or all, may have, the most likely first; none is declared by this.
@@ -283,10 +310,16 @@ class StoreRelations(Sequence[Relation]):
             present.append(now)
         return present, lost
 
-    def _refuse_dropped(self, table: str, table_id: int) -> None:
+    def _refuse_dropped(self, table: str, table_id: int | None) -> None:
         """Somebody else may have dropped it since it was looked at."""
-        if self._catalog.table(table_id) is None:
+        if table_id is None or self._catalog.table(table_id) is None:
             raise UnknownTable(table, f"store {self._place}", [row.name for row in self._catalog.tables()])
+
+    def _ends(self, one: str | Iterable[str], other: str | Iterable[str]) -> tuple[End, End]:
+        known = {row.name: self._table_of(row.table_id) for row in self._catalog.tables()}
+        start, target = (end_of(side, self._place, known) for side in (one, other))
+        refuse_apart(self._place, start, target)
+        return start, target
 
     def _refuse_again(self, start: End, target: End) -> None:
         wanted = Relation("", start.table, start.names, target.table, target.names)

@@ -39,17 +39,17 @@ class PairRow(FieldRow):
         parent: QWidget | None = None,
     ) -> None:
         super().__init__("Remove this pair", parent)
-        self._boxes = ColumnBox(names, left), ColumnBox(other_names, right)
-        for box in self._boxes:
+        self.boxes = ColumnBox(names, left), ColumnBox(other_names, right)
+        for box in self.boxes:
             box.setFixedWidth(12 * theme.current().line_height())
             box.chosen.connect(self.changed)
-        self.setLayout(line_of(self._boxes[0], word("="), self._boxes[1], self.remove))
+        self.setLayout(line_of(self.boxes[0], word("="), self.boxes[1], self.remove))
         self.layout().setContentsMargins(0, 0, 0, 0)
-        self.setFocusProxy(self._boxes[0])
+        self.setFocusProxy(self.boxes[0])
 
     @property
     def texts(self) -> tuple[str, str]:
-        return self._boxes[0].text(), self._boxes[1].text()
+        return self.boxes[0].text(), self.boxes[1].text()
 
 
 class JoinEditor(StepEditor):

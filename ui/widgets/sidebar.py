@@ -32,9 +32,9 @@ Index = QModelIndex | QPersistentModelIndex
 
 @dataclass(frozen=True)
 class Entry:
-    """One leaf: a table of a store, an open file or a recent one. `key` says which."""
+    """A store, or one leaf: a table of it, an open file or a recent one. `key` says which."""
 
-    kind: str  # "table", "view", "file" or "recent"
+    kind: str  # "store", "table", "view", "file" or "recent"
     key: tuple[str, ...]
     text: str
     tip: str = ""
@@ -189,6 +189,7 @@ class Sidebar(QWidget):
             _delete(item)
         for store in stores:
             item = QTreeWidgetItem(self._stores, [store.name])
+            item.setData(0, ROLE, Entry("store", (str(store.path),), store.name, str(store.path)))
             item.setToolTip(0, str(store.path))
             item.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
             for table in store.tables:
@@ -354,7 +355,8 @@ class Sidebar(QWidget):
         while todo:
             item = todo.pop(0)
             todo = [item.child(i) for i in range(item.childCount())] + todo
-            if isinstance(item.data(0, ROLE), Entry):
+            entry = item.data(0, ROLE)
+            if isinstance(entry, Entry) and entry.kind != "store":
                 found.append(item)
         return found
 
@@ -365,12 +367,12 @@ class Sidebar(QWidget):
 
     def _drag(self, item: QTreeWidgetItem) -> None:
         entry = item.data(0, ROLE)
-        if isinstance(entry, Entry):
+        if isinstance(entry, Entry) and entry.kind != "store":
             self.dragged.emit(entry)
 
     def _open(self, item: QTreeWidgetItem) -> None:
         entry = item.data(0, ROLE)
-        if isinstance(entry, Entry):
+        if isinstance(entry, Entry) and entry.kind != "store":
             self.opened.emit(entry)
         elif item is self._problem:
             self.problem_opened.emit()

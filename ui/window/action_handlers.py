@@ -224,8 +224,8 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
 
 def _edit_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
     return {
-        "undo": on(partial(_undo, window)),
-        "redo": on(partial(_redo, window)),
+        "undo": lambda: _undo(window),
+        "redo": lambda: _redo(window),
         "edit_cell": on(lambda tab: tab.editing.begin()),
         "set_null": on(lambda tab: tab.blocks.clear()),
         "fill_cells": on(lambda tab: tab.blocks.fill_with_current()),
@@ -334,6 +334,7 @@ def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
 
 def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
     return {
+        "relations": window.diagrams.show,
         "stop": window.tasks.cancel_all,
         "sidebar": lambda: window.sidebar.setVisible(window.sidebar.isHidden()),
         "theme_system": lambda: window.appearance.set_mode("system"),
@@ -379,14 +380,20 @@ def _on_tab(window: Window, work: TabWork) -> Handler:
     return handler
 
 
-def _undo(window: Window, tab: DatasetTab) -> None:
-    """An edit that is not saved yet, or else the last commit."""
-    if not tab.review.undo() and tab.table is not None:
+def _undo(window: Window) -> None:
+    """An edit that is not saved yet, or else the last commit; of a diagram, its last act."""
+    tab, diagram = window.tabs.dataset_tab, window.diagrams.current
+    if diagram is not None:
+        diagram.undo()
+    elif tab is not None and not tab.review.undo() and tab.table is not None:
         window.commits.undo(tab.table, tab.name)
 
 
-def _redo(window: Window, tab: DatasetTab) -> None:
-    if not tab.review.redo() and tab.table is not None:
+def _redo(window: Window) -> None:
+    tab, diagram = window.tabs.dataset_tab, window.diagrams.current
+    if diagram is not None:
+        diagram.redo()
+    elif tab is not None and not tab.review.redo() and tab.table is not None:
         window.commits.redo(tab.table, tab.name)
 
 

@@ -39,6 +39,8 @@ def situation(
         closed_tabs=bool(tabs.closed),
         busy=busy,
         no_import=str(no_home or ""),
+        undo=getattr(tabs.current, "undo_text", ""),
+        redo=getattr(tabs.current, "redo_text", ""),
     )
     if tab is None:
         return around

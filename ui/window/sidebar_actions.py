@@ -58,9 +58,13 @@ class SidebarActions(QObject):
             ("copy", "Copy path", partial(_copy, str(path))),
             ("folder", "Show in folder", partial(show_in_folder, path)),
         ]
+        if entry.kind == "store":
+            diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))
+            return [diagram, LINE, *in_folder]
         if entry.kind == "table":
             measure = partial(window.opening.open_key, entry.key, partial(benchmark_table, window))
-            return [show, ("benchmark", "Benchmark this table…", measure), LINE, copy_name]
+            store_diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))
+            return [show, store_diagram, ("benchmark", "Benchmark this table…", measure), LINE, copy_name]
         if entry.kind == "view":
             rename: Choice = ("edit", "Rename…", partial(self.ask_new_name, entry))
             delete: Choice = ("trash", "Delete…", partial(self.ask_delete, entry))

@@ -39,7 +39,7 @@ class TabRelations(QObject):
         self._tab = tab
         self.links: tuple[Link, ...] = ()
         self.problem = ""
-        tab.loader.loaded.connect(lambda _: self._read())
+        tab.loader.loaded.connect(lambda _: self.read())
 
     def attach(self, inspector: Inspector) -> None:
         inspector.follow_requested.connect(self.followed)
@@ -92,7 +92,8 @@ class TabRelations(QObject):
             menu.aboutToHide.connect(menu.deleteLater)
             menu.popup(_below_current(self._tab.grid))
 
-    def _read(self) -> None:
+    def read(self) -> None:
+        """What leads from the table, off the GUI thread."""
         table = self._tab.table
         if table is not None:
             self._tab.tasks.read(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.appearance import Appearance
     from lamella.ui.window.commits import Commits
     from lamella.ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.diagrams import Diagrams
     from lamella.ui.window.library import Library
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
@@ -32,6 +33,7 @@ class Window(Protocol):
     commits: Commits
     opening: Opening
     trail: Trail
+    diagrams: Diagrams
     sidebar: Sidebar
     appearance: Appearance
     commands: ActionSet
@@ -46,6 +48,8 @@ class Window(Protocol):
     def show_error(self, error: Exception) -> None: ...
 
     def show_files(self) -> None: ...
+
+    def update_state(self) -> None: ...
 
     def open_paths(self, paths: Sequence[Path]) -> None: ...
 

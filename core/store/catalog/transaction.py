@@ -264,7 +264,7 @@ class CatalogRelations:
 
 
 class RelationEntries:
-    """Adds and drops relations inside a catalog transaction."""
+    """Adds, renames and drops relations inside a catalog transaction."""
 
     def __init__(self, connection: sqlite3.Connection, catalog: Path) -> None:
         self._connection, self._path = connection, catalog
@@ -286,6 +286,9 @@ class RelationEntries:
 
     def drop(self, name: str) -> None:
         self._connection.execute("DELETE FROM relations WHERE name = ?", (name,))
+
+    def rename(self, old: str, new: str) -> None:
+        self._connection.execute("UPDATE relations SET name = ? WHERE name = ?", (new, old))
 
     def follow_casts(self, table_id: int) -> None:
         """Name columns by what they are now: versions that tell what became of them are about to go."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lamella import Store
-from lamella.core.errors import Cancelled, UnknownRelation
+from lamella.core.errors import BadData, Cancelled, StoreProblem, TypeConflict, UnknownColumn, UnknownRelation
 from lamella.core.jobs import Job
 from lamella.core.relations.checking import Dangling
 
@@ -54,6 +54,43 @@ def test_what_was_mended_is_well_again(store: Store) -> None:
     store["cast"].update([{"_id": 4, "title": "t2"}])
     (checked,) = store.relations.check("cast_title")
     assert checked.dangling == 4_999 and checked.examples == (Dangling(0, ("t1",)),)
+
+
+def test_cardinality_says_how_many_rows_belong_together(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "c") as store:
+        store.create_table("lands", {"code": ["no", "it", "no"], "capital": [0, 1, None]})
+        store.create_table("towns", {"land": ["no", "it", "it", None], "name": ["Oslo", "Rome", "Bari", "?"]})
+        store.relations.declare("lands.capital", "towns._id")
+        store.relations.declare("towns.land", "lands.code")
+        capital, land = store.relations.check()
+        assert (capital.shared, capital.cardinality) == (0, ("1", "1"))
+        assert (land.shared, land.cardinality) == (1, ("n", "n"))
+        store["lands"].delete(ids=[2])
+        assert store.relations.check("towns_land")[0].cardinality == ("n", "1")
+
+
+def test_try_out_checks_what_is_not_declared(store: Store) -> None:
+    tried = store.relations.try_out("cast.part", "titles.part")
+    assert (tried.rows, tried.unset, tried.dangling) == (20_000, 5_000, 5_000)
+    assert len(store.relations) == 2
+    with pytest.raises(UnknownColumn, match="Did you mean 'code'"):
+        store.relations.try_out("cast.title", "titles.cod")
+    with pytest.raises(TypeConflict, match=r"cast\.part is double, titles\.code is string"):
+        store.relations.try_out("cast.part", "titles.code")
+
+
+def test_rename_keeps_the_relation_and_its_place(store: Store) -> None:
+    renamed = store.relations.rename("cast_title", "plays in")
+    assert str(renamed) == "plays in: cast.title → titles.code"
+    assert [each.name for each in store.relations] == ["plays in", "both"]
+    assert store.relations.links("cast")[0].relation.name == "plays in"
+    assert store.relations.rename("both", "both").name == "both"
+    with pytest.raises(StoreProblem, match="already has a relation 'both'"):
+        store.relations.rename("plays in", "both")
+    with pytest.raises(UnknownRelation, match="Did you mean 'plays in'"):
+        store.relations.rename("play in", "other")
+    with pytest.raises(BadData, match="needs a name"):
+        store.relations.rename("both", " ")
 
 
 def test_a_relation_that_cannot_be_followed_is_a_problem(store: Store) -> None:

@@ -1,0 +1,92 @@
+"""What is done to the relations of a store, each with the way to take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lamella.core.relations import Relation
+from lamella.core.store.relations import StoreRelations
+from lamella.ui.relations.layout import Point
+from lamella.ui.relations.schema import ends_of
+
+MOST_KEPT = 100
+
+
+@dataclass(frozen=True)
+class Act:
+    """`do` and `undo` block and raise `LamellaError`. `text` says in the infinitive what it does. An act on
+    places of boxes has `places`, before and after, and touches no store."""
+
+    text: str
+    do: Callable[[StoreRelations], object] = lambda relations: None
+    undo: Callable[[StoreRelations], object] = lambda relations: None
+    places: tuple[dict[str, Point], dict[str, Point]] | None = None
+
+
+def declare(one: list[str], other: list[str], name: str | None) -> Act:
+    """The name that the relation got is remembered, for a second time and for the way back."""
+    names = [name]
+
+    def do(relations: StoreRelations) -> Relation:
+        made = relations.declare(one, other, names[0])
+        names[0] = made.name
+        return made
+
+    def undo(relations: StoreRelations) -> None:
+        assert names[0] is not None
+        relations.drop(names[0])
+
+    return Act(f"declare {' and '.join(one)} → {' and '.join(other)}", do, undo)
+
+
+def remove(relation: Relation) -> Act:
+    ends = ends_of(
+        relation.from_table, relation.from_columns, relation.to_table, relation.to_columns
+    )  # fmt: skip
+    return Act(
+        f"remove {relation.name}",
+        lambda relations: relations.drop(relation.name),
+        lambda relations: relations.declare(*ends, relation.name),
+    )
+
+
+def rename(old: str, new: str) -> Act:
+    return Act(
+        f"rename {old} to {new}",
+        lambda relations: relations.rename(old, new),
+        lambda relations: relations.rename(new, old),
+    )
+
+
+def move(before: dict[str, Point], after: dict[str, Point], text: str) -> Act:
+    return Act(text, places=(before, after))
+
+
+@dataclass
+class ActStack:
+    """Acts that were done, to go back on, and those that were taken back."""
+
+    done: list[Act] = field(default_factory=list)
+    undone: list[Act] = field(default_factory=list)
+
+    @property
+    def undo_text(self) -> str:
+        return self.done[-1].text if self.done else ""
+
+    @property
+    def redo_text(self) -> str:
+        return self.undone[-1].text if self.undone else ""
+
+    def push(self, act: Act) -> None:
+        """After it was done; what was taken back before cannot be done again any more."""
+        self.done.append(act)
+        del self.done[:-MOST_KEPT]
+        self.undone.clear()
+
+    def step_back(self) -> None:
+        """After the last act was taken back."""
+        self.undone.append(self.done.pop())
+
+    def step_forward(self) -> None:
+        self.done.append(self.undone.pop())

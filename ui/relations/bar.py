@@ -1,0 +1,63 @@
+"""The line above a diagram: what makes relations at the left, what changes the view of them at the right."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QMenu, QPushButton, QToolButton, QWidget
+
+from lamella.ui import theme
+from lamella.ui.widgets.controls import IconButton
+
+FIELD_WIDTH, LEAST_FIELD = 200, 80
+PICTURES = {"svg": "Drawing, SVG…", "png": "Picture, PNG…"}
+
+
+class DiagramBar(QFrame):
+    """`export_requested` has "svg" or "png"."""
+
+    export_requested = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "bar")
+        self.new = QPushButton("New relation…")
+        self.new.setToolTip("Say which columns point at which; or drag from column to column")
+        self.suggest, self.check = QPushButton("Suggest"), QPushButton("Check all")
+        self.suggest.setToolTip("Look for columns whose values are found in other tables")
+        self.check.setToolTip("Count the rows that point at nothing, of every relation")
+        self.field = QLineEdit(placeholderText="Find a table or column")
+        self.field.setAccessibleName("Find a table or column")
+        self.field.setToolTip("Enter goes from match to match")
+        self.field.setClearButtonEnabled(True)
+        for button in self.field.findChildren(QToolButton):
+            button.setAccessibleName("Clear")
+        self.minus, self.plus = IconButton("minus", "Smaller (−)"), IconButton("plus", "Larger (+)")
+        self.scale = QToolButton(text="100%", toolTip="Show it at its own size")
+        self.fit = IconButton("fit", "Fit all into the window (0)")
+        self.arrange = QToolButton(text="Arrange", toolTip="Place the tables anew, by their relations")
+        self.export = QToolButton(text="Export ▾", popupMode=QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self.export)
+        for kind, text in PICTURES.items():
+            menu.addAction(text, lambda kind=kind: self.export_requested.emit(kind))
+        self.export.setMenu(menu)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
+        line.setSpacing(theme.S)
+        for widget in (self.new, self.suggest, self.check):
+            line.addWidget(widget)
+        line.addStretch(0)
+        line.addWidget(self.field, 1)
+        for widget in (self.minus, self.scale, self.plus, self.fit, self.arrange, self.export):
+            line.addWidget(widget)
+        self.show_scale(1.0)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    def show_scale(self, scale: float) -> None:
+        self.scale.setText(f"{scale:.0%}")
+        self.scale.setAccessibleName(f"Zoom: {scale:.0%}")
+
+    def _restyle(self) -> None:
+        self.field.setMaximumWidth(theme.current().px(FIELD_WIDTH))
+        self.field.setMinimumWidth(theme.current().px(LEAST_FIELD))
+        self.scale.setFixedWidth(theme.current().px(56))

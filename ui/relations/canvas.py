@@ -1,0 +1,537 @@
+"""The drawing area of a diagram: boxes that can be moved, lines drawn from column to column, zoom."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QApplication, QFrame, QGraphicsLineItem, QGraphicsScene, QGraphicsView, QWidget
+
+from lamella.ui import theme
+from lamella.ui.relations.boxes import TableBox
+from lamella.ui.relations.layout import Point, arrange, free_place
+from lamella.ui.relations.lines import ConnectionLine
+from lamella.ui.relations.schema import Connection, StoreShape, keys_by_table, likely_target, mismatch
+
+SMALLEST, LARGEST = 0.05, 3.0
+ZOOM_STEP = 1.2
+MARGIN = 48.0
+MOST_AT_ONCE, SLICE_SECONDS = 60, 0.012
+MOST_ROUTED = 400
+"""Lines that are routed without a pause, and how long one routes of more; and lines that are all routed again
+when one box was moved."""
+KEY_STEP = 16
+Key = Qt.Key
+ARROWS = {Key.Key_Left: (-1, 0), Key.Key_Right: (1, 0), Key.Key_Up: (0, -1), Key.Key_Down: (0, 1)}
+
+
+class Canvas(QGraphicsView):
+    """`chosen` has the name of a connection, or nothing; `table_chosen` that of a table. `pair_drawn` has a
+    table and a column, and those that a line was drawn to, whose column is empty where it was let go on no
+    column. `menu_requested` has what was clicked, a table or a connection, and where. `places_changed` when
+    boxes were moved."""
+
+    chosen = Signal(str)
+    table_chosen = Signal(str)
+    table_opened = Signal(str)
+    pair_drawn = Signal(str, str, str, str)
+    menu_requested = Signal(str, str, QPoint)
+    places_changed = Signal()
+    zoomed = Signal(float)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.boxes: dict[str, TableBox] = {}
+        self.lines: dict[str, ConnectionLine] = {}
+        self._drawing = QGraphicsScene(self)
+        self._moving: tuple[TableBox, QPointF] | None = None
+        self._drawn: tuple[TableBox, str, QPoint] | None = None
+        self._panned: QPoint | None = None
+        self._rubber = QGraphicsLineItem()
+        self._fits = True
+        self._to_route: list[tuple[str, np.ndarray, int]] = []
+        self._later = QTimer(self, interval=0)
+        self._later.timeout.connect(self._route_some)
+        self._text_scale = theme.current().text_scale
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setScene(self._drawing)
+        self._drawing.addItem(self._rubber)
+        self._rubber.setZValue(2)
+        self._rubber.hide()
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.SmartViewportUpdate)
+        self.setTransformationAnchor(QGraphicsView.ViewportAnchor.AnchorUnderMouse)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Diagram of the tables and their relations")
+        self.setAccessibleDescription(
+            "Arrow keys go from table to table, with Shift they move it; Enter opens it, plus and minus zoom"
+        )
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    # ------------------------------------------------------------------- content
+
+    def show_shape(self, shape: StoreShape, places: Mapping[str, Point]) -> None:
+        """Boxes of these tables; those that are gone go with their lines. `places` are where some were left;
+        where none is known, all are arranged."""
+        for name in [name for name in self.boxes if shape.table(name) is None]:
+            box = self.boxes.pop(name)
+            self._remove_lines(lambda line, box=box: box in (line.start, line.end))  # type: ignore[misc]
+            self._drawing.removeItem(box)
+            box.deleteLater()
+        new = []
+        for table in shape.tables:
+            if table.name in self.boxes:
+                self.boxes[table.name].take(table)
+                continue
+            box = self.boxes[table.name] = TableBox(table)
+            self._drawing.addItem(box)
+            box.scrolled.connect(lambda box=box: self._route_of(box))
+            new.append(table.name)
+        edges = [(r.from_table, r.to_table) for r in shape.relations]
+        if new and len(new) == len(self.boxes) and not places.keys() & self.boxes.keys():
+            self._place(arrange(self._sizes(), edges))
+        else:
+            self._place_new(new, places, edges)
+        self._fit_scene()
+        self.route_all()
+
+    def _place_new(
+        self, new: Sequence[str], places: Mapping[str, Point], edges: Sequence[tuple[str, str]]
+    ) -> None:
+        known = {name: places[name] for name in new if name in places}
+        self._place(known)
+        for name in new:
+            if name not in known:
+                standing = {
+                    other: place for other, place in self.places.items() if other not in new or other in known
+                }
+                beside = [b if a == name else a for a, b in edges if name in (a, b)]
+                known[name] = free_place(self._sizes()[name], self._sizes(), standing, beside)
+                self._place({name: known[name]})
+
+    def show_connections(self, connections: Sequence[Connection]) -> None:
+        wanted = {one.name: one for one in connections}
+        self._remove_lines(lambda line: not _is_same(line.connection, wanted.get(line.connection.name)))
+        for name, one in wanted.items():
+            start, end = self.boxes.get(one.from_table), self.boxes.get(one.to_table)
+            if name in self.lines:
+                self.lines[name].take(one)
+            elif start is not None and end is not None:
+                self.lines[name] = ConnectionLine(one, start, end)
+                self._drawing.addItem(self.lines[name])
+        keys = keys_by_table(connections)
+        for name, box in self.boxes.items():
+            box.set_keys(keys.get(name, frozenset()))
+        self.route_all()
+
+    def choose(self, name: str) -> None:
+        """Mark a connection and the columns of its ends; none for an empty name."""
+        chosen = self.lines.get(name)
+        for line in self.lines.values():
+            line.is_chosen = line is chosen
+            line.setZValue(0.5 if line is chosen else 0)
+            line.update()
+        for box in self.boxes.values():
+            box.marked = ()
+            if chosen is not None and box is chosen.start:
+                box.marked = chosen.connection.from_columns
+            if chosen is not None and box is chosen.end:
+                box.marked = (*box.marked, *chosen.connection.to_columns)
+            box.update()
+
+    def choose_table(self, name: str) -> None:
+        """Make it the current one, and mark the lines that belong to it."""
+        self._drawing.clearSelection()
+        box = self.boxes.get(name)
+        if box is not None:
+            box.setSelected(True)
+        for line in self.lines.values():
+            line.is_chosen = box is not None and box in (line.start, line.end)
+            line.update()
+        for other in self.boxes.values():
+            other.marked = ()
+            other.update()
+        self.table_chosen.emit(name if box is not None else "")
+
+    @property
+    def current(self) -> TableBox | None:
+        return next((box for box in self.boxes.values() if box.isSelected()), None)
+
+    def mark(self, found: Mapping[str, Sequence[str]] | None) -> None:
+        """Draw tables and columns as found, and fade the others; None ends that."""
+        for name, box in self.boxes.items():
+            box.is_found = found is not None and name in found
+            box.is_faded = found is not None and name not in found
+            box.marked = found.get(name, ()) if found is not None else ()
+            if box.marked:
+                box.show_column(box.marked[0])
+            box.update()
+        for line in self.lines.values():
+            line.is_faded = found is not None
+            line.update()
+
+    def show_box(self, name: str) -> None:
+        """Bring a table into the middle, large enough to be read."""
+        if name in self.boxes:
+            if self.scale_now < 0.6:
+                self.zoom_by(0.8 / self.scale_now)
+            self._fits = False
+            self.centerOn(self.boxes[name])
+
+    # -------------------------------------------------------------------- places
+
+    @property
+    def places(self) -> dict[str, Point]:
+        """Of the upper left corners of the boxes, at the normal text size."""
+        scale = self._text_scale
+        return {name: (box.pos().x() / scale, box.pos().y() / scale) for name, box in self.boxes.items()}
+
+    def arrange(self) -> None:
+        """Place all boxes anew, by their relations."""
+        edges = [(line.connection.from_table, line.connection.to_table) for line in self.lines.values()]
+        self._place(arrange(self._sizes(), edges))
+        self._fit_scene()
+        self.route_all()
+        self.places_changed.emit()
+
+    def restore_places(self, places: Mapping[str, Point]) -> None:
+        self._place({name: place for name, place in places.items() if name in self.boxes})
+        self._fit_scene()
+        self.route_all()
+        self.places_changed.emit()
+
+    def _place(self, places: Mapping[str, Point]) -> None:
+        for name, (x, y) in places.items():
+            self.boxes[name].setPos(x * self._text_scale, y * self._text_scale)
+
+    def _sizes(self) -> dict[str, Point]:
+        scale = self._text_scale
+        return {name: (box.size[0] / scale, box.size[1] / scale) for name, box in self.boxes.items()}
+
+    def _remove_lines(self, goes: Callable[[ConnectionLine], bool]) -> None:
+        for name in [name for name, line in self.lines.items() if goes(line)]:
+            self._drawing.removeItem(self.lines.pop(name))
+
+    def route_all(self) -> None:
+        self._route(list(self.lines))
+
+    def _route_of(self, box: TableBox) -> None:
+        self._route([name for name, line in self.lines.items() if box in (line.start, line.end)])
+
+    def _route(self, names: Sequence[str]) -> None:
+        """Where they are many, lines go the plain way at first, and around the boxes a few at a time."""
+        self._to_route = []
+        if not names:
+            return
+        around = [box.area() for box in self.boxes.values()]
+        boxes = np.array([(x, y, x + width, y + height) for x, y, width, height in around])
+        used = Counter[str]()
+        lanes = {}
+        for name, line in self.lines.items():
+            number = used[line.connection.from_table] + used[line.connection.to_table]
+            used.update({line.connection.from_table, line.connection.to_table})
+            lanes[name] = (number + 1) // 2 * (1 if number % 2 else -1)
+        many = len(names) > MOST_AT_ONCE
+        for name in names:
+            self.lines[name].route(boxes, lanes[name], quickly=many)
+        if many:
+            self._to_route = [(name, boxes, lanes[name]) for name in names]
+            self._later.start()
+
+    def _route_some(self) -> None:
+        """As many as a frame leaves time for."""
+        until = time.perf_counter() + SLICE_SECONDS
+        while self._to_route and time.perf_counter() < until:
+            name, boxes, lane = self._to_route.pop()
+            if name in self.lines:
+                self.lines[name].route(boxes, lane)
+        if not self._to_route:
+            self._later.stop()
+
+    # ---------------------------------------------------------------------- zoom
+
+    @property
+    def scale_now(self) -> float:
+        return self.transform().m11()
+
+    def zoom_by(self, factor: float) -> None:
+        wanted = min(max(self.scale_now * factor, SMALLEST), LARGEST)
+        self._fits = False
+        self.scale(wanted / self.scale_now, wanted / self.scale_now)
+        self.zoomed.emit(self.scale_now)
+
+    def zoom_to(self, scale: float) -> None:
+        self.zoom_by(scale / self.scale_now)
+
+    def fit(self) -> None:
+        """All of it, at most at its own size. It stays so when the window gets another size."""
+        area = self.content
+        if area.isEmpty() or self.viewport().width() < 10:
+            return
+        self.fitInView(area, Qt.AspectRatioMode.KeepAspectRatio)
+        if self.scale_now > 1:
+            self.resetTransform()
+        elif self.scale_now < SMALLEST:
+            self.resetTransform()
+            self.scale(SMALLEST, SMALLEST)
+        self.centerOn(area.center())
+        self._fits = True
+        self.zoomed.emit(self.scale_now)
+
+    @property
+    def content(self) -> QRectF:
+        """Where boxes and lines are, with a margin."""
+        area = QRectF()
+        for box in self.boxes.values():
+            area = area.united(box.sceneBoundingRect())
+        for line in self.lines.values():
+            area = area.united(line.shape().boundingRect())
+        return area.adjusted(-MARGIN, -MARGIN, MARGIN, MARGIN) if not area.isEmpty() else area
+
+    def _fit_scene(self) -> None:
+        """Room to push boxes to all sides."""
+        area = self.content
+        self.setSceneRect(area.adjusted(-600, -400, 600, 400))
+        if self._fits:
+            self.fit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._fits:
+            self.fit()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoom_by(ZOOM_STEP if event.angleDelta().y() > 0 else 1 / ZOOM_STEP)
+            event.accept()
+        else:
+            self._fits = False
+            super().wheelEvent(event)
+
+    # --------------------------------------------------------------------- mouse
+
+    def _under(self, point: QPoint) -> tuple[TableBox | None, str, ConnectionLine | None]:
+        """The box and its column, or the line, at a point of the viewport."""
+        for item in self.items(point):
+            if isinstance(item, TableBox):
+                return item, item.column_at(item.mapFromScene(self.mapToScene(point))), None
+            if isinstance(item, ConnectionLine):
+                return None, "", item
+        return None, "", None
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        point = event.position().toPoint()
+        box, column, line = self._under(point)
+        self.setFocus(Qt.FocusReason.MouseFocusReason)
+        if event.button() is Qt.MouseButton.MiddleButton or (box is None and line is None):
+            self._panned = point
+            if event.button() is Qt.MouseButton.LeftButton:
+                self.choose_table("")
+                self.chosen.emit("")
+            self.viewport().setCursor(Qt.CursorShape.ClosedHandCursor)
+        elif line is not None:
+            self._drawing.clearSelection()
+            self.chosen.emit(line.connection.name)
+        elif box is not None:
+            self.choose_table(box.table.name)
+            if event.button() is Qt.MouseButton.LeftButton and column:
+                self._drawn = box, column, point
+            elif event.button() is Qt.MouseButton.LeftButton:
+                self._moving = box, box.pos() - self.mapToScene(point)
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        point = event.position().toPoint()
+        if self._panned is not None:
+            step, self._panned, self._fits = point - self._panned, point, False
+            self.horizontalScrollBar().setValue(self.horizontalScrollBar().value() - step.x())
+            self.verticalScrollBar().setValue(self.verticalScrollBar().value() - step.y())
+        elif self._moving is not None:
+            box, offset = self._moving
+            box.setPos(self.mapToScene(point) + offset)
+            self._fits = False
+            self._route_of(box)
+        elif self._drawn is not None:
+            self._draw_to(point)
+        else:
+            self._hover(point)
+            super().mouseMoveEvent(event)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        point = event.position().toPoint()
+        if self._moving is not None:
+            self._moving = None
+            self._moved()
+        drawn, self._drawn, self._panned = self._drawn, None, None
+        self._hover(point)
+        if drawn is None or not self._rubber.isVisible():
+            return
+        self._rubber.hide()
+        for box in self.boxes.values():
+            box.set_target("", False)
+        target, column, _ = self._under(point)
+        start, name, _ = drawn
+        if target is not None and (target is not start or (column and column != name)):
+            self.pair_drawn.emit(start.table.name, name, target.table.name, column)
+
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        box, _, line = self._under(event.position().toPoint())
+        self._drawn = self._moving = None
+        if box is not None:
+            self.table_opened.emit(box.table.name)
+        elif line is not None:
+            self.chosen.emit(line.connection.name)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() is QContextMenuEvent.Reason.Keyboard
+        box, _, line = (self.current, "", None) if by_key else self._under(event.pos())
+        place = event.globalPos()
+        if by_key and box is not None:
+            place = self.viewport().mapToGlobal(self.mapFromScene(box.sceneBoundingRect().center()))
+        if box is not None:
+            self.choose_table(box.table.name)
+            self.menu_requested.emit("table", box.table.name, place)
+        elif line is not None:
+            self.chosen.emit(line.connection.name)
+            self.menu_requested.emit("connection", line.connection.name, place)
+        else:
+            self.menu_requested.emit("", "", place)
+
+    def _draw_to(self, point: QPoint) -> None:
+        """A line from the column that was pressed, and whether that under the mouse fits."""
+        assert self._drawn is not None
+        start, name, pressed = self._drawn
+        far = (point - pressed).manhattanLength() >= QApplication.startDragDistance()
+        if not far and not self._rubber.isVisible():
+            return
+        target, column, _ = self._under(point)
+        fits = False
+        for box in self.boxes.values():
+            wanted = ""
+            if box is target and (box is not start or column != name):
+                wanted = column or likely_target(start.table, name, box.table)
+                fits = bool(wanted) and not mismatch(start.table, name, box.table, wanted)
+            box.set_target(wanted, fits)
+        end = self.mapToScene(point)
+        right = end.x() > start.pos().x() + start.rect().width() / 2
+        edge = QPointF(start.pos().x() + (start.rect().width() if right else 0), start.height_of(name))
+        name = "accent" if target is None or target is start else "success" if fits else "danger"
+        self._rubber.setPen(QPen(theme.current().color(name), 2, Qt.PenStyle.DashLine))
+        self._rubber.setLine(edge.x(), edge.y(), end.x(), end.y())
+        self._rubber.show()
+
+    def _hover(self, point: QPoint) -> None:
+        box, column, line = self._under(point)
+        for other in self.boxes.values():
+            other.hover(column if other is box else "")
+        if box is not None:
+            shape = Qt.CursorShape.CrossCursor if column else Qt.CursorShape.SizeAllCursor
+        else:
+            shape = Qt.CursorShape.PointingHandCursor if line is not None else Qt.CursorShape.OpenHandCursor
+        self.viewport().setCursor(shape)
+
+    def _moved(self) -> None:
+        self._fit_scene()
+        if len(self.lines) <= MOST_ROUTED:
+            self.route_all()
+        self.places_changed.emit()
+
+    # ---------------------------------------------------------------------- keys
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, current = Key(event.key()), self.current
+        if key in ARROWS:
+            self._step(*ARROWS[key], bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+        elif key in (Key.Key_Return, Key.Key_Enter) and current is not None:
+            self.table_opened.emit(current.table.name)
+        elif key in (Key.Key_Plus, Key.Key_Equal):
+            self.zoom_by(ZOOM_STEP)
+        elif key == Key.Key_Minus:
+            self.zoom_by(1 / ZOOM_STEP)
+        elif key == Key.Key_0:
+            self.fit()
+        elif key in (Key.Key_PageDown, Key.Key_PageUp) and current is not None:
+            current.scroll_by(5 if key == Key.Key_PageDown else -5)
+        elif key == Key.Key_Escape and self._drawn is not None:
+            self._drawn = None
+            self._rubber.hide()
+        else:
+            super().keyPressEvent(event)
+
+    def _step(self, right: int, down: int, moves: bool) -> None:
+        """To the next table in a direction, or move the current one there."""
+        current = self.current
+        if current is None:
+            if self.boxes:
+                self.choose_table(min(self.boxes, key=lambda name: sum(self.places[name])))
+            return
+        if moves:
+            current.setPos(current.pos() + QPointF(right * KEY_STEP, down * KEY_STEP))
+            self._moved()
+            return
+        here = current.sceneBoundingRect().center()
+        best, least = None, float("inf")
+        for box in self.boxes.values():
+            away = box.sceneBoundingRect().center() - here
+            ahead = away.x() * right + away.y() * down
+            aside = abs(away.x() * down) + abs(away.y() * right)
+            if box is not current and ahead > 1 and ahead + 2 * aside < least:
+                best, least = box, ahead + 2 * aside
+        if best is not None:
+            self.choose_table(best.table.name)
+            self.ensureVisible(best, 24, 24)
+
+    # ------------------------------------------------------------------- picture
+
+    @property
+    def picture_size(self) -> QSize:
+        return self.content.size().toSize()
+
+    def paint_picture(self, painter: QPainter) -> None:
+        """All of it, as if nothing was chosen."""
+        chosen = [line for line in self.lines.values() if line.is_chosen]
+        marked = {box: box.marked for box in self.boxes.values()}
+        selected = self.current
+        self._drawing.clearSelection()
+        for line in chosen:
+            line.is_chosen = False
+        for box in marked:
+            box.marked = ()
+        area = self.content
+        self._drawing.render(painter, QRectF(QPointF(), area.size()), area)
+        for line in chosen:
+            line.is_chosen = True
+        for box, columns in marked.items():
+            box.marked = columns
+        if selected is not None:
+            selected.setSelected(True)
+
+    def _restyle(self) -> None:
+        self.setBackgroundBrush(theme.current().color("window"))
+        places, self._text_scale = self.places, theme.current().text_scale
+        for box in self.boxes.values():
+            box.measure()
+            box.update()
+        self._place(places)
+        self._fit_scene()
+        self.route_all()
+
+
+def _is_same(line: Connection, other: Connection | None) -> bool:
+    ends = ("from_table", "from_columns", "to_table", "to_columns")
+    return other is not None and all(getattr(line, end) == getattr(other, end) for end in ends)

@@ -1,0 +1,252 @@
+"""The form of a relation: which columns point at which of another table, checked while it is filled in."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import LamellaError, instead_of, visible
+from lamella.core.relations.checking import RelationCheck
+from lamella.core.store.store import Store
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.relations.schema import StoreShape, TableShape, ends_of, likely_target, mismatch
+from lamella.ui.steps.join_editor import PairRow
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FieldRows, IconButton, Reason
+
+TRY_AFTER_MS = 250
+WIDTH = 520
+
+
+class RelationForm(QDialog):
+    """`accepted_ends` has both ends, as a relation is declared with, and its name, which may be empty."""
+
+    accepted_ends = Signal(list, list, str)
+
+    def __init__(
+        self,
+        store: Store,
+        shape: StoreShape,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        *,
+        pair: tuple[str, str, str, str] = ("", "", "", ""),
+    ) -> None:
+        """`pair` is what it begins with: a table and its column, the other table and its column."""
+        super().__init__(parent)
+        self._store, self._shape, self._tasks = store, shape, tasks
+        self._handle: Handle | None = None
+        self._names, self._other_names = QStringListModel(), QStringListModel()
+        """Nobody's children: fields that are left when the form goes still look into them."""
+        self._wait = QTimer(self, singleShot=True, interval=TRY_AFTER_MS)
+        self._wait.timeout.connect(self._try_out)
+        self.setWindowTitle("New relation")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self._make()
+        self._lay_out()
+        table, column, other, other_column = pair
+        names = [one.name for one in shape.tables]
+        self.table.setCurrentIndex(names.index(table) if table in names else 0)
+        fallback = 1 if len(names) > 1 and not table else 0
+        self.other.setCurrentIndex(names.index(other) if other in names else fallback)
+        self._take_tables()
+        if column and other in names and not other_column:
+            one, two = shape.table(table), shape.table(other)
+            other_column = likely_target(one, column, two) if one is not None and two is not None else ""
+        self.pairs.append(PairRow(self._names, self._other_names, column, other_column))
+        self._follow()
+
+    # -------------------------------------------------------------------- set-up
+
+    def _make(self) -> None:
+        names = [visible(table.name) for table in self._shape.tables]
+        self.table = QComboBox(accessibleName="Table that points")
+        self.other = QComboBox(accessibleName="Table that is pointed at")
+        for box in (self.table, self.other):
+            box.addItems(names)
+            box.setSizePolicy(box.sizePolicy().Policy.Expanding, box.sizePolicy().verticalPolicy())
+            box.setMinimumContentsLength(10)
+            box.activated.connect(self._change_table)
+        self.swap = IconButton("swap", "Turn it round: the other table points")
+        self.swap.clicked.connect(self._turn)
+        self.add = QPushButton("+ Another pair of columns")
+        theme.variant(self.add, "link")
+        self.add.setToolTip("For a key of several columns")
+        self.pairs = FieldRows(
+            self.add, lambda: PairRow(self._names, self._other_names), never_empty=True
+        )  # fmt: skip
+        self.pairs.changed.connect(self._follow)
+        self.name = QLineEdit(accessibleName="Name of the relation")
+        self.name.setPlaceholderText("table_column")
+        self.reason = Reason()
+        self.outcome = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.outcome.setMinimumWidth(1)
+        self.outcome.setAccessibleName("What a check says")
+        theme.variant(self.outcome, "muted")
+        self.declare = QPushButton("Declare the relation")
+        theme.variant(self.declare, "primary")
+        self.declare.setDefault(True)
+        self.declare.clicked.connect(self._accept)
+
+    def _lay_out(self) -> None:
+        title = QLabel("New relation")
+        theme.variant(title, "title")
+        tables = QHBoxLayout(spacing=theme.S)
+        tables.addWidget(self.table, 1)
+        arrow = QLabel("points at")
+        theme.variant(arrow, "muted")
+        tables.addWidget(arrow)
+        tables.addWidget(self.other, 1)
+        tables.addWidget(self.swap)
+        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        form.addRow("Tables", tables)
+        columns = QVBoxLayout(spacing=theme.XS)
+        columns.addWidget(self.pairs)
+        columns.addWidget(self.add, 0, Qt.AlignmentFlag.AlignLeft)
+        form.addRow("Columns", columns)
+        form.addRow("Name", self.name)
+        cancel = QPushButton("Cancel")
+        cancel.clicked.connect(self.reject)
+        buttons = QHBoxLayout(spacing=theme.S)
+        buttons.addStretch(1)
+        buttons.addWidget(cancel)
+        buttons.addWidget(self.declare)
+        layout = QVBoxLayout(self)
+        margin = theme.L + theme.XS
+        layout.setContentsMargins(margin, margin, margin, margin)
+        layout.setSpacing(theme.M)
+        layout.addWidget(title)
+        layout.addLayout(form)
+        layout.addWidget(self.reason)
+        layout.addWidget(self.outcome)
+        layout.addStretch(1)
+        layout.addLayout(buttons)
+        self.resize(theme.current().px(WIDTH), self.sizeHint().height())
+
+    # ------------------------------------------------------------------- content
+
+    @property
+    def _tables(self) -> tuple[TableShape, TableShape]:
+        tables = self._shape.tables
+        return tables[self.table.currentIndex()], tables[self.other.currentIndex()]
+
+    @property
+    def ends(self) -> tuple[list[str], list[str]]:
+        one, other = self._tables
+        columns = list(zip(*self._filled, strict=True)) or [(), ()]
+        return ends_of(one.name, columns[0], other.name, columns[1])
+
+    @property
+    def _filled(self) -> list[tuple[str, str]]:
+        return [row.texts for row in self.pairs.rows if any(row.texts)]
+
+    def _take_tables(self) -> None:
+        one, other = self._tables
+        for model, table in ((self._names, one), (self._other_names, other)):
+            model.setStringList([column.name for column in table.columns])
+
+    def _change_table(self) -> None:
+        """Columns that the table does not have are proposed anew."""
+        self._take_tables()
+        self._follow()
+
+    def _turn(self) -> None:
+        here, there = self.table.currentIndex(), self.other.currentIndex()
+        self.table.setCurrentIndex(there)
+        self.other.setCurrentIndex(here)
+        pairs = self._filled
+        self._take_tables()
+        self.pairs.clear()
+        for one, other in pairs or [("", "")]:
+            self.pairs.append(PairRow(self._names, self._other_names, other, one))
+        self._follow()
+
+    def problem(self) -> str:
+        """What is wrong with what is filled in; empty where nothing is, and while something is missing."""
+        one, other = self._tables
+        for name, other_name in self._filled:
+            for table, column in ((one, name), (other, other_name)):
+                if column and table.column(column) is None:
+                    known = [each.name for each in table.columns]
+                    return f"{table.name} has no column “{column}”. {instead_of(column, known)}"
+            if name and other_name and (why := mismatch(one, name, other, other_name)):
+                better = likely_target(one, name, other)
+                return f"{why}." + (f" Did you mean {other.name}.{better}?" if better else "")
+        return ""
+
+    def _follow(self) -> None:
+        problem, filled = self.problem(), self._filled
+        whole = bool(filled) and all(one and other for one, other in filled)
+        self.reason.say(problem)
+        self.declare.setEnabled(whole and not problem)
+        self.outcome.clear()
+        one, _ = self._tables
+        self.name.setPlaceholderText("_".join([one.name, *(name for name, _ in filled if name)]))
+        self._stop()
+        if whole and not problem:
+            self._wait.start()
+
+    def _stop(self) -> None:
+        self._wait.stop()
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _try_out(self) -> None:
+        """Off the GUI thread: what a check would say."""
+        ends, store = self.ends, self._store
+        self.outcome.setText("Checking…")
+        self._handle = self._tasks.read(
+            lambda job: store.relations.try_out(*ends, job=job), self._tell, self._refuse,
+            owner=self, quiet=True,
+        )  # fmt: skip
+
+    def _tell(self, check: RelationCheck) -> None:
+        one, other = self._tables
+        parts = [
+            f"{check.rows - check.unset - check.dangling:,} of {check.rows:,} rows find what they point at"
+        ]
+        if check.dangling:
+            parts.append(f"{check.dangling:,} point at nothing")
+        if check.unset:
+            parts.append(f"{check.unset:,} have no key (NULL)")
+        text = ", ".join(parts) + "."
+        if check.repeated and not check.shared and one is not other:
+            text += (
+                f" The values of {other.name} repeat, those of {one.name} do not:"
+                " did you mean it the other way round?"
+            )
+        elif check.repeated:
+            text += f" {check.repeated:,} keys of {other.name} are there more than once."
+        self.outcome.setText(visible(text))
+
+    def _refuse(self, error: Exception) -> None:
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+            return
+        self.outcome.clear()
+        self.reason.say(message(error))
+        self.declare.setEnabled(False)
+
+    def _accept(self) -> None:
+        one, other = self.ends
+        self.accepted_ends.emit(one, other, self.name.text().strip())
+
+    def say(self, error: Exception) -> None:
+        """That it was not declared, and why; the form stays open."""
+        self.reason.say(message(error))
+
+    def done(self, result: int) -> None:
+        self._stop()
+        super().done(result)

@@ -1,0 +1,252 @@
+"""Where the boxes of a diagram stand at first: tables that point to the left of those that they point at.
+
+A layered drawing: circles are cut, layers are the longest ways from a table that nothing points at, the order
+in a layer is the mean place of the neighbours, and what is not connected stands side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+GAP_ACROSS, GAP_DOWN = 128, 28
+"""Between layers, where the lines bend, and between the boxes of a layer."""
+GAP_BETWEEN_PARTS = 64
+SWEEPS = 8
+TALLEST = 2_400
+"""A layer that would be higher is broken into several beside each other."""
+WIDE = 1.6
+"""How much wider than high the whole is to be, about."""
+
+Size = tuple[float, float]
+Point = tuple[float, float]
+Edge = tuple[str, str]
+
+
+def arrange(sizes: Mapping[str, Size], edges: Iterable[Edge]) -> dict[str, Point]:
+    """The upper left corner of each box, the least of both coordinates being 0. The same for the same
+    tables and edges, whatever their order."""
+    wanted = sorted({(a, b) for a, b in edges if a != b and a in sizes and b in sizes})
+    parts, lonely = [], []
+    for names in _parts(sorted(sizes), wanted):
+        if len(names) == 1:
+            lonely += names
+        else:
+            inside = [edge for edge in wanted if edge[0] in names]
+            parts.append(_layered(names, inside, sizes))
+    blocks = [(part, _extent(part, sizes)) for part in parts]
+    blocks.sort(key=lambda block: -block[1][1])
+    if lonely:
+        grid = _grid(lonely, sizes)
+        blocks.append((grid, _extent(grid, sizes)))
+    return _packed(blocks)
+
+
+def free_place(
+    size: Size, sizes: Mapping[str, Size], places: Mapping[str, Point], beside: Iterable[str] = ()
+) -> Point:
+    """Where a box that comes later meets no other: beside those that it belongs to, or below all."""
+    boxes = [(*places[name], *sizes[name]) for name in places if name in sizes]
+    around = [places[name] + sizes[name] for name in beside if name in places and name in sizes]
+    for x, y, width, _ in around:
+        for left in (x + width + GAP_ACROSS, x - size[0] - GAP_ACROSS):
+            if not any(_meet((left, y, *size), box) for box in boxes):
+                return left, y
+    if not boxes:
+        return 0.0, 0.0
+    return min(box[0] for box in boxes), max(box[1] + box[3] for box in boxes) + GAP_BETWEEN_PARTS
+
+
+def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    x, y, width, height = one
+    left, top, across, down = other
+    return (
+        x < left + across + GAP_DOWN
+        and left < x + width + GAP_DOWN
+        and y < top + down + GAP_DOWN
+        and top < y + height + GAP_DOWN
+    )
+
+
+def _parts(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
+    """Tables that are connected, however far."""
+    root = {name: name for name in names}
+
+    def find(name: str) -> str:
+        while root[name] != name:
+            root[name] = root[root[name]]
+            name = root[name]
+        return name
+
+    for one, other in edges:
+        root[find(one)] = find(other)
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        found[find(name)].append(name)
+    return list(found.values())
+
+
+def _without_circles(names: Sequence[str], edges: Sequence[Edge]) -> list[Edge]:
+    """With those edges turned round that would close a circle."""
+    following: dict[str, list[str]] = defaultdict(list)
+    for one, other in edges:
+        following[one].append(other)
+    state: dict[str, int] = {}
+    kept = []
+    for first in names:
+        if first in state:
+            continue
+        state[first] = 1
+        stack = [(first, iter(following[first]))]
+        while stack:
+            name, rest = stack[-1]
+            target = next(rest, None)
+            if target is None:
+                state[name] = 2
+                stack.pop()
+            elif state.get(target) == 1:
+                kept.append((target, name))
+            else:
+                kept.append((name, target))
+                if target not in state:
+                    state[target] = 1
+                    stack.append((target, iter(following[target])))
+    return kept
+
+
+def _layers(names: Sequence[str], edges: Sequence[Edge]) -> list[list[str]]:
+    incoming: dict[str, int] = dict.fromkeys(names, 0)
+    following: dict[str, list[str]] = defaultdict(list)
+    for one, other in edges:
+        incoming[other] += 1
+        following[one].append(other)
+    layer = dict.fromkeys(names, 0)
+    ready = [name for name in names if not incoming[name]]
+    while ready:
+        name = ready.pop()
+        for target in following[name]:
+            layer[target] = max(layer[target], layer[name] + 1)
+            incoming[target] -= 1
+            if not incoming[target]:
+                ready.append(target)
+    for name in reversed(_by_layer(names, layer)):  # as near to what it points at as it can be
+        if following[name]:
+            layer[name] = min(layer[target] for target in following[name]) - 1
+    found: dict[int, list[str]] = defaultdict(list)
+    for name in names:
+        found[layer[name]].append(name)
+    return [found[number] for number in sorted(found)]
+
+
+def _by_layer(names: Sequence[str], layer: Mapping[str, int]) -> list[str]:
+    return sorted(names, key=lambda name: layer[name])
+
+
+def _layered(names: Sequence[str], edges: Sequence[Edge], sizes: Mapping[str, Size]) -> dict[str, Point]:
+    """The boxes of one part."""
+    straight = _without_circles(names, edges)
+    layers = _layers(names, straight)
+    neighbours: dict[str, list[str]] = defaultdict(list)
+    for one, other in straight:
+        neighbours[one].append(other)
+        neighbours[other].append(one)
+    middle = {name: float(place) for layer in layers for place, name in enumerate(layer)}
+    for sweep in range(SWEEPS):
+        for layer in layers if sweep % 2 else reversed(layers):
+            wish = {name: _mean([middle[other] for other in neighbours[name]]) for name in layer}
+            layer.sort(key=lambda name: (wish[name], name))
+            for place, name in enumerate(layer):
+                middle[name] = place * (len(names) / max(1, len(layer)))
+    return _spread([part for layer in layers for part in _broken(layer, sizes)], neighbours, sizes)
+
+
+def _broken(layer: list[str], sizes: Mapping[str, Size]) -> list[list[str]]:
+    height = sum(sizes[name][1] + GAP_DOWN for name in layer)
+    pieces = max(1, math.ceil(height / TALLEST))
+    length = math.ceil(len(layer) / pieces)
+    return [layer[start : start + length] for start in range(0, len(layer), length)]
+
+
+def _spread(
+    layers: Sequence[list[str]], neighbours: Mapping[str, list[str]], sizes: Mapping[str, Size]
+) -> dict[str, Point]:
+    """Each box at the height of its neighbours, as far as those above it leave room."""
+    left, tops, lefts = 0.0, dict[str, float](), dict[str, float]()
+    for layer in layers:
+        top = 0.0
+        for name in layer:
+            tops[name], lefts[name] = top, left
+            top += sizes[name][1] + GAP_DOWN
+        left += max(sizes[name][0] for name in layer) + GAP_ACROSS
+    for sweep in range(SWEEPS):
+        for layer in layers if sweep % 2 else reversed(layers):
+            _settle(layer, tops, neighbours, sizes)
+    highest = min(tops.values())
+    return {name: (lefts[name], tops[name] - highest) for name in tops}
+
+
+def _settle(
+    layer: Sequence[str],
+    tops: dict[str, float],
+    neighbours: Mapping[str, list[str]],
+    sizes: Mapping[str, Size],
+) -> None:
+    """Move the boxes of a layer towards their neighbours: first down without overlaps, and then the whole by
+    how far that led away from what they wish."""
+    wishes = [
+        _mean([tops[other] + sizes[other][1] / 2 for other in neighbours[name]]) - sizes[name][1] / 2
+        if neighbours[name]
+        else tops[name]
+        for name in layer
+    ]
+    placed, lowest = [], -math.inf
+    for name, wish in zip(layer, wishes, strict=True):
+        top = max(wish, lowest)
+        placed.append(top)
+        lowest = top + sizes[name][1] + GAP_DOWN
+    shift = _mean([wish - top for wish, top in zip(wishes, placed, strict=True)])
+    for name, top in zip(layer, placed, strict=True):
+        tops[name] = top + shift
+
+
+def _grid(names: Sequence[str], sizes: Mapping[str, Size]) -> dict[str, Point]:
+    """Rows of boxes, about as wide as high."""
+    area = sum((sizes[name][0] + GAP_DOWN) * (sizes[name][1] + GAP_DOWN) for name in names)
+    width = math.sqrt(area * WIDE)
+    x = y = tallest = 0.0
+    places = {}
+    for name in names:
+        across, down = sizes[name]
+        if x and x + across > width:
+            x, y, tallest = 0.0, y + tallest + GAP_DOWN, 0.0
+        places[name] = (x, y)
+        x += across + GAP_DOWN
+        tallest = max(tallest, down)
+    return places
+
+
+def _packed(blocks: Sequence[tuple[dict[str, Point], Size]]) -> dict[str, Point]:
+    """Side by side, from left to right and in rows."""
+    area = sum((width + GAP_BETWEEN_PARTS) * (height + GAP_BETWEEN_PARTS) for _, (width, height) in blocks)
+    widest = max((size[0] for _, size in blocks), default=0.0)
+    room = max(widest, math.sqrt(area * WIDE))
+    x = y = tallest = 0.0
+    places: dict[str, Point] = {}
+    for part, (width, height) in blocks:
+        if x and x + width > room:
+            x, y, tallest = 0.0, y + tallest + GAP_BETWEEN_PARTS, 0.0
+        places |= {name: (x + left, y + top) for name, (left, top) in part.items()}
+        x += width + GAP_BETWEEN_PARTS
+        tallest = max(tallest, height)
+    return places
+
+
+def _extent(places: Mapping[str, Point], sizes: Mapping[str, Size]) -> Size:
+    right = max(places[name][0] + sizes[name][0] for name in places)
+    bottom = max(places[name][1] + sizes[name][1] for name in places)
+    return right, bottom
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

@@ -1,0 +1,225 @@
+"""The line of a relation in a diagram, with how many rows belong together at each end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QFontMetricsF, QPainter, QPainterPath, QPainterPathStroker, QPen
+from PySide6.QtWidgets import QGraphicsItem, QStyleOptionGraphicsItem, QWidget
+
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.relations.boxes import LEGIBLE, TableBox
+from lamella.ui.relations.routing import STUB, Anchor, Point, plain_route, route
+from lamella.ui.relations.schema import Connection
+
+CORNER = 7.0
+TOUCH = 12.0
+"""How wide a line is for the mouse."""
+SIGN = 9.0
+"""How long the sign of an end is, and half as wide."""
+LABEL = (88, 20)
+"""About what the label of a line takes."""
+ROOM = 140.0
+"""Around a line, for what is written at it."""
+
+
+class ConnectionLine(QGraphicsItem):
+    """Between two boxes, or from one to itself."""
+
+    def __init__(self, connection: Connection, start: TableBox, end: TableBox) -> None:
+        super().__init__()
+        self.connection, self.start, self.end = connection, start, end
+        self.is_chosen = self.is_faded = self.is_hovered = False
+        self._way: list[Point] = []
+        self.middle = QPointF()
+        self._path, self._touch = QPainterPath(), QPainterPath()
+        self.setAcceptHoverEvents(True)
+        self.setToolTip(_tip(connection))
+
+    def take(self, connection: Connection) -> None:
+        """The same relation as it is known now."""
+        self.connection = connection
+        self.setToolTip(_tip(connection))
+        self.prepareGeometryChange()
+        self.update()
+
+    def route(self, boxes: np.ndarray, lane: int, quickly: bool = False) -> None:
+        """Find its way anew; `boxes` as `routing.route` has them. `quickly` takes no notice of them."""
+        self.prepareGeometryChange()
+        starts = [self.start.height_of(name) for name in self.connection.from_columns]
+        ends = [self.end.height_of(name) for name in self.connection.to_columns]
+        one = Anchor(self.start.area(), sum(starts) / len(starts))
+        other = Anchor(self.end.area(), sum(ends) / len(ends))
+        self._way = plain_route(one, other, lane) if quickly else route(one, other, boxes, lane)
+        self._path = _rounded(self._way)
+        self._find_middle(boxes[:0] if quickly else boxes)
+        for (x, _), (beyond, _), heights in (
+            (self._way[0], self._way[1], starts), (self._way[-1], self._way[-2], ends),
+        ):  # fmt: skip
+            self._add_comb(x, STUB * 0.6 if beyond > x else -STUB * 0.6, heights)
+        stroker = QPainterPathStroker()
+        stroker.setWidth(TOUCH)
+        self._touch = stroker.createStroke(self._path)
+        self.update()
+
+    def _add_comb(self, x: float, length: float, heights: Sequence[float]) -> None:
+        """A tooth for each of several columns."""
+        if len(heights) > 1:
+            for y in heights:
+                self._path.moveTo(x, y)
+                self._path.lineTo(x + length, y)
+            self._path.moveTo(x + length, min(heights))
+            self._path.lineTo(x + length, max(heights))
+
+    def _find_middle(self, boxes: np.ndarray) -> None:
+        """Of its longest part that has room beside it: what is written at it stands there."""
+        parts = sorted(pairwise(self._way), key=lambda part: -_far(*part))
+        middles = [((one[0] + other[0]) / 2, (one[1] + other[1]) / 2) for one, other in parts]
+        width, height = (theme.current().px(side) for side in LABEL)
+        for x, y in middles:
+            across = (boxes[:, 0] < x + width / 2) & (boxes[:, 2] > x - width / 2)
+            if not (across & (boxes[:, 1] < y + height / 2) & (boxes[:, 3] > y - height / 2)).any():
+                self.middle = QPointF(x, y)
+                return
+        self.middle = QPointF(*middles[0])
+
+    def boundingRect(self) -> QRectF:
+        return self._path.boundingRect().adjusted(-ROOM, -24, ROOM, 24)
+
+    def shape(self) -> QPainterPath:
+        return self._touch
+
+    def hoverEnterEvent(self, event: object) -> None:
+        self.is_hovered = True
+        self.update()
+
+    def hoverLeaveEvent(self, event: object) -> None:
+        self.is_hovered = False
+        self.update()
+
+    # ------------------------------------------------------------------- drawing
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionGraphicsItem, widget: QWidget | None = None
+    ) -> None:
+        if not self._way:
+            return
+        look, known = theme.current(), self.connection
+        if self.is_faded:
+            painter.setOpacity(0.25)
+        name = "danger" if known.problem else "accent" if self.is_chosen else "muted"
+        pen = QPen(look.color(name), 2.25 if self.is_chosen or self.is_hovered else 1.5)
+        if known.is_suggested or known.problem:
+            pen.setDashPattern([4, 3])
+        pen.setCapStyle(Qt.PenCapStyle.FlatCap)
+        pen.setCosmetic(option.levelOfDetailFromTransform(painter.worldTransform()) < LEGIBLE)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(pen)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.drawPath(self._path)
+        pen.setStyle(Qt.PenStyle.SolidLine)
+        painter.setPen(pen)
+        one, other = known.cardinality
+        self._paint_end(painter, self._way[0], self._way[1], one, is_target=False)
+        self._paint_end(painter, self._way[-1], self._way[-2], other, is_target=True)
+        if option.levelOfDetailFromTransform(painter.worldTransform()) >= LEGIBLE:
+            self._paint_label(painter)
+
+    def _paint_end(
+        self, painter: QPainter, tip: Point, beyond: Point, many: str, is_target: bool
+    ) -> None:  # fmt: skip
+        """A bar for one row, a foot of three toes for many; an arrow where it is not known and rows are
+        pointed at."""
+        way = 1.0 if beyond[0] > tip[0] else -1.0
+        x, y = tip
+        if many == "1":
+            painter.drawLine(QPointF(x + way * SIGN, y - SIGN / 2), QPointF(x + way * SIGN, y + SIGN / 2))
+        elif many == "n":
+            for side in (-SIGN / 2 - 1, SIGN / 2 + 1):
+                painter.drawLine(QPointF(x + way * SIGN * 1.2, y), QPointF(x, y + side))
+        elif is_target:
+            for side in (-SIGN / 2, SIGN / 2):
+                painter.drawLine(QPointF(x, y), QPointF(x + way * SIGN, y + side))
+        if many:
+            look = theme.current()
+            painter.setFont(look.font("caption", bold=self.is_chosen))
+            metrics = QFontMetricsF(painter.font())
+            width = metrics.horizontalAdvance(many)
+            left = x + SIGN * 1.4 if way > 0 else x - SIGN * 1.4 - width
+            painter.drawText(QPointF(left, y - 4), many)
+
+    def _paint_label(self, painter: QPainter) -> None:
+        known, look = self.connection, theme.current()
+        if known.problem:
+            text, name, ground = "broken", "danger", "danger_soft"
+        elif known.dangling:
+            text, name, ground = f"{known.dangling:,} missing", "warning", "warning_soft"
+        elif self.is_chosen or self.is_hovered:
+            text = f"suggested, {known.suggestion.score:.0%}" if known.suggestion else known.name
+            name, ground = "text", "raised"
+        else:
+            return
+        painter.setFont(look.font("caption"))
+        metrics = QFontMetricsF(painter.font())
+        text = metrics.elidedText(visible(text), Qt.TextElideMode.ElideRight, 2 * ROOM - 16)
+        area = QRectF(0, 0, metrics.horizontalAdvance(text) + look.px(12), metrics.height() + look.px(4))
+        area.moveCenter(self.middle)
+        painter.setPen(QPen(look.color(name), 1))
+        painter.setBrush(look.color(ground))
+        painter.drawRoundedRect(area, 4, 4)
+        painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _tip(connection: Connection) -> str:
+    lines = [connection.text if connection.is_suggested else f"{connection.name}: {connection.text}"]
+    if connection.problem:
+        lines.append(f"Cannot be followed: {connection.problem}")
+    elif connection.suggestion is not None:
+        lines += ["Suggested:", *(f"· {reason}" for reason in connection.suggestion.reasons)]
+    else:
+        lines.append(connection.sentence)
+        if connection.check is not None:
+            lines.append(check_text(connection))
+    return visible("\n".join(lines))
+
+
+def check_text(connection: Connection) -> str:
+    """What is known of its rows, in a sentence."""
+    check = connection.check
+    if check is None:
+        return "Not checked yet"
+    parts = []
+    if check.dangling:
+        parts.append(f"{check.dangling:,} of {check.rows:,} rows point at nothing")
+    else:
+        parts.append(f"All of {check.rows:,} rows point at rows that are there" if check.rows else "No rows")
+    if check.unset:
+        parts.append(f"{check.unset:,} have no key (NULL)")
+    if check.repeated:
+        parts.append(f"{check.repeated:,} keys of {connection.to_table} are there more than once")
+    return "; ".join(parts)
+
+
+def _rounded(way: Sequence[Point]) -> QPainterPath:
+    """With round corners where there is room for them."""
+    path = QPainterPath(QPointF(*way[0]))
+    for before, corner, after in zip(way, way[1:], way[2:], strict=False):
+        reach = min(CORNER, _far(before, corner) / 2, _far(corner, after) / 2)
+        path.lineTo(_towards(corner, before, reach))
+        path.quadTo(QPointF(*corner), _towards(corner, after, reach))
+    path.lineTo(QPointF(*way[-1]))
+    return path
+
+
+def _far(one: Point, other: Point) -> float:
+    return abs(other[0] - one[0]) + abs(other[1] - one[1])
+
+
+def _towards(one: Point, other: Point, reach: float) -> QPointF:
+    length = _far(one, other)
+    share = reach / length if length else 0.0
+    return QPointF(one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share)

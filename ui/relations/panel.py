@@ -1,0 +1,249 @@
+"""The list beside a diagram: relations that are declared, those that are suggested, and the chosen one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.relations.lines import check_text
+from lamella.ui.relations.schema import Connection
+from lamella.ui.widgets.controls import FlowLayout
+
+NAME = Qt.ItemDataRole.UserRole
+LEAST_WIDTH = 180
+
+
+class ConnectionTree(QTreeWidget):
+    """Delete, F2 and Enter act on the current line: `key_pressed` has "remove", "rename" or "open"."""
+
+    key_pressed = Signal(str, str)
+    menu_requested = Signal(str, QPoint)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        item = self.currentItem()
+        name = item.data(0, NAME) if item is not None else None
+        acts = {
+            Qt.Key.Key_Delete: "remove", Qt.Key.Key_F2: "rename",
+            Qt.Key.Key_Return: "open", Qt.Key.Key_Enter: "open",
+        }  # fmt: skip
+        act = acts.get(Qt.Key(event.key()))
+        if name and act is not None and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+            self.key_pressed.emit(act, name)
+        else:
+            super().keyPressEvent(event)
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() is QContextMenuEvent.Reason.Keyboard
+        item = self.currentItem() if by_key else self.itemAt(event.pos())
+        if item is not None and item.data(0, NAME):
+            point = self.visualItemRect(item).center() if by_key else event.pos()
+            self.menu_requested.emit(item.data(0, NAME), self.viewport().mapToGlobal(point))
+
+
+class ConnectionPanel(QFrame):
+    """`chosen` has the name of the connection of a line. `act_requested` has what is wanted of one: "check",
+    "dangling", "joined", "rename", "remove", "accept" or "dismiss"."""
+
+    chosen = Signal(str)
+    act_requested = Signal(str, str)
+    menu_requested = Signal(str, QPoint)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "panel")
+        self._connections: dict[str, Connection] = {}
+        self._shown = ""
+        self.list = ConnectionTree(self)
+        self.list.setAccessibleName("Relations of the store")
+        theme.variant(self.list, "panel")
+        self.list.setHeaderHidden(True)
+        self.list.setColumnCount(2)
+        self.list.setIndentation(theme.M)
+        self.list.header().setStretchLastSection(False)
+        self.list.header().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.list.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        self.list.currentItemChanged.connect(self._choose)
+        self.list.key_pressed.connect(self._act_by_key)
+        self.list.menu_requested.connect(self.menu_requested)
+        self.title, self.ends, self.about = QLabel(), QLabel(), QLabel()
+        theme.variant(self.title, "title")
+        theme.variant(self.about, "muted")
+        for label in (self.title, self.ends, self.about):
+            label.setWordWrap(True)
+            label.setMinimumWidth(1)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+        self.buttons: dict[str, QPushButton] = {}
+        self._detail = QWidget()
+        self._lay_out()
+        self.show_connection("")
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    def _lay_out(self) -> None:
+        acts = QWidget()
+        flow = FlowLayout(theme.S, acts)
+        for act, text in ACTS.items():
+            button = self.buttons[act] = QPushButton(text)
+            if act == "accept":
+                theme.variant(button, "primary")
+            elif act == "remove":
+                theme.variant(button, "danger")
+            button.clicked.connect(lambda _=False, act=act: self.act_requested.emit(act, self._shown))
+            flow.addWidget(button)
+        column = QVBoxLayout(self._detail)
+        column.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
+        column.setSpacing(theme.S)
+        for widget in (self.title, self.ends, self.about, acts):
+            column.addWidget(widget)
+        line = QFrame()
+        theme.variant(line, "line")
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(line)
+        layout.addWidget(self._detail)
+
+    # ------------------------------------------------------------------- content
+
+    def show_connections(self, connections: Sequence[Connection]) -> None:
+        """List them; what was chosen stays so while it is among them."""
+        self._connections = {one.name: one for one in connections}
+        declared = [one for one in connections if not one.is_suggested]
+        offered = [one for one in connections if one.is_suggested]
+        self.list.blockSignals(True)
+        self.list.clear()
+        look = theme.current()
+        for title, listed in (("Relations", declared), ("Suggested", offered)):
+            if not listed and title == "Suggested":
+                continue
+            head = QTreeWidgetItem(self.list, [f"{title} · {len(listed):,}"])
+            head.setFlags(Qt.ItemFlag.ItemIsEnabled)
+            head.setFont(0, look.font("caption", bold=True))
+            head.setForeground(0, look.color("muted"))
+            for one in listed:
+                self._line(head, one)
+            head.setExpanded(True)
+        self.list.blockSignals(False)
+        self.show_connection(self._shown if self._shown in self._connections else "")
+
+    def _line(self, head: QTreeWidgetItem, one: Connection) -> None:
+        look = theme.current()
+        text = one.text if one.is_suggested else one.name
+        item = QTreeWidgetItem(head, [visible(text), _state(one)])
+        item.setData(0, NAME, one.name)
+        item.setToolTip(0, visible(f"{one.text}\n{one.sentence}"))
+        item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, visible(f"{one.text}, {_state(one)}"))
+        broken, warns = bool(one.problem), bool(one.dangling)
+        icon, color = ("warning", "danger") if broken else ("relation", "muted")
+        item.setIcon(0, look.icon(icon, color))
+        item.setFont(1, look.tabular_font("caption"))
+        item.setForeground(1, look.color("danger" if broken else "warning" if warns else "muted"))
+
+    def show_connection(self, name: str) -> None:
+        """What is known of one, and what can be done with it; how to begin where none is chosen."""
+        self._shown = name
+        one = self._connections.get(name)
+        self._select(name)
+        can: set[str] = set()
+        if one is None:
+            empty = not any(not each.is_suggested for each in self._connections.values())
+            self.title.setText("No relations yet" if empty else "Nothing chosen")
+            self.ends.setText("")
+            self.about.setText(
+                "Drag from a column to a column of another table, press New relation, or let Suggest look for"
+                " columns whose values match."
+                if empty
+                else "Choose a line or a relation to see what it says."
+            )
+        elif one.suggestion is not None:
+            self.title.setText("Suggested relation")
+            self.ends.setText(visible(one.text))
+            self.about.setText(visible("\n".join(f"• {reason}" for reason in one.suggestion.reasons)))
+            can = {"accept", "dismiss"}
+        else:
+            self.title.setText(visible(one.name))
+            self.ends.setText(visible(one.text))
+            known = (
+                f"Cannot be followed: {one.problem}" if one.problem else f"{one.sentence}. {check_text(one)}."
+            )
+            self.about.setText(visible(known))
+            can = {"rename", "remove"} if one.problem else {"check", "joined", "rename", "remove"}
+            if one.dangling:
+                can.add("dangling")
+                self.buttons["dangling"].setText(f"Show the {one.dangling:,} rows")
+        self.ends.setVisible(bool(self.ends.text()))
+        for act, button in self.buttons.items():
+            button.setVisible(act in can)
+
+    @property
+    def shown(self) -> str:
+        return self._shown
+
+    def _select(self, name: str) -> None:
+        self.list.blockSignals(True)
+        found = None
+        for place in range(self.list.topLevelItemCount()):
+            head = self.list.topLevelItem(place)
+            for inside in range(head.childCount()):
+                if head.child(inside).data(0, NAME) == name:
+                    found = head.child(inside)
+        self.list.setCurrentItem(found)
+        if found is not None:
+            self.list.scrollToItem(found)
+        self.list.blockSignals(False)
+
+    def _choose(self, item: QTreeWidgetItem | None) -> None:
+        name = item.data(0, NAME) if item is not None else None
+        if name:
+            self.chosen.emit(name)
+
+    def _act_by_key(self, act: str, name: str) -> None:
+        is_offer = self._connections[name].is_suggested
+        if act == "open":
+            self.act_requested.emit("accept" if is_offer else "joined", name)
+        elif act == "remove":
+            self.act_requested.emit("dismiss" if is_offer else "remove", name)
+        elif not is_offer:
+            self.act_requested.emit(act, name)
+
+    def _restyle(self) -> None:
+        self.setMinimumWidth(theme.current().px(LEAST_WIDTH))
+        self.show_connections(list(self._connections.values()))
+
+
+ACTS = {
+    "accept": "Accept",
+    "dismiss": "Dismiss",
+    "dangling": "Show the rows",
+    "joined": "Open joined",
+    "check": "Check",
+    "rename": "Rename…",
+    "remove": "Remove",
+}
+
+
+def _state(one: Connection) -> str:
+    """Short, for the right column of the list."""
+    if one.problem:
+        return "broken"
+    if one.suggestion is not None:
+        return f"{one.suggestion.score:.0%}"
+    if one.dangling:
+        return f"{one.dangling:,} missing"
+    many = " : ".join(part or "?" for part in one.cardinality)
+    return many if one.check is not None else "not checked"

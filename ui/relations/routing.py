@@ -1,0 +1,104 @@
+"""Lines of a diagram: from the side of one box to that of another, at right angles, past what is between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+STUB = 18.0
+"""How far a line goes straight on from a box before it may bend: the sign of its end stands there."""
+LANE = 8.0
+"""Between lines that would lie on each other."""
+CLEARANCE = 10.0
+CROSSING, BEND = 4_000.0, 24.0
+"""What a box that is crossed and a bend count for, in points of length."""
+
+Point = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, width, height."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A box, and the height on its side at which a line leaves it."""
+
+    box: Box
+    y: float
+
+    def at(self, right: bool) -> Point:
+        left, _, width, _ = self.box
+        return (left + width if right else left), self.y
+
+
+def plain_route(start: Anchor, end: Anchor, lane: int = 0) -> list[Point]:
+    """Corners of a way that takes no notice of other boxes: found at once."""
+    return next(_ways(start, end, np.empty((0, 4)), lane * LANE))
+
+
+def route(start: Anchor, end: Anchor, boxes: np.ndarray, lane: int = 0) -> list[Point]:
+    """Corners of the best of some ways from one box to another, or to itself. `boxes` are all, a row each:
+    left, top, right, bottom. Lines with other lanes bend at other places."""
+    best, least = [start.at(True), end.at(False)], np.inf
+    for way in _ways(start, end, boxes, lane * LANE):
+        cost = _cost(way, boxes)
+        if cost < least:
+            best, least = way, cost
+    return best
+
+
+def _ways(start: Anchor, end: Anchor, boxes: np.ndarray, lane: float) -> Iterator[list[Point]]:
+    if start.box == end.box:
+        x = start.at(True)[0] + STUB + LANE + abs(lane)
+        yield [start.at(True), (x, start.y), (x, end.y), end.at(True)]
+        return
+    for out_right in (True, False):
+        for in_right in (False, True):
+            one, other = start.at(out_right), end.at(in_right)
+            near = one[0] + (STUB if out_right else -STUB)
+            far = other[0] + (STUB if in_right else -STUB)
+            yield from _between(one, near, far, other, out_right, in_right, boxes, lane)
+
+
+def _between(
+    one: Point, near: float, far: float, other: Point, out_right: bool, in_right: bool,
+    boxes: np.ndarray, lane: float,
+) -> Iterator[list[Point]]:  # fmt: skip
+    """By one upright, or along a lane above or below the boxes that stand between."""
+    if out_right == in_right:
+        x = (max(near, far) + abs(lane)) if out_right else (min(near, far) - abs(lane))
+        yield [one, (x, one[1]), (x, other[1]), other]
+    elif (near <= far) == out_right:
+        for x in {(near + far) / 2 + lane, near + abs(lane), far - abs(lane)}:
+            if min(near, far) <= x <= max(near, far):
+                yield [one, (x, one[1]), (x, other[1]), other]
+    for y in _lanes(near, far, one[1], other[1], boxes, lane):
+        yield [one, (near, one[1]), (near, y), (far, y), (far, other[1]), other]
+
+
+def _lanes(
+    near: float, far: float, y: float, other_y: float, boxes: np.ndarray, lane: float
+) -> Sequence[float]:  # fmt: skip
+    """Heights at which one may pass the boxes between two uprights."""
+    left, right = min(near, far), max(near, far)
+    between = boxes[(boxes[:, 0] < right) & (boxes[:, 2] > left)]
+    heights = np.concatenate([between[:, 1] - CLEARANCE - abs(lane), between[:, 3] + CLEARANCE + abs(lane)])
+    middle = (y + other_y) / 2
+    nearest = np.unique(heights[np.argsort(np.abs(heights - middle))[:6]]).tolist()
+    return [middle + lane, *nearest]
+
+
+def _cost(way: Sequence[Point], boxes: np.ndarray) -> float:
+    length, crossed, bends = 0.0, 0, 0
+    last = len(way) - 2
+    for place, ((x, y), (to_x, to_y)) in enumerate(pairwise(way)):
+        length += abs(to_x - x) + abs(to_y - y)
+        bends += (x, y) != (to_x, to_y)
+        edge = 1.0 if place in (0, last) else 0.0  # a line touches the boxes that it connects
+        left, right = min(x, to_x) + edge, max(x, to_x) - edge
+        across = (boxes[:, 0] <= right) & (boxes[:, 2] >= left)
+        down = (boxes[:, 1] <= max(y, to_y)) & (boxes[:, 3] >= min(y, to_y))
+        crossed += int((across & down).sum())
+    return length + CROSSING * crossed + BEND * bends

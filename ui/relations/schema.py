@@ -1,0 +1,193 @@
+"""What a diagram shows of a store: its tables with their columns, and the relations between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import LamellaError
+from lamella.core.filters.expr import Predicate, all_of
+from lamella.core.jobs import Job
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Join, Pipeline, Select, Where
+from lamella.core.relations import Relation
+from lamella.core.relations.checking import RelationCheck
+from lamella.core.relations.relation import apart
+from lamella.core.relations.suggesting import Suggestion, likeness
+from lamella.core.scan.snapshot import Column
+from lamella.core.store.store import Store
+
+LEAST_LIKENESS = 0.5
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """`rows` is None, and `problem` says why, for a table that cannot be read. The last of its columns is the
+    `_id`."""
+
+    name: str
+    columns: tuple[Column, ...] = ()
+    rows: int | None = None
+    problem: str = ""
+
+    def column(self, name: str) -> Column | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True)
+class StoreShape:
+    """`stamp` differs where tables, their columns or the relations do."""
+
+    tables: tuple[TableShape, ...]
+    relations: tuple[Relation, ...]
+    stamp: object = None
+
+    def table(self, name: str) -> TableShape | None:
+        return next((table for table in self.tables if table.name == name), None)
+
+    @property
+    def rows(self) -> int:
+        return sum(table.rows or 0 for table in self.tables)
+
+
+def read_stamp(store: Store) -> object:
+    """Blocks. Quick: no table is read."""
+    return tuple(store.tables), tuple(store.relations)
+
+
+def read_shape(store: Store, job: Job) -> StoreShape:
+    """Blocks. A table that cannot be read is there, with what is wrong with it; one that is dropped meanwhile
+    is not."""
+    stamp = read_stamp(store)
+    tables = []
+    for name in store.tables:
+        job.check()
+        try:
+            snapshot = store[name].snapshot()
+        except LamellaError as error:
+            if name in store:
+                tables.append(TableShape(name, problem=str(error)))
+            continue
+        own = [column for column in snapshot.columns if column.name != ID]
+        ids = [column for column in snapshot.columns if column.name == ID]
+        tables.append(TableShape(name, (*own, *ids), snapshot.num_rows))
+    return StoreShape(tuple(tables), tuple(store.relations), stamp)
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A line of the diagram: a relation, or one that is suggested. `name` tells it from all others."""
+
+    name: str
+    from_table: str
+    from_columns: tuple[str, ...]
+    to_table: str
+    to_columns: tuple[str, ...]
+    suggestion: Suggestion | None = None
+    problem: str = ""
+    check: RelationCheck | None = None
+
+    @property
+    def is_suggested(self) -> bool:
+        return self.suggestion is not None
+
+    @property
+    def dangling(self) -> int:
+        return 0 if self.check is None else self.check.dangling
+
+    @property
+    def cardinality(self) -> tuple[str, str]:
+        """Of each end: "n", "1", or nothing where it is not known. An `_id` is of one row, always."""
+        if self.check is not None and not self.problem:
+            return self.check.cardinality
+        if self.suggestion is not None or self.to_columns == (ID,):
+            return "", "1"
+        return "", ""
+
+    @property
+    def text(self) -> str:
+        """`flights.carrier → airlines.carrier`."""
+        ends = ((self.from_table, self.from_columns), (self.to_table, self.to_columns))
+        return " → ".join(
+            f"{table}.{names[0]}" if len(names) == 1 else f"{table}.({', '.join(names)})"
+            for table, names in ends
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What its rows have to do with each other."""
+        words = {"n": "many rows of", "1": "one row of", "": "rows of"}
+        one, other = self.cardinality
+        return f"{words[one].capitalize()} {self.from_table} point at {words[other]} {self.to_table}"
+
+
+def connection_of(relation: Relation, check: RelationCheck | None = None) -> Connection:
+    return Connection(
+        relation.name, relation.from_table, relation.from_columns, relation.to_table, relation.to_columns,
+        None, relation.problem, check,
+    )  # fmt: skip
+
+
+def suggested(suggestion: Suggestion) -> Connection:
+    one, other = suggestion.endpoints
+    return Connection(
+        f"{' '.join(one)} → {' '.join(other)}", suggestion.from_table, suggestion.from_columns,
+        suggestion.to_table, suggestion.to_columns, suggestion,
+    )  # fmt: skip
+
+
+def ends_of(
+    from_table: str, from_columns: Sequence[str], to_table: str, to_columns: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """As a relation is declared with."""
+    return [f"{from_table}.{name}" for name in from_columns], [f"{to_table}.{name}" for name in to_columns]
+
+
+def mismatch(table: TableShape, column: str, other: TableShape, other_column: str) -> str:
+    """Why values of the two columns are never equal; empty where they may be, or a column is gone."""
+    one, two = table.column(column), other.column(other_column)
+    if one is None or two is None:
+        return ""
+    if table.name == other.name and column == other_column:
+        return "A column cannot point at itself"
+    return apart(table.name, one, other.name, two)
+
+
+def likely_target(table: TableShape, column: str, other: TableShape) -> str:
+    """The column of `other` that one of `table` may point at; empty where none of them has such values."""
+    fitting = [one.name for one in other.columns if not mismatch(table, column, other, one.name)]
+    if not fitting:
+        return ""
+    within = table.name == other.name
+    scores = {name: likeness(column, other.name, name, within)[0] for name in fitting}
+    best = max(fitting, key=lambda name: scores[name])
+    return best if scores[best] >= LEAST_LIKENESS or len(fitting) == 1 else ""
+
+
+def dangling_rows(connection: Connection, store: Store, job: Job) -> Line:
+    """Blocks. The rows that point at nothing, as steps on the table that points."""
+    other = store[connection.to_table]
+    has_key = [Predicate(name, "not_null") for name in connection.from_columns]
+    pointed_at = Pipeline(other.name, (Select(tuple(connection.to_columns)),))
+    missing = Join(pointed_at, connection.from_columns, connection.to_columns, "anti", f"_{other.name}")
+    return Line.of([Where(all_of(has_key)), missing], {other.name: other})
+
+
+def joined_rows(connection: Connection, store: Store, job: Job) -> Line:
+    """Blocks. The rows of the table that points, each with what it points at."""
+    other = store[connection.to_table]
+    names = tuple(dict.fromkeys([n for n in other.schema.names if n != ID] + list(connection.to_columns)))
+    pointed_at = Pipeline(other.name, (Select(names),))
+    join = Join(pointed_at, connection.from_columns, connection.to_columns, "left", f"_{other.name}")
+    return Line.of([join], {other.name: other})
+
+
+def keys_by_table(connections: Sequence[Connection]) -> Mapping[str, frozenset[str]]:
+    """The columns of each table that take part in a relation."""
+    found: dict[str, set[str]] = {}
+    for one in connections:
+        if not one.is_suggested:
+            found.setdefault(one.from_table, set()).update(one.from_columns)
+            found.setdefault(one.to_table, set()).update(one.to_columns)
+    return {table: frozenset(names) for table, names in found.items()}

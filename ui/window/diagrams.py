@@ -1,0 +1,115 @@
+"""The diagrams of relations that are open in a window, one for each store, and how tabs come of them."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import shiboken6
+from PySide6.QtCore import QObject
+
+from lamella.core.errors import StoreProblem
+from lamella.core.query.line import Line
+from lamella.ui.window.file_watch import is_file
+
+if TYPE_CHECKING:
+    from lamella.core.store.store import Store
+    from lamella.core.store.table import Table
+    from lamella.ui.relations.relations_tab import RelationsTab
+    from lamella.ui.tasks import Tasks
+    from lamella.ui.window.commits import Commits
+    from lamella.ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.library import Library
+    from lamella.ui.window.memory import Memory
+    from lamella.ui.window.opening import Opening
+    from lamella.ui.window.tab_set import TabSet
+
+
+class DiagramWindow(Protocol):
+    """The window, as far as diagrams need it."""
+
+    tabs: TabSet
+    tasks: Tasks
+    commits: Commits
+    opening: Opening
+    library: Library
+    memory: Memory
+
+    def show_error(self, error: Exception) -> None: ...
+
+    def update_state(self) -> None: ...
+
+
+class Diagrams(QObject):
+    def __init__(self, window: DiagramWindow) -> None:
+        super().__init__(window)  # type: ignore[call-overload]
+        self._window = window
+        self._open: list[RelationsTab] = []
+        window.commits.committed.connect(self._note_commit)
+
+    def of(self, path: Path) -> RelationsTab | None:
+        """The diagram of a store, where it is open."""
+        return next((tab for tab in self.open if tab.store.path == path), None)
+
+    @property
+    def open(self) -> list[RelationsTab]:
+        there = self._window.tabs.widgets
+        self._open = [tab for tab in self._open if shiboken6.isValid(tab) and tab in there]
+        return self._open
+
+    @property
+    def current(self) -> RelationsTab | None:
+        """The diagram that is in front."""
+        return next((tab for tab in self.open if tab is self._window.tabs.current), None)
+
+    def show(self, path: Path | None = None) -> None:
+        """Of a store by its folder, or of that of the current tab, or else the one that imports go to."""
+        window, tab = self._window, self._window.tabs.dataset_tab
+        if path is None and tab is not None and not is_file(tab.key):
+            path = Path(tab.key[0])
+        window.library.when_ready(partial(self._show, path))
+
+    def _show(self, path: Path | None) -> None:
+        window = self._window
+        stores = window.library.stores
+        store = next((one for one in stores if path in (one.path, None)), None)
+        if store is None:
+            window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
+            return
+        known = self.of(store.path)
+        if known is not None:
+            window.tabs.show_tab(known)
+            return
+        made = self._make(store)
+        self._open.append(made)
+        window.tabs.add(made, f"{store.name} relations", "relation", f"Relations of {store.path}")
+
+    def _make(self, store: Store) -> RelationsTab:
+        from lamella.ui.relations.relations_tab import RelationsTab
+
+        window = self._window
+        made = RelationsTab(store, window.tasks, window.memory)
+        made.table_requested.connect(lambda name: window.opening.open_key((str(made.store.path), name)))
+        made.rows_requested.connect(partial(self._show_rows, made))
+        made.status_changed.connect(window.update_state)
+        made.changed.connect(self._tell_tabs)
+        return made
+
+    def _show_rows(self, diagram: RelationsTab, table: str, line: Line) -> None:
+        def show(tab: DatasetTab) -> None:
+            tab.steps.close_editor()
+            tab.apply(line)
+
+        self._window.opening.open_key((str(diagram.store.path), table), show)
+
+    def _tell_tabs(self) -> None:
+        """Tabs of tables know the relations that lead from them."""
+        for tab in self._window.tabs.dataset_tabs:
+            tab.relations.read()
+
+    def _note_commit(self, table: Table, _commit: object) -> None:
+        """Its rows or columns may be others by now."""
+        for diagram in self.open:
+            if diagram.store is table.store:
+                diagram.note_change(table.name)
