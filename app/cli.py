@@ -238,6 +238,12 @@ def _relations(arguments: argparse.Namespace) -> int:
     return store.relations(arguments)
 
 
+def _store(arguments: argparse.Namespace) -> int:
+    from lamella.app.commands import store_folder
+
+    return store_folder.run(arguments)
+
+
 def _run_on_store(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import store
 
@@ -303,6 +309,7 @@ COMMANDS = {
     "backup": ("copy a store while it is in use", options.backup, _run_on_store),
     "summary": ("what a store holds and takes, on one screen", options.summary, _run_on_store),
     "versions": ("the versions of a Delta table", options.versions, _run_on_store),
+    "store": ("measure, move, vacuum, expire and restore a store", options.store, _store),
     "relations": ("how the tables of a store belong together", options.relations, _relations),
     "make-data": ("write a Parquet file of made data", options.make_data, _make_data),
 }

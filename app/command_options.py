@@ -488,6 +488,30 @@ def relations(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="as JSON, an object a line")
 
 
+STORE_ACTS = {
+    "sizes": "what it takes, by table, and what could be freed",
+    "move": "to a new folder, also to give it another name: lamella store move STORE TO",
+    "vacuum": "remove files that no version has",
+    "expire": "let go of old versions: lamella store expire STORE TABLE --keep N",
+    "restore": "copy a backup to a new folder: lamella store restore BACKUP TO",
+}
+
+
+def store(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join(["acts:", *(f"  {name:8} {about}" for name, about in STORE_ACTS.items())])
+    parser.add_argument("act", choices=list(STORE_ACTS), metavar="ACT", help=", ".join(STORE_ACTS))
+    parser.add_argument("store", type=Path, metavar="STORE")
+    parser.add_argument("target", nargs="?", metavar="TO|TABLE", help="where it goes, or one table")
+    parser.add_argument(
+        "--keep", type=whole_number, metavar="N", help="expire: the newest versions that stay"
+    )
+    parser.add_argument("--columns", action="store_true", help="sizes: of every column, too")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="vacuum, expire: say what would be freed alone"
+    )
+
+
 def _store_and_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE", nargs="?", help="one table instead of all")

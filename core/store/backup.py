@@ -115,9 +115,9 @@ def refuse_other(source: Path, target: Path) -> list[str]:
     return [checksum]
 
 
-def refuse_open(target: Path) -> None:
-    """Raise `StoreBusy` while somebody has the backup open as a store: its catalog can neither be replaced
-    nor, in this process, be read beside SQLite, which would take SQLite's locks away.
+def refuse_open(target: Path, what: str = "the backup is open as a store") -> None:
+    """Raise `StoreBusy` while somebody has the store there open: its catalog can neither be replaced nor, in
+    this process, be read beside SQLite, which would take SQLite's locks away.
 
     What a crash left in a log is in the catalog afterwards.
     """
@@ -128,10 +128,9 @@ def refuse_open(target: Path) -> None:
             connection.execute("ROLLBACK")
         except sqlite3.DatabaseError as error:
             if is_busy(error):
-                what = f"{target}: the backup is open as a store"
-                raise StoreBusy(what, fix="Close it, or choose a new folder") from error
-            what = f"{target / CATALOG}: the backup's catalog cannot be read"
-            raise StoreProblem(what, str(error), "Choose a new folder") from error
+                raise StoreBusy(f"{target}: {what}", fix="Close it, or choose a new folder") from error
+            unread = f"{target / CATALOG}: the catalog cannot be read"
+            raise StoreProblem(unread, str(error), "Choose a new folder") from error
 
 
 def _mark(target: Path) -> dict[str, Any]:

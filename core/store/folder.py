@@ -336,15 +336,15 @@ class Readers:
             log.info("%s: what is read cannot be kept from being removed: %s", self._folder, error)
             return None
 
-    def readings(self) -> list[Reading]:
-        """Every version in use, in whatever process; files that dead processes left are removed, and what is
-        none of these files is left alone."""
+    def readings(self, sweeps: bool = True) -> list[Reading]:
+        """Every version in use, in whatever process; files that dead processes left are removed, unless it
+        is not to sweep, and what is none of these files is left alone."""
         readings: list[Reading] = []
         for path in filter(_is_slots, entries(self._folder)):
             lock = FileLock(path)
             try:
                 if lock.acquire():
-                    _remove_dead(path, lock)
+                    _remove_dead(path, lock) if sweeps else lock.release()
                 else:
                     readings += _readings_of(path)
             except FileNotFoundError:

@@ -325,6 +325,22 @@ class Compaction:
         )
 
 
+@dataclass(frozen=True)
+class CompactionPlan:
+    """What a compaction would do now: write `files` of so many `bytes` anew, with the changes that are
+    `pending`. Vacuum frees `freed` of these bytes afterwards, the others when earlier versions expire."""
+
+    table: str
+    files: int = 0
+    bytes: int = 0
+    freed: int = 0
+    pending: bool = False
+
+    @property
+    def is_needed(self) -> bool:
+        return bool(self.files or self.pending)
+
+
 def shape_of(state: TableVersion, group: int | None, file: int | None) -> FileShape:
     """The sizes asked for, or those that files are written with anyway."""
     name = state.row.name
@@ -349,11 +365,15 @@ class Compactor:
     def next_step(self, state: TableVersion, under_way: IdsUnderWay) -> np.ndarray | None:
         """Numbers of neighbouring segments to be written as one file, or of one to be written anew; None when
         all is in order. Between segments of one file no ids are `under_way`."""
+        pack = next(self.steps(state, under_way), None)
+        return None if pack is None else np.array(pack, np.int64)
+
+    def steps(self, state: TableVersion, under_way: IdsUnderWay) -> Iterator[list[int]]:
+        """Numbers of the segments that would be written as one file, for each file."""
         pending = set(segments_with_pending(state).tolist())
         for pack in _packs(state, self.shape.rows_a_file, self._before, under_way):
             if len(pack) > 1 or self._needs(state, state.segment_entries[pack[0]], pack[0] in pending):
-                return np.array(pack, np.int64)
-        return None
+                yield pack
 
     def note_files(self, entries: Sequence[int]) -> None:
         """These data files were just made, so they are in order."""
@@ -500,6 +520,26 @@ class Maintenance:
         after = self._file_sizes()
         name = self._reader.current().row.name
         return Compaction(name, len(before), len(after), sum(before), sum(after), rewritten)
+
+    def compaction_plan(
+        self, rows_a_group: int | None = None, rows_a_file: int | None = None
+    ) -> CompactionPlan:
+        """What `compact` would do with these sizes; nothing is changed. Reads the footers of the files."""
+        state, row = self._reader.current(), self._catalog.table(self._reader.table_id)
+        shape = shape_of(state, rows_a_group, rows_a_file)
+        under_way = self._catalog.ids_under_way(self._reader.table_id)
+        steps = Compactor(shape, row.next_id if row else 0).steps(state, under_way)
+        entries = [state.segment_entries[number] for pack in steps for number in pack]
+        sizes = {
+            entry: (size, first)
+            for entry, size, first in self._catalog.valid(
+                "data_files", self._reader.table_id, state.version, ("entry", "bytes", "from_version")
+            )
+        }
+        files = [sizes[each.entry] for each in entries if each.kind == "data_files" and each.entry in sizes]
+        freed = sum(size for size, first in files if first == state.version)
+        pending = any(each.kind != "data_files" for each in entries) or bool(entries and state.cells)
+        return CompactionPlan(state.row.name, len(files), sum(size for size, _ in files), freed, pending)
 
     def expire(
         self,

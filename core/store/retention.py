@@ -123,6 +123,17 @@ class VacuumReport:
         return [f"{file.path} ({file.bytes:,} bytes) stays for now: {file.why}" for file in self.waiting]
 
 
+@dataclass(frozen=True)
+class VacuumPlan:
+    """What a vacuum would remove now: files of no version, and files that no table names; and about what the
+    catalog's file would shrink by. `waiting` are bytes of files that are being read."""
+
+    files: int = 0
+    bytes: int = 0
+    catalog_bytes: int = 0
+    waiting: int = 0
+
+
 class Vacuum:
     """The vacuum of one store. Any thread of any process may run one; a file that is gone was removed by
     another."""
@@ -140,6 +151,21 @@ class Vacuum:
         return VacuumReport(
             report.files + len(strays), report.bytes + sum(strays), freed, report.waiting
         )  # fmt: skip
+
+    def plan(self) -> VacuumPlan:
+        """What `run` would do; nothing is changed, so it may be another thing in a moment."""
+        removed = self._catalog.removed_files()
+        in_use = {file.number for file in _still_read(removed, self._readers.readings(sweeps=False))}
+        sizes = {file.path: file.bytes for file in removed if file.number not in in_use}
+        for table in self._catalog.tables():
+            spans = [FileSpan(*row) for row in self._catalog.file_spans(table.table_id)]
+            named = {span.path for span in spans if span.first < span.stop}
+            sizes |= {span.path: span.bytes for span in spans if span.path not in named}
+        for path in self._layout.strays(self._catalog.paths_on_disk) or ():
+            if self._layout.paths.may_sweep(path) and path.is_file():
+                sizes[path.relative_to(self._layout.root).as_posix()] = path.stat().st_size
+        waiting = sum(file.bytes for file in removed if file.number in in_use)
+        return VacuumPlan(len(sizes), sum(sizes.values()), self._catalog.free_bytes(), waiting)
 
     def _forget(self, transaction: Transaction) -> None:
         for table in self._catalog.tables():

@@ -20,6 +20,7 @@ from lamella.core.errors import (
     BadData,
     BadSql,
     DamagedStore,
+    LamellaError,
     ReadOnlyStore,
     StoreProblem,
     UnknownColumn,
@@ -41,7 +42,7 @@ from lamella.core.store.history import step_group
 from lamella.core.store.maintenance import Compaction
 from lamella.core.store.paths import CATALOG, OWN_NAMES, StorePaths
 from lamella.core.store.relations import StoreRelations
-from lamella.core.store.retention import Vacuum, VacuumReport, sweep
+from lamella.core.store.retention import Vacuum, VacuumPlan, VacuumReport, sweep
 from lamella.core.store.rows import RowsById
 from lamella.core.store.table import Table, TableStore
 from lamella.core.store.table_version import Reader, TableVersion
@@ -53,6 +54,8 @@ from lamella.core.validation import path_of, text_of
 if TYPE_CHECKING:
     from lamella.core.query.sql.changes import ChangeStatement
     from lamella.core.query.sql.run import Parameters
+    from lamella.core.store.moving import Move
+    from lamella.core.store.sizes import StoreSizes
 
 
 @contextmanager
@@ -282,6 +285,18 @@ class Store:
         restore(path_of(backup, "the backup"), path_of(path, "the store"), link, job or Job())
         return cls.open(path)
 
+    @classmethod
+    def move(cls, path: str | Path, target: str | Path, job: Job | None = None) -> Move:
+        """Move the folder of a store that nobody has open, also to give it another name.
+
+        On the same disk that is one step. To another disk its files are copied and compared with their
+        checksums first; the old ones are removed when all are there. Raises `StoreBusy` where it is open, and
+        `StoreProblem` where something is at the new place; nothing is moved then.
+        """
+        from lamella.core.store.moving import move
+
+        return move(path_of(path, "the store"), path_of(target, "the new place"), job or Job())
+
     def sql(
         self,
         text: str,
@@ -430,6 +445,28 @@ class StoreMaintenance:
         for table in list(self._open.values()):
             table._let_go()
         return self._vacuum.run()
+
+    def vacuum_plan(self) -> VacuumPlan:
+        """What `vacuum` would remove now; nothing is changed."""
+        for table in list(self._open.values()):
+            table._let_go()
+        return self._vacuum.plan()
+
+    def sizes(self, job: Job | None = None) -> StoreSizes:
+        """What the store takes on the disk, by table, column and version, and what could be freed of it; see
+        `vacuum`, `compact` and `table.maintenance.expire`. Nothing is changed."""
+        from lamella.core.store import sizes
+
+        work, measured = job or Job(), []
+        for done, row in enumerate(rows := self._catalog.tables()):
+            work.report(done, len(rows), f"{row.name} is measured")
+            try:
+                table = self._table_of(row.table_id)
+                state, plan = table._state(), table.maintenance.compaction_plan()
+                measured.append(sizes.table_sizes(self._catalog, state, table.history.commits(), plan))
+            except LamellaError as error:
+                measured.append(sizes.unmeasured(row.name, error))
+        return sizes.store_sizes(self._catalog, tuple(measured), self.vacuum_plan())
 
     def summary(self) -> str:
         """Every table on one screen each; see `table.maintenance.summary`."""

@@ -28,6 +28,12 @@ class StoredSizes:
     bytes: int = 0
     encodings: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def encoding(self) -> str:
+        """The most frequent one, in words."""
+        usual = self.encodings.most_common(1)
+        return usual[0][0] + (" and others" if len(self.encodings) > 1 else "") if usual else "not in a file"
+
 
 def summary(catalog: Catalog, state: TableVersion) -> str:
     """Text of as many lines as a screen has; at most forty columns are named."""
@@ -81,10 +87,16 @@ def _row_groups(state: TableVersion) -> int:
     return sum(unchanged(segment).metadata.num_row_groups for segment in _segments(state))
 
 
-def _columns(state: TableVersion) -> Iterator[str]:
+def stored_sizes(state: TableVersion) -> dict[int, StoredSizes]:
+    """Of the columns, by their keys. Reads the footers of the data files."""
     stored: dict[int, StoredSizes] = {}
     for segment in _segments(state):
         _add(segment, unchanged(segment).metadata, stored)
+    return stored
+
+
+def _columns(state: TableVersion) -> Iterator[str]:
+    stored = stored_sizes(state)
     shown = state.snapshot.columns[:MOST_COLUMNS]
     rows = [_row(column, stored.get(column.key, StoredSizes())) for column in shown]
     yield from _aligned([("column", "type", "encoding", "bytes"), *rows])
@@ -119,11 +131,7 @@ def _encoding(chunk: pq.ColumnChunkMetaData) -> str:
 
 
 def _row(column: Column, stored: StoredSizes) -> tuple[str, str, str, str]:
-    usual = stored.encodings.most_common(1)
-    encoding = (
-        usual[0][0] + (" and others" if len(stored.encodings) > 1 else "") if usual else "not in a file"
-    )
-    return _cut(column.name), _cut(str(column.type)), encoding, f"{stored.bytes:,}"
+    return _cut(column.name), _cut(str(column.type)), stored.encoding, f"{stored.bytes:,}"
 
 
 def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -341,10 +341,14 @@ class CatalogAccess:
             except SQLITE_ERRORS as error:
                 raise self._unreadable(error) from error
 
+    def free_bytes(self) -> int:
+        """The room that deleted entries took, where it is worth giving back."""
+        page, free = (self.rows(f"PRAGMA {name}")[0][0] for name in ("page_size", "freelist_count"))
+        return page * free if page * free >= WORTH_SHRINKING_BYTES else 0
+
     def shrink(self) -> int:
         """Give back the room that deleted entries took, if it is worth it; answers the bytes."""
-        page, free = (self.rows(f"PRAGMA {name}")[0][0] for name in ("page_size", "freelist_count"))
-        if page * free < WORTH_SHRINKING_BYTES or self.writes_here():
+        if not self.free_bytes() or self.writes_here():
             return 0
         with self._writing:
             before = self.path.stat().st_size

@@ -306,6 +306,11 @@ class Catalog(CatalogAccess):
         return checked_rows(self.path, "data_files", wanted, self.rows(sql, *[table_id] * len(FILES)))
 
     @property
+    def format(self) -> int:
+        """The number of the format in which the catalog is."""
+        return int(self.rows("PRAGMA user_version")[0][0])
+
+    @property
     def relations(self) -> CatalogRelations:
         return CatalogRelations(self.rows, self.path)
 

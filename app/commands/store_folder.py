@@ -1,0 +1,110 @@
+"""The command `store`: what a store takes on the disk, and what is done to its folder as a whole."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from lamella.app.commands import DAMAGED, OK, terminal
+from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.store.backup import restore
+from lamella.core.store.paths import is_store
+from lamella.core.store.sizes import TableSizes
+from lamella.core.store.store import Store
+from lamella.core.store.summary import size_text
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return ACTS[arguments.act](arguments)
+
+
+def _sizes(arguments: argparse.Namespace) -> int:
+    with terminal.job() as job, _open(arguments.store, read_only=True) as store:
+        measured = store.maintenance.sizes(job)
+    print(measured)
+    for table in measured.tables if arguments.columns else ():
+        print(_column_lines(table))
+    return DAMAGED if any(table.problem for table in measured.tables) else OK
+
+
+def _column_lines(table: TableSizes) -> str:
+    lines = [f"\n{table.name}"]
+    for column in sorted(table.columns, key=lambda column: -column.bytes):
+        lines.append(f"  {size_text(column.bytes):>12}  {column.name}  {column.type}, {column.encoding}")
+    return "\n".join(lines)
+
+
+def _move(arguments: argparse.Namespace) -> int:
+    target = _target(arguments, "Say where to: lamella store move STORE TO")
+    with terminal.job() as job:
+        done = Store.move(arguments.store, target, job)
+    print(done)
+    return OK
+
+
+def _vacuum(arguments: argparse.Namespace) -> int:
+    """To open a store for writing tidies it up already, so what is freed is counted before."""
+    with _open(arguments.store, read_only=True) as store:
+        plan = store.maintenance.vacuum_plan()
+    freed = size_text(plan.bytes + plan.catalog_bytes)
+    if arguments.dry_run:
+        print(f"{_files(plan.files)} would be removed, which frees {freed}")
+        return OK
+    with _open(arguments.store, read_only=False) as store:
+        done = store.maintenance.vacuum()
+    print(f"Removed: {_files(plan.files)}, which freed {freed}")
+    for problem in done.problems:
+        print(problem)
+    return OK
+
+
+def _expire(arguments: argparse.Namespace) -> int:
+    name = _target(arguments, "Say which table: lamella store expire STORE TABLE --keep N")
+    if arguments.keep is None:
+        raise LamellaError("Nothing says which versions are to expire", fix="Give --keep N")
+    with _open(arguments.store, read_only=arguments.dry_run) as store:
+        expiry = store[name].maintenance.expire(keep_versions=arguments.keep, dry_run=arguments.dry_run)
+    verb = "would expire" if arguments.dry_run else "expired"
+    print(
+        f"{name}: {_counted(len(expiry.expired), 'version')} {verb}; the oldest is {expiry.oldest};"
+        f" vacuum frees {size_text(expiry.bytes)} in {_files(expiry.files)}"
+    )
+    return OK
+
+
+def _restore(arguments: argparse.Namespace) -> int:
+    target = _target(arguments, "Say where to: lamella store restore BACKUP TO")
+    with terminal.job() as job:
+        print(restore(arguments.store, Path(target), False, job))
+    return OK
+
+
+ACTS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "sizes": _sizes,
+    "move": _move,
+    "vacuum": _vacuum,
+    "expire": _expire,
+    "restore": _restore,
+}
+
+
+def _files(count: int) -> str:
+    return _counted(count, "file")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def _target(arguments: argparse.Namespace, fix: str) -> str:
+    if arguments.target is None:
+        raise LamellaError(f"store {arguments.act}: something is missing", fix=fix)
+    return str(arguments.target)
+
+
+def _open(path: Path, read_only: bool) -> Store:
+    """Open a store that exists; none is created."""
+    if not is_store(path):
+        raise StoreProblem(f"{path}: there is no store here", fix="Check the path")
+    return Store.open(path, read_only=read_only)

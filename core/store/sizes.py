@@ -1,0 +1,208 @@
+"""What a store takes on the disk: by table, by column and by version, and what could be freed of it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+from lamella.core.errors import DamagedStore, LamellaError
+from lamella.core.store.catalog.connection import PARTS
+from lamella.core.store.catalog.queries import Catalog
+from lamella.core.store.commit import Commit
+from lamella.core.store.maintenance import CompactionPlan
+from lamella.core.store.paths import StorePaths
+from lamella.core.store.retention import FileSpan, VacuumPlan
+from lamella.core.store.summary import StoredSizes, size_text, stored_sizes
+from lamella.core.store.table_version import TableVersion
+
+
+@dataclass(frozen=True)
+class ColumnSize:
+    """Bytes of a column in the data files of the newest version, and how most of it is encoded."""
+
+    name: str
+    type: str
+    bytes: int
+    encoding: str
+
+
+@dataclass(frozen=True)
+class VersionSize:
+    """`added` bytes came with a version, in files that no earlier one has; `freed` would be those of all
+    versions up to it, if these expired."""
+
+    version: int
+    time: dt.datetime | None
+    message: str
+    name: str
+    added: int
+    freed: int
+
+
+@dataclass(frozen=True)
+class TableSizes:
+    """`bytes` and `files` are of the newest version, `history_bytes` of files that earlier ones alone have.
+    `problem` says why a table cannot be measured, and nothing of it is."""
+
+    name: str
+    rows: int = 0
+    files: int = 0
+    bytes: int = 0
+    history_bytes: int = 0
+    index_bytes: int = 0
+    columns: tuple[ColumnSize, ...] = ()
+    versions: tuple[VersionSize, ...] = ()
+    compaction: CompactionPlan | None = None
+    problem: str = ""
+
+    @property
+    def total(self) -> int:
+        return self.bytes + self.history_bytes + self.index_bytes
+
+
+@dataclass(frozen=True)
+class StoreSizes:
+    """`catalog_bytes` are of the catalog and its log, `reserve_bytes` of the room that is kept for a full
+    disk."""
+
+    path: Path
+    format: int
+    tables: tuple[TableSizes, ...]
+    catalog_bytes: int
+    reserve_bytes: int
+    vacuum: VacuumPlan
+
+    @property
+    def total(self) -> int:
+        """Of everything, with what a vacuum would free."""
+        own = sum(table.total for table in self.tables)
+        return own + self.catalog_bytes + self.reserve_bytes + self.vacuum.bytes + self.vacuum.waiting
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: {size_text(self.total)}, format {self.format}", ""]
+        lines += _aligned(
+            [("table", "rows", "files", "now", "history", "indexes"), *map(_row, self.tables)]
+        )  # fmt: skip
+        lines += [f"  {table.name}: {table.problem}" for table in self.tables if table.problem]
+        lines += ["", f"catalog {size_text(self.catalog_bytes)}"]
+        plan = self.vacuum
+        lines.append(f"vacuum frees {size_text(plan.bytes + plan.catalog_bytes)} in {_counted(plan.files)}")
+        for table in self.tables:
+            if table.compaction is not None and table.compaction.is_needed:
+                lines.append(plan_text(table.compaction))
+        return "\n".join(lines)
+
+
+def plan_text(plan: CompactionPlan) -> str:
+    """`flights: 12 files of 3.4 MB are written anew; vacuum frees 3.1 MB of them`."""
+    if not plan.is_needed:
+        return f"{plan.table}: in good order already"
+    files = f"{_counted(plan.files)} of {size_text(plan.bytes)}"
+    what = f"{files} are written anew" if plan.files != 1 else f"{files} is written anew"
+    if not plan.files:
+        return f"{plan.table}: pending changes become a file"
+    kept = plan.bytes - plan.freed
+    text = f"{plan.table}: {what}; vacuum frees {size_text(plan.freed)} of that"
+    return f"{text}, {size_text(kept)} stay for earlier versions" if kept else text
+
+
+def table_sizes(
+    catalog: Catalog, state: TableVersion, commits: Sequence[Commit], compaction: CompactionPlan
+) -> TableSizes:
+    """Reads the footers of the data files."""
+    table_id = state.row.table_id
+    spans = [FileSpan(*row) for row in catalog.file_spans(table_id)]
+    now = {s.path: s.bytes for s in spans if s.first <= state.version < s.stop}
+    ever = {s.path: s.bytes for s in spans if s.first < s.stop}
+    stored = stored_sizes(state)
+    columns = (_column(c.name, str(c.type), stored.get(c.key)) for c in state.snapshot.columns)
+    return TableSizes(
+        state.row.name,
+        state.snapshot.num_rows,
+        len(now),
+        sum(now.values()),
+        sum(ever.values()) - sum(now.values()),
+        _folder_bytes(StorePaths(catalog.path.parent).index_folder(state.row.folder)),
+        tuple(columns),
+        tuple(_versions(commits, spans)),
+        compaction,
+    )
+
+
+def store_sizes(catalog: Catalog, tables: tuple[TableSizes, ...], vacuum: VacuumPlan) -> StoreSizes:
+    root = catalog.path.parent
+    parts = (Path(f"{catalog.path}{part}") for part in PARTS)
+    in_catalog = sum(part.stat().st_size for part in parts if part.exists())
+    reserve = StorePaths(root).reserve
+    kept = reserve.stat().st_size if reserve.exists() else 0
+    return StoreSizes(root, catalog.format, tables, in_catalog, kept, vacuum)
+
+
+def unmeasured(name: str, error: LamellaError) -> TableSizes:
+    return TableSizes(name, problem=error.why if isinstance(error, DamagedStore) else str(error))
+
+
+def _column(name: str, kind: str, stored: StoredSizes | None) -> ColumnSize:
+    known = stored or StoredSizes()
+    return ColumnSize(name, kind, known.bytes, known.encoding)
+
+
+def _versions(commits: Sequence[Commit], spans: Sequence[FileSpan]) -> Iterator[VersionSize]:
+    named = [commit.version for commit in commits if commit.name]
+    first: dict[str, int] = {}
+    last: dict[str, int] = {}
+    sizes: dict[str, int] = {}
+    stays = {s.path for s in spans if any(s.first <= version < s.stop for version in named)}
+    for span in spans:
+        if span.first < span.stop:
+            sizes[span.path] = span.bytes
+            first[span.path] = min(span.first, first.get(span.path, span.first))
+            last[span.path] = max(span.stop - 1, last.get(span.path, 0))
+    added: dict[int, int] = {}
+    ended: dict[int, int] = {}
+    for path, size in sizes.items():
+        added[first[path]] = added.get(first[path], 0) + size
+        if path not in stays:
+            ended[last[path]] = ended.get(last[path], 0) + size
+    places = [commit.version for commit in commits]
+    began = _by_version(added, places)
+    gone = list(accumulate(_by_version(ended, places)))
+    for place, commit in enumerate(commits):
+        freed = gone[place] if place < len(commits) - 1 else 0
+        yield VersionSize(commit.version, commit.time, commit.message, commit.name, began[place], freed)
+
+
+def _by_version(bytes_at: dict[int, int], versions: Sequence[int]) -> list[int]:
+    """For each version that is left, the bytes at it and at those before it that have expired."""
+    found = [0] * len(versions)
+    for version, size in bytes_at.items():
+        place = bisect_left(versions, version)
+        if place < len(found):
+            found[place] += size
+    return found
+
+
+def _folder_bytes(folder: Path) -> int:
+    if not folder.is_dir():
+        return 0
+    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def _counted(files: int) -> str:
+    return f"{files:,} file{'' if files == 1 else 's'}"
+
+
+def _row(table: TableSizes) -> tuple[str, ...]:
+    sizes = (size_text(size) for size in (table.bytes, table.history_bytes, table.index_bytes))
+    return table.name, f"{table.rows:,}", f"{table.files:,}", *sizes
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *figures in rows:
+        cells = (text.rjust(width) for text, width in zip(figures, widths[1:], strict=True))
+        yield f"{name.ljust(widths[0])}  {'  '.join(cells)}".rstrip()

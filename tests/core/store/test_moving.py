@@ -1,0 +1,98 @@
+"""A store moves whole, or stays where it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lamella import Store
+from lamella.core.errors import FileProblem, StoreBusy, StoreProblem
+from tests.mounts import filled, small_disk
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Store.open(tmp_path / "shop") as store:
+        table = store.create_table("t", {"n": list(range(3_000))})
+        table.indexes.create("n")
+        table.update([{"_id": 1, "n": -1}])
+    return tmp_path / "shop"
+
+
+def numbers(path: Path) -> list[int]:
+    with Store.open(path) as store:
+        assert not store.maintenance.verify().problems
+        found: list[int] = store["t"].read(columns=["n"], limit=3)["n"].to_pylist()
+        return found
+
+
+def test_a_store_is_moved_with_all_that_is_in_its_folder(path: Path, tmp_path: Path) -> None:
+    (path / "notes.txt").write_text("mine")
+    done = Store.move(path, tmp_path / "new" / "place")
+    assert str(done) == f"moved to {tmp_path / 'new' / 'place'}" and done.copied == 0
+    assert not path.exists() and numbers(done.path) == [0, -1, 2]
+    assert (done.path / "notes.txt").read_text() == "mine"
+    again = Store.move(done.path, done.path.with_name("shop 2"))
+    assert numbers(again.path) == [0, -1, 2]
+
+
+def test_an_empty_folder_is_taken(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert numbers(Store.move(path, tmp_path / "empty").path) == [0, -1, 2]
+
+
+def test_a_store_that_is_open_is_not_moved(path: Path, tmp_path: Path) -> None:
+    with Store.open(path) as store:
+        with pytest.raises(StoreBusy, match="is open, here or in another program"):
+            Store.move(path, tmp_path / "new")
+        assert store["t"].num_rows == 3_000
+    assert numbers(path) == [0, -1, 2] and not (tmp_path / "new").exists()
+
+
+def test_places_that_cannot_be_are_refused(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "x").touch()
+    (tmp_path / "file").touch()
+    for target, why in (
+        ("full", "something here already"), ("file", "something here already"), ("shop", "there already"),
+        ("shop/inside", "into itself"),
+    ):  # fmt: skip
+        with pytest.raises(StoreProblem, match=why):
+            Store.move(path, tmp_path / target)
+    with pytest.raises(StoreProblem, match="no store here"):
+        Store.move(tmp_path / "full", tmp_path / "new")
+    with pytest.raises(FileProblem, match="could not be moved here"):
+        Store.move(path, tmp_path / "file" / "new")
+    assert numbers(path) == [0, -1, 2]
+
+
+def test_to_another_disk_files_are_copied_compared_and_then_removed(path: Path) -> None:
+    (path / "notes.txt").write_text("mine")
+    with small_disk(8_000) as disk:
+        done = Store.move(path, disk / "shop")
+        assert done.copied > 0 and done.left == (path / "notes.txt",)
+        assert "notes.txt is none of the store's files, and stays" in str(done)
+        assert numbers(disk / "shop") == [0, -1, 2]
+        assert [entry.name for entry in path.iterdir()] == ["notes.txt"]
+        with pytest.raises(StoreProblem, match="something here already"):
+            Store.move(disk / "shop", path)
+
+
+def test_a_disk_that_is_too_small_takes_nothing(path: Path) -> None:
+    with small_disk(400) as disk, filled(disk, leave=8_192):
+        with pytest.raises((FileProblem, StoreProblem)):
+            Store.move(path, disk / "shop")
+        assert not (disk / "shop").exists()
+        assert numbers(path) == [0, -1, 2]
+
+
+def test_damaged_files_are_not_moved_to_another_disk(path: Path) -> None:
+    file = next((path / "data").rglob("*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[40] ^= 1
+    file.write_bytes(content)
+    with small_disk(8_000) as disk:
+        with pytest.raises(FileProblem, match="holds other bytes than were written"):
+            Store.move(path, disk / "shop")
+        assert not (disk / "shop").exists() and file.read_bytes() == content
