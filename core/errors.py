@@ -11,8 +11,6 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from lamella.core.libraries import install_command
-
 
 class LamellaError(Exception):
     """What happened, why, and the way out, each a sentence without its full stop.
@@ -77,6 +75,8 @@ class MissingLibrary(LamellaError):
     """An optional package that is not installed; `package` is its name for pip."""
 
     def __init__(self, package: str, why: str) -> None:
+        from lamella.core.libraries import install_command
+
         self.package = package
         super().__init__(f"the package {package} is not installed", why, install_command([package]))
 
