@@ -186,11 +186,16 @@ class DeltaDataset(Dataset):
         log = Log.of(root)
         self.version, self.newest = log.wanted(version), log.newest
         self._is_verified = is_verified
-        table = _table_at(log, self.version)
-        _refuse_features(root, table)
+        self.table = _table_at(log, self.version)
+        _refuse_features(root, self.table)
         with _explained(log, self.version):
-            self._snapshot = _snapshot(log, self.version, table, is_verified)
+            self._snapshot = _snapshot(log, self.version, self.table, is_verified)
         check_small(self._snapshot, is_verified)
+
+    @property
+    def files(self) -> set[Path]:
+        """The data files with rows of this version."""
+        return {one.path for one in self._snapshot.segments if isinstance(one, FileSegment)}
 
     @property
     def watched(self) -> tuple[Path, ...]:

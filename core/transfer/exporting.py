@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 import uuid
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.locate import is_delta_table
 from lamella.core.datasets.partitions import TYPES
 from lamella.core.errors import BadData, FileProblem, shown
 from lamella.core.filters.condition import Condition, condition_of
@@ -37,7 +37,7 @@ from lamella.core.transfer.formats import (
     format_named,
     format_of_suffix,
 )
-from lamella.core.transfer.writer import MAKE_ROOM, Rows, UnknownOption, Values
+from lamella.core.transfer.writer import MAKE_ROOM, Rows, UnknownOption, Values, put_on_disk, sync_folder
 from lamella.core.validation import names_of, path_of
 
 __all__ = [
@@ -47,8 +47,6 @@ __all__ = [
 
 ROWS_A_STEP = 100_000
 PREVIEW_CHARACTERS = 4_000
-MOST_SYNCED = 100
-"""Files that are put on the disk one after the other; of more, one call for all of the disk is quicker."""
 OF_OTHER_COLUMNS = (b"pandas", TYPES)
 
 
@@ -122,7 +120,8 @@ class Destination:
         named = dict(values or {})
         kind = format_for(target, format, bool(named.get("partition_by")))
         read = kind.values(named)
-        _refuse_target(target, overwrite, bool(read.get("add")))
+        kind.refuse_target(target, read)
+        _refuse_target(target, overwrite, kind.adds(read))
         return cls(target, kind, read)
 
     def write(self, rows: Rows, job: Job) -> Export:
@@ -132,15 +131,21 @@ class Destination:
             if name not in rows.schema.names:
                 raise BadData(f"{rows.name}: column '{name}' is not among those exported", fix="Name it, too")
         count = _Count(rows, job)
-        if self.values.get("add") and self.path.exists():  # in a transaction of that database's own
+        if self.format.adds(self.values) and self.path.exists():  # in a transaction of its own
+            before = set(_files(self.path)) - {self.path}
             self.format.write(self.path, count.rows, self.values, job)
-            return Export(self.path, count.done, self.path.stat().st_size, 1)
+            sizes = [file.stat().st_size for file in _files(self.path) if file not in before]
+            return Export(self.path, count.done, sum(sizes), len(sizes))
         with published(self.path) as draft:
             self.format.write(draft, count.rows, self.values, job)
             job.check()
-            files = [p for p in draft.rglob("*") if p.is_file()] if draft.is_dir() else [draft]
-            sizes = [file.stat().st_size for file in files]
+            sizes = [file.stat().st_size for file in _files(draft)]
         return Export(self.path, count.done, sum(sizes), len(sizes))
+
+
+def _files(path: Path) -> list[Path]:
+    """All those of a folder, or the file itself."""
+    return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
 
 
 class _Count:
@@ -267,8 +272,7 @@ def preview(
             known.write(
                 path, Rows(sample.schema, iter([rows] if len(rows) else []), len(rows), name), read, Job()
             )
-            files = [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
-            sizes.append(sum(file.stat().st_size for file in files))
+            sizes.append(sum(file.stat().st_size for file in _files(path)))
         text = _first_lines(path, read) if known.is_text else None
     per_row = (sizes[1] - sizes[0]) / max(1, len(sample))
     return Preview(text, None if total is None else round(sizes[0] + per_row * total))
@@ -288,12 +292,13 @@ def _pages(view: View, names: list[str]) -> Iterator[pa.Table]:
 
 def format_for(target: Path, named: str | None = None, partitioned: bool = False) -> Format:
     """Raises `UnknownFormat`, or `FileProblem` where neither a name nor the suffix says it."""
-    if partitioned:
-        if named not in (None, "parquet"):
-            format_named(named)
-            raise BadData(f"{target}: only Parquet can be partitioned", fix="Leave the format out")
-        return format_named("parquet")
     found = format_named(named) if named else format_of_suffix(target.suffix)
+    if partitioned:
+        if named and found is not None and not found.is_partitioned:
+            raise BadData(
+                f"{target}: only Parquet and Delta Lake can be partitioned", fix="Leave the format out"
+            )
+        return found if found is not None and found.is_partitioned else format_named("parquet")
     if found is None:
         known = ", ".join(f.suffixes[0] for f in FORMATS)
         raise FileProblem(
@@ -306,7 +311,7 @@ def _refuse_target(target: Path, overwrite: bool, add: bool) -> None:
     if not target.parent.is_dir():
         raise FileProblem(target, "cannot be written", f"There is no folder {target.parent}", "Make it first")
     refuse_special(target)
-    if add and target.is_file():
+    if add and (target.is_file() or is_delta_table(target)):
         return
     if target.exists() and not overwrite:
         raise FileProblem(
@@ -367,9 +372,9 @@ def published(target: Path) -> Iterator[Path]:
     try:
         try:
             yield draft
-            _sync(draft)
+            put_on_disk(draft)
             _replace(draft, target)
-            _sync_folder(target.parent)
+            sync_folder(target.parent)
         finally:
             _remove(draft)  # a read-only disk refuses even to remove what is not there
     except FileProblem as problem:
@@ -386,30 +391,6 @@ def refuse_special(target: Path) -> None:
         raise FileProblem(
             target, "is not a file", "It is a device, a pipe or a socket", "Choose another name"
         )
-
-
-def _sync(draft: Path) -> None:
-    """On the disk, whatever wrote it: a name that survives a power cut must not lead to half a file."""
-    folders = [draft, *(path for path in draft.rglob("*") if path.is_dir())] if draft.is_dir() else []
-    files = [path for path in draft.rglob("*") if path.is_file()] if folders else [draft]
-    if len(files) > MOST_SYNCED and hasattr(os, "sync"):
-        os.sync()
-        return
-    for path in files:
-        with path.open("rb+") as file:
-            os.fsync(file.fileno())
-    for folder in folders:
-        _sync_folder(folder)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Windows has no such call, and keeps its folders in a journal."""
-    if os.name == "posix":
-        number = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(number)
-        finally:
-            os.close(number)
 
 
 def _replace(draft: Path, target: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,8 @@ from lamella.core.errors import TypeConflict, UnknownName
 from lamella.core.transfer.arrow_file import CODECS as ARROW_CODECS
 from lamella.core.transfer.arrow_file import write_arrow
 from lamella.core.transfer.delimited import ENCODINGS, NEWLINES, write_delimited
+from lamella.core.transfer.delta import CODECS as DELTA_CODECS
+from lamella.core.transfer.delta import MODES, adds_version, refuse_table, write_delta
 from lamella.core.transfer.duckdb_file import write_duckdb
 from lamella.core.transfer.excel import needs_total, write_excel
 from lamella.core.transfer.json_text import write_array, write_lines
@@ -30,7 +33,8 @@ class UnknownFormat(UnknownName):
 class Format:
     """`losses` says of kinds of types (`KINDS`) what does not come back, `always` of every export. `refused`
     are kinds that it has no place for at all. `is_text`: its first lines can be shown as they are.
-    `needs_total`: whether the rows have to be counted first."""
+    `needs_total`: whether the rows have to be counted first. `adds`: whether these options add to what is
+    there; `refuse_target` raises `FileProblem` for what only this format knows to be in the way."""
 
     id: str
     label: str
@@ -42,6 +46,13 @@ class Format:
     refused: tuple[str, ...] = ()
     is_text: bool = False
     needs_total: Callable[[Values], bool] = lambda values: False
+    adds: Callable[[Values], bool] = lambda values: bool(values.get("add"))
+    refuse_target: Callable[[Path, Values], None] = lambda path, values: None
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether it can be written into folders by the values of some columns."""
+        return any(option.name == "partition_by" for option in self.options)
 
     def values(self, named: Mapping[str, Any]) -> Values:
         """All of its options. Raises `UnknownOption`, and `BadData` for a value that does not fit."""
@@ -206,6 +217,19 @@ _IN_DUCKDB = {
     "duration_ns": "nanoseconds are lost",
     "interval": "nanoseconds are lost",
 }
+_IN_DELTA = {
+    "null": "the column becomes one of text",
+    "unsigned": "they become signed integers of twice the width, with the same values",
+    "uint64": "they become decimal numbers of 20 digits, with the same values",
+    "float16": "stored in 32 bits",
+    "category": _AS_TEXT["category"],
+    "binary_fixed": "the fixed length of values is not noted",
+    "date64": "dates of 64 bits become dates of 32 bits",
+    "timestamp_s": "seconds become microseconds, with the same values",
+    "timestamp_ns": "nanoseconds are lost",
+    "zoned": "stored in UTC as microseconds; the name of the zone is lost",
+    "zoned_ns": "nanoseconds are lost",
+}
 _IN_EXCEL = {
     "int64": "numbers of more than 15 digits are text, so that no digit is lost",
     "uint64": "numbers of more than 15 digits are text, so that no digit is lost",
@@ -369,6 +393,38 @@ FORMATS = (
         "Notes of columns are not written; names that differ by their case alone get a number.",
         _IN_DUCKDB,
         ("other",),
+    ),
+    Format(
+        "delta",
+        "Delta Lake",
+        (".delta",),
+        write_delta,
+        (
+            Option(
+                "mode",
+                "choice",
+                "new",
+                "a new table, or a new version of the table that is there: with these rows added to its own,"
+                " or in their place",
+                tuple(MODES),
+                lasting=False,
+            ),
+            Option("codec", "choice", "zstd", "how pages are compressed", DELTA_CODECS),
+            Option("row_group_rows", "number", 100_000, "rows a row group", most=10_000_000),
+            Option(
+                "partition_by",
+                "columns",
+                (),
+                "write a folder in it for each value of these columns",
+                lasting=False,
+            ),
+        ),
+        "A folder, which Spark, Trino, DuckDB and Polars read. Notes of columns are not written; names that"
+        " differ by their case alone get a number.",
+        _IN_DELTA,
+        ("time", "duration", "interval", "other"),
+        adds=adds_version,
+        refuse_target=refuse_table,
     ),
     Format(
         "markdown",

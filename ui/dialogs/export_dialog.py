@@ -330,12 +330,18 @@ class ExportDialog(WorkDialog):
     def start(self, overwrite: bool = False) -> None:
         rows, known, path = self._rows[self.rows_box.currentIndex()], self.format, self.path
         values = self.options.values()
-        if self._is_source(path) and not values.get("add"):
+        adds = known.adds(known.values(values))
+        try:
+            known.refuse_target(path, known.values(values))
+        except FileProblem as problem:
+            self.message.say(f"{problem.headline}. {problem.why}. {problem.fix}", kind=DANGER, stays=True)
+            return
+        if self._is_source(path) and not adds:
             self.message.say(
                 f"{path.name} is the file that is shown. Choose another name", kind=DANGER, stays=True
             )
             return
-        if path.exists() and not overwrite and not values.get("add"):
+        if path.exists() and not overwrite and not adds:
             self.message.say(
                 f"{path.name} is there already", ("Replace it", lambda: self.start(True)), stays=True
             )

@@ -16,7 +16,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from lamella import agg, col
+from lamella import agg, col, open_dataset
 from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.steps import Group, Where
@@ -323,3 +323,19 @@ def test_closing_the_dialog_stops_the_export(
 )  # fmt: skip
 def test_sizes_are_short(count: int, text: str) -> None:
     assert size_text(count) == text
+
+
+def test_a_delta_table_gets_a_version_and_is_never_replaced(
+    qtbot: QtBot, opened: Open, tmp_path: Path
+) -> None:
+    dialog = opened()
+    dialog.choose_format("delta")
+    path = written(qtbot, settle(qtbot, dialog), tmp_path / "t.delta")
+    before = open_dataset(path).num_rows
+    qtbot.mouseClick(dialog.export_button, Qt.MouseButton.LeftButton)
+    assert "t.delta is a Delta table already" in dialog.message.label.text()
+    assert "append or replace" in dialog.message.label.text()
+    choose(dialog, mode="append")
+    written(qtbot, settle(qtbot, dialog), path)
+    assert open_dataset(path).num_rows == 2 * before
+    assert [version.number for version in open_dataset(path).versions()] == [1, 0]

@@ -1,0 +1,367 @@
+"""Delta Lake tables: a new one, or a new version of one that is there, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types as is_
+
+from lamella.core.arrow.types import common_type, holds
+from lamella.core.datasets.delta import DeltaDataset, deltalake
+from lamella.core.datasets.locate import DELTA_LOG, is_delta_table
+from lamella.core.errors import BadData, Cancelled, FileProblem, LamellaError, TypeConflict, instead_of
+from lamella.core.jobs import Job
+from lamella.core.transfer.writer import MAKE_ROOM, Rows, Values, put_on_disk, unique_names
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable, WriterProperties
+
+MODES = {"new": "error", "append": "append", "replace": "overwrite"}
+"""What `mode` is called by the library."""
+MOST_DIGITS = 38
+CODECS = ("zstd", "snappy", "gzip", "none")
+WRITER_FEATURES = frozenset(
+    (
+        "appendOnly", "changeDataFeed", "deletionVectors", "domainMetadata", "invariants", "timestampNtz",
+        "v2Checkpoint", "vacuumProtocolCheck",
+    )
+)  # fmt: skip
+"""What a table may ask of its writers while rows are only added, or all of them replaced."""
+NEWEST_WRITER = 7
+RULES = ("delta.invariants", "delta.generationExpression", "delta.identity.start")
+"""Keys of columns whose values a writer has to check, or to make."""
+_SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64()}
+
+
+def adds_version(values: Values) -> bool:
+    return bool(values["mode"] != "new")
+
+
+def refuse_table(path: Path, values: Values) -> None:
+    """Raise `FileProblem` where a new table would take the place of one that is there with its versions."""
+    if is_delta_table(path) and not adds_version(values):
+        raise FileProblem(
+            path,
+            "is a Delta table already",
+            "A new one in its place would lose its versions",
+            "Add a version to it, by the mode append or replace, or choose another name",
+        )
+
+
+def write_delta(path: Path, rows: Rows, values: Values, job: Job) -> None:
+    """At a path where nothing is, a new table; else a version is committed to the table there, and its
+    folder is as it was where that fails."""
+    library = deltalake()
+    names = unique_names(rows.schema.names)
+    called = dict(zip(rows.schema.names, names, strict=True))
+    schema = pa.schema(
+        [pa.field(name, delta_type(one.type, one.name)) for name, one in zip(names, rows.schema, strict=True)]
+    )
+    partition_by = [called[name] for name in values["partition_by"]]
+    if not path.exists():
+        _refuse_partitions(schema, partition_by)
+        _write_table(path, _Passing(rows, names, schema), partition_by, values, job)
+        return
+    table = DeltaDataset(path).table
+    _refuse_rules(path, table, values["mode"])
+    partition_by = _partitions_of(path, table, partition_by, schema)
+    if values["mode"] == "append":
+        schema = _columns_of(path, pa.schema(table.schema().to_arrow()), schema)
+    try:
+        with _staged(path) as draft:
+            _write_table(draft, _Passing(rows, names, schema), partition_by, values, job)
+            job.check()
+            put_on_disk(draft)
+            with _reported(path, None, job):
+                _commit(path, draft, table, MODES[values["mode"]], library.DeltaTable(draft).schema())
+    except OSError as error:
+        raise FileProblem(path, "could not be written", error.strerror or str(error), MAKE_ROOM) from error
+
+
+# ------------------------------------------------------------------------------------ types
+
+
+def delta_type(kind: pa.DataType, column: str) -> pa.DataType:
+    """The type of Delta Lake for values of a type. Raises `TypeConflict` where there is none."""
+    if isinstance(kind, pa.BaseExtensionType):
+        return delta_type(kind.storage_type, column)
+    if is_.is_dictionary(kind) or is_.is_run_end_encoded(kind):
+        return delta_type(kind.value_type, column)
+    if is_.is_nested(kind):
+        return _nested_type(kind, column)
+    if is_.is_decimal(kind):
+        if kind.precision > MOST_DIGITS:
+            raise TypeConflict(
+                f"column '{column}' of type {kind} cannot be exported to Delta Lake",
+                f"Its decimal numbers have at most {MOST_DIGITS} digits",
+                "Leave the column out, or cast it",
+            )
+        return pa.decimal128(kind.precision, kind.scale)
+    if is_.is_timestamp(kind):
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
+    return _plain_type(kind)
+
+
+def _nested_type(kind: pa.DataType, column: str) -> pa.DataType:
+    if is_.is_struct(kind):
+        return pa.struct([pa.field(field.name, delta_type(field.type, column)) for field in kind])
+    if is_.is_map(kind):
+        return pa.map_(delta_type(kind.key_type, column), delta_type(kind.item_type, column))
+    return pa.list_(pa.field("element", delta_type(kind.value_type, column)))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if is_.is_null(kind) or is_.is_large_string(kind) or is_.is_string_view(kind):
+        return pa.string()
+    if is_.is_large_binary(kind) or is_.is_binary_view(kind) or is_.is_fixed_size_binary(kind):
+        return pa.binary()
+    if is_.is_uint64(kind):
+        return pa.decimal128(20, 0)
+    if is_.is_float16(kind):
+        return pa.float32()
+    return pa.date32() if is_.is_date64(kind) else _SIGNED.get(kind, kind)
+
+
+def _as(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if isinstance(values, pa.ExtensionArray):
+        return _as(values.storage, kind)
+    if is_.is_dictionary(values.type) or is_.is_run_end_encoded(values.type):
+        values = values.cast(values.type.value_type)
+    if values.type.equals(kind):
+        return values
+    return pc.cast(values, options=pc.CastOptions(kind, allow_time_truncate=True))
+
+
+class _Passing:
+    """Rows as the library takes them; the error that ended them is kept, as it makes text of it."""
+
+    def __init__(self, rows: Rows, names: Sequence[str], schema: pa.Schema) -> None:
+        self.error: BaseException | None = None
+        self.schema, self.name = schema, rows.name
+        self._rows, self._names = rows, list(names)
+
+    def reader(self) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(self.schema, self._batches())
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for table in self._rows.tables:
+                for batch in table.rename_columns(self._names).to_batches():
+                    yield self._fitting(batch)
+        except BaseException as error:
+            self.error = error
+            raise
+
+    def _fitting(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns = []
+        for field in self.schema:
+            try:
+                columns.append(_as(batch.column(field.name), field.type))
+            except pa.ArrowInvalid as error:
+                raise BadData(
+                    f"a value of column '{field.name}' does not fit {field.type}, its type in Delta Lake",
+                    str(error),
+                    "Leave the column out, or change the value",
+                ) from error
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+# ------------------------------------------------------------------------------------ writing
+
+
+def _write_table(path: Path, rows: _Passing, partition_by: Sequence[str], values: Values, job: Job) -> None:
+    """A whole table at a path where nothing is."""
+    with _reported(path, rows, job):
+        deltalake().write_deltalake(
+            path,
+            rows.reader(),
+            mode="error",
+            name=rows.name,
+            partition_by=list(partition_by) or None,
+            configuration=_configuration(rows.schema),
+            writer_properties=_properties(values),
+        )
+
+
+def _properties(values: Values) -> WriterProperties:
+    codec = values["codec"].upper().replace("NONE", "UNCOMPRESSED")
+    properties: WriterProperties = deltalake().WriterProperties(
+        compression=codec,
+        compression_level=3 if codec == "ZSTD" else None,
+        max_row_group_size=values["row_group_rows"],
+    )
+    return properties
+
+
+def _configuration(schema: pa.Schema) -> dict[str, str] | None:
+    """The columns that the log has extremes of: these ignore NaN, so readers that skip files by them would
+    lose rows. Columns that are floats, or hold some, get none."""
+    others = [field.name for field in schema if not holds(field.type, is_.is_floating)]
+    if len(others) == len(schema):
+        return None
+    return {"delta.dataSkippingStatsColumns": ",".join(f"`{name.replace('`', '``')}`" for name in others)}
+
+
+@contextmanager
+def _staged(path: Path) -> Iterator[Path]:
+    """A folder for files that are not part of the table yet: by its name no reader takes it for one."""
+    draft = path / f"_staging-{uuid.uuid4().hex[:8]}"
+    try:
+        yield draft
+    except FileProblem as problem:
+        if problem.path != draft:
+            raise
+        raise FileProblem(path, problem.problem, problem.why, problem.fix) from problem
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _commit(path: Path, draft: Path, table: DeltaTable, mode: str, schema: Any) -> None:
+    """Move the files of the draft into the table, and commit them."""
+    library = deltalake()
+    actions = [
+        library.transaction.AddAction(  # which escapes the path again
+            unquote(add["path"]),
+            add["size"],
+            add["partitionValues"],
+            add["modificationTime"],
+            True,
+            add["stats"],
+        )
+        for add in _additions(draft)
+    ]
+    moved: list[Path] = []
+    try:
+        for action in actions:
+            target = path / action.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            moved.append(target)
+            (draft / action.path).replace(target)
+        partition_by = table.metadata().partition_columns
+        table.create_write_transaction(actions, mode, schema, partition_by)
+    except BaseException:
+        if not _are_committed(path, moved):  # what comes after a commit may fail, such as its checkpoint
+            for file in moved:
+                file.unlink(missing_ok=True)
+        raise
+
+
+def _additions(draft: Path) -> Iterator[dict[str, Any]]:
+    for commit in sorted((draft / DELTA_LOG).glob("*.json")):
+        for line in commit.read_text("utf-8").splitlines():
+            if "add" in (action := json.loads(line)):
+                yield action["add"]
+
+
+def _are_committed(path: Path, files: Sequence[Path]) -> bool:
+    """Whether the table may have these files. They stay where that cannot be read."""
+    try:
+        return bool(set(files) & DeltaDataset(path).files)
+    except LamellaError:
+        return True
+
+
+@contextmanager
+def _reported(path: Path, rows: _Passing | None, job: Job) -> Iterator[None]:
+    """What the library raises, as what a person can act on."""
+    library = deltalake()
+    try:
+        yield
+    except (library.exceptions.DeltaError, OSError) as error:
+        if rows is not None and isinstance(rows.error, LamellaError | Cancelled | OSError):
+            raise rows.error from error
+        if job.cancelled:
+            raise Cancelled from error
+        why = str(error).splitlines()[0]
+        if isinstance(error, library.exceptions.CommitFailedError):
+            raise FileProblem(
+                path, "was changed by another program meanwhile", why, "Export again: nothing was added"
+            ) from error
+        full = os.strerror(errno.ENOSPC) in str(error)
+        raise FileProblem(
+            path, "could not be written", os.strerror(errno.ENOSPC) if full else why, MAKE_ROOM
+        ) from error
+
+
+# ------------------------------------------------------------------------------------ refusals
+
+
+def _refuse_partitions(schema: pa.Schema, names: Sequence[str]) -> None:
+    for name in names:
+        if is_.is_nested(schema.field(name).type):
+            raise TypeConflict(
+                f"column '{name}' of type {schema.field(name).type} cannot part a table",
+                fix="Partition by text, numbers, dates or times",
+            )
+    if names and len(set(names)) == len(schema):
+        raise BadData("no column is left for the files", fix="Partition by fewer columns")
+
+
+def _refuse_rules(path: Path, table: DeltaTable, mode: str) -> None:
+    """Raise `FileProblem` for what a table asks of its writers that is not done here."""
+    protocol, configuration = table.protocol(), table.metadata().configuration
+    odd = sorted(set(protocol.writer_features or ()) - WRITER_FEATURES)
+    if protocol.min_writer_version > NEWEST_WRITER:
+        odd.append(f"version {protocol.min_writer_version} of the writer protocol")
+    odd += [f"the constraint {key[18:]}" for key in configuration if key.startswith("delta.constraints.")]
+    if configuration.get("delta.columnMapping.mode", "none") != "none":
+        odd.append("columnMapping")
+    for field in json.loads(table.schema().to_json())["fields"]:
+        odd += [f"{key} of column '{field['name']}'" for key in RULES if key in field["metadata"]]
+        if not field["nullable"]:
+            odd.append(f"column '{field['name']}' without nulls")
+    if odd:
+        raise FileProblem(
+            path,
+            f"asks its writers for what is not done here: {', '.join(dict.fromkeys(odd))}",
+            fix="Export to a new table, or write with the program that made it",
+        )
+    if mode == "replace" and configuration.get("delta.appendOnly") == "true":
+        raise FileProblem(path, "only lets rows be added", "Its property delta.appendOnly is set", "Append")
+
+
+def _partitions_of(path: Path, table: DeltaTable, wanted: Sequence[str], schema: pa.Schema) -> list[str]:
+    """The columns that a table is partitioned by; raises `BadData` where others are wanted, or missing."""
+    own = list(table.metadata().partition_columns)
+    if wanted and list(wanted) != own:
+        raise BadData(
+            f"{path} is not partitioned by {', '.join(wanted)}",
+            f"It is partitioned by {', '.join(own)}" if own else "It is not partitioned",
+            "Leave partition_by out",
+        )
+    for name in own:
+        if name not in schema.names:
+            raise BadData(f"{path} is partitioned by column '{name}', which is not among those exported")
+    return own
+
+
+def _columns_of(path: Path, table: pa.Schema, rows: pa.Schema) -> pa.Schema:
+    """The columns of a table, for rows that are added to it. Raises `TypeConflict`."""
+    for name in rows.names:
+        if name not in table.names:
+            raise TypeConflict(
+                f"{path} has no column '{name}'",
+                instead_of(name, table.names),
+                "Leave the column out, or replace the rows, which gives the table their columns",
+            )
+    for field in table:
+        if field.name not in rows.names:
+            raise TypeConflict(f"{path} has a column '{field.name}', which is not among those exported")
+        kind = rows.field(field.name).type
+        if common_type(field.type, kind) != field.type:
+            raise TypeConflict(
+                f"column '{field.name}' is {field.type} in {path}, but {kind} among those exported",
+                fix="Cast the column first",
+            )
+    return table
