@@ -18,6 +18,7 @@ class Situation:
 
     dataset: bool = False
     table: bool = False
+    versions: bool = False  # a Delta table that is open in place
     read_otherwise: bool = False  # a file that is open in place, whose columns can have other types
     cell: bool = False
     selection: bool = False
@@ -111,6 +112,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("read_differently", "Read differently…", "File", 1, "Ctrl+Alt+I",
            tip="Correct how a file that is open in place is read: its signs, types, or the cells of a sheet",
            when=lambda s: s.read_otherwise),
+    Action("delta_versions", "Versions of the Delta table…", "File", 1,
+           tip="Show the table as it was at an earlier version", when=lambda s: s.versions),
     Action("paste_table", "New table from clipboard…", "File", 1, "", "paste",
            tip="Cells of a spreadsheet, CSV, JSON or a table of a web page become a table",
            when=lambda s: not s.no_import),

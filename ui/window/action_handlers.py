@@ -328,6 +328,7 @@ def _column_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "go_to_row": on(partial(_ask_row, window)),
         "go_to_column": on(lambda tab: column_finder(tab, window).open()),
         "read_differently": on(lambda tab: tab.differently_requested.emit()),
+        "delta_versions": on(lambda tab: tab.reopening.ask_version()),
         "refresh": on(lambda tab: tab.reopening.refresh()),
     }
 

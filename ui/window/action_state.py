@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QMenu, QPushButton, QSizePolicy, QToolBar, QToolButton, QWidget
 
+from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.preview import takes_types
 from lamella.core.errors import LamellaError
 from lamella.core.query.steps import Where
@@ -49,6 +50,7 @@ def situation(
         dataset=True,
         table=tab.table is not None,
         read_otherwise=takes_types(tab.dataset),
+        versions=isinstance(tab.dataset, DeltaDataset),
         cell=tab.grid.selection.current is not None and not tab.charting.shown,
         selection=bool(tab.grid.selection.blocks) and not tab.charting.shown,
         several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,

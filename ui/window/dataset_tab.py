@@ -405,10 +405,10 @@ class DatasetTab(QWidget):
         self._remarks = remarks
 
     def _ways_on(self) -> list[Choice]:
-        """What can be done about lines that could not be read."""
+        """What can be done about lines that could not be read, and about a version that is not the newest."""
         problems = problems_of(self.dataset)
         if not problems:
-            return []
+            return self.reopening.ways_to_versions()
         show = ("Show bad lines", self._show_bad_lines)
         pad = [(PAD, self.reopening.fill_up)] if any(map(is_ragged, problems)) else []
         return [show, *pad, ("Read differently…", self.differently_requested.emit)]

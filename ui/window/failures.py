@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal, SignalInstance
 from PySide6.QtWidgets import QWidget
 
 from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.delta import DeltaDataset
 from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import BadSearch, DamagedFile, FileProblem, LamellaError
 from lamella.core.jobs import Job
@@ -20,7 +21,7 @@ from lamella.ui.dialogs.error_dialog import BUG_WHAT, ErrorDialog, message
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
-from lamella.ui.window.file_readings import FileReading
+from lamella.ui.window.file_readings import FileReading, with_options
 from lamella.ui.window.file_watch import FileWatch, open_file, same_files
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.review import Review
@@ -149,6 +150,29 @@ class Reopening(QObject):
 
     def ignore_checksums(self) -> None:
         self.reopen(replace(self.reading, checksums="ignore"))
+
+    def ask_version(self) -> None:
+        """Which version of a Delta table to show."""
+        from lamella.ui.dialogs.delta_versions import VersionChoice
+
+        tab = self._tab
+        if isinstance(tab.dataset, DeltaDataset):
+            dialog = VersionChoice(tab.dataset, tab.tasks, tab.window())
+            dialog.chosen.connect(self.show_version)
+            dialog.open()
+
+    def show_version(self, version: int | None) -> None:
+        """A version of a Delta table, None for the newest, whichever that is when it is read."""
+        others = {name: value for name, value in self.reading.options.items() if name != "version"}
+        chosen = others if version is None else {**others, "version": version}
+        self.reopen(with_options(self.reading, chosen))
+
+    def ways_to_versions(self) -> list[Choice]:
+        """Back to the newest version of a Delta table, while an earlier one is shown."""
+        dataset = self._tab.dataset
+        if not isinstance(dataset, DeltaDataset) or dataset.version == dataset.newest:
+            return []
+        return [("Show the newest", lambda: self.show_version(None)), ("Versions…", self.ask_version)]
 
     def read_saved(self) -> None:
         """The file as it was saved. All of its rows are read before they are shown, which keeps the place."""

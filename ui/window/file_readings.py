@@ -15,6 +15,8 @@ from lamella.core.datasets.options import read_options
 from lamella.core.errors import FileProblem, LamellaError, UnknownColumn
 from lamella.core.jobs import Job
 
+PASSING = ("version",)
+"""Options that hold while a tab is open: the next one shows the newest version again."""
 OF_COLUMNS = ("types", "names", "text_columns")
 """Options that name columns of the file, which may be another one by now."""
 MOST_REMEMBERED = 500
@@ -76,6 +78,8 @@ class FileReadings:
     def put(self, key: tuple[str, ...], reading: FileReading) -> None:
         """Remember a choice. A file that cannot be written costs the memory of it, not the opening."""
         before = self.of(key)
+        lasting = {name: value for name, value in reading.options.items() if name not in PASSING}
+        reading = replace(reading, options=lasting)
         self._readings.pop(key, None)
         if reading != FileReading():
             self._readings[key] = reading
