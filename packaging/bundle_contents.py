@@ -28,6 +28,8 @@ BENCHMARK_ONLY = (
     "persistent",
     "polars",
     "pymongo",
+    "pysail",
+    "pyspark",
     "sqlalchemy",
     "tables",
 )

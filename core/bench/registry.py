@@ -211,6 +211,13 @@ ENTRIES = {
         ),
         Entry("duckdb-parquet", "DuckDB over Parquet", classes={"taxi": "duckdb:DuckDBParquetTaxi"}),
         Entry(
+            "spark-connect",
+            "Spark Connect",
+            (("pyspark", "pyspark-client"),),
+            {"taxi": "spark_connect:SparkConnectTaxi"},
+            server=True,
+        ),
+        Entry(
             "polars",
             "Polars",
             (("polars", "polars"),),

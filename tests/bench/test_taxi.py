@@ -43,9 +43,9 @@ from lamella.core.bench.workloads.taxi import (
 )
 
 ROWS = 2_500
-IN_CHILD_PROCESSES_ONLY = ("parquetdb", "sqlite-parquet-dask")
-"""The import of one changes logging and working folder of a process; the workers of the other stay until the
-process ends."""
+IN_CHILD_PROCESSES_ONLY = ("parquetdb", "sqlite-parquet-dask", "spark-connect")
+"""The import of one changes logging and working folder of a process; the workers and the server of the others
+stay until the process ends."""
 
 Imported = tuple[TaxiSystem, list[Sample]]
 
@@ -202,7 +202,7 @@ def test_systems_benchmark_in_processes_of_their_own_and_leave_nothing(tmp_path:
     heard: list[Message] = []
     records = run_workload("taxi", [300], names, repeats=1, folder=tmp_path, on_event=heard.append)
     assert [message for message in heard if isinstance(message, Failure)] == []
-    told = {(record.system, record.operation) for record in records}
+    told = {(registry.plain_name(record.system), record.operation) for record in records}
     assert told == {(name, operation.id) for name in names for operation in TAXI.operations}
     assert list(tmp_path.iterdir()) == []
 

@@ -160,7 +160,7 @@ GROUPS = {
     "Databases": (
         *("sqlite", "sqlite-wal", "sqlite-obj", "sqlalchemy-core", "sqlalchemy-orm"),
         *("sqlite-parquet", "sqlite-parquet-one-table", "sqlite-parquet-dask", "sqlite-fts5"),
-        *("duckdb", "duckdb-parquet", "mongodb"),
+        *("duckdb", "duckdb-parquet", "mongodb", "spark-connect"),
     ),
     "Data frames": ("pyarrow", "pyarrow-tuned", "polars", "pandas"),
     "Files": ("csv", "csv-numpy", "jsonl", "pickle", "pickle-obj"),

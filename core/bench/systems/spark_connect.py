@@ -1,0 +1,160 @@
+"""Spark Connect through pyspark's own client: a server at an address, or Sail, started for the benchmark."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from time import monotonic, sleep
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from lamella.core.bench.systems.base import NotReady
+from lamella.core.bench.workloads.taxi import DUCKDB_QUERIES, TRIP_SCHEMA, TaxiSystem
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.session import SparkSession
+
+ADDRESS_VARIABLE = "LAMELLA_SPARK_CONNECT"
+"""Where a server is: sc://host:port."""
+DEFAULT_PORT = 15002
+ANSWER_SECONDS, START_SECONDS, END_SECONDS, POLL_SECONDS = 2.0, 60.0, 10.0, 0.05
+SQL_TYPES = {
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE",
+    pa.string(): "STRING",
+    pa.timestamp("ms"): "TIMESTAMP_NTZ",
+}
+_WAY_OUT = f"Set {ADDRESS_VARIABLE} to sc://host:port, or install a server of its own: pip install pysail"
+_servers: list[subprocess.Popen[bytes]] = []
+"""The server that this process has started."""
+
+
+class SparkConnectTaxi(TaxiSystem):
+    id = "spark-connect"
+    description = (
+        "through pyspark's client, answers as Arrow: the server imports the CSV files into Parquet files by "
+        "write.parquet, not synced, and reads them in place; it has to see the folder of the benchmark"
+    )
+
+    @classmethod
+    def version(cls) -> str:
+        return f"pyspark-client {version('pyspark-client')}"
+
+    @classmethod
+    def answering_version(cls) -> str:
+        address = os.environ.get(ADDRESS_VARIABLE)
+        if address:
+            _await_listener(address, ANSWER_SECONDS)
+            session = _session(address)
+            try:
+                return f"Spark Connect {session.version} with {cls.version()}"
+            finally:
+                session.stop()
+        if find_spec("pysail") is None:
+            raise NotReady("No Spark Connect server is named", fix=_WAY_OUT)
+        return f"Sail {version('pysail')}, started for the benchmark over loopback, with {cls.version()}"
+
+    @classmethod
+    def answered_by(cls) -> str:
+        """Sail, which is not Spark, where it is started here."""
+        return "" if _start_if_needed() else f"Sail {version('pysail')}"
+
+    def open(self, writing: bool) -> None:
+        _start_if_needed()
+        self._session = _session(os.environ[ADDRESS_VARIABLE])
+        if not writing:
+            self._session.read.parquet(self._parquet).createOrReplaceTempView("trips")
+
+    def close(self) -> None:
+        self._session.stop()
+
+    def fill(self, rows: int) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.open(writing=True)
+        types = ", ".join(f"{field.name} {SQL_TYPES[field.type]}" for field in TRIP_SCHEMA)
+        files = [str(file) for file in self.files(rows)]
+        trips = self._session.read.schema(types).option("header", True).csv(files)
+        trips.write.mode("overwrite").parquet(self._parquet)
+        self.close()
+
+    def ask(self, query: str) -> pa.Table:
+        """In the words of DuckDB, which are Spark's, too."""
+        return self._session.sql(DUCKDB_QUERIES[query]).toArrow()
+
+    def whole_trips(self, ids: Sequence[int]) -> pa.Table:
+        names, wanted = ", ".join(TRIP_SCHEMA.names), ", ".join(map(str, ids))
+        rows = self._session.sql(f"SELECT {names} FROM trips WHERE trip_id IN ({wanted})").toArrow()
+        return rows.cast(TRIP_SCHEMA)
+
+    @property
+    def _parquet(self) -> str:
+        return str(self.folder / "trips.parquet")
+
+
+def _session(address: str) -> SparkSession:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of pandas 3, which Arrow's way does not go through
+        from pyspark.sql.connect.session import SparkSession
+
+        session: SparkSession = SparkSession.builder.remote(address).create()
+    return session
+
+
+def _start_if_needed() -> bool:
+    """Have a server answer: one of this process, which ends with it, where no address is given. Whether one
+    was given. Raises `NotReady` where it does not start."""
+    if os.environ.get(ADDRESS_VARIABLE):
+        return not _servers
+    if find_spec("pysail") is None:
+        raise NotReady("No Spark Connect server is named", fix=_WAY_OUT)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = [sys.executable, "-m", "pysail", "spark", "server", "--port", str(port)]
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        _await_listener(f"sc://127.0.0.1:{port}", START_SECONDS, process)
+    except BaseException:
+        _end(process)
+        raise
+    _servers.append(process)
+    atexit.register(_end, process)
+    os.environ[ADDRESS_VARIABLE] = f"sc://127.0.0.1:{port}"
+    return False
+
+
+def _await_listener(address: str, seconds: float, process: subprocess.Popen[bytes] | None = None) -> None:
+    """Raise `NotReady` where nothing listens there in time."""
+    place = address.removeprefix("sc://").partition("/")[0].partition(";")[0]
+    host, _, port = place.rpartition(":") if ":" in place else (place, "", str(DEFAULT_PORT))
+    end, problem = monotonic() + seconds, "It does not answer in time"
+    while monotonic() < end:
+        if process is not None and process.poll() is not None:
+            problem = f"It ended with status {process.returncode}"
+            break
+        try:
+            with socket.create_connection((host, int(port)), ANSWER_SECONDS):
+                return
+        except (OSError, ValueError) as error:
+            problem = str(error)
+            sleep(POLL_SECONDS)
+    raise NotReady(f"No Spark Connect server answers at {place}", problem, _WAY_OUT)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
