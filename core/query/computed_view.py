@@ -49,6 +49,10 @@ class ComputedView:
     def num_rows(self) -> int:
         return self._view.num_rows
 
+    @property
+    def is_whole(self) -> bool:
+        return self._view.is_whole
+
     def positions(self, offset: int, count: int) -> np.ndarray:
         return self._view.positions(offset, count)
 

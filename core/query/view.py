@@ -102,6 +102,11 @@ class View:
     def num_rows(self) -> int:
         return self.snapshot.num_rows if self._positions is None else len(self._positions)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it has all rows, in their own order."""
+        return self._positions is None
+
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of every page, with what is noted of them."""

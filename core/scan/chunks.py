@@ -61,6 +61,20 @@ def run_chunks(
     return fitting, [leaf in fresh and times[leaf] == len(leaf) == 1 for leaf in leaves]
 
 
+def coded_texts(
+    segment: FileSegment, row_groups: Sequence[int], column: Column, file: OpenFile
+) -> pa.ChunkedArray | None:
+    """A column of text as places in dictionaries, where the file has it so and reading it so pays; None for
+    all others. Nothing of it is kept."""
+    footer = unchanged(segment)
+    leaf = leaf_of(segment, footer, column)
+    if leaf is None or len(leaf) > 1 or not footer.repeats_texts(leaf[0]):
+        return None
+    read = file.read(footer, row_groups, list(leaf)).column(0)
+    is_coded = pa.types.is_dictionary(read.type) and read.type.value_type.equals(column.type)
+    return read if is_coded else None
+
+
 def are_decoded(
     segment: FileSegment, row_groups: Sequence[int], columns: Sequence[Column], into: ChunkCache
 ) -> bool:

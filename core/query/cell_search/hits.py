@@ -1,0 +1,232 @@
+"""Cells that match, as bits of rows for each column: which is the next, which one it is, and how many."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+BITS = 8
+BLOCK = 1 << 13
+"""Bytes whose bits are counted together: 65,536 rows."""
+OVERVIEW = 2_048
+"""Stretches of rows of which is known whether there is any hit in them."""
+Cell = tuple[int, str]
+"""Row and column."""
+
+
+class RowBits:
+    """A set of row numbers below `num_rows`. One thread adds; others may read meanwhile."""
+
+    def __init__(self, num_rows: int) -> None:
+        self._bits = np.zeros(-(-num_rows // BITS), np.uint8)
+        self.count = 0
+        self._counted: tuple[int, np.ndarray] | None = None
+
+    def __contains__(self, row: int) -> bool:
+        return bool(self._bits[row // BITS] >> (row % BITS) & 1)
+
+    def add(self, rows: np.ndarray) -> None:
+        """Rows, each named once."""
+        new = rows[(self._bits[rows // BITS] >> (rows % BITS).astype(np.uint8) & 1) == 0]
+        np.bitwise_or.at(self._bits, new // BITS, (1 << (new % BITS)).astype(np.uint8))
+        self.count += len(new)
+
+    def discard(self, row: int) -> None:
+        if row in self:
+            self._bits[row // BITS] &= ~np.uint8(1 << row % BITS)
+            self.count -= 1
+            self._counted = None
+
+    def rank(self, row: int) -> int:
+        """How many are below a row."""
+        byte, bit = divmod(row, BITS)
+        block = byte // BLOCK
+        before = int(self._sums[block])
+        before += int(np.bitwise_count(self._bits[block * BLOCK : byte]).sum())
+        return before + int(np.bitwise_count(self._bits[byte : byte + 1] & np.uint8((1 << bit) - 1)).sum())
+
+    def next(self, row: int) -> int | None:
+        """The least that is not below a row."""
+        byte, bit = divmod(max(row, 0), BITS)
+        if byte >= len(self._bits):
+            return None
+        here = int(self._bits[byte]) >> bit << bit
+        if here:
+            return byte * BITS + (here & -here).bit_length() - 1
+        place = _first(self._bits, byte + 1)
+        if place is None:
+            return None
+        value = int(self._bits[place])
+        return place * BITS + (value & -value).bit_length() - 1
+
+    def previous(self, row: int) -> int | None:
+        """The greatest below a row."""
+        byte, bit = divmod(min(row, len(self._bits) * BITS), BITS)
+        if byte < len(self._bits):
+            here = int(self._bits[byte]) & ((1 << bit) - 1)
+            if here:
+                return byte * BITS + here.bit_length() - 1
+        place = _last(self._bits, byte)
+        return None if place is None else place * BITS + int(self._bits[place]).bit_length() - 1
+
+    def between(self, first: int, stop: int) -> np.ndarray:
+        """Those from `first` on and below `stop`, ascending."""
+        low = first // BITS
+        bits = np.unpackbits(self._bits[low : -(-stop // BITS)], bitorder="little")
+        rows = np.flatnonzero(bits) + low * BITS
+        return rows[(rows >= first) & (rows < stop)]
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.between(0, len(self._bits) * BITS)
+
+    @property
+    def _sums(self) -> np.ndarray:
+        """How many are before each block; made anew when there are more."""
+        known = self._counted
+        if known is None or known[0] != self.count:
+            starts = np.arange(0, max(1, len(self._bits)), BLOCK)
+            counts = np.bitwise_count(self._bits)
+            sums = np.add.reduceat(counts, starts, dtype=np.int64) if len(counts) else np.zeros(1, np.int64)
+            known = self._counted = self.count, np.concatenate([[0], np.cumsum(sums)])
+        return known[1]
+
+
+def _first(bits: np.ndarray, start: int) -> int | None:
+    """The place of the first byte that is not 0, from a place on."""
+    size = BLOCK
+    while start < len(bits):
+        some = np.flatnonzero(bits[start : start + size])
+        if len(some):
+            return start + int(some[0])
+        start, size = start + size, 2 * size
+    return None
+
+
+def _last(bits: np.ndarray, stop: int) -> int | None:
+    size = BLOCK
+    while stop > 0:
+        first = max(0, stop - size)
+        some = np.flatnonzero(bits[first:stop])
+        if len(some):
+            return first + int(some[-1])
+        stop, size = first, 2 * size
+    return None
+
+
+class Hits:
+    """The cells of some rows that match. Workers add to it while others read; one cell comes after another
+    as one reads: by rows, and in a row in the order of `columns` that the reader names."""
+
+    def __init__(self, num_rows: int) -> None:
+        self.num_rows = num_rows
+        self.complete = False
+        self.sure_rows = 0
+        """So many rows from where the search began were looked at, so that none of the first hits is
+        missing."""
+        self.overview = np.zeros(OVERVIEW, np.bool_)
+        self._columns: dict[str, RowBits] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def count(self) -> int:
+        return sum(bits.count for bits in list(self._columns.values()))
+
+    @property
+    def columns(self) -> list[str]:
+        """Those with hits."""
+        return [name for name, bits in list(self._columns.items()) if bits.count]
+
+    def add(self, column: str, rows: np.ndarray) -> None:
+        """Rows of a column that match, each named once. Any thread."""
+        if not len(rows):
+            return
+        with self._lock:
+            bits = self._columns.get(column)
+            if bits is None:
+                bits = self._columns[column] = RowBits(self.num_rows)
+            bits.add(rows.astype(np.int64, copy=False))
+            self.overview[rows * OVERVIEW // self.num_rows] = True
+
+    def put(self, cell: Cell, matches: bool) -> None:
+        """Whether a cell matches by what it holds now."""
+        row, column = cell
+        if matches:
+            self.add(column, np.array([row], np.int64))
+        elif column in self._columns:
+            with self._lock:
+                self._columns[column].discard(row)
+
+    def __contains__(self, cell: Cell) -> bool:
+        bits = self._columns.get(cell[1])
+        return bits is not None and 0 <= cell[0] < self.num_rows and cell[0] in bits
+
+    def in_rows(self, first: int, stop: int, columns: Iterable[str]) -> set[Cell]:
+        """The hits among these rows and columns."""
+        known = self._columns
+        return {
+            (row, name)
+            for name in columns
+            if name in known
+            for row in known[name].between(first, min(stop, self.num_rows)).tolist()
+        }
+
+    def rows_of(self, column: str) -> np.ndarray:
+        bits = self._columns.get(column)
+        return np.empty(0, np.int64) if bits is None else bits.rows
+
+    def num_rows_with_any(self) -> int:
+        """How many rows have a hit at all."""
+        bits = [one._bits for one in list(self._columns.values())]
+        if not bits:
+            return 0
+        together = bits[0].copy()
+        for others in bits[1:]:
+            together |= others
+        return int(np.bitwise_count(together).sum())
+
+    def place(self, cell: Cell, columns: Sequence[str]) -> int | None:
+        """Which of all hits a cell is, counted from 0; None for one that does not match."""
+        if cell not in self:
+            return None
+        row, name = cell
+        before = sum(bits.rank(row) for bits in list(self._columns.values()))
+        return before + sum((row, one) in self for one in columns[: columns.index(name)])
+
+    def after(self, cell: tuple[int, int], columns: Sequence[str]) -> tuple[Cell, bool] | None:
+        """The next hit after a cell, by its row and its place among the columns, and whether it is found from
+        the first row on again; None where there is none."""
+        found = self._from(cell[0], cell[1] + 1, columns)
+        if found is not None:
+            return found, False
+        found = self._from(0, 0, columns)
+        return None if found is None else (found, True)
+
+    def before(self, cell: tuple[int, int], columns: Sequence[str]) -> tuple[Cell, bool] | None:
+        """The hit before a cell; as `after`, the other way."""
+        found = self._up_to(cell[0], cell[1], columns)
+        if found is not None:
+            return found, False
+        found = self._up_to(self.num_rows, 0, columns)
+        return None if found is None else (found, True)
+
+    def _from(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
+        known = self._known(columns)
+        here = [at for at, name in known if at >= place and (row, name) in self]
+        if here:
+            return row, columns[min(here)]
+        rows = [(found, at) for at, name in known if (found := self._columns[name].next(row + 1)) is not None]
+        return (min(rows)[0], columns[min(rows)[1]]) if rows else None
+
+    def _up_to(self, row: int, place: int, columns: Sequence[str]) -> Cell | None:
+        known = self._known(columns)
+        here = [at for at, name in known if at < place and (row, name) in self]
+        if here:
+            return row, columns[max(here)]
+        rows = [(found, at) for at, name in known if (found := self._columns[name].previous(row)) is not None]
+        return (max(rows)[0], columns[max(rows)[1]]) if rows else None
+
+    def _known(self, columns: Sequence[str]) -> list[tuple[int, str]]:
+        return [(at, name) for at, name in enumerate(columns) if name in self._columns]

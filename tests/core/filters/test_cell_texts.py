@@ -1,0 +1,61 @@
+"""Texts of whole columns are those of their values one by one."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lamella.core.filters.cell_texts import text_array, whole_texts
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+MOMENTS = st.integers(-(10**17), 10**17) | st.integers(-(10**9), 10**9).map(lambda n: n * 10**6)
+COLUMNS = [
+    (pa.int64(), INT64),
+    (pa.uint8(), st.integers(0, 255)),
+    (pa.float64(), st.floats() | st.floats(-1e17, 1e17) | st.floats(-1e-3, 1e-3)),
+    (pa.float32(), st.floats(width=32)),
+    (pa.decimal128(10, 3), st.decimals(-(10**6), 10**6, places=3)),
+    (pa.bool_(), st.booleans()),
+    (pa.string(), st.text()),
+    (pa.string_view(), st.text()),
+    (pa.binary(), st.binary()),
+    (pa.list_(pa.string()), st.lists(st.text(max_size=4), max_size=3)),
+]
+COUNTS = [
+    (pa.date32(), st.integers(-(2**31), 2**31 - 1)),
+    (pa.timestamp("s"), st.integers(-(10**12), 10**12)),
+    (pa.timestamp("us"), MOMENTS),
+    (pa.timestamp("ns"), INT64),
+    (pa.timestamp("us", "UTC"), MOMENTS),
+    (pa.timestamp("ms", "Asia/Kolkata"), st.integers(-(10**13), 10**13)),
+    (pa.time32("ms"), st.integers(0, 86_399_999)),
+    (pa.time64("us"), st.integers(0, 86_399_999_999)),
+    (pa.duration("ms"), st.integers(-(10**12), 10**12)),
+]
+
+
+@pytest.mark.parametrize(("type_", "values"), COLUMNS, ids=lambda one: str(one)[:20])
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_texts_of_a_column_are_those_of_its_values(type_, values, data) -> None:
+    array = pa.array(data.draw(st.lists(st.none() | values, max_size=8)), type_)
+    assert text_array(array).to_pylist() == whole_texts(array)
+
+
+@pytest.mark.parametrize(("type_", "counts"), COUNTS, ids=lambda one: str(one)[:20])
+@settings(max_examples=12, deadline=None)
+@given(data=st.data())
+def test_texts_of_times_are_those_of_their_values(type_, counts, data) -> None:
+    width = pa.int64() if type_.bit_width == 64 else pa.int32()
+    array = pa.array(data.draw(st.lists(st.none() | counts, max_size=8)), width).cast(type_)
+    assert text_array(array).to_pylist() == whole_texts(array)
+
+
+def test_texts_of_a_dictionary_and_of_what_is_not_utf8() -> None:
+    assert text_array(pa.array(["a", None, "a"]).dictionary_encode()).to_pylist() == ["a", None, "a"]
+    broken = pa.array([b"ab\xff", b"c", None]).view(pa.string())
+    assert text_array(broken).to_pylist() == ["ab\\xff", "c", None]
+    assert text_array(pa.array([1, 2, None]).slice(1)).to_pylist() == ["2", None]
+    assert text_array(pa.array([1e20, 0.5, None]).slice(0, 2)).to_pylist() == ["1e+20", "0.5"]
