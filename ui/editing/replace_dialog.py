@@ -100,6 +100,18 @@ class ReplaceDialog(QDialog):
         self._stop_reading()
         super().reject()
 
+    def begin(self, text: str, case: bool, whole: bool, regex: bool, columns: Sequence[str] | None) -> None:
+        """With what is looked for already, and where; the keyboard is in the field of the new text."""
+        self.find.setText(text)
+        for box, on in ((self.case, case), (self.whole, whole), (self.regex, regex)):
+            box.setChecked(on)
+        wanted = [set(names) for _, names in self._columns]
+        if columns is not None and set(columns) in wanted:
+            self.columns.setCurrentIndex(wanted.index(set(columns)))
+        elif columns is None:
+            self.columns.setCurrentIndex(max(range(len(wanted)), key=lambda place: len(wanted[place])))
+        self.with_.setFocus()
+
     def _make(self) -> None:
         self.find, self.with_ = QLineEdit(), QLineEdit()
         self.find.setAccessibleName("Find")

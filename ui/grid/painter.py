@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QHeaderView
 from lamella.ui import theme
 from lamella.ui.formats.formats import FormattedTexts
 from lamella.ui.formats.shading import COLORS, Shading
+from lamella.ui.grid.hits import HitPainter
 from lamella.ui.grid.model import PAGE_ROWS, GridModel, PictureTexts
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange, Selection
@@ -115,6 +116,7 @@ class PaintedGrid(Protocol):
     marks: dict[tuple[int, int], Mark]
     row_marks: Mapping[int, str]
     row_height: int
+    hits: HitPainter | None
 
     def horizontalHeader(self) -> QHeaderView: ...
 
@@ -185,6 +187,8 @@ class CellPainter:
         self._paint_marked_rows(painter, zone, rows, strips)
         self._paint_subtotal_rows(painter, zone, rows, strips)
         self._paint_selection(painter, rows, pinned)
+        if self._grid.hits is not None:
+            self._grid.hits.paint(painter, self, self._grid, strips, rows)
         self._paint_lines(painter, zone, rows, strips, top)
         painter.setFont(self.inks.font)
         painter.setPen(self.inks.text)

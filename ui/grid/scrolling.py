@@ -6,6 +6,7 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QTableView
 
 from lamella.ui import theme
+from lamella.ui.grid.hits import HitPainter
 from lamella.ui.grid.model import GridModel
 from lamella.ui.grid.pinning import Pinning
 from lamella.ui.grid.selection import CellRange
@@ -23,6 +24,8 @@ class CellPlaces(QTableView):
 
     grid_model: GridModel
     pinning: Pinning
+    hits: HitPainter | None = None
+    """What is found among the rows."""
     room_at_bottom = 0
     """What lies over the lower edge of the rows; the last one can be scrolled above it."""
 

@@ -251,7 +251,10 @@ def _edit_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "copy_headers": on(lambda tab: tab.copying.copy(headers=True)),
         "copy_as": on(lambda tab: tab.copying.ask_format()),
         "review_edits": on(lambda tab: tab.review.toggle()),
-        "replace": on(lambda tab: tab.blocks.replace()),
+        "find": on(lambda tab: tab.finding.open()),
+        "find_next": on(lambda tab: tab.finding.step(1)),
+        "find_previous": on(lambda tab: tab.finding.step(-1)),
+        "replace": on(lambda tab: tab.finding.replace()),
         "paste": on(lambda tab: tab.blocks.paste()),
     }
 

@@ -49,6 +49,7 @@ from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.failures import PAD, Failures, Reopening
 from lamella.ui.window.file_watch import FileWatch, is_file, table_of_file
+from lamella.ui.window.finding import Finding
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
@@ -122,6 +123,7 @@ class DatasetTab(QWidget):
         self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
         self._lay_out()
         self.charting = Charting(self, self._beside, saved_views.with_name("exports.json"))
+        self.finding = Finding(self)
         self._connect()
         self.reload(from_top=True)
 
@@ -352,6 +354,7 @@ class DatasetTab(QWidget):
         self.groups.stop()
         self.grid.cards.stop()
         self.charting.stop()
+        self.finding.stop()
         self.grid.grid_model.pages.cancel()
         self._stop_filling()
         self._stop_growing()
@@ -557,6 +560,7 @@ class DatasetTab(QWidget):
     def _connect(self) -> None:
         self._steps_shown: tuple[Step, ...] = ()
         self.loader.loaded.connect(self._loaded)
+        self.loader.loaded.connect(self.finding.follow)
         self.loader.failed.connect(self._failed)
         for ended in (self.loader.failed, self.loader.stopped):
             ended.connect(lambda *_: self.grid.cards.go_on())

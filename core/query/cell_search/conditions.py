@@ -1,0 +1,81 @@
+"""The filter that keeps the rows of hits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lamella.core.arrow.arrays import from_numpy, in_one
+from lamella.core.arrow.nested import python_values
+from lamella.core.errors import BadQuery, visible
+from lamella.core.filters.expr import Filter, Predicate, any_of
+from lamella.core.filters.kinds import COMPARABLE, Kind, kind_of
+from lamella.core.jobs import Job
+from lamella.core.query.cell_search.hits import Hits
+from lamella.core.query.cell_search.pattern import TextPattern, period_condition
+from lamella.core.query.cell_search.search import Rows
+
+MOST_VALUES = 1_000
+"""That a filter lists of a column."""
+ROWS_AT_ONCE = 100_000
+FIX = "Look for more of it, or in columns of text alone"
+
+
+def condition_of_hits(rows: Rows, hits: Hits, pattern: TextPattern, job: Job | None = None) -> Filter:
+    """What rows with a hit meet: of columns of text the pattern itself, of dates that begin alike their
+    range, and of other columns the values that match, one by one. Blocks.
+
+    Raises `BadQuery` where a column has too many of these, or values that no filter compares.
+    """
+    work = job or Job()
+    parts = [
+        _condition(rows, name, hits.rows_of(name), pattern, work)
+        for name in rows.schema.names
+        if name in hits.columns
+    ]
+    return parts[0] if len(parts) == 1 else any_of(parts)
+
+
+def _condition(rows: Rows, name: str, numbers: np.ndarray, pattern: TextPattern, job: Job) -> Filter:
+    type_ = rows.schema.field(name).type
+    kind = kind_of(type_)
+    if kind is Kind.TEXT:
+        return pattern.predicate(name)
+    if kind not in COMPARABLE:
+        raise BadQuery(
+            f"What is found in column '{visible(name)}' is not kept by a filter",
+            f"It holds {kind.value}, which filters do not compare with a text",
+            FIX,
+        )
+    period = period_condition(pattern, name, type_)
+    if period is not None:
+        return period
+    values = _values(rows, name, numbers, job)
+    return Predicate(name, "eq", (values[0],)) if len(values) == 1 else Predicate(name, "in", tuple(values))
+
+
+def _values(rows: Rows, name: str, numbers: np.ndarray, job: Job) -> list[Any]:
+    """Those in rows of these numbers, each once, ascending."""
+    known: pa.Array | None = None
+    for offset in range(0, rows.num_rows, ROWS_AT_ONCE):
+        first, stop = np.searchsorted(numbers, [offset, offset + ROWS_AT_ONCE])
+        here = numbers[first:stop]
+        job.report(offset, rows.num_rows)
+        if not len(here):
+            continue
+        low, high = int(here[0]), int(here[-1])
+        page = in_one(rows.page(low, high - low + 1, [name]).column(0)).take(from_numpy(here - low))
+        page = page.cast(page.type.value_type) if pa.types.is_dictionary(page.type) else page
+        known = pc.unique(page if known is None else pa.concat_arrays([known, page]))
+        if len(known) > MOST_VALUES:
+            raise BadQuery(
+                f"What is found in column '{visible(name)}' is not kept by a filter",
+                f"These are more than {MOST_VALUES:,} different values",
+                FIX,
+            )
+    assert known is not None
+    values = [value for value in python_values(known) if value is not None]
+    return sorted(values) if kind_of(known.type) is not Kind.BINARY else values

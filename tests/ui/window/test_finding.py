@@ -1,0 +1,273 @@
+"""Find in a tab: all rows are searched in the background, hits are marked, counted and gone to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
+
+from lamella import col
+from lamella.core.jobs import Job
+from lamella.core.query import agg
+from lamella.core.query.cell_search import CellSearch, Hits
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Compute, Group, Where
+from lamella.core.scan.snapshot import SortKey
+from lamella.ui import theme
+from lamella.ui.editing.replace_dialog import ReplaceDialog
+from lamella.ui.formats.formats import Format
+
+
+@pytest.fixture
+def find(window, qtbot, settled):
+    """Type a text into the find bar of the tab in front, opened by its key, and wait for the count."""
+
+    def find(text: str, *toggles: str):
+        tab = settled()
+        if not tab.finding.is_open:
+            QTest.keyClick(window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+        bar = tab.finding.bar
+        for name in toggles:
+            getattr(bar, name).click()
+        bar.field.selectAll()
+        QTest.keyClicks(bar.field, text)
+        return counted(tab)
+
+    def counted(tab):
+        qtbot.waitUntil(lambda: not tab.finding.running, timeout=10_000)
+        settled()
+        return tab.finding.bar.news.text()
+
+    find.counted = counted
+    return find
+
+
+def cursor(tab) -> tuple[int, str]:
+    return tab.grid.selection.current[0], tab.grid.current_name
+
+
+def press(window, key, modifier=Qt.KeyboardModifier.NoModifier) -> None:
+    QTest.keyClick(window, key, modifier)
+
+
+def test_hits_are_counted_and_gone_to_by_keys(window, table_tab, find, go_to, settled) -> None:
+    go_to(table_tab, 500, "note")
+    assert find("row 99") == "2 of 11" and cursor(table_tab) == (990, "note")
+    QTest.keyClick(table_tab.finding.bar.field, Qt.Key.Key_Return)
+    assert cursor(table_tab) == (991, "note") and table_tab.finding.bar.news.text() == "3 of 11"
+    press(window, Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier)
+    press(window, Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier)
+    assert cursor(table_tab) == (99, "note") and table_tab.finding.bar.news.text() == "1 of 11"
+    press(window, Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier)
+    assert table_tab.finding.bar.news.text() == "11 of 11 · from the end again"
+    press(window, Qt.Key.Key_F3)
+    assert table_tab.finding.bar.news.text() == "1 of 11 · from the top again"
+    QTest.keyClick(table_tab.finding.bar.field, Qt.Key.Key_Escape)
+    assert not table_tab.finding.is_open and table_tab.grid.hits is None and table_tab.grid.hasFocus()
+    press(window, Qt.Key.Key_F3)
+    find.counted(table_tab)
+    assert table_tab.finding.is_open and cursor(table_tab)[1] == "note"
+
+
+def test_options_say_what_matches_and_a_bad_pattern_says_why(window, table_tab, find) -> None:
+    assert find("AA").endswith("of 250")
+    assert find("aa").endswith("of 250") and find("aa", "case") == "Not found"
+    assert find("A").endswith("of 500") and find("A", "whole") == "Not found"
+    table_tab.finding.bar.case.click()
+    assert find("ua").endswith("of 250")
+    assert find("(U|A)A", "regex").endswith("of 500")
+    assert find("row (1") == "Missing ): row (1, at character 5"
+    assert table_tab.finding.bar.field.property("variant") == "invalid"
+    assert not table_tab.finding.bar.next.isEnabled()
+    assert find("row 1.", "whole").endswith("of 110")
+
+
+def test_numbers_and_dates_are_found_as_typed_and_as_displayed(window, table_tab, find, settled) -> None:
+    assert find("449").endswith("of 3")  # two delays and a note
+    table_tab.grid.set_format("delay", Format("number", digits=2, suffix=" min"))
+    assert find("449.00 min").endswith("of 2") and cursor(table_tab)[1] == "delay"
+    assert find("4.4999e2", "whole") == "Not found" and find("4.49e2").endswith("of 2")
+
+
+def test_columns_are_chosen_and_hidden_ones_say_so(window, table_tab, find, go_to) -> None:
+    go_to(table_tab, 0, "carrier")
+    assert find("1").endswith(f"of {count_of(table_tab, '1', ('delay', 'carrier', 'note')):,}")
+    bar = table_tab.finding.bar
+    go_to(table_tab, 0, "carrier")
+    bar.columns.click()
+    bar.columns.current.click()
+    bar.columns.popover.close()
+    assert find.counted(table_tab) == "Not found" and bar.columns.chosen == ("carrier",)
+    bar.columns.every.click()
+    names = table_tab.grid.grid_model.names
+    table_tab.grid.setColumnHidden(names.index("note"), True)
+    go_to(table_tab, 0, "delay")
+    assert find("row 7", "whole") == "1 of 1 · in the hidden column “note”"
+    assert cursor(table_tab)[0] == 7 and bar.show_column.isVisible()
+    bar.show_column.click()
+    assert bar.news.text() == "1 of 1" and cursor(table_tab) == (7, "note")
+
+
+def count_of(tab, text: str, names) -> int:
+    page = tab.view.page(0, tab.view.num_rows, list(names))
+    return sum(text in str(value) for column in page.columns for value in column.to_pylist())
+
+
+def test_hits_are_marked_in_cells_and_at_the_scroll_bar(window, table_tab, find, go_to) -> None:
+    go_to(table_tab, 0, "delay")
+    find("row 3")
+    rect = table_tab.grid.cell_rect((3, table_tab.grid.place(table_tab.grid.grid_model.names.index("note"))))
+    picture = table_tab.grid.viewport().grab().toImage()
+    line, soft = (QColor(getattr(theme.current().colors, name)) for name in ("warning", "warning_soft"))
+    inside = [
+        picture.pixelColor(x, y)
+        for x in range(rect.left(), rect.right())
+        for y in range(rect.top(), rect.bottom())
+    ]
+    assert line in inside and soft in inside
+    marks = table_tab.finding._marks
+    assert marks.isVisible() and len(marks.places) and marks.places[0] < marks.height() / 50
+    find("no such text")
+    assert not marks.isVisible()
+
+
+def test_all_rows_of_what_is_shown_are_searched(window, table_tab, find, settled) -> None:
+    """Sorted, filtered, computed and grouped rows, and each search begins anew with them."""
+    assert find("row 12").endswith("of 11")
+    table_tab.set_filter(col("delay") > 100)
+    settled()
+    shown = table_tab.view.page(0, table_tab.view.num_rows, ["note"]).column(0).to_pylist()
+    wanted = [n for n, text in enumerate(shown) if "row 12" in text]
+    assert find.counted(table_tab).startswith(f"{len(wanted):,} found")
+    table_tab.set_sort([SortKey("delay", True)])
+    settled()
+    assert find.counted(table_tab).startswith(f"{len(wanted):,} found")
+    press(window, Qt.Key.Key_F3)
+    row, name = cursor(table_tab)
+    assert "row 12" in table_tab.view.page(row, 1, [name]).column(0)[0].as_py()
+    table_tab.apply(Line.of([Compute((("twice", col("delay") * 2),))]))
+    settled()
+    assert find("898").endswith("of 3")  # twice 449, and a note
+    table_tab.apply(Line.of([Group(("carrier",), (("n", agg.count()),))]))
+    settled()
+    assert find("ua") == "1 of 1"
+
+
+def test_edits_are_found_before_and_after_they_are_saved(
+    window, table_tab, table, find, go_to, settled, qtbot
+) -> None:
+    window.commands["review_edits"].trigger()
+    go_to(table_tab, 0, "note")
+    assert find("needle") == "Not found"
+    go_to(table_tab, 5, "note")
+    table_tab.editing.begin("my needle")
+    QTest.keyClick(table_tab.grid, Qt.Key.Key_Return)
+    table_tab.editing.settle()
+    qtbot.waitUntil(lambda: table_tab.finding.bar.news.text() in ("1 found", "1 of 1"))
+    window.commands["undo"].trigger()
+    qtbot.waitUntil(lambda: table_tab.finding.bar.news.text() == "Not found")
+    table.update([{"_id": 7, "note": "a needle"}, {"_id": 8, "note": "the needle"}])
+    go_to(table_tab, 0, "note")
+    table_tab.reload()
+    settled()
+    assert find.counted(table_tab) == "2 found"
+
+
+def test_hits_become_a_filter(window, table_tab, find, settled) -> None:
+    find("row 99")
+    table_tab.finding.bar.keep.click()
+    tab = settled()
+    assert tab.where == col("note").contains("row 99", ignore_case=True) and tab.view.num_rows == 11
+    tab.set_filter(None)
+    settled()
+    assert find("449", "whole").endswith("of 2")
+    tab.finding.bar.keep.click()
+    assert settled().where == (col("delay") == 449)
+    tab.set_filter(None)
+    settled()
+    tab.finding.bar.whole.click()
+    find("a")
+    tab.finding.bar.keep.click()
+    assert settled().view.num_rows == 500
+
+
+def test_replace_begins_with_what_is_looked_for(window, table_tab, table, find, go_to, qtbot) -> None:
+    go_to(table_tab, 0, "note")
+    find("ROW 99")
+    press(window, Qt.Key.Key_H, Qt.KeyboardModifier.ControlModifier)
+    dialog = window.findChildren(ReplaceDialog)[-1]
+    assert dialog.find.text() == "ROW 99" and not dialog.case.isChecked()
+    assert dialog.columns.currentText() == "All 2 text columns" and dialog.focusWidget() is dialog.with_
+    QTest.keyClicks(dialog.with_, "line ")
+    qtbot.waitUntil(lambda: dialog.replace.text() == "Change 11 cells")
+    dialog.replace.click()
+    qtbot.waitUntil(lambda: table.count(col("note").starts_with("line")) == 11)
+    assert find.counted(table_tab) == "Not found"
+
+
+def test_a_search_is_stopped_and_keeps_what_it_found(window, table_tab, find, monkeypatch) -> None:
+    look = CellSearch.run
+
+    def look_for_long(search: CellSearch, job: Job) -> Hits:
+        search.hits.add("note", np.array([3, 5]))
+        stopped = threading.Event()
+        with job.interrupted_by(stopped.set):
+            stopped.wait()
+        job.check()
+        return look(search, job)
+
+    find("row 5")
+    monkeypatch.setattr(CellSearch, "run", look_for_long)
+    bar = table_tab.finding.bar
+    bar.field.setText("row")
+    table_tab.finding._pause.stop()
+    table_tab.finding._begin(go=True)
+    assert bar.stop.isVisible() and window.commands["stop"].isEnabled()
+    bar.stop.click()
+    assert bar.news.text().startswith("Stopped") and not bar.stop.isVisible()
+    assert not table_tab.finding.running
+
+
+def test_odd_texts_do_no_harm(window, table_tab, find) -> None:
+    find("x")
+    bar = table_tab.finding.bar
+    for text in ("\U0001f600", "nul\0\nend", "x" * (1 << 20)):
+        bar.field.setText("")
+        bar.field.insert(text)
+        assert find.counted(table_tab) == "Not found"
+    assert len(bar.field.text()) == 1 << 16
+
+
+def test_nested_and_binary_values_and_all_rows_are_found(window, tmp_path, settled, find) -> None:
+    rows = pa.table(
+        {
+            "tags": [["red", "blue"], None, ["green"]],
+            "raw": pa.array([b"\xca\xfe", None, b""]),
+            "s": [{"a": 1, "b": "red"}, {"a": 2, "b": None}, None],
+        }
+    )
+    path = tmp_path / "odd.parquet"
+    pq.write_table(rows, path)
+    window.open_paths([path])
+    tab = settled()
+    assert find("red") == "1 of 2" and find("0xCAFE") == "1 of 1"
+    find("red")
+    tab.finding.bar.keep.click()
+    settled()
+    assert "filters do not compare" in tab.messages.label.text() and tab.where is None
+    tab.apply(Line.of([Where(col("raw").is_null())]))
+    settled()
+    assert find("2") == "1 of 1"
+
+
+def test_a_file_that_vanishes_says_so_in_the_bar(window, file_tab, file, find, qtbot) -> None:
+    assert find("row 5").endswith("of 111")
+    file.unlink()
+    file_tab.finding.bar.field.setText("row 77")
+    qtbot.waitUntil(lambda: not file_tab.finding.running, timeout=10_000)
+    said = file_tab.finding.bar.news.text()
+    assert said.endswith("of 11") or "flights.parquet" in said

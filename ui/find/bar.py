@@ -1,0 +1,296 @@
+"""The bar above the rows in which people type what is to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListView,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.query.cell_search import TextPattern
+from lamella.ui import theme
+from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.popover import LIST_HEIGHT, CheckList, ChoiceButton
+
+LONGEST = 1 << 16
+"""Letters that a field shows without delay."""
+WIDE = 900
+"""Pixels, at the usual size of text, from which on buttons have their names beside their icons."""
+FIELD_WIDTH, NEWS_WIDTH = 120, 104
+CUT = f"The text is longer than {LONGEST:,} characters: its end was left out"
+
+
+class FindColumns(ChoiceButton):
+    """In which columns is looked: all but those that are left out, or those that are checked."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        form = QWidget()
+        self.every = QPushButton("All columns")
+        self.current = QPushButton("This column")
+        self._list = QListView(accessibleName="Columns to look in", uniformItemSizes=True)
+        self._list.setMinimumHeight(LIST_HEIGHT)
+        self._columns = CheckList(())
+        self._names: list[str] = []
+        self._chosen: tuple[str, ...] | None = None
+        above = QHBoxLayout()
+        for button in (self.every, self.current):
+            above.addWidget(button)
+        layout = QVBoxLayout(form)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addLayout(above)
+        layout.addWidget(self._list)
+        super().__init__("Look in", form, parent)
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.every.clicked.connect(lambda: self.choose(None))
+        self._say()
+
+    @property
+    def chosen(self) -> tuple[str, ...] | None:
+        """None for all columns."""
+        return self._chosen
+
+    def show_names(self, names: Sequence[str], current: str | None) -> None:
+        """The columns there are, and that of the current cell. Those that were chosen stay so."""
+        self.current.setEnabled(current is not None)
+        self.current.setToolTip("" if current is None else visible(current))
+        if list(names) == self._names:
+            return
+        self._names = list(names)
+        self._columns = CheckList(self._names, self._list)
+        self._list.setModel(self._columns)
+        kept = self._names if self._chosen is None else [name for name in self._chosen if name in names]
+        self._columns.check(kept or self._names)
+        self._columns.changed.connect(self._take)
+        self._take()
+
+    def choose(self, names: Sequence[str] | None) -> None:
+        self._columns.check(self._names if names is None else names)
+
+    def _take(self) -> None:
+        checked = tuple(self._columns.checked)
+        chosen = None if len(checked) in (0, len(self._names)) else checked
+        if chosen != self._chosen:
+            self._chosen = chosen
+            self._say()
+            self.changed.emit()
+
+    def _say(self) -> None:
+        chosen = self._chosen
+        if chosen is None:
+            self.say("All columns")
+        elif len(chosen) == 1:
+            self.say(visible(chosen[0]))
+        else:
+            self.say(f"{len(chosen):,} columns", ", ".join(map(visible, chosen)))
+
+
+class FindBar(QFrame):
+    """`changed` when something else is to be found; `words_changed` when words are meant and not a text."""
+
+    changed = Signal()
+    mode_changed = Signal()
+    next_requested = Signal()
+    previous_requested = Signal()
+    stop_requested = Signal()
+    keep_requested = Signal()
+    replace_requested = Signal()
+    show_requested = Signal()
+    closed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "bar")
+        self.setAccessibleName("Find")
+        self._make()
+        self._lay_out()
+        self._connect()
+        self.set_counting(False)
+        self.say("")
+        self.show_hidden("")
+
+    def _make(self) -> None:
+        self.text_mode, self.word_mode = _segment("Text"), _segment("Words")
+        self.text_mode.setToolTip("Find a text anywhere in cells")
+        self.word_mode.setToolTip("Search by words, the best rows first: by a full-text index")
+        self._modes = QButtonGroup(self)
+        for mode in (self.text_mode, self.word_mode):
+            self._modes.addButton(mode)
+        self.text_mode.setChecked(True)
+        for mode in (self.text_mode, self.word_mode):
+            mode.hide()
+        self.field = QLineEdit(maxLength=LONGEST, clearButtonEnabled=True)
+        self.field.setPlaceholderText("Find in all rows")
+        self.field.setAccessibleName("Find")
+        self.field.setMinimumWidth(FIELD_WIDTH)
+        self.case = _toggle("Aa", "Match case")
+        self.whole = _toggle("“ab”", "Whole cell: the text is all of it")
+        self.regex = _toggle(".*", "Regular expression, as RE2 has it")
+        self.columns = FindColumns()
+        self.news = _News()
+        self.show_column = QPushButton("Show it")
+        theme.variant(self.show_column, "ghost")
+        self.previous = IconButton("chevron-up", "Previous (Shift+F3)")
+        self.next = IconButton("chevron-down", "Next (F3)")
+        self.stop = IconButton("stop", "Stop looking (Ctrl+.)")
+        self.keep = _named_button("filter", "Keep only these", "Filter the rows by what is found")
+        self.replace = _named_button("edit", "Replace…", "Put another text in its place (Ctrl+H)")
+        self.close_button = IconButton("close", "Close (Esc)")
+
+    def _lay_out(self) -> None:
+        modes = QHBoxLayout()
+        modes.setSpacing(0)
+        modes.addWidget(self.text_mode)
+        modes.addWidget(self.word_mode)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.S, theme.XS + 2, theme.S, theme.XS + 2)
+        layout.setSpacing(theme.XS)
+        layout.addLayout(modes)
+        layout.addSpacing(theme.XS)
+        layout.addWidget(self.field, 2)
+        for widget in (self.case, self.whole, self.regex, self.columns):
+            layout.addWidget(widget)
+        layout.addSpacing(theme.XS)
+        layout.addWidget(self.news, 3)
+        layout.addWidget(self.show_column)
+        for widget in (self.stop, self.previous, self.next, self.keep, self.replace, self.close_button):
+            layout.addWidget(widget)
+
+    def _connect(self) -> None:
+        self.field.textChanged.connect(lambda _: self.changed.emit())
+        self.field.inputRejected.connect(lambda: self.say(CUT, "danger"))
+        for toggle in (self.case, self.whole, self.regex):
+            toggle.toggled.connect(lambda _: self.changed.emit())
+        self.columns.changed.connect(self.changed)
+        self._modes.buttonToggled.connect(lambda _, on: self._change_mode() if on else None)
+        self.previous.clicked.connect(self.previous_requested)
+        self.next.clicked.connect(self.next_requested)
+        self.stop.clicked.connect(self.stop_requested)
+        self.keep.clicked.connect(self.keep_requested)
+        self.replace.clicked.connect(self.replace_requested)
+        self.show_column.clicked.connect(self.show_requested)
+        self.close_button.clicked.connect(self.closed)
+        theme.current().changed.connect(self._fit)
+
+    @property
+    def pattern(self) -> TextPattern:
+        flags = self.case.isChecked(), self.whole.isChecked(), self.regex.isChecked()
+        return TextPattern(self.field.text(), *flags)
+
+    @property
+    def finds_words(self) -> bool:
+        return self.word_mode.isChecked()
+
+    def begin(self) -> None:
+        """Let people type, over what they typed before."""
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    def say(self, text: str, look: str = "muted") -> None:
+        """How many are found, or why none can be."""
+        self.news.say(text, look)
+        theme.variant(self.field, "invalid" if look == "danger" else "")
+
+    def show_hidden(self, column: str) -> None:
+        """That the current hit lies in a hidden column; nothing for an empty name."""
+        self.show_column.setVisible(bool(column))
+        self.show_column.setToolTip(f"Show the column “{visible(column)}”" if column else "")
+
+    def set_counting(self, counting: bool) -> None:
+        self.stop.setVisible(counting)
+
+    def set_found(self, found: bool) -> None:
+        """Whether there is anything to go to."""
+        for button in (self.previous, self.next, self.keep):
+            button.setEnabled(found)
+
+    def _change_mode(self) -> None:
+        words = self.finds_words
+        for widget in (self.case, self.whole, self.regex, self.columns, self.replace, self.keep):
+            widget.setVisible(not words)
+        self.field.setPlaceholderText("Words, the best rows first" if words else "Find in all rows")
+        self.mode_changed.emit()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        elif event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.field.hasFocus():
+            (self.previous_requested if back else self.next_requested).emit()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        styles = Qt.ToolButtonStyle
+        wide = self.width() >= theme.current().px(WIDE)
+        for button in (self.keep, self.replace):
+            button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if wide else styles.ToolButtonIconOnly)
+
+
+class _News(QLabel):
+    """Cut where it is too long; the tooltip has all of it."""
+
+    def __init__(self) -> None:
+        super().__init__(textFormat=Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.setMinimumWidth(theme.current().px(NEWS_WIDTH))
+        self._text = ""
+
+    def say(self, text: str, look: str) -> None:
+        theme.variant(self, look)
+        self._text = visible(text)
+        self.setAccessibleName(self._text)
+        self._elide()
+
+    def text(self) -> str:
+        """In full."""
+        return self._text
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def _elide(self) -> None:
+        shown = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, self.width())
+        self.setText(shown)
+        self.setToolTip(self._text if shown != self._text else "")
+
+
+def _segment(text: str) -> QToolButton:
+    button = QToolButton(text=text, checkable=True)
+    theme.variant(button, "segment")
+    return button
+
+
+def _toggle(text: str, says: str) -> QToolButton:
+    button = QToolButton(text=text, checkable=True, toolTip=says)
+    theme.variant(button, "tight")
+    button.setAccessibleName(says)
+    return button
+
+
+def _named_button(icon: str, text: str, says: str) -> IconButton:
+    button = IconButton(icon, says)
+    button.setText(text)
+    button.setAccessibleName(text)
+    return button

@@ -1,0 +1,131 @@
+"""What is found, drawn: behind the texts of cells, and as marks beside the scroll bar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QEvent, QObject, QRect, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QScrollBar, QWidget
+
+from lamella.core.query.cell_search import Hits, TextPattern
+from lamella.ui import theme
+
+if TYPE_CHECKING:
+    from lamella.ui.grid.painter import CellPainter, PaintedGrid, Strip
+
+MOST_SPANS = 4096
+UNDERLINE = 2
+"""Pixels below what is found: the colour alone is too little for many eyes."""
+MARK_HEIGHT, MARK_WIDTH = 2, 4
+
+
+class HitPainter:
+    """Draws the hits among the cells on screen, below their texts."""
+
+    def __init__(self, hits: Hits, pattern: TextPattern) -> None:
+        self._hits, self._pattern = hits, pattern
+        self._spans: dict[str, list[tuple[int, int]]] = {}
+
+    def paint(
+        self, painter: QPainter, cells: CellPainter, grid: PaintedGrid, strips: list[Strip], rows: range
+    ) -> None:
+        names = grid.grid_model.names
+        known = {names[strip.column]: strip for strip in strips}
+        colors = theme.current().colors
+        soft, strong, line = QColor(colors.warning_soft), QColor(colors.behind[2]), QColor(colors.warning)
+        for row, name in self._hits.in_rows(rows[0], rows[-1] + 1, known):
+            strip = known[name]
+            cell = QRect(strip.x, grid.row_top(row), strip.width - 1, grid.row_height - 1)
+            painter.fillRect(cell, soft)
+            parts = self._parts(cells, grid, strip, row, cell)
+            for part in parts:
+                painter.fillRect(part, strong)
+            for part in parts or [cell]:
+                painter.fillRect(part.adjusted(0, part.height() - UNDERLINE, 0, 0), line)
+
+    def _parts(
+        self, cells: CellPainter, grid: PaintedGrid, strip: Strip, row: int, cell: QRect
+    ) -> list[QRect]:
+        """Where in a cell the text is found, as far as it is seen there; nothing where that is not known."""
+        try:
+            text = grid.grid_model.pages.shown_text(row, strip.column)
+        except KeyError:
+            return []
+        if not text:
+            return []
+        inner = cell.adjusted(theme.S, 2, -theme.S, -2)
+        shown, room = cells.fitted_in_line(strip.column, text, inner.width())
+        width = cells.metrics.horizontalAdvance(shown)
+        left = inner.left()
+        if strip.flags & int(Qt.AlignmentFlag.AlignRight):
+            left += room - width
+        elif strip.flags & int(Qt.AlignmentFlag.AlignHCenter):
+            left += (room - width) // 2
+        parts = []
+        for first, stop in self._found_in(shown):
+            start = cells.metrics.horizontalAdvance(shown[:first])
+            end = cells.metrics.horizontalAdvance(shown[:stop])
+            parts.append(QRect(left + start, inner.top(), max(1, end - start), inner.height()) & cell)
+        return parts
+
+    def _found_in(self, text: str) -> list[tuple[int, int]]:
+        spans = self._spans.get(text)
+        if spans is None:
+            if len(self._spans) > MOST_SPANS:
+                self._spans.clear()
+            spans = self._spans[text] = self._pattern.spans(text)
+        return spans
+
+
+class HitMarks(QWidget):
+    """Where among all rows hits are, over the scroll bar that is shown of these. The mouse goes through it to
+    the bar."""
+
+    def __init__(self, pane: QWidget, *bars: QScrollBar) -> None:
+        super().__init__(pane)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setAccessibleName("Where hits are")
+        self._bars = bars
+        self._hits: Hits | None = None
+        for bar in bars:
+            bar.installEventFilter(self)
+        self.hide()
+
+    def show_hits(self, hits: Hits | None) -> None:
+        """Those there are by now; None for none."""
+        self._hits = hits
+        self._place()
+        self.update()
+
+    @property
+    def places(self) -> np.ndarray:
+        """The pixels, from the top, that have a mark."""
+        if self._hits is None or not self.height():
+            return np.empty(0, np.int64)
+        there = np.flatnonzero(self._hits.overview)
+        return np.unique(there * self.height() // len(self._hits.overview))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        moves = (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.Show, QEvent.Type.Hide)
+        if event.type() in moves:
+            self._place()
+        return False
+
+    def _place(self) -> None:
+        bar = next((one for one in self._bars if one.isVisible()), None)
+        if bar is None or self._hits is None or not self._hits.count:
+            self.hide()
+            return
+        corner = bar.mapTo(self.parentWidget(), bar.rect().topLeft())
+        self.setGeometry(corner.x(), corner.y(), bar.width(), bar.height())
+        self.show()
+        self.raise_()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        color = QColor(theme.current().colors.warning)
+        for place in self.places.tolist():
+            painter.fillRect(self.width() - MARK_WIDTH - 1, place, MARK_WIDTH, MARK_HEIGHT, color)
+        painter.end()

@@ -1,0 +1,476 @@
+"""Finding in a tab: what its find bar asks for, looked for in all rows that the tab shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import LamellaError, visible
+from lamella.core.filters.expr import Filter
+from lamella.core.filters.kinds import Kind, kind_of
+from lamella.core.jobs import Progress
+from lamella.core.query.cell_search import CellSearch, Displayed, Hits, TextPattern
+from lamella.core.query.cell_search.conditions import condition_of_hits
+from lamella.core.query.cell_search.hits import Cell
+from lamella.ui.find.bar import FindBar
+from lamella.ui.formats.formats import Format, formatted
+from lamella.ui.grid.hits import HitMarks, HitPainter
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.grid.texts import ROUNDED, ROUNDED_DIGITS, screen_texts
+from lamella.ui.tasks import Handle
+from lamella.ui.widgets.controls import breakable
+from lamella.ui.window.block_editing import BlockEditing
+from lamella.ui.window.charting import Charting
+from lamella.ui.window.loader import Tab
+
+if TYPE_CHECKING:
+    from lamella.ui.editing.replace_dialog import ReplaceDialog
+    from lamella.ui.find.word_search import WordSearchPanel
+
+PAUSE_MS = 150
+LONGEST_SHOWN = 40
+NOT_FOUND = "Not found"
+WRAPPED = {1: "from the top again", -1: "from the end again"}
+
+
+class SearchedTab(Tab, Protocol):
+    pane: GridPane
+    blocks: BlockEditing
+    charting: Charting
+
+    def add_filter(self, condition: Filter) -> None: ...
+
+    def layout(self) -> QVBoxLayout: ...
+
+    def window(self) -> QWidget: ...
+
+
+class Finding(QObject):
+    """Nothing of it is made before somebody wants to find something. Rows that come in the place of others
+    are searched anew; the cursor stays where it is then."""
+
+    def __init__(self, tab: SearchedTab) -> None:
+        super().__init__(tab)  # type: ignore[arg-type]
+        self._tab = tab
+        self._bar: FindBar | None = None
+        self._words: WordSearchPanel | None = None
+        self._marks: HitMarks | None = None
+        self._search: CellSearch | None = None
+        self._handle: Handle | None = None
+        self._pattern = TextPattern("")
+        self._origin: tuple[int, int] | None = None
+        """Where the cursor was when typing began: more of a text is looked for from there, too."""
+        self._goes = False
+        """Whether the cursor is to go to the first hit."""
+        self._hit: Cell | None = None
+        self._wrapped = 0
+        self._staged: dict[Cell, bool] = {}
+        """Cells with unsaved edits, and whether what is saved of them matches."""
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(partial(self._begin, go=True))
+        tab.review.changed.connect(self._mark_staged)
+
+    # ------------------------------------------------------------------ what is asked
+
+    @property
+    def is_open(self) -> bool:
+        return self._bar is not None and not self._bar.isHidden()
+
+    @property
+    def bar(self) -> FindBar:
+        """Made when it is first wanted."""
+        if self._bar is None:
+            self._bar = self._made()
+        return self._bar
+
+    @property
+    def hits(self) -> Hits | None:
+        """Those found by now; None while nothing is looked for."""
+        return None if self._search is None else self._search.hits
+
+    @property
+    def running(self) -> bool:
+        return self._pause.isActive() or self._handle is not None
+
+    def open(self) -> None:
+        """Show the bar, to type in."""
+        if self._tab.charting.shown:
+            self._tab.charting.hide()
+        if not self.is_open:
+            self.bar.show()
+            self._show_columns()
+            if self.bar.finds_words:
+                self._change_mode()
+            else:
+                self._begin(go=False)
+        self._origin = None
+        self.bar.begin()
+
+    def close(self) -> None:
+        """Nothing is marked any more. The bar keeps what was typed."""
+        self.stop()
+        self._search = self._hit = None
+        self._show_hits()
+        if self._words is not None:
+            self._words.hide()
+        if self._bar is not None:
+            self._bar.hide()
+        self._tab.grid.setFocus()
+
+    def stop(self) -> None:
+        """What was found by now stays."""
+        self._pause.stop()
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            handle.cancel()
+            self._say()
+
+    def step(self, direction: int) -> None:
+        """To the next hit, or the one before: 1 or -1. Opens the bar first where it is closed."""
+        if not self.is_open:
+            self.open()
+            if not self.bar.field.text():
+                return
+            self._tab.grid.setFocus()
+        if self.bar.finds_words:
+            if self._words is not None:
+                self._words.step(direction)
+        elif self._pause.isActive() or self.hits is None or (self.hits.count == 0 and self.running):
+            self._goes = True  # as soon as there is one
+        else:
+            self._go(direction)
+
+    def keep_hits(self) -> None:
+        """Filter the rows by what is found."""
+        rows, hits, pattern, tab = self._tab.rows, self.hits, self._pattern, self._tab
+        if rows is None or hits is None or not hits.count:
+            return
+
+        def add(condition: Filter) -> None:
+            tab.add_filter(condition)
+            tab.grid.setFocus()
+
+        tab.tasks.read(
+            lambda job: condition_of_hits(rows, hits, pattern, job), add, self._refuse, owner=self,
+            text="Making a filter of what is found",
+        )  # fmt: skip
+
+    def replace(self) -> ReplaceDialog | None:
+        """The dialog that replaces, with what is looked for here."""
+        dialog = self._tab.blocks.replace()
+        if dialog is not None and self.is_open and not self.bar.finds_words and self.bar.field.text():
+            pattern = self.bar.pattern
+            dialog.begin(pattern.text, pattern.case, pattern.whole, pattern.regex, self.bar.columns.chosen)
+        return dialog
+
+    # ------------------------------------------------------------------ looking
+
+    def _typed(self) -> None:
+        if self._origin is None:
+            self._origin = self._cursor()
+        self._stop_looking()
+        if self._show_problem():
+            return
+        self._say("Looking…")
+        self._pause.start()
+
+    def _show_problem(self) -> bool:
+        """Why nothing can be looked for, or that nothing is; whether that is so."""
+        pattern = self.bar.pattern
+        problem = pattern.problem if pattern.text else ""
+        if pattern.text and not problem:
+            return False
+        self._search = self._hit = None
+        self._show_hits()
+        self._say(breakable(problem), "danger" if problem else "muted")
+        return True
+
+    def _begin(self, go: bool) -> None:
+        """Look through the rows that are shown now."""
+        self._stop_looking()
+        rows = self._tab.rows
+        if self._show_problem() or rows is None:
+            return
+        self._pattern, self._goes, self._wrapped, self._hit = self.bar.pattern, go, 0, None
+        self._staged = {}
+        names = self._searched_names(rows.schema)
+        start = (self._origin or self._cursor())[0]
+        displayed = self._displayed(rows.schema, names)
+        self._search = search = CellSearch(rows, self._pattern, names, displayed, start)
+        shown = visible(self._pattern.text[:LONGEST_SHOWN])
+        self._handle = self._tab.tasks.read(
+            search.run,
+            lambda _: self._finish(search),
+            lambda error: self._fail(search, error),
+            progress=lambda progress: self._show_progress(search, progress),
+            stopped=lambda: self._stopped(search),
+            owner=self,
+            text=f"Finding “{shown}” in {self._tab.name}",
+        )
+        self._handle.shown_by = self.bar
+        self._show_hits()
+        self._say()
+
+    def _stop_looking(self) -> None:
+        self._pause.stop()
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            handle.cancel()
+
+    def _searched_names(self, schema: pa.Schema) -> list[str]:
+        """All columns but ids that are hidden, or those that were chosen."""
+        chosen = self.bar.columns.chosen
+        return [name for name in self._names() if name in schema.names and (chosen is None or name in chosen)]
+
+    def _names(self) -> list[str]:
+        """The columns as they stand from left to right, hidden ones among them, but hidden ids."""
+        grid = self._tab.grid
+        header, names = grid.horizontalHeader(), grid.grid_model.names
+        columns = (header.logicalIndex(place) for place in range(header.count()))
+        return [names[c] for c in columns if names[c] != ID or not grid.isColumnHidden(c)]
+
+    def _displayed(self, schema: pa.Schema, names: Sequence[str]) -> Mapping[str, Displayed]:
+        """Columns whose cells show other texts than those of their values."""
+        pages, known = self._tab.grid.grid_model.pages, self._tab.grid.grid_model.names
+        text = self._pattern.text
+        has_digits = sum(map(str.isdigit, text)) >= ROUNDED_DIGITS - 1 or ROUNDED in text
+        found: dict[str, Displayed] = {}
+        for name in names:
+            form = pages.form(known.index(name))
+            if form is not None and form.kind != "plain":
+                found[name] = partial(_in_format, form)
+            elif kind_of(schema.field(name).type) is Kind.FLOAT and has_digits:
+                found[name] = screen_texts
+        return found
+
+    # ------------------------------------------------------------------ what is found
+
+    def _show_progress(self, search: CellSearch, progress: Progress) -> None:
+        if search is self._search:
+            self._go_to_first()
+            self._show_hits()
+            self._say()
+
+    def _finish(self, search: CellSearch) -> None:
+        if search is self._search:
+            self._handle = None
+            self._mark_staged()
+            self._go_to_first()
+            self._goes = False
+            self._show_hits()
+            self._say()
+
+    def _stopped(self, search: CellSearch) -> None:
+        if search is self._search:
+            self._handle = None
+            self._show_hits()
+            self._say()
+
+    def _fail(self, search: CellSearch, error: Exception) -> None:
+        """Such as of a file that is gone."""
+        if search is self._search:
+            self._handle = None
+            self._show_hits()
+            if isinstance(error, LamellaError):
+                self.bar.say(str(error), "danger")
+                self.bar.set_counting(False)
+            else:
+                self._tab.failures.show(error)
+
+    def _refuse(self, error: Exception) -> None:
+        if isinstance(error, LamellaError):
+            self._tab.messages.say(str(error))
+        else:
+            self._tab.failures.show(error)
+
+    def _go_to_first(self) -> None:
+        """Once it is known which hit is the first from where the cursor was."""
+        hits = self.hits
+        if not self._goes or hits is None or not hits.count:
+            return
+        row, place = self._origin or self._cursor()
+        step = hits.after((row, place - 1), self._names())
+        if step is None:
+            return
+        (found_row, _), wrapped = step
+        if hits.complete or (found_row - row) % hits.num_rows < hits.sure_rows:
+            self._goes = False
+            self._show_hit(step[0], 1 if wrapped else 0)
+
+    def _go(self, direction: int) -> None:
+        hits = self.hits
+        if hits is None:
+            return
+        names, at = self._names(), self._cursor()
+        if self._hit is not None and self._hit[0] == at[0] and self._is_hidden(self._hit[1]):
+            at = self._hit[0], names.index(self._hit[1])  # no cursor goes there
+        step = hits.after(at, names) if direction > 0 else hits.before(at, names)
+        if step is not None:
+            self._origin = None
+            self._show_hit(step[0], direction if step[1] else 0)
+
+    def _show_hit(self, cell: Cell, wrapped: int) -> None:
+        row, name = cell
+        grid = self._tab.grid
+        self._hit, self._wrapped = cell, wrapped
+        place = None if self._is_hidden(name) else grid.place(grid.grid_model.names.index(name))
+        grid.go_to(row, place)
+        self._say()
+
+    def _show_column(self) -> None:
+        """The hidden one that the current hit is in."""
+        if self._hit is not None:
+            grid, (row, name) = self._tab.grid, self._hit
+            grid.hide_columns({name: False})
+            grid.go_to(row, grid.place(grid.grid_model.names.index(name)))
+            self._say()
+
+    def _is_hidden(self, name: str) -> bool:
+        grid = self._tab.grid
+        names = grid.grid_model.names
+        return name not in names or grid.isColumnHidden(names.index(name))
+
+    def _cursor(self) -> tuple[int, int]:
+        """Row, and place among the names that are looked through."""
+        grid = self._tab.grid
+        current = grid.selection.current
+        if current is None:
+            return grid.top_row(), 0
+        names, name = self._names(), grid.current_name
+        return current[0], names.index(name) if name in names else 0
+
+    def _mark_staged(self) -> None:
+        """Cells with unsaved edits match by what was typed. Until all are looked at, those that are saved
+        count."""
+        hits = self.hits
+        if hits is None or not hits.complete:
+            return
+        for cell, matches in self._staged.items():
+            hits.put(cell, matches)
+        looked_through = set(self._searched_names(self._tab.grid.grid_model.schema))
+        marks = {
+            cell: mark for cell, mark in self._tab.review.marks.items() if cell[1] in looked_through
+        }  # fmt: skip
+        self._staged = {cell: cell in hits for cell in marks}
+        matching = self._pattern.found_in([mark.text for mark in marks.values()])
+        for cell, matches in zip(marks, matching.tolist(), strict=True):
+            hits.put(cell, matches)
+        self._show_hits()
+        self._say()
+
+    # ------------------------------------------------------------------ what is said
+
+    def _show_hits(self) -> None:
+        """In the cells, and at the scroll bar."""
+        tab, hits = self._tab, self.hits
+        tab.grid.hits = None if hits is None else HitPainter(hits, self._pattern)
+        if self._marks is None and hits is not None:
+            self._marks = HitMarks(tab.pane, tab.pane.scroll_bar, tab.grid.verticalScrollBar())
+        if self._marks is not None:
+            self._marks.show_hits(hits)
+        tab.grid.viewport().update()
+
+    def _say(self, text: str = "", look: str = "muted") -> None:
+        """How many there are and which one is shown, unless there is something else to say."""
+        bar, hits = self.bar, self.hits
+        counting = self._handle is not None
+        bar.set_counting(counting)
+        bar.set_found(hits is not None and hits.count > 0)
+        hidden = self._hit[1] if self._hit is not None and self._is_hidden(self._hit[1]) else ""
+        bar.show_hidden(hidden)
+        if text or hits is None:
+            bar.say(text, look)
+            return
+        parts = [self._count_text(hits, counting)]
+        if hidden:
+            parts.append(f"in the hidden column “{visible(hidden)}”")
+        if self._wrapped:
+            parts.append(WRAPPED[self._wrapped])
+        bar.say(" · ".join(parts), "muted" if hits.count or counting else "danger")
+
+    def _count_text(self, hits: Hits, counting: bool) -> str:
+        if counting:
+            return f"{hits.count:,} so far…" if hits.count else "Looking…"
+        if not hits.complete:
+            return f"Stopped: {hits.count:,} found by then"
+        if not hits.count:
+            return NOT_FOUND
+        place = hits.place(self._current_hit(hits) or (-1, ""), self._names())
+        return f"{hits.count:,} found" if place is None else f"{place + 1:,} of {hits.count:,}"
+
+    def _current_hit(self, hits: Hits) -> Cell | None:
+        """The one at the cursor, or the one in a hidden column beside it."""
+        row, place = self._cursor()
+        names = self._names()
+        hit = self._hit
+        if hit is not None and hit[0] == row and self._is_hidden(hit[1]):
+            return hit
+        return (row, names[place]) if names and (row, names[place]) in hits else None
+
+    # ------------------------------------------------------------------ following
+
+    def follow(self) -> None:
+        """Other rows are shown, or the same ones changed."""
+        if not self.is_open:
+            return
+        self._show_columns()
+        if self.bar.finds_words:
+            if self._words is not None:
+                self._words.follow()
+        elif self.bar.field.text():
+            self._origin = None
+            self._begin(go=self._goes)
+
+    def _show_columns(self) -> None:
+        grid = self._tab.grid
+        current = grid.current_name if grid.selection.current is not None else None
+        self.bar.columns.show_names(self._names(), current)
+
+    def _choose_current(self) -> None:
+        name = self._tab.grid.current_name
+        if name is not None and name in self._names():
+            self.bar.columns.choose([name])
+
+    def _follow_cursor(self) -> None:
+        if self.is_open and not self.bar.finds_words and self.hits is not None and self._handle is None:
+            self._wrapped = 0 if self._current_hit(self.hits) != self._hit else self._wrapped
+            self._say()
+
+    def _change_mode(self) -> None:
+        """A text is looked for, or words."""
+        self._stop_looking()
+        self._search = self._hit = None
+        self._show_hits()
+        if not self.bar.finds_words:
+            if self._words is not None:
+                self._words.hide()
+            self._begin(go=False)
+        self.bar.begin()
+
+    def _made(self) -> FindBar:
+        bar = FindBar()
+        bar.hide()
+        self._tab.layout().insertWidget(1, bar)
+        bar.changed.connect(self._typed)
+        bar.mode_changed.connect(self._change_mode)
+        bar.next_requested.connect(partial(self.step, 1))
+        bar.previous_requested.connect(partial(self.step, -1))
+        bar.stop_requested.connect(self.stop)
+        bar.keep_requested.connect(self.keep_hits)
+        bar.replace_requested.connect(self.replace)
+        bar.show_requested.connect(self._show_column)
+        bar.columns.clicked.connect(self._show_columns)
+        bar.columns.current.clicked.connect(self._choose_current)
+        bar.closed.connect(self.close)
+        self._tab.grid.selection.changed.connect(self._follow_cursor)
+        return bar
+
+
+def _in_format(form: Format, values: pa.Array) -> Sequence[str | None]:
+    return formatted(values, form)
