@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from PySide6.QtCore import QEvent, QObject, QRect, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from lamella.core.query.cell_search import Hits, TextPattern
 from lamella.ui import theme
-
-if TYPE_CHECKING:
-    from lamella.ui.grid.painter import CellPainter, PaintedGrid, Strip
+from lamella.ui.grid.model import GridModel
 
 MOST_SPANS = 4096
 UNDERLINE = 2
 """Pixels below what is found: the colour alone is too little for many eyes."""
 MARK_HEIGHT, MARK_WIDTH = 2, 4
+
+
+class CellTexts(Protocol):
+    """What draws the texts of cells."""
+
+    metrics: QFontMetrics
+
+    def fitted_in_line(self, column: int, text: str, width: int) -> tuple[str, int]: ...
+
+
+class ColumnStrip(Protocol):
+    """A visible column."""
+
+    column: int
+    x: int
+    width: int
+    flags: int
+
+
+class RowsOnScreen(Protocol):
+    grid_model: GridModel
+
+    @property
+    def row_height(self) -> int: ...
+
+    def row_top(self, row: int) -> int: ...
 
 
 class HitPainter:
@@ -29,7 +54,12 @@ class HitPainter:
         self._spans: dict[str, list[tuple[int, int]]] = {}
 
     def paint(
-        self, painter: QPainter, cells: CellPainter, grid: PaintedGrid, strips: list[Strip], rows: range
+        self,
+        painter: QPainter,
+        cells: CellTexts,
+        grid: RowsOnScreen,
+        strips: Sequence[ColumnStrip],
+        rows: range,
     ) -> None:
         names = grid.grid_model.names
         known = {names[strip.column]: strip for strip in strips}
@@ -46,7 +76,7 @@ class HitPainter:
                 painter.fillRect(part.adjusted(0, part.height() - UNDERLINE, 0, 0), line)
 
     def _parts(
-        self, cells: CellPainter, grid: PaintedGrid, strip: Strip, row: int, cell: QRect
+        self, cells: CellTexts, grid: RowsOnScreen, strip: ColumnStrip, row: int, cell: QRect
     ) -> list[QRect]:
         """Where in a cell the text is found, as far as it is seen there; nothing where that is not known."""
         try:
