@@ -60,7 +60,7 @@ class Finding(QObject):
         self._tab = tab
         self._bar: FindBar | None = None
         self._words: WordSearchPanel | None = None
-        self._marks: HitMarks | None = None
+        self.marks: HitMarks | None = None
         self._search: CellSearch | None = None
         self._handle: Handle | None = None
         self._pattern = TextPattern("")
@@ -370,10 +370,10 @@ class Finding(QObject):
         """In the cells, and at the scroll bar."""
         tab, hits = self._tab, self.hits
         tab.grid.hits = None if hits is None else HitPainter(hits, self._pattern)
-        if self._marks is None and hits is not None:
-            self._marks = HitMarks(tab.pane, tab.pane.scroll_bar, tab.grid.verticalScrollBar())
-        if self._marks is not None:
-            self._marks.show_hits(hits)
+        if self.marks is None and hits is not None:
+            self.marks = HitMarks(tab.pane, tab.pane.scroll_bar, tab.grid.verticalScrollBar())
+        if self.marks is not None:
+            self.marks.show_hits(hits)
         tab.grid.viewport().update()
 
     def _say(self, text: str = "", look: str = "muted") -> None:

@@ -131,7 +131,7 @@ def test_hits_are_marked_in_cells_and_at_the_scroll_bar(window, table_tab, find,
         for y in range(rect.top(), rect.bottom())
     ]
     assert line in inside and soft in inside
-    marks = table_tab.finding._marks
+    marks = table_tab.finding.marks
     assert marks.isVisible() and len(marks.places) and marks.places[0] < marks.height() / 50
     find("no such text")
     assert not marks.isVisible()
@@ -211,7 +211,7 @@ def test_replace_begins_with_what_is_looked_for(window, table_tab, table, find, 
     assert find.counted(table_tab) == "Not found"
 
 
-def test_a_search_is_stopped_and_keeps_what_it_found(window, table_tab, find, monkeypatch) -> None:
+def test_a_search_is_stopped_and_keeps_what_it_found(window, table_tab, find, monkeypatch, qtbot) -> None:
     look = CellSearch.run
 
     def look_for_long(search: CellSearch, job: Job) -> Hits:
@@ -226,9 +226,8 @@ def test_a_search_is_stopped_and_keeps_what_it_found(window, table_tab, find, mo
     monkeypatch.setattr(CellSearch, "run", look_for_long)
     bar = table_tab.finding.bar
     bar.field.setText("row")
-    table_tab.finding._pause.stop()
-    table_tab.finding._begin(go=True)
-    assert bar.stop.isVisible() and window.commands["stop"].isEnabled()
+    qtbot.waitUntil(bar.stop.isVisible)
+    assert window.commands["stop"].isEnabled()
     bar.stop.click()
     assert bar.news.text().startswith("Stopped") and not bar.stop.isVisible()
     assert not table_tab.finding.running
