@@ -383,6 +383,14 @@ class Memory:
         self._set("mongodb_uri", uri)
 
     @property
+    def default_store(self) -> str:
+        return str(self._settings["default_store"])
+
+    @default_store.setter
+    def default_store(self, path: str) -> None:
+        self._set("default_store", path)
+
+    @property
     def saved_runs(self) -> Path:
         return paths.saved_runs()
 

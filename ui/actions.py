@@ -100,6 +100,10 @@ def _change_of_columns(id: str, text: str, tip: str, shortcut: str = "", icon: s
                   submenu="Change columns")  # fmt: skip
 
 
+def _of_store(id: str, text: str, tip: str, shortcut: str = "", icon: str = "") -> Action:
+    return Action(id, text, "File", 1, shortcut, icon, submenu="Store", tip=tip)
+
+
 ACTIONS: tuple[Action, ...] = (
     Action("open", "Open files…", "File", 1, "Ctrl+O", "open", "Open",
            tip="Look at data files where they are"),
@@ -126,6 +130,17 @@ ACTIONS: tuple[Action, ...] = (
            tip="The rows and columns that are shown, as a table of their own"),
     Action("save_view", "Save as a view…", "File", 1, "Ctrl+S", "bookmark",
            when=_on_dataset),
+    _of_store("store_page", "Properties…", "What the store takes, by table, column and version", "Ctrl+Alt+P",
+              "info"),
+    _of_store("new_store", "New store…", "An empty store in a folder of its own", icon="plus"),
+    _of_store("open_store", "Open a store…", "By its folder", icon="database"),
+    _of_store("verify_store", "Verify…", "Compare every file with its checksum, and say what is damaged"),
+    _of_store("backup_store", "Back up…", "A copy of the store, while it is in use", icon="save"),
+    _of_store("restore_backup", "Restore a backup…", "To a new folder, which is opened"),
+    _of_store("compact_store", "Compact…", "Few plain files for each table; says first what it frees"),
+    _of_store("vacuum_store", "Vacuum…", "Remove files that no version has; says first how much that is"),
+    _of_store("rename_store", "Rename…", "Another name for its folder; open tabs follow", icon="edit"),
+    _of_store("move_store", "Move…", "To another folder or disk; open tabs follow", icon="folder"),
     Action("close_tab", "Close tab", "File", 2, "Ctrl+W", when=lambda s: s.tab),
     Action("reopen_tab", "Reopen closed tab", "File", 2, "Ctrl+Shift+T", when=lambda s: s.closed_tabs),
     Action("next_tab", "Next tab", "File", 2, "Ctrl+Tab", when=lambda s: s.tab),

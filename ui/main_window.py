@@ -46,6 +46,7 @@ from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.sidebar_actions import SidebarActions
+from lamella.ui.window.store_actions import StoreActions
 from lamella.ui.window.tab_set import TabSet
 from lamella.ui.window.trail import Trail, place_text
 
@@ -339,6 +340,7 @@ class MainWindow(QMainWindow):
         self.trail = Trail(self.opening)
         self.trail.changed.connect(self.update_state)
         self.diagrams = Diagrams(self)
+        self.store_actions = StoreActions(self)
         self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
         self.tabs.removeWidget(placeholder)

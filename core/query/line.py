@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -397,6 +397,10 @@ class LineVisits:
         if len(self._lines) > MOST_VISITS:
             del self._lines[0]
             self._place -= 1
+
+    def change_all(self, change: Callable[[Line], Line]) -> None:
+        """Put other lines in the place of those that were shown, such as of datasets that moved."""
+        self._lines = [change(line) for line in self._lines]
 
     def back(self) -> Line:
         return self._go(-1)

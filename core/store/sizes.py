@@ -106,8 +106,9 @@ def plan_text(plan: CompactionPlan) -> str:
     if not plan.files:
         return f"{plan.table}: pending changes become a file"
     kept = plan.bytes - plan.freed
-    text = f"{plan.table}: {what}; vacuum frees {size_text(plan.freed)} of that"
-    return f"{text}, {size_text(kept)} stay for earlier versions" if kept else text
+    freed = f"vacuum frees {size_text(plan.freed)} of that" if plan.freed else ""
+    stays = f"{size_text(kept)} stay until earlier versions expire" if kept else ""
+    return f"{plan.table}: {what}; {', '.join(filter(None, (freed, stays)))}"
 
 
 def table_sizes(

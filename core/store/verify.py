@@ -107,7 +107,8 @@ LABELS = {"data_files": "data file", "change_files": "change file"}
 
 @dataclass(frozen=True)
 class Report:
-    """`problems` are sentences, none when all is well; the numbers say what was looked at."""
+    """`problems` are sentences, none when all is well; the numbers say what was looked at. `strays` of the
+    problems a vacuum mends, and `indexes` the next use of the index; the others take a backup."""
 
     problems: tuple[str, ...]
     tables: int
@@ -115,6 +116,13 @@ class Report:
     bytes: int
     checksums: bool
     not_checked: tuple[str, ...] = ()
+    strays: int = 0
+    indexes: int = 0
+
+    @property
+    def damage(self) -> int:
+        """How many problems take a backup to mend."""
+        return len(self.problems) - self.strays - self.indexes
 
     def __str__(self) -> str:
         parts = [_counted(self.tables, "table")]
@@ -173,6 +181,8 @@ def verify(catalog: Catalog, tables: Sequence[int] | None, quick: bool, job: Job
         verification.bytes,
         not quick,
         tuple(not_checked),
+        verification.strays,
+        verification.indexes,
     )
 
 
@@ -203,6 +213,8 @@ class Verification:
     files: set[str] = field(default_factory=set)
     damaged: set[Path] = field(default_factory=set)
     bytes: int = 0
+    strays: int = 0
+    indexes: int = 0
 
     def table(self, row: TableRow) -> None:
         """The files and pending entries of every version, and whether the newest fits together."""
@@ -234,6 +246,7 @@ class Verification:
             return ["Stray files were not looked for, because somebody is writing to the store."]
         goes, stays = "no table names this file; vacuum removes it", "is none of the store's files, and stays"
         self.problems += [f"{path}: {goes if self.paths.may_sweep(path) else stays}" for path in strays]
+        self.strays = len(strays)
         return []
 
     def _noting(self, row: TableRow, look: Callable[[], Iterator[str]]) -> bool:
@@ -284,7 +297,9 @@ class Verification:
         try:
             state = Reader(self.catalog, row.table_id, readers, checks=False).current()
             yield from problems(state, self.damaged)
-            yield from index_problems(state, self.quick)
+            for problem in index_problems(state, self.quick):
+                self.indexes += 1
+                yield problem
         finally:
             readers.close()
 

@@ -10,6 +10,7 @@ class FakeMemory:
     def __init__(self, saved_runs: Path) -> None:
         self.theme, self.text_scale = "light", 1.0
         self.saved_runs, self.mongodb_uri = saved_runs, "mongodb://localhost:27017"
+        self.default_store = ""
         self.saved_views = saved_runs.with_name("views.json")
         self.recent: list[Path] = []
         self.geometry = b""

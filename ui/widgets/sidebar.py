@@ -177,6 +177,7 @@ class Sidebar(QWidget):
         self._file_views: dict[str, tuple[str, ...]] = {}
         self._rows: dict[tuple[str, ...], int] = {}
         self._folded: list[str] | None = None  # stores that were closed before the search
+        self._missing: dict[str, str] = {}
         self._problem: QTreeWidgetItem | None = None
         theme.current().changed.connect(self._restyle)
         self._restyle()
@@ -205,6 +206,14 @@ class Sidebar(QWidget):
         self._stores.setExpanded(True)
         self._restyle()
         self._narrow()
+
+    def mark_missing(self, path: Path, why: str) -> None:
+        """That a store is not where it was; with nothing to say, that it is there again."""
+        if why:
+            self._missing[str(path)] = why
+        else:
+            self._missing.pop(str(path), None)
+        self._restyle()
 
     def show_rows(self, rows: Mapping[tuple[str, ...], int]) -> None:
         """How many rows some tables have; of others it stays as it is known."""
@@ -385,7 +394,11 @@ class Sidebar(QWidget):
             section.setFont(0, look.font("caption", bold=True))
             section.setForeground(0, look.color("muted"))
         for item in self._store_items():
-            item.setIcon(0, look.icon("database"))
+            path = item.data(0, ROLE).key[0]
+            why = self._missing.get(path, "")
+            item.setIcon(0, look.icon("warning", "danger") if why else look.icon("database"))
+            item.setToolTip(0, why or path)
+            item.setData(0, Qt.ItemDataRole.AccessibleDescriptionRole, why)
             if item.childCount() and not isinstance(item.child(0).data(0, ROLE), Entry):
                 item.child(0).setForeground(0, look.color("faint"))
         if self._problem is not None:

@@ -219,6 +219,28 @@ def _file_handlers(window: Window) -> dict[str, Handler]:
         "next_tab": lambda: window.tabs.step(1),
         "previous_tab": lambda: window.tabs.step(-1),
         "quit": window.close,
+        **_store_handlers(window),
+    }
+
+
+def _store_handlers(window: Window) -> dict[str, Handler]:
+    """Of the store of the tab in front, or else of that which imports go to."""
+    stores = window.store_actions
+
+    def act(name: str) -> Handler:
+        return lambda: stores.act(stores.of(), name)
+
+    return {
+        "store_page": stores.show_page,
+        "new_store": stores.ask_new,
+        "open_store": stores.ask_open,
+        "verify_store": act("verify"),
+        "backup_store": act("backup"),
+        "restore_backup": stores.restore,
+        "compact_store": act("compact"),
+        "vacuum_store": act("vacuum"),
+        "rename_store": act("rename"),
+        "move_store": act("move"),
     }
 
 

@@ -228,6 +228,17 @@ class Library(QObject):
         for key in keys:
             self.open_key(key)
 
+    def remove_store(self, store: Store) -> None:
+        """Take it off the list and close it, off the GUI thread: what is pending is flushed before."""
+        self.stores.remove(store)
+        self._tasks.write(lambda job: store.close(), owner=self, text=f"Closing {store.name}")
+        self.refresh()
+
+    def replace_store(self, old: Store, new: Store) -> None:
+        """The same store, opened again or in another place."""
+        self.stores[self.stores.index(old)] = new
+        self.refresh()
+
     def close(self) -> None:
         self._end_listening()
         for store in self.stores:

@@ -10,6 +10,7 @@ class Memory(Protocol):
     theme: str  # "system", "light" or "dark"
     text_scale: float
     mongodb_uri: str
+    default_store: str  # the folder of the store that imports go to; empty for the usual one
 
     @property
     def saved_runs(self) -> Path:

@@ -59,8 +59,7 @@ class SidebarActions(QObject):
             ("folder", "Show in folder", partial(show_in_folder, path)),
         ]
         if entry.kind == "store":
-            diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))
-            return [diagram, LINE, *in_folder]
+            return [*window.store_actions.choices(path), LINE, *in_folder]
         if entry.kind == "table":
             measure = partial(window.opening.open_key, entry.key, partial(benchmark_table, window))
             store_diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))

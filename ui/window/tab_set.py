@@ -140,6 +140,13 @@ class TabSet(QStackedWidget):
         self.setCurrentIndex(1)
         self.show_tab(widget)
 
+    def rename(self, widget: QWidget, title: str, tip: str) -> None:
+        widget.setProperty("title", visible(title))
+        widget.setProperty("tip", visible(tip))
+        place = self.tabs.indexOf(widget)
+        self.tabs.setTabText(place, without_mnemonic(visible(title)))
+        self.tabs.setTabToolTip(place, visible(tip))
+
     def mark(self, widget: QWidget, unsaved: str) -> None:
         """What is not saved of a tab; empty where nothing is."""
         place, title = self.tabs.indexOf(widget), without_mnemonic(widget.property("title"))

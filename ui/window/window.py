@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.library import Library
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
+    from lamella.ui.window.store_actions import StoreActions
     from lamella.ui.window.tab_set import TabSet
     from lamella.ui.window.trail import Trail
 
@@ -34,6 +35,7 @@ class Window(Protocol):
     opening: Opening
     trail: Trail
     diagrams: Diagrams
+    store_actions: StoreActions
     sidebar: Sidebar
     appearance: Appearance
     commands: ActionSet

@@ -1,0 +1,303 @@
+"""Stores as a whole: their page, upkeep that says first what it frees, moves that tabs follow, lost media."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QMenu, QPushButton
+from pytestqt.qtbot import QtBot
+
+from lamella import Store, col
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Join, Pipeline, Where
+from lamella.ui.main_window import MainWindow
+from lamella.ui.stores.sizes_tree import HISTORY, NAME, NOW
+from lamella.ui.stores.store_dialogs import BackupDialog, MoveDialog, RestoreDialog, StoreDialog
+from lamella.ui.stores.store_page import StorePage
+from lamella.ui.stores.upkeep_dialogs import CompactDialog, ExpireDialog, VacuumDialog, VerifyDialog
+from lamella.ui.window.dataset_tab import DatasetTab
+from tests.ui.fake_memory import FakeMemory
+
+LEFT = Qt.MouseButton.LeftButton
+ROWS = 60_000
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagateSizeHints)", extend=True)
+
+
+@pytest.fixture
+def orders(store: Store) -> None:
+    """A table with an earlier version of its own files, and a small one."""
+    rows = pa.table({"n": list(range(ROWS)), "text": [f"word {i % 977}" for i in range(ROWS)]})
+    table = store.create_table("orders", rows)
+    table.update_where(None, {"$inc": {"n": 1}})
+    table.maintenance.compact()
+    table.update([{"_id": 0, "n": 0}])
+    store.create_table("kinds", {"n": [1, 2], "name": ["one", "two"]})
+
+
+@pytest.fixture
+def page(qtbot: QtBot, window: MainWindow, orders: None) -> StorePage:
+    window.commands["store_page"].trigger()
+    qtbot.waitUntil(lambda: window.store_actions.current_page is not None)
+    shown = window.store_actions.current_page
+    assert shown is not None
+    qtbot.waitUntil(lambda: shown.sizes is not None and not shown.is_busy)
+    return shown
+
+
+@pytest.fixture
+def tab(window: MainWindow, store: Store, orders: None, settled: Callable[[], DatasetTab]) -> DatasetTab:
+    """Of orders, filtered and joined."""
+    window.opening.open_key((str(store.path), "orders"))
+    made = settled()
+    join = Join(Pipeline("kinds"), ("n",), ("n",), "left", "_kinds")
+    made.apply(Line.of([Where(col("n") < 100), join], {"kinds": store["kinds"]}))
+    return settled()
+
+
+def press(qtbot: QtBot, page: StorePage, act: str, kind: type[StoreDialog]) -> StoreDialog:
+    """The dialog of a button of the page, once it says what it will do."""
+    qtbot.mouseClick(page.buttons[act] if act != "expire" else page.expire, LEFT)
+    dialog = page.window().findChildren(kind)[-1]
+    qtbot.waitUntil(lambda: bool(dialog.about.text()) and "Looking" not in dialog.about.text())
+    return dialog
+
+
+def done(qtbot: QtBot, dialog: StoreDialog) -> str:
+    """What a dialog says in the end; it is closed then."""
+    qtbot.waitUntil(dialog.accept_button.isEnabled)
+    qtbot.mouseClick(dialog.accept_button, LEFT)
+    qtbot.waitUntil(lambda: dialog.outcome.isVisible() and not dialog.is_working)
+    text = dialog.outcome.text()
+    dialog.reject()
+    return text.replace("\u200b", "")
+
+
+def test_the_page_shows_sizes_by_table_column_and_version(
+    page: StorePage, window: MainWindow, store: Store
+) -> None:
+    tree = page.tree
+    assert [tree.topLevelItem(n).text(NAME) for n in range(2)] == ["orders", "kinds"]
+    orders = tree.topLevelItem(0)
+    assert "KB" in orders.text(NOW) and "KB" in orders.text(HISTORY)
+    columns, versions = orders.child(0), orders.child(1)
+    assert {columns.child(n).text(NAME) for n in range(3)} == {"_id", "n", "text"}
+    assert versions.text(NAME) == "Versions · 3" and versions.child(0).text(NAME).startswith("3 · ")
+    assert "frees" in versions.child(2).text(HISTORY)
+    assert str(store.path) == page.path.text() and "format 3" in page.facts.text()
+    assert "never verified" in page.facts.text() and "Earlier versions hold" in page.freed.text()
+    assert window.status.text.text() == page.status
+    tree.setCurrentItem(orders)
+    tree.opened.emit("kinds")
+
+
+def test_compacting_says_first_what_it_does(qtbot: QtBot, page: StorePage, store: Store) -> None:
+    dialog = press(qtbot, page, "compact", CompactDialog)
+    assert "• orders: 1 file of" in dialog.about.text().replace("\u200b", "")
+    assert dialog.accept_button.text() in ("Compact 1 table", "Compact 2 tables")
+    assert store["orders"].maintenance.compaction_plan().is_needed
+    assert "orders: " in done(qtbot, dialog)
+    assert not store["orders"].maintenance.compaction_plan().is_needed
+    again = press(qtbot, page, "compact", CompactDialog)
+    assert "in good order" in again.about.text() and not again.accept_button.isEnabled()
+    again.reject()
+
+
+def test_versions_expire_and_their_room_is_freed(qtbot: QtBot, page: StorePage, store: Store) -> None:
+    dialog = press(qtbot, page, "expire", ExpireDialog)
+    qtbot.waitUntil(
+        lambda: dialog.accept_button.text() == "Let 1 version expire" and dialog.keep.value() == 2
+    )  # type: ignore[attr-defined]
+    assert "no undo brings the others back" in dialog.about.text()
+    planned = store["orders"].maintenance.expire(keep_versions=2, dry_run=True)
+    assert planned.bytes > 0
+    text = done(qtbot, dialog)
+    assert text.startswith("Versions that expired: 1.") and "KB are free again" in text
+    assert [commit.version for commit in store["orders"].history.commits()] == [2, 3]
+
+
+def test_a_vacuum_says_what_it_would_free(qtbot: QtBot, page: StorePage, store: Store) -> None:
+    store.maintenance.vacuum()
+    nothing = press(qtbot, page, "vacuum", VacuumDialog)
+    assert "There is nothing to remove" in nothing.about.text() and not nothing.accept_button.isEnabled()
+    nothing.reject()
+    stray = next((store.path / "data").glob("orders-*")) / f"{'0' * 32}.parquet"
+    stray.write_bytes(b"x" * 5_000)
+    dialog = press(qtbot, page, "vacuum", VacuumDialog)
+    assert dialog.accept_button.text() == "Free 5 KB" and stray.exists()
+    assert done(qtbot, dialog) == "5 KB are free again."
+    assert not stray.exists()
+
+
+def test_verifying_lists_what_is_damaged_and_offers_a_way_out(
+    qtbot: QtBot, page: StorePage, store: Store, memory: FakeMemory
+) -> None:
+    well = press(qtbot, page, "verify", VerifyDialog)
+    assert "All is well: 2 tables" in done(qtbot, well)
+    assert "all was well" in page.facts.text()
+    file = next((store.path / "data").glob("orders-*/*.parquet"))
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    (file.parent / f"{'0' * 32}.parquet").write_bytes(b"x")
+    dialog = press(qtbot, page, "verify", VerifyDialog)
+    qtbot.mouseClick(dialog.accept_button, LEFT)
+    qtbot.waitUntil(dialog.outcome.isVisible)
+    assert dialog.problems.count() == 2  # type: ignore[attr-defined]
+    assert "restore a backup" in dialog.outcome.text() and "removed by a vacuum" in dialog.outcome.text()
+    buttons = {button.text(): button for button in dialog.findChildren(QPushButton)}
+    qtbot.mouseClick(buttons["Restore a backup…"], LEFT)
+    qtbot.waitUntil(lambda: bool(page.window().findChildren(RestoreDialog)))
+    page.window().findChildren(RestoreDialog)[-1].reject()
+    assert "2 problems" in page.facts.text()
+
+
+def test_a_backup_is_made_and_restored_and_opened(
+    qtbot: QtBot, page: StorePage, window: MainWindow, tmp_path: Path
+) -> None:
+    dialog = press(qtbot, page, "backup", BackupDialog)
+    assert isinstance(dialog, BackupDialog)
+    dialog.folder.field.setText(str(tmp_path / "safe"))
+    qtbot.waitUntil(lambda: "It takes up to" in dialog.about.text())
+    assert "are free there" in dialog.about.text()
+    assert "copied to" in done(qtbot, dialog)
+    restoring = window.store_actions.restore()
+    assert isinstance(restoring, RestoreDialog)
+    restoring.backup.field.setText(str(tmp_path / "nowhere"))
+    assert "There is no store" in restoring.reason.text() and not restoring.accept_button.isEnabled()
+    restoring.backup.field.setText(str(tmp_path / "safe"))
+    restoring.folder.field.setText(str(tmp_path / "back"))
+    assert done(qtbot, restoring).startswith("Restored to")
+    qtbot.waitUntil(lambda: any(store.path == tmp_path / "back" for store in window.library.stores))
+    qtbot.waitUntil(lambda: window.store_actions.current_page is not page)
+    made = window.store_actions.current_page
+    qtbot.waitUntil(lambda: made is not None and made.sizes is not None and not made.is_busy)
+    assert made is not None and made.store["orders"].num_rows == ROWS
+
+
+def test_tabs_follow_a_store_that_gets_another_name(
+    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, memory: FakeMemory,
+    settled: Callable[[], DatasetTab],
+) -> None:  # fmt: skip
+    old, rows = store.path, tab.view.num_rows  # type: ignore[union-attr]
+    tab.grid.go_to(42, 1)
+    window.diagrams.show(old)
+    qtbot.waitUntil(lambda: window.diagrams.current is not None and not window.diagrams.current.is_busy)
+    window.tabs.show_tab(tab)
+    dialog = window.store_actions.act(store, "rename")
+    assert isinstance(dialog, MoveDialog)
+    dialog.name.setText("a/b")
+    assert "has to be the name of a folder" in dialog.reason.text()
+    dialog.name.setText("Shop")
+    assert "one step" in dialog.about.text()
+    assert f"Moved to {old.with_name('Shop')}" in done(qtbot, dialog)
+    assert window.library.home.path == old.with_name("Shop") and not old.exists()
+    assert memory.default_store == str(old.with_name("Shop"))
+    assert settled() is tab and tab.key == (str(old.with_name("Shop")), "orders")
+    qtbot.waitUntil(lambda: tab.shown is not None and tab.view.num_rows == rows)  # type: ignore[union-attr]
+    assert [type(step).__name__ for step in tab.line.active] == ["Where", "Join"]
+    assert tab.grid.selection.current == (42, 1)
+    table = tab.table
+    assert table is not None and table.store is window.library.home
+    diagram = window.diagrams.of(old.with_name("Shop"))
+    assert diagram is not None
+    qtbot.waitUntil(lambda: not diagram.is_busy)
+    window.commits.run(table, lambda t, job: t.update([{"_id": 0, "n": -5}]), "Changing")
+    qtbot.waitUntil(lambda: window.library.home["orders"].get(0)["n"] == -5)
+    settled()
+    qtbot.waitUntil(lambda: not diagram.is_busy)
+
+
+def test_a_move_that_fails_leaves_tabs_where_they_are(
+    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
+) -> None:
+    dialog = window.store_actions.act(store, "move")
+    assert isinstance(dialog, MoveDialog)
+    (store.path.parent / "file").write_text("in the way")
+    dialog.folder.field.setText(str(store.path.parent / "file" / "deep"))
+    qtbot.mouseClick(dialog.accept_button, LEFT)
+    qtbot.waitUntil(lambda: "could not be moved here" in dialog.reason.text())
+    dialog.reject()
+    qtbot.waitUntil(lambda: window.library.home is not store)
+    assert window.library.home.path == store.path
+    assert settled().view.num_rows == 99  # type: ignore[union-attr]
+    assert window.library.home["orders"].num_rows == ROWS
+
+
+def test_unsaved_edits_keep_a_store_from_being_moved(
+    qtbot: QtBot, window: MainWindow, store: Store, orders: None, settled: Callable[[], DatasetTab]
+) -> None:
+    window.opening.open_key((str(store.path), "kinds"))
+    tab = settled()
+    window.commands["review_edits"].trigger()
+    tab.grid.go_to(0, tab.grid.place(tab.grid.grid_model.names.index("name")))
+    tab.editing.begin("three")
+    tab.editing.settle()
+    qtbot.waitUntil(lambda: bool(tab.review.unsaved))
+    assert window.store_actions.act(store, "move") is None
+    assert tab.messages.label.text() == "Save or discard these edits before the store is moved"
+
+
+def test_a_medium_that_vanishes_is_said_and_tabs_go_on_when_it_is_back(
+    qtbot: QtBot, window: MainWindow, store: Store, tab: DatasetTab, settled: Callable[[], DatasetTab]
+) -> None:
+    watch = window.store_actions.watch
+    watch.timer.stop()
+    watch.look()
+    away = store.path.with_name("away")
+    qtbot.waitUntil(lambda: not watch.is_looking)
+    store.path.rename(away)
+    watch.look()
+    qtbot.waitUntil(lambda: "is not at" in tab.messages.label.text())
+    assert store in watch.missing and tab.view is not None and tab.view.num_rows == 99
+    item = window.sidebar.tree.topLevelItem(0).child(0)
+    assert "its disk was taken out" in item.toolTip(0)
+    away.rename(store.path)
+    qtbot.mouseClick(tab.messages.buttons[0], LEFT)
+    qtbot.waitUntil(lambda: window.library.home is not store)
+    assert settled().view.num_rows == 99  # type: ignore[union-attr]
+    qtbot.waitUntil(lambda: tab.messages.label.text() == "My tables is back")
+    assert tab.table is not None and tab.table.store is window.library.home
+    assert window.library.home["kinds"].get(0)["name"] == "one"
+    qtbot.waitUntil(lambda: window.sidebar.tree.topLevelItem(0).child(0).toolTip(0) == str(store.path))
+
+
+def test_a_store_is_made_opened_and_closed(
+    qtbot: QtBot, window: MainWindow, tmp_path: Path, settled: Callable[[], DatasetTab]
+) -> None:
+    stores = window.store_actions
+    stores.make(tmp_path / "new")
+    qtbot.waitUntil(lambda: len(window.library.stores) == 2 and stores.current_page is not None)
+    page = stores.current_page
+    assert page is not None
+    qtbot.waitUntil(lambda: page.sizes is not None and not page.is_busy)
+    made = window.library.stores[1]
+    made.create_table("t", {"n": [1]})
+    window.opening.open_key((str(made.path), "t"))
+    settled()
+    stores.close(made)
+    qtbot.waitUntil(lambda: not window.tasks.writing)
+    assert [store.path for store in window.library.stores] == [window.library.home.path]
+    assert not window.tabs.widgets
+    stores.open(tmp_path / "new")
+    qtbot.waitUntil(lambda: len(window.library.stores) == 2)
+    qtbot.waitUntil(lambda: stores.current_page is not None and stores.current_page.sizes is not None)
+    shutil.rmtree(tmp_path / "new" / "data" / "nothing", ignore_errors=True)
+
+
+def test_the_menu_of_a_store_in_the_sidebar(
+    qtbot: QtBot, window: MainWindow, store: Store, orders: None
+) -> None:
+    window.library.refresh()
+    qtbot.waitUntil(lambda: window.sidebar.tree.topLevelItem(0).child(0).childCount() == 2)
+    item = window.sidebar.tree.topLevelItem(0).child(0)
+    window.sidebar.tree.menu_requested.emit(item, QPoint(5, 5))
+    menu = window.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly)[-1]
+    texts = [action.text() for action in menu.actions() if action.text()]
+    menu.close()
+    assert texts[:4] == ["Properties", "Relations diagram", "Verify…", "Back up…"]
+    assert "Rename…" in texts and "Move…" in texts and "Close the store" not in texts

@@ -1,0 +1,326 @@
+"""Dialogs about the folder of a store: back it up, restore a backup, move it or give it another name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.store.backup import Backup, restore
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
+from lamella.core.store.summary import size_text
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.dialogs.work_dialog import WorkDialog
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import Reason, breakable
+
+WIDTH = 520
+
+
+class StoreDialog(WorkDialog):
+    """Says what will happen, does it, and says what happened. `finished_work` has the result. A subclass
+    fills `form`, gives `work`, and tells by `outcome_of` what came of it."""
+
+    finished_work = Signal(object)
+    stopped_text = "Stopped; nothing was changed."
+
+    def __init__(self, title: str, verb: str, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(tasks, parent)
+        self.setWindowTitle(title)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.title, self.about, self.outcome = QLabel(visible(title)), QLabel(), QLabel()
+        theme.variant(self.title, "title")
+        for label in (self.about, self.outcome):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setMinimumWidth(1)
+            label.hide()
+        self.form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        self.reason = Reason()
+        self.accept_button = QPushButton(verb)
+        theme.variant(self.accept_button, "primary")
+        self.accept_button.setDefault(True)
+        self.accept_button.clicked.connect(self.start)
+        self.others = QHBoxLayout(spacing=theme.S)
+        """Buttons beside the others, of what can be done then."""
+        buttons = QHBoxLayout(spacing=theme.S)
+        buttons.addWidget(self.status, 1)
+        buttons.addLayout(self.others)
+        buttons.addWidget(self.cancel_button)
+        buttons.addWidget(self.accept_button)
+        layout = QVBoxLayout(self)
+        margin = theme.L + theme.XS
+        layout.setContentsMargins(margin, margin, margin, margin)
+        layout.setSpacing(theme.M)
+        for widget in (self.title, self.about):
+            layout.addWidget(widget)
+        layout.addLayout(self.form)
+        for widget in (self.reason, self.outcome, self.progress):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        layout.addLayout(buttons)
+        self.setMinimumWidth(theme.current().px(WIDTH))
+
+    def say(self, text: str) -> None:
+        """What will be done."""
+        self.about.setText(breakable(visible(text)))
+        self.about.setVisible(bool(text))
+        self._fit()
+
+    def work(self) -> Callable[[Job], Any]:
+        """Blocks when it is called."""
+        raise NotImplementedError
+
+    def outcome_of(self, result: Any) -> str:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        self.reason.say("")
+        self._run(self._tasks.write, self.work(), self._finish, self.windowTitle())
+
+    def _finish(self, result: Any) -> None:
+        self.accept_button.hide()
+        self.cancel_button.setText("Close")
+        self.outcome.setText(breakable(visible(self.outcome_of(result))))
+        self.outcome.show()
+        self._lock(True)
+        self._fit()
+        self.finished_work.emit(result)
+
+    def _fit(self) -> None:
+        self.resize(self.width(), self.layout().totalHeightForWidth(self.width()))
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+        self.reason.say(message(error))
+        self._fit()
+
+    def _stopped(self) -> None:
+        self.reason.say(self.stopped_text)
+
+    def _lock(self, locked: bool) -> None:
+        self.accept_button.setEnabled(not locked)
+        for row in range(self.form.rowCount()):
+            item = self.form.itemAt(row, QFormLayout.ItemRole.FieldRole)
+            if item is not None and item.widget() is not None:
+                item.widget().setEnabled(not locked)
+
+
+class FolderField(QWidget):
+    """The path of a folder, typed or chosen."""
+
+    changed = Signal()
+
+    def __init__(self, name: str, path: str = "", parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._name = name
+        self.field = QLineEdit(path, accessibleName=name)
+        self.button = QPushButton("Choose…")
+        self.button.setAccessibleName(f"Choose: {name}")
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.field, 1)
+        layout.addWidget(self.button)
+        self.setFocusProxy(self.field)
+        self.field.textChanged.connect(self.changed)
+        self.button.clicked.connect(self._choose)
+
+    @property
+    def path(self) -> Path | None:
+        text = self.field.text().strip()
+        return Path(text).expanduser() if text else None
+
+    def _choose(self) -> None:
+        start = self.path or Path.home()
+        while not start.is_dir() and start != start.parent:
+            start = start.parent
+        dialog = QFileDialog(self.window(), self._name, str(start))
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(self.field.setText)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Of the disk that a folder is on, or will be; None where nobody can tell."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return None
+
+
+def same_disk(one: Path, other: Path) -> bool:
+    """Whether a folder that may not be there yet is on the disk of another."""
+    while not other.exists() and other != other.parent:
+        other = other.parent
+    try:
+        return one.stat().st_dev == other.stat().st_dev
+    except OSError:
+        return False
+
+
+class BackupDialog(StoreDialog):
+    """A copy of the store, made while it is in use."""
+
+    def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(f"Back up {store.name}", "Back up", tasks, parent)
+        self._store, self._bytes = store, 0
+        self.folder = FolderField("Folder of the backup", str(Path.home() / f"{store.name} backup"))
+        self.link = QCheckBox("Hard links instead of copies: no room taken, but the same disk")
+        self.form.addRow("Folder", self.folder)
+        self.form.addRow("", self.link)
+        self.folder.changed.connect(self._follow)
+        self.link.toggled.connect(self._follow)
+        self._follow()
+        tasks.read(lambda job: store.maintenance.sizes(job).total, self._take_size, self._fail,
+                   owner=self, quiet=True)  # fmt: skip
+
+    def _take_size(self, size: int) -> None:
+        self._bytes = size
+        self._follow()
+
+    def _follow(self) -> None:
+        folder = self.folder.path
+        parts = ["The store is copied as it is now; you can go on working."]
+        if folder is not None and is_store(folder):
+            parts.append("There is a backup already: only what is new is copied.")
+        elif self._bytes and not self.link.isChecked():
+            parts.append(f"It takes up to {size_text(self._bytes)}.")
+        free = free_bytes(folder) if folder is not None else None
+        if free is not None:
+            parts.append(f"{size_text(free)} are free there.")
+        self.say(" ".join(parts))
+        lacks = free is not None and self._bytes > free and not self.link.isChecked()
+        self.reason.say("The disk may have too little room for it." if lacks else "")
+        self.accept_button.setEnabled(folder is not None)
+
+    def work(self) -> Callable[[Job], Backup]:
+        folder, link = self.folder.path, self.link.isChecked()
+        assert folder is not None
+        return lambda job: self._store.backup(folder, link, job)
+
+    def outcome_of(self, result: Backup) -> str:
+        text = str(result)
+        return text if not result.damaged else f"{text}\nRestore these files from an earlier backup."
+
+
+class RestoreDialog(StoreDialog):
+    """A backup as a new store, opened then."""
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        parent: QWidget | None = None,
+        backup: Path | None = None,
+        near: Path | None = None,
+    ) -> None:
+        super().__init__("Restore a backup", "Restore", tasks, parent)
+        self.say("The backup is copied to a new folder, compared with its checksums, and opened there.")
+        self.backup = FolderField("Folder of the backup", str(backup or ""))
+        self.folder = FolderField("Folder of the store", str(near or ""))
+        self.form.addRow("Backup", self.backup)
+        self.form.addRow("To", self.folder)
+        for field in (self.backup, self.folder):
+            field.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        backup, folder = self.backup.path, self.folder.path
+        missing = backup is not None and not is_store(backup)
+        self.reason.say("There is no store in the folder of the backup." if missing else "")
+        self.accept_button.setEnabled(backup is not None and folder is not None and not missing)
+
+    def work(self) -> Callable[[Job], Backup]:
+        backup, folder = self.backup.path, self.folder.path
+        assert backup is not None and folder is not None
+        return lambda job: restore(backup, folder, False, job)
+
+    def outcome_of(self, result: Backup) -> str:
+        return f"Restored to {result.path}: {result.copied:,} files, {size_text(result.bytes)}."
+
+
+class MoveDialog(StoreDialog):
+    """Asks where a store goes; who opens it does the work, for its tabs have to follow: `work_given`."""
+
+    def __init__(
+        self,
+        store: Store,
+        rename: bool,
+        move: Callable[[Path, Job], Any],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+    ) -> None:
+        verb = "Rename" if rename else "Move"
+        super().__init__(f"{verb} {store.name}", verb, tasks, parent)
+        self._store, self._move, self._renames = store, move, rename
+        self.name = QLineEdit(store.name, accessibleName="New name")
+        self.folder = FolderField("New place", str(store.path.parent))
+        if rename:
+            self.form.addRow("Name", self.name)
+            self.name.selectAll()
+        else:
+            self.form.addRow("Into the folder", self.folder)
+        self.name.textChanged.connect(self._follow)
+        self.folder.changed.connect(self._follow)
+        self._follow()
+
+    @property
+    def target(self) -> Path | None:
+        if self._renames:
+            name = self.name.text().strip()
+            fits = name not in ("", ".", "..") and not set(name) & set('/\\:*?"<>|\0')
+            return self._store.path.with_name(name) if fits else None
+        folder = self.folder.path
+        return None if folder is None else folder / self._store.path.name
+
+    def _follow(self) -> None:
+        target = self.target
+        taken = target is not None and target != self._store.path and os.path.lexists(target)
+        if target is None:
+            self.reason.say("A name has to be the name of a folder." if self._renames else "")
+        else:
+            self.reason.say("There is something with this name already." if taken else "")
+        if target == self._store.path:
+            verb = "Give the folder of the store another name." if self._renames else "Choose another folder."
+            self.say(f"{self._store.path}\n{verb} Open tabs follow.")
+        elif target is not None and not taken:
+            one_step = same_disk(self._store.path, target)
+            how = (
+                "That is one step: no data is copied."
+                if one_step
+                else "It is another disk: the files are copied and compared with their checksums, and removed"
+                " here when all are there."
+            )
+            self.say(f"{self._store.path}\n→ {target}\n{how} Open tabs follow.")
+        self.accept_button.setEnabled(target is not None and target != self._store.path and not taken)
+
+    def work(self) -> Callable[[Job], Any]:
+        target = self.target
+        assert target is not None
+        return lambda job: self._move(target, job)
+
+    def outcome_of(self, result: Any) -> str:
+        return str(result)

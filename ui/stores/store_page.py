@@ -1,0 +1,222 @@
+"""The page of a store: where it is, what it takes and why, and what can be done with it as a whole."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QLabel, QMenu, QPushButton, QVBoxLayout, QWidget
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.store.sizes import StoreSizes
+from lamella.core.store.store import Store
+from lamella.core.store.summary import size_text
+from lamella.core.store.verify import Report
+from lamella.ui import theme
+from lamella.ui.stores.sizes_tree import SizesTree
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FlowLayout
+from lamella.ui.widgets.message_bar import MessageBar
+
+ACTS = {
+    "relations": "Relations diagram",
+    "verify": "Verify…",
+    "backup": "Back up…",
+    "compact": "Compact…",
+    "vacuum": "Vacuum…",
+    "rename": "Rename…",
+    "move": "Move…",
+}
+
+
+class Records(Protocol):
+    """Where the last verification is remembered."""
+
+    def layout(self, key: tuple[str, ...]) -> dict[str, Any]: ...
+
+
+class StorePage(QWidget):
+    """`act_requested` has what is wanted of the store, one of `ACTS`, "expire" or "compact" of a table as
+    well. `table_requested` has one that is to be opened."""
+
+    act_requested = Signal(str, str)
+    table_requested = Signal(str)
+    status_changed = Signal()
+
+    def __init__(
+        self,
+        store: Store,
+        tasks: Tasks,
+        records: Records,
+        open_tabs: Callable[[Path], int],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.store = store
+        self.sizes: StoreSizes | None = None
+        self._tasks, self._records, self._open_tabs = tasks, records, open_tabs
+        self._reading: Handle | None = None
+        self.name, self.path, self.facts, self.freed = QLabel(), QLabel(), QLabel(), QLabel()
+        theme.variant(self.name, "title")
+        theme.variant(self.path, "muted")
+        theme.variant(self.freed, "muted")
+        for label in (self.path, self.facts, self.freed):
+            label.setWordWrap(True)
+            label.setMinimumWidth(1)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.tree = SizesTree(self)
+        self.messages = MessageBar(self)
+        self.buttons: dict[str, QPushButton] = {}
+        self._lay_out()
+        self.tree.opened.connect(self.table_requested)
+        self.tree.menu_requested.connect(self._open_menu)
+        self.measure()
+
+    @property
+    def status(self) -> str:
+        if self.sizes is None:
+            return "Measuring…"
+        return f"{len(self.sizes.tables):,} tables · {size_text(self.sizes.total)}"
+
+    @property
+    def is_busy(self) -> bool:
+        return self._reading is not None and self._reading.running
+
+    def measure(self) -> None:
+        """Read the sizes again."""
+        if self._reading is not None:
+            self._reading.cancel()
+        store = self.store
+        self.say_facts()
+        self._reading = self._tasks.read(
+            store.maintenance.sizes, self._show, self._fail, owner=self, text=f"Measuring {store.name}"
+        )
+
+    def use_store(self, store: Store) -> None:
+        """The same store, opened again or in another place."""
+        self.store = store
+        self.messages.clear()
+        self.measure()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.say_facts()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_F5:
+            self.measure()
+        else:
+            super().keyPressEvent(event)
+
+    # -------------------------------------------------------------- verification
+
+    @property
+    def _key(self) -> tuple[str, ...]:
+        return "store", str(self.store.path)
+
+    @property
+    def verified_text(self) -> str:
+        record = self._records.layout(self._key)
+        try:
+            when = dt.datetime.fromisoformat(str(record["verified"])).astimezone()
+        except (KeyError, ValueError):
+            return "never verified"
+        problems = record.get("problems")
+        outcome = f"{problems:,} problems" if isinstance(problems, int) and problems else "all was well"
+        how = "" if record.get("checksums", True) else ", without checksums"
+        return f"last verified {when:%Y-%m-%d %H:%M}: {outcome}{how}"
+
+    # ------------------------------------------------------------------- content
+
+    def _show(self, sizes: StoreSizes) -> None:
+        self.sizes = sizes
+        self.tree.show_sizes(sizes)
+        self.say_facts()
+
+    def say_facts(self) -> None:
+        """What is known without measuring."""
+        self.name.setText(visible(self.store.name))
+        self.path.setText(visible(str(self.store.path)))
+        tabs = self._open_tabs(self.store.path)
+        facts = [f"{tabs:,} open tab{'' if tabs == 1 else 's'}", self.verified_text]
+        if self.store.read_only:
+            facts.insert(0, "read-only")
+        if self.sizes is not None:
+            facts.insert(0, f"{size_text(self.sizes.total)} · format {self.sizes.format}")
+        self.facts.setText(" · ".join(facts))
+        self.freed.setText(_freeable(self.sizes) if self.sizes is not None else "Measuring…")
+        for act in ("compact", "vacuum", "rename", "move"):
+            self.buttons[act].setEnabled(not self.store.read_only)
+        self.status_changed.emit()
+
+    def _fail(self, error: Exception) -> None:
+        if isinstance(error, LamellaError):
+            self.messages.say(str(error), ("Try again", self.measure), kind="message-danger")
+        else:
+            self._tasks.failed.emit(error)
+
+    def _open_menu(self, table: str, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Open", lambda: self.table_requested.emit(table))
+        if not self.store.read_only:
+            menu.addAction("Compact…", lambda: self.act_requested.emit("compact", table))
+            menu.addAction("Let versions expire…", lambda: self.act_requested.emit("expire", table))
+        menu.popup(place)
+
+    def _lay_out(self) -> None:
+        acts = QWidget()
+        flow = FlowLayout(theme.S, acts)
+        for act, text in ACTS.items():
+            button = self.buttons[act] = QPushButton(text)
+            button.clicked.connect(lambda _=False, act=act: self.act_requested.emit(act, ""))
+            flow.addWidget(button)
+        self.expire = QPushButton("Let versions expire…")
+        self.expire.setToolTip("Of the table that is chosen below")
+        self.expire.clicked.connect(lambda: self.act_requested.emit("expire", self.tree.current_table))
+        flow.addWidget(self.expire)
+        head = QVBoxLayout()
+        head.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
+        head.setSpacing(theme.XS)
+        for widget in (self.name, self.path, self.facts, self.freed):
+            head.addWidget(widget)
+        head.addSpacing(theme.XS)
+        head.addWidget(acts)
+        frame = QFrame()
+        theme.variant(frame, "bar")
+        frame.setLayout(head)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(frame)
+        layout.addWidget(self.tree, 1)
+        self.messages.float_over(self.tree)
+        self.setFocusProxy(self.tree)
+
+
+def record_of(report: Report) -> dict[str, Any]:
+    """When a store was verified, and what came of it, to be remembered."""
+    now = dt.datetime.now(dt.UTC).isoformat(timespec="seconds")
+    return {"verified": now, "problems": len(report.problems), "checksums": report.checksums}
+
+
+def _freeable(sizes: StoreSizes) -> str:
+    """What could be freed, and by what."""
+    plan = sizes.vacuum
+    needed = [t.compaction for t in sizes.tables if t.compaction is not None and t.compaction.is_needed]
+    history = sum(table.history_bytes for table in sizes.tables)
+    now = plan.bytes + plan.catalog_bytes
+    parts = [f"Vacuum frees {size_text(now)}."] if now else []
+    if plan.waiting:
+        parts.append(f"{size_text(plan.waiting)} are free for vacuum once nobody reads them.")
+    if needed:
+        count, freed = len(needed), sum(each.freed for each in needed)
+        then = f", and vacuum then frees {size_text(freed)}" if freed else ""
+        parts.append(f"{count:,} table{' is' if count == 1 else 's are'} worth compacting{then}.")
+    if history:
+        parts.append(f"Earlier versions hold {size_text(history)}, which their expiry frees.")
+    return " ".join(parts) or "Everything is in good order: there is nothing to free."

@@ -1,0 +1,258 @@
+"""Dialogs of what keeps a store in good order: compact, vacuum, let versions expire, verify. Each says first
+what it will free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QCheckBox, QListWidget, QPushButton, QSpinBox, QWidget
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.store.maintenance import Compaction, CompactionPlan
+from lamella.core.store.retention import ExpireReport, VacuumPlan, VacuumReport
+from lamella.core.store.sizes import plan_text
+from lamella.core.store.store import Store
+from lamella.core.store.summary import size_text
+from lamella.core.store.verify import Report
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.stores.store_dialogs import StoreDialog
+from lamella.ui.tasks import Handle, Tasks
+
+THEN_VACUUM = "Vacuum afterwards, which frees the room"
+MOST_PLANS = 8
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What a dialog did."""
+
+    compactions: tuple[Compaction, ...] = ()
+    expiry: ExpireReport | None = None
+    vacuum: VacuumReport | None = None
+
+
+class CompactDialog(StoreDialog):
+    """All tables of a store, or one."""
+
+    stopped_text = "Stopped; the tables that are done stay so."
+
+    def __init__(self, store: Store, table: str, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(f"Compact {table or store.name}", "Compact", tasks, parent)
+        self._store, self._table = store, table
+        self._plans: list[CompactionPlan] = []
+        self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
+        self.form.addRow(self.vacuum)
+        self.accept_button.setEnabled(False)
+        self.say("Looking at the files…")
+        tasks.read(self._plan, self._show, self._fail, owner=self, quiet=True)
+
+    def _plan(self, job: Job) -> list[CompactionPlan]:
+        names = [self._table] if self._table else self._store.tables
+        plans = []
+        for name in names:
+            job.check()
+            try:
+                plans.append(self._store[name].maintenance.compaction_plan())
+            except LamellaError:
+                if self._table:
+                    raise
+        return plans
+
+    def _show(self, plans: list[CompactionPlan]) -> None:
+        self._plans = [plan for plan in plans if plan.is_needed]
+        if not self._plans:
+            self.say("Everything is in good order: few files, nothing pending.")
+            return
+        lines = [f"• {plan_text(plan)}" for plan in self._plans[:MOST_PLANS]]
+        if len(self._plans) > MOST_PLANS:
+            lines.append(f"• and {len(self._plans) - MOST_PLANS:,} more tables")
+        self.say("\n".join(["Small files are merged, and what is pending is worked in.", *lines]))
+        count = len(self._plans)
+        self.accept_button.setText(f"Compact {count:,} table{'' if count == 1 else 's'}")
+        self.accept_button.setEnabled(True)
+
+    def work(self) -> Callable[[Job], Upkeep]:
+        store, names, vacuum = self._store, [plan.table for plan in self._plans], self.vacuum.isChecked()
+
+        def run(job: Job) -> Upkeep:
+            done = tuple(store[name].maintenance.compact(job=job) for name in names)
+            return Upkeep(done, vacuum=store.maintenance.vacuum() if vacuum else None)
+
+        return run
+
+    def outcome_of(self, result: Upkeep) -> str:
+        lines = [f"• {done}" for done in result.compactions]
+        return "\n".join(lines + ([_freed(result.vacuum)] if result.vacuum is not None else []))
+
+
+class VacuumDialog(StoreDialog):
+    """Remove what no version has."""
+
+    def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(f"Vacuum {store.name}", "Vacuum", tasks, parent)
+        self._store = store
+        self.accept_button.setEnabled(False)
+        self.say("Looking for files that no version has…")
+        tasks.read(
+            lambda job: store.maintenance.vacuum_plan(), self._show, self._fail, owner=self, quiet=True
+        )
+
+    def _show(self, plan: VacuumPlan) -> None:
+        size = plan.bytes + plan.catalog_bytes
+        waits = f" {size_text(plan.waiting)} more are being read and have to wait." if plan.waiting else ""
+        if not size:
+            self.say(
+                "There is nothing to remove. Earlier versions keep their files until they expire."
+                + (waits and f"{waits} Close the tabs that show earlier rows.")
+            )
+            return
+        files = f"{plan.files:,} file{'' if plan.files == 1 else 's'} that no version has"
+        catalog = f", and {size_text(plan.catalog_bytes)} of the catalog" if plan.catalog_bytes else ""
+        self.say(f"Removes {files}{catalog}: {size_text(size)}. No row and no version changes.{waits}")
+        self.accept_button.setText(f"Free {size_text(size)}")
+        self.accept_button.setEnabled(True)
+
+    def work(self) -> Callable[[Job], Upkeep]:
+        return lambda job: Upkeep(vacuum=self._store.maintenance.vacuum())
+
+    def outcome_of(self, result: Upkeep) -> str:
+        assert result.vacuum is not None
+        return _freed(result.vacuum)
+
+
+def _freed(report: VacuumReport) -> str:
+    size = size_text(report.bytes + report.catalog_bytes)
+    waiting = sum(file.bytes for file in report.waiting)
+    later = f" {size_text(waiting)} have to wait, because they are being read." if waiting else ""
+    return f"{size} are free again.{later}"
+
+
+class ExpireDialog(StoreDialog):
+    """Let old versions of a table go; no undo brings them back."""
+
+    def __init__(
+        self, store: Store, table: str, versions: int, tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        super().__init__(f"Let versions of {table} expire", "Expire", tasks, parent)
+        self._store, self._table = store, table
+        self._handle: Handle | None = None
+        self.keep = QSpinBox(minimum=1, maximum=max(1, versions), value=max(1, min(10, versions - 1)))
+        self.keep.setAccessibleName("Versions that stay")
+        self.vacuum = QCheckBox(THEN_VACUUM, checked=True)
+        self.form.addRow("Newest versions that stay", self.keep)
+        self.form.addRow(self.vacuum)
+        self.keep.valueChanged.connect(self._plan)
+        self._plan()
+
+    def _plan(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self.accept_button.setEnabled(False)
+        keep, store, table = self.keep.value(), self._store, self._table
+        self._handle = self._tasks.read(
+            lambda job: store[table].maintenance.expire(keep_versions=keep, dry_run=True),
+            self._show,
+            self._fail,
+            owner=self,
+            quiet=True,
+        )
+
+    def _show(self, plan: ExpireReport) -> None:
+        count = len(plan.expired)
+        if not count:
+            self.say("No version expires: as many as there are stay, and those with a name stay as well.")
+            self.accept_button.setText("Expire")
+            return
+        named = f" {len(plan.named):,} older ones have a name and stay." if plan.named else ""
+        versions = f"{count:,} version{'' if count == 1 else 's'}"
+        self.say(
+            f"{versions} expire{'s' if count == 1 else ''}, and {size_text(plan.bytes)} of files that only"
+            f" they have.{named} Nothing can be undone beyond version {plan.oldest:,}, and no undo brings the"
+            " others back. Rows as they are now do not change."
+        )
+        self.accept_button.setText(f"Let {versions} expire")
+        self.accept_button.setEnabled(True)
+
+    def work(self) -> Callable[[Job], Upkeep]:
+        store, name, keep, vacuum = self._store, self._table, self.keep.value(), self.vacuum.isChecked()
+
+        def run(job: Job) -> Upkeep:
+            expiry = store[name].maintenance.expire(keep_versions=keep)
+            return Upkeep(expiry=expiry, vacuum=store.maintenance.vacuum() if vacuum else None)
+
+        return run
+
+    def outcome_of(self, result: Upkeep) -> str:
+        assert result.expiry is not None
+        text = f"Versions that expired: {len(result.expiry.expired):,}."
+        return f"{text} {_freed(result.vacuum)}" if result.vacuum is not None else text
+
+
+class VerifyDialog(StoreDialog):
+    """Reads everything and says what is damaged, and what can be done about it."""
+
+    vacuum_requested = Signal()
+    restore_requested = Signal()
+    stopped_text = "Stopped; the store was not verified to its end."
+
+    def __init__(self, store: Store, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(f"Verify {store.name}", "Verify", tasks, parent)
+        self._store = store
+        self.say("Compares every file of every version with its checksum. Nothing is changed.")
+        self.quick = QCheckBox("Quick: what files say of themselves, without checksums")
+        self.problems = QListWidget(accessibleName="Problems", wordWrap=True)
+        self.problems.hide()
+        self.problems.setMinimumHeight(theme.current().px(140))
+        self.form.addRow(self.quick)
+        self.form.addRow(self.problems)
+
+    def start(self) -> None:
+        """It changes nothing, so it waits for no change."""
+        self.reason.say("")
+        self._run(self._tasks.read, self.work(), self._finish, self.windowTitle())
+
+    def work(self) -> Callable[[Job], Report]:
+        quick = self.quick.isChecked()
+        return lambda job: self._store.maintenance.verify(quick, job)
+
+    def outcome_of(self, result: Report) -> str:
+        self._list(result)
+        looked = f"{result.tables:,} tables, {result.files:,} files, {size_text(result.bytes)}"
+        how = "with checksums" if result.checksums else "without checksums"
+        if not result.problems:
+            return " ".join([f"All is well: {looked} {how}.", *result.not_checked])
+        advice = []
+        if result.damage:
+            advice.append("Damaged files cannot be mended: restore a backup, and take the rows from there.")
+        if result.strays:
+            advice.append("Files that no table names are removed by a vacuum.")
+        if result.indexes:
+            advice.append("Damaged indexes are made anew when they are next used.")
+        return f"{len(result.problems):,} problems in {looked} {how}. {' '.join(advice)}"
+
+    def _list(self, report: Report) -> None:
+        self.problems.clear()
+        self.problems.addItems([visible(problem) for problem in report.problems])
+        self.problems.setVisible(bool(report.problems))
+        offers: Sequence[tuple[bool, str, Callable[[], object]]] = (
+            (bool(report.strays), "Vacuum…", self.vacuum_requested.emit),
+            (bool(report.damage), "Restore a backup…", self.restore_requested.emit),
+        )
+        for wanted, text, act in offers:
+            if wanted:
+                button = QPushButton(text)
+                button.clicked.connect(lambda _=False, act=act: (self.accept(), act()))
+                self.others.addWidget(button)
+
+    def _fail(self, error: Exception) -> None:
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+        self.reason.say(message(error))
+
+    def _lock(self, locked: bool) -> None:
+        super()._lock(locked)
+        self.problems.setEnabled(True)

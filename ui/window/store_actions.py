@@ -1,0 +1,410 @@
+"""What is done with stores as a whole: from the sidebar, the menu File, the palette and a store's page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import shiboken6
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QFileDialog
+
+from lamella.core.errors import StoreProblem, visible
+from lamella.core.jobs import Job
+from lamella.core.store.moving import Move
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
+from lamella.ui.window.file_watch import is_file
+from lamella.ui.window.store_following import (
+    StoreWatch,
+    Tables,
+    follow,
+    joined_names,
+    move_records,
+    read_tables,
+    tabs_of,
+)
+
+if TYPE_CHECKING:
+    from lamella.core.store.backup import Backup
+    from lamella.core.store.verify import Report
+    from lamella.ui.stores.store_dialogs import StoreDialog
+    from lamella.ui.stores.store_page import StorePage
+    from lamella.ui.tasks import Tasks
+    from lamella.ui.widgets.sidebar import Sidebar
+    from lamella.ui.window.diagrams import Diagrams
+    from lamella.ui.window.library import Library
+    from lamella.ui.window.memory import Memory
+    from lamella.ui.window.opening import Opening
+    from lamella.ui.window.tab_set import TabSet
+
+Act = Callable[[], object]
+Choice = tuple[str, str, Act]
+
+
+class StoreWindow(Protocol):
+    """The window, as far as its stores need it. A widget, too: the parent of dialogs."""
+
+    tabs: TabSet
+    tasks: Tasks
+    opening: Opening
+    library: Library
+    memory: Memory
+    sidebar: Sidebar
+    diagrams: Diagrams
+
+    def show_error(self, error: Exception) -> None: ...
+
+    def update_state(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A store that was moved, and opened where it is now."""
+
+    move: Move
+    store: Store
+    tables: Tables
+
+    def __str__(self) -> str:
+        return f"{str(self.move)[:1].upper()}{str(self.move)[1:]}. Open tabs are there as well."
+
+
+class StoreActions(QObject):
+    def __init__(self, window: StoreWindow) -> None:
+        super().__init__(window)  # type: ignore[call-overload]
+        self._window = window
+        self._pages: list[StorePage] = []
+        self._reopened: Store | None = None
+        """A store that could not be moved, open again in its old place."""
+        self.watch = StoreWatch(window.library, window.tasks, self)
+        self.watch.lost.connect(self._say_lost)
+        self.watch.found.connect(lambda old, new: self._come_back(old, new, f"{new.name} is back"))
+
+    # --------------------------------------------------------------------- choices
+
+    def choices(self, path: Path) -> list[Choice]:
+        """Of the menu of a store: icon, text and what it does; a text that is empty stands for a line."""
+        store = self.of(path)
+        line: Choice = ("", "", lambda: None)
+        if store is None:
+            return []
+        act = partial(self.act, store)
+        own: list[Choice] = [
+            ("info", "Properties", partial(self.show_page, path)),
+            ("relation", "Relations diagram", partial(self._window.diagrams.show, path)),
+            line,
+            ("", "Verify…", partial(act, "verify")),
+            ("save", "Back up…", partial(act, "backup")),
+        ]
+        if not store.read_only:
+            own += [
+                ("", "Compact…", partial(act, "compact")),
+                ("", "Vacuum…", partial(act, "vacuum")),
+                line,
+                ("edit", "Rename…", partial(act, "rename")),
+                ("folder", "Move…", partial(act, "move")),
+            ]
+        if store is not self._window.library.home or self._window.library.no_home is not None:
+            own += [line, ("close", "Close the store", partial(self.close, store))]
+        return own
+
+    def of(self, path: Path | None = None) -> Store | None:
+        """By its folder; without one that of the current tab, or else the one that imports go to."""
+        window, tab = self._window, self._window.tabs.dataset_tab
+        front = window.diagrams.current or self.current_page
+        if path is None and front is not None:
+            path = front.store.path
+        if path is None and tab is not None and not is_file(tab.key):
+            path = Path(tab.key[0])
+        return next((store for store in window.library.stores if path in (store.path, None)), None)
+
+    def act(self, store: Store | None, act: str, table: str = "") -> StoreDialog | None:
+        """One of `store_page.ACTS`, or "expire" of a table."""
+        from lamella.ui.stores import store_dialogs as folders
+        from lamella.ui.stores import upkeep_dialogs as upkeep
+
+        window = self._window
+        if store is None:
+            window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
+            return None
+        if act == "relations":
+            window.diagrams.show(store.path)
+            return None
+        if act in ("rename", "move"):
+            return self._ask_move(store, act == "rename")
+        dialog: StoreDialog
+        if act == "verify":
+            verify = upkeep.VerifyDialog(store, window.tasks, window)  # type: ignore[arg-type]
+            verify.vacuum_requested.connect(partial(self.act, store, "vacuum"))
+            verify.restore_requested.connect(self.restore)
+            verify.finished_work.connect(partial(self._note_verified, store))
+            dialog = verify
+        elif act == "backup":
+            dialog = folders.BackupDialog(store, window.tasks, window)  # type: ignore[arg-type]
+        elif act == "compact":
+            dialog = upkeep.CompactDialog(store, table, window.tasks, window)  # type: ignore[arg-type]
+        elif act == "vacuum":
+            dialog = upkeep.VacuumDialog(store, window.tasks, window)  # type: ignore[arg-type]
+        else:
+            page = self.page_of(store)
+            sizes = page.sizes if page is not None else None
+            measured = [each for each in sizes.tables if each.name == table] if sizes is not None else []
+            count = len(measured[0].versions) if measured else 1_000_000
+            dialog = upkeep.ExpireDialog(store, table, count, window.tasks, window)  # type: ignore[arg-type]
+        if act in ("compact", "vacuum", "expire"):
+            dialog.finished_work.connect(lambda _: self._measure(store))
+        dialog.open()
+        return dialog
+
+    # ------------------------------------------------------------------------ page
+
+    @property
+    def pages(self) -> list[StorePage]:
+        there = self._window.tabs.widgets
+        self._pages = [page for page in self._pages if shiboken6.isValid(page) and page in there]
+        return self._pages
+
+    @property
+    def current_page(self) -> StorePage | None:
+        return next((page for page in self.pages if page is self._window.tabs.current), None)
+
+    def page_of(self, store: Store) -> StorePage | None:
+        return next((page for page in self.pages if page.store is store), None)
+
+    def show_page(self, path: Path | None = None) -> None:
+        self._window.library.when_ready(partial(self._show_page, path))
+
+    def _show_page(self, path: Path | None) -> None:
+        from lamella.ui.stores.store_page import StorePage
+
+        window, store = self._window, self.of(path)
+        if store is None:
+            window.show_error(StoreProblem("No store is open", fix="Open one, or import a file"))
+            return
+        known = self.page_of(store)
+        if known is not None:
+            window.tabs.show_tab(known)
+            known.measure()
+            return
+        page = StorePage(store, window.tasks, window.memory, lambda path: len(tabs_of(window.tabs, path)))
+        page.table_requested.connect(lambda name: window.opening.open_key((str(page.store.path), name)))
+        page.act_requested.connect(lambda act, table: self.act(page.store, act, table))
+        page.status_changed.connect(window.update_state)
+        self._pages.append(page)
+        window.tabs.add(page, store.name, "database", f"Properties of {store.path}")
+
+    def _measure(self, store: Store) -> None:
+        page = self.page_of(store)
+        if page is not None:
+            page.measure()
+
+    def _note_verified(self, store: Store, report: Report) -> None:
+        from lamella.ui.stores.store_page import record_of
+
+        self._window.memory.save_layout(("store", str(store.path)), record_of(report))
+        page = self.page_of(store)
+        if page is not None:
+            page.say_facts()
+
+    # ------------------------------------------------------------ new, open, close
+
+    def ask_new(self) -> None:
+        """Where a new store goes: a folder that is empty, or not there yet."""
+        dialog = QFileDialog(self._window, "New store", str(self._near()))  # type: ignore[call-overload]
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setFileMode(QFileDialog.FileMode.AnyFile)
+        dialog.setLabelText(QFileDialog.DialogLabel.FileName, "Name of the store:")
+        dialog.setLabelText(QFileDialog.DialogLabel.Accept, "Create")
+        dialog.selectFile("New store")
+        dialog.fileSelected.connect(lambda name: self.make(Path(name)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def make(self, path: Path) -> None:
+        """An empty store, listed and shown."""
+
+        def work(job: Job) -> Store:
+            if is_store(path):
+                raise StoreProblem(
+                    f"{path}: there is a store here already", fix="Open it, or choose a new name"
+                )
+            return Store.open(path)
+
+        self._open(work, f"Making {path.name}")
+
+    def ask_open(self) -> None:
+        dialog = QFileDialog(self._window, "Open a store", str(self._near()))  # type: ignore[call-overload]
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.fileSelected.connect(lambda name: self.open(Path(name)))
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def open(self, path: Path) -> None:
+        """A store by its folder; one that is open already is shown."""
+        if self.of(path) is not None:
+            self.show_page(path)
+            return
+
+        def work(job: Job) -> Store:
+            if not is_store(path):
+                raise StoreProblem(
+                    f"{path}: there is no store here", fix="Choose the folder that holds catalog.sqlite"
+                )
+            return Store.open(path)
+
+        self._open(work, f"Opening {path.name}")
+
+    def _open(self, work: Callable[[Job], Store], text: str) -> None:
+        def done(store: Store) -> None:
+            path = store.path
+            self._window.library.add_store(store)
+            self._show_page(path)
+
+        self._window.tasks.read(
+            work, done, self._window.show_error, discard=Store.close, owner=self, text=text
+        )
+
+    def close(self, store: Store) -> None:
+        """With its tabs; one with unsaved edits asks, and may stay, and then so does the store."""
+        window = self._window
+        widgets = [*tabs_of(window.tabs, store.path), *self._other_tabs(store)]
+        for widget in widgets:
+            place = window.tabs.tabs.indexOf(widget)
+            if place >= 0:
+                window.tabs.close_at(place)
+        if tabs_of(window.tabs, store.path):
+            return
+        self.watch.forget(store)
+        window.library.remove_store(store)
+
+    def restore(self) -> StoreDialog:
+        """Ask for a backup and where it goes; the restored store is opened."""
+        from lamella.ui.stores.store_dialogs import RestoreDialog
+
+        window = self._window
+        dialog = RestoreDialog(window.tasks, window, near=self._near() / "restored")  # type: ignore[arg-type]
+
+        def open_it(done: Backup) -> None:
+            self.open(done.path)
+
+        dialog.finished_work.connect(open_it)
+        dialog.open()
+        return dialog
+
+    def _near(self) -> Path:
+        stores = self._window.library.stores
+        return stores[0].path.parent if stores else Path.home()
+
+    def _other_tabs(self, store: Store) -> list[StorePage]:
+        """Its page and its diagram."""
+        diagram = self._window.diagrams.of(store.path)
+        found = [page for page in self.pages if page.store is store]
+        return [*found, *([diagram] if diagram is not None else [])]  # type: ignore[list-item]
+
+    # ---------------------------------------------------------------------- moving
+
+    def _ask_move(self, store: Store, renames: bool) -> StoreDialog | None:
+        from lamella.ui.stores.store_dialogs import MoveDialog
+
+        window = self._window
+        unsaved = [tab for tab in tabs_of(window.tabs, store.path) if tab.review.unsaved]
+        if unsaved:
+            window.tabs.show_tab(unsaved[0])
+            unsaved[0].messages.say("Save or discard these edits before the store is moved", stays=True)
+            return None
+        names = joined_names(window.tabs, store)
+
+        def move(target: Path, job: Job) -> Moved:
+            return self._move(store, target, names, job)
+
+        dialog = MoveDialog(store, renames, move, window.tasks, window)  # type: ignore[arg-type]
+        dialog.accept_button.clicked.connect(partial(self._let_go, store))
+        dialog.finished_work.connect(partial(self._follow, store))
+        dialog.finished.connect(lambda _: self._take_up(store))
+        dialog.open()
+        return dialog
+
+    def _let_go(self, store: Store) -> None:
+        """What is being read of the store is not waited for."""
+        self.watch.pause(store)
+        for tab in tabs_of(self._window.tabs, store.path):
+            tab.stop()
+
+    def _take_up(self, store: Store) -> None:
+        """Where it was not moved, tabs read on."""
+        reopened, self._reopened = self._reopened, None
+        if reopened is not None:
+            self._come_back(store, reopened, "")
+        elif store in self._window.library.stores:
+            self.watch.forget(store)
+            for tab in tabs_of(self._window.tabs, store.path):
+                tab.reload()
+
+    def _move(self, store: Store, target: Path, names: list[str], job: Job) -> Moved:
+        """Blocks. Where it fails, the store is open again in its old place."""
+        old = store.path
+        (self._reopened or store).close()
+        self._reopened = None
+        try:
+            move = Store.move(old, target, job)
+        except BaseException:
+            self._reopened = Store.open(old)
+            raise
+        opened = Store.open(move.path)
+        return Moved(move, opened, read_tables(opened, names))
+
+    def _follow(self, old: Store, moved: Moved) -> None:
+        window = self._window
+        move_records(window.memory, old.path, moved.store.path, list(moved.tables))
+        if old is window.library.home and window.library.no_home is None:
+            window.memory.default_store = str(moved.store.path)
+        self._replace(old, moved.store, moved.tables)
+
+    def _replace(self, old: Store, new: Store, tables: Tables) -> None:
+        """Everything that is open of one store shows the other."""
+        window = self._window
+        diagram = window.diagrams.of(old.path)
+        page = self.page_of(old)
+        window.library.replace_store(old, new)
+        self.watch.forget(old)
+        follow(window.tabs, old, new, tables)
+        if diagram is not None:
+            diagram.use_store(new)
+            window.tabs.rename(diagram, f"{new.name} relations", f"Relations of {new.path}")
+        if page is not None:
+            page.use_store(new)
+            window.tabs.rename(page, new.name, f"Properties of {new.path}")
+        window.update_state()
+
+    # ----------------------------------------------------------- media that vanish
+
+    def _say_lost(self, store: Store) -> None:
+        text = (
+            f"{visible(store.name)} is not at {visible(str(store.path))} any more: its disk was taken out, or"
+            " its folder moved. What is on screen stays, and everything goes on when it is back."
+        )
+        window = self._window
+        window.sidebar.mark_missing(store.path, text)
+        places = [*tabs_of(window.tabs, store.path), *self._other_tabs(store)]
+        for place in places:
+            place.messages.say(text, ("Look again", self.watch.look), kind="message-danger", stays=True)
+
+    def _come_back(self, old: Store, new: Store, says: str) -> None:
+        """`new` is the store `old` at the same place, opened again."""
+        window = self._window
+        names = joined_names(window.tabs, old)
+
+        def done(tables: Tables) -> None:
+            self._replace(old, new, tables)
+            window.sidebar.mark_missing(new.path, "")
+            for tab in tabs_of(window.tabs, new.path):
+                if says:
+                    tab.when_shown(partial(tab.messages.say, says, kind="message-success"))
+
+        window.tasks.read(
+            lambda job: read_tables(new, names), done, window.show_error, owner=self, quiet=True
+        )

@@ -1,0 +1,180 @@
+"""What is open of a store follows it: to another place, or when its medium was away and is back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.line import Line
+from lamella.core.store.paths import CATALOG, NO_FILE, FileIdentity, file_identity, is_store
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.ui.tasks import Handle
+from lamella.ui.window.file_watch import is_file
+
+if TYPE_CHECKING:
+    from lamella.ui.tasks import Tasks
+    from lamella.ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.library import Library
+    from lamella.ui.window.memory import Memory
+    from lamella.ui.window.tab_set import TabSet
+
+LOOK_EVERY_MS = 2_500
+Tables = dict[str, Table]
+
+
+def tabs_of(tabs: TabSet, path: Path) -> list[DatasetTab]:
+    """Those that show tables of a store."""
+    return [tab for tab in tabs.dataset_tabs if not is_file(tab.key) and tab.key[0] == str(path)]
+
+
+def read_tables(store: Store, names: list[str]) -> Tables:
+    """Blocks. Those that are there, with their rows known, so that a tab shows them without waiting."""
+    tables = {name: store[name] for name in names if name in store}
+    for table in tables.values():
+        table.snapshot()
+    return tables
+
+
+def follow(tabs: TabSet, old: Store, new: Store, tables: Tables) -> None:
+    """Let the tabs of one store show the tables of another, with the same steps at the same place. `tables`
+    are those of the new one by name; a tab of a table that is gone stays as it is."""
+    for tab in tabs_of(tabs, old.path):
+        table = tables.get(tab.key[1])
+        if table is None:
+            continue
+        tab.key = (str(new.path), table.name)
+        tab.setProperty("tip", " / ".join(tab.key))
+        tab.visits.change_all(lambda line, tab=tab: _moved(line, old, tables))  # type: ignore[misc]
+        tab.line = _moved(tab.line, old, tables)
+        tab.show_dataset(table)
+    for tab in tabs.dataset_tabs:
+        if any(_is_of(source, old) for source in tab.line.sources.values()):
+            tab.visits.change_all(lambda line: _moved(line, old, tables))
+            tab.line = _moved(tab.line, old, tables)
+            tab.reload()
+
+
+def _is_of(source: object, store: Store) -> bool:
+    return isinstance(source, Table) and source.store is store
+
+
+def _moved(line: Line, old: Store, tables: Tables) -> Line:
+    """With the tables of the new store in the place of those that joins name."""
+    sources = {
+        name: tables.get(name, source) if _is_of(source, old) else source
+        for name, source in line.sources.items()
+    }
+    return line.with_sources(sources)
+
+
+def joined_names(tabs: TabSet, store: Store) -> list[str]:
+    """Tables of a store that are shown or joined in a tab."""
+    shown = [tab.key[1] for tab in tabs_of(tabs, store.path)]
+    joined = [
+        name
+        for tab in tabs.dataset_tabs
+        for name, source in tab.line.sources.items()
+        if _is_of(source, store)
+    ]
+    return list(dict.fromkeys([*shown, *joined]))
+
+
+def move_records(memory: Memory, old: Path, new: Path, tables: list[str]) -> None:
+    """What is remembered of a store, under its new place."""
+    keys = [("relations",), ("store",)]
+    for (kind,) in keys:
+        if saved := memory.layout((kind, str(old))):
+            memory.save_layout((kind, str(new)), saved)
+    for name in tables:
+        if saved := memory.layout((str(old), name)):
+            memory.save_layout((str(new), name), saved)
+
+
+class StoreWatch(QObject):
+    """Looks from time to time whether the stores are still where they were opened. `lost` has one whose
+    medium vanished, or whose folder was moved or replaced; `found` that one, and what it was opened anew as
+    once it is back. A store that is moved from here is not looked at meanwhile: see `pause`."""
+
+    lost = Signal(object)
+    found = Signal(object, object)
+
+    def __init__(self, library: Library, tasks: Tasks, parent: QObject) -> None:
+        super().__init__(parent)
+        self._library, self._tasks = library, tasks
+        self._identities: dict[Store, FileIdentity] = {}
+        self.missing: set[Store] = set()
+        self._paused: set[Store] = set()
+        self._looking: Handle | None = None
+        self.timer = QTimer(self, interval=LOOK_EVERY_MS)
+        self.timer.timeout.connect(self.look)
+        library.stores_changed.connect(lambda _: self.look())
+        self.timer.start()
+
+    def pause(self, store: Store) -> None:
+        self._paused.add(store)
+
+    def forget(self, store: Store) -> None:
+        """It is closed, or open in another place."""
+        self._identities.pop(store, None)
+        self.missing.discard(store)
+        self._paused.discard(store)
+
+    @property
+    def is_looking(self) -> bool:
+        return self._looking is not None and self._looking.running
+
+    def look(self) -> None:
+        """Off the GUI thread: a medium may take long to say that it is gone."""
+        if self.is_looking:
+            return
+        stores = [store for store in self._library.stores if store not in self._paused]
+
+        def work(job: Job) -> dict[Store, FileIdentity]:
+            return {store: file_identity(store.path / CATALOG) for store in stores}
+
+        self._looking = self._tasks.read(work, self._compare, lambda error: None, owner=self, quiet=True)
+
+    def _compare(self, identities: dict[Store, FileIdentity]) -> None:
+        for store, now in identities.items():
+            if store not in self._library.stores or store in self._paused:
+                continue
+            known = self._identities.setdefault(store, now)
+            is_there = now == known and now != NO_FILE
+            if store in self.missing:
+                if now != NO_FILE:
+                    self._open_again(store)
+            elif not is_there:
+                self.missing.add(store)
+                self.lost.emit(store)
+
+    def _open_again(self, store: Store) -> None:
+        self.pause(store)
+
+        def work(job: Job) -> Store | None:
+            if not is_store(store.path):
+                return None
+            store.close()
+            return Store.open(store.path, read_only=store.read_only)
+
+        def done(opened: Store | None) -> None:
+            self._paused.discard(store)
+            if opened is not None:
+                self.forget(store)
+                self.found.emit(store, opened)
+
+        def failed(error: Exception) -> None:
+            self._paused.discard(store)
+            if not isinstance(error, LamellaError):
+                self._tasks.failed.emit(error)
+
+        self._tasks.read(work, done, failed, discard=_close, owner=self, quiet=True)
+
+
+def _close(store: Store | None) -> None:
+    if store is not None:
+        store.close()
