@@ -57,7 +57,8 @@ def _show(qt: QApplication, server: LaunchServer, files: Sequence[Path], with_sa
 
     try:
         macos_files = FileOpenEvents(qt) if sys.platform == "darwin" else None  # it sees every event of Qt
-        program = Program()
+        program = Program(restores=True)
+        program.restore(opens_current=not files and not with_sample)
     except LamellaError as problem:
         ErrorDialog(problem).exec()
         raise

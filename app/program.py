@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QIcon
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QMessageBox, QWidget
 
 from lamella import resources
 from lamella.app import add_window_to_benchmark, paths
@@ -19,10 +19,12 @@ from lamella.app import settings as limits
 from lamella.app import settings as servers
 from lamella.app import settings as settings_file
 from lamella.app.launch import raise_window
-from lamella.app.settings import Memory, Settings, State
+from lamella.app.memory import Memory, State
+from lamella.app.workspace_files import WindowEntry
 from lamella.core import libraries
 from lamella.core.errors import FileProblem, LamellaError, StoreProblem, UnknownName
 from lamella.core.jobs import Job
+from lamella.core.settings import Settings
 from lamella.core.store.importing import import_file
 from lamella.core.store.paths import CATALOG
 from lamella.core.store.store import Store
@@ -41,6 +43,10 @@ RELATIONS: dict[str, tuple[list[str], list[str]]] = {
     "station": (["weather.origin"], ["airports.faa"]),
 }
 """What points at what, by the relation's name."""
+
+MOST_BROKEN_STARTS = 2
+BROKEN_STARTS = "Lamella ended twice while it opened what was open before"
+BROKEN_STARTS_WHY = "It can start empty. Nothing that was saved in files and tables is lost."
 
 WINDOW_PAINTED = "The window is painted; %d modules are loaded"
 FIRST_ROWS_PAINTED = "The first rows of %s are painted; %d modules are loaded"
@@ -88,7 +94,8 @@ class Program:
     window is shown already; without one to import into, files can be looked at all the same.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, restores: bool = False) -> None:
+        """`restores` what was open when the program ended, by `restore`, and saves what is open."""
         settings, problems = settings_file.load(settings_file.settings_path())
         limits.apply_limits(settings)
         servers.apply_servers(settings)
@@ -97,8 +104,16 @@ class Program:
         look.set_mode(settings["theme"])
         self.tasks = Tasks()
         self.memory = Memory(settings, State(), self._trouble)
+        self.settings, self._broken_starts = settings, 0
+        self.entries = list[WindowEntry]()
         QGuiApplication.setWindowIcon(QIcon(str(resources.path("icons", "lamella.svg"))))
-        self.window = MainWindow(self.tasks, self.memory)
+        if restores and self.memory.restores_workspace:
+            self.entries, unreadable = self.memory.windows.claim()
+            problems += unreadable
+        self.window = MainWindow(self.tasks, self.memory, self.entries[0] if self.entries else None)
+        self.window.workspace.failed.connect(self.memory.report)
+        if not (restores and self.memory.restores_workspace):
+            self.window.workspace.turn(False)
         self.window.sample_requested.connect(self.open_sample)
         self.window.before_benchmark = add_window_to_benchmark
         self.tasks.failed.connect(_log_bug)
@@ -113,6 +128,45 @@ class Program:
         self.memory.check_writable()
         for problem in problems:
             self._trouble(problem)
+
+    def restore(self, opens_current: bool = True) -> None:
+        """Bring back what was open when the program ended, before the window is shown; the tab in front is
+        opened, too, if so wanted. After two starts that broke off over it, ask."""
+        if not self.entries:
+            return
+        self._broken_starts = self.memory.windows.begin_start()
+        if self._broken_starts >= MOST_BROKEN_STARTS:
+            FirstPaint(self.window).done.connect(self._ask_to_restore)
+        else:
+            self._restore(opens_current)
+
+    def _restore(self, opens_current: bool = True) -> None:
+        workspace = self.window.workspace
+        workspace.settled.connect(self.memory.windows.end_start)
+        workspace.restore(opens_current)
+
+    def _ask_to_restore(self) -> QMessageBox:
+        box = QMessageBox(QMessageBox.Icon.Warning, paths.NAME, BROKEN_STARTS, parent=self.window)
+        box.setInformativeText(BROKEN_STARTS_WHY)
+        empty = box.addButton("Start empty", QMessageBox.ButtonRole.AcceptRole)
+        box.addButton("Open it again", QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(empty)
+        start = {True: self._start_empty, False: self._restore}
+        box.finished.connect(lambda _: start[box.clickedButton() is empty]())
+        box.finished.connect(box.deleteLater)
+        box.open()
+        return box
+
+    def _start_empty(self) -> None:
+        """What was open is kept in its file, beside those that are restored."""
+        self.memory.windows.end_start()
+        try:
+            for entry in self.entries:
+                log.warning("What was open is set aside as %s", entry.set_aside())
+        except FileProblem as problem:
+            self._trouble(problem)
+        self.window.workspace.entry = self.memory.add_window()
+        self.window.workspace.save_soon()
 
     def open(self, files: Sequence[Path], with_sample: bool) -> None:
         """Each file in a tab; the sample's first table after it was imported, which is once."""

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QMessageBox, QSplitter, QWidge
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import Cancelled
+from lamella.core.query.line import Line
 from lamella.core.query.source import Source
 from lamella.core.scan.parallel import end_threads
 from lamella.core.store.commit import Commit
@@ -43,12 +44,13 @@ from lamella.ui.window.drag_source import file_data, remove_dragged_files, run_d
 from lamella.ui.window.file_readings import FileReadings
 from lamella.ui.window.file_watch import Key, entry_key, is_file
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
-from lamella.ui.window.memory import Memory
+from lamella.ui.window.memory import Memory, WindowEntry
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.sidebar_actions import SidebarActions
 from lamella.ui.window.store_actions import StoreActions
 from lamella.ui.window.tab_set import TabSet
 from lamella.ui.window.trail import Trail, place_text
+from lamella.ui.window.workspace import Workspace, open_keys
 
 if TYPE_CHECKING:
     from lamella.core.bench.results.store import SavedRuns
@@ -64,12 +66,19 @@ Typed = str | Callable[[DatasetTab], object] | None
 class MainWindow(QMainWindow):
     """Shows the stores of its `library`, empty at first. Closing it ends `tasks` and closes the stores.
 
-    `sample_requested` has what is to be done with the tab of the sample's flights, or None.
+    `sample_requested` has what is to be done with the tab of the sample's flights, or None. `entry` is where
+    is saved what is open; a new one without.
     """
 
     sample_requested = Signal(object)
 
-    def __init__(self, tasks: Tasks, memory: Memory, parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Tasks,
+        memory: Memory,
+        entry: WindowEntry | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
         super().__init__(parent)
         self.tasks, self.memory = tasks, memory
         self.library = Library(tasks, FileReadings(memory.saved_views.with_name("readings.json")), self)
@@ -83,6 +92,7 @@ class MainWindow(QMainWindow):
         """Called before anything of the benchmark is loaded: it may add to what can be measured."""
         self._make_tabs()
         self._lay_out()
+        self.workspace = Workspace(self, self._splitter, entry or memory.add_window())
         self._connect()
         self._remember_geometry()
         self.show_files()
@@ -93,11 +103,22 @@ class MainWindow(QMainWindow):
         self.opening.open_paths(paths)
 
     def _show_dataset(self, dataset: Dataset, key: Key) -> None:
-        known = self.tabs.find(key)
+        known = self.tabs.find(key) or self.tabs.find_pending(key)
         if known is not None:
             self.tabs.show_tab(known)
             return
-        tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views)
+        tab = self.make_tab(dataset, key)
+        self.tabs.add(
+            tab, tab.name, "file" if is_file(key) else "table", " / ".join(part for part in key if part)
+        )
+        if is_file(key):
+            self.memory.remember(Path(key[0]))
+        self.opening.do_wanted()
+        self.show_files()
+
+    def make_tab(self, dataset: Dataset, key: Key, line: Line | None = None) -> DatasetTab:
+        """Of a dataset, with everything that it says listened to; it is shown nowhere yet."""
+        tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views, line)
         tab.column_layout.remember(self.memory)
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
         tab.steps.others = partial(self._joinable, tab)
@@ -115,13 +136,7 @@ class MainWindow(QMainWindow):
         self.commands.attach(tab.grid)
         tab.relations.followed.connect(partial(self.trail.follow, tab))
         tab.relations.back_requested.connect(partial(self.trail.go_back, tab))
-        self.tabs.add(
-            tab, tab.name, "file" if is_file(key) else "table", " / ".join(part for part in key if part)
-        )
-        if is_file(key):
-            self.memory.remember(Path(key[0]))
-        self.opening.do_wanted()
-        self.show_files()
+        return tab
 
     def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:
         """What can be joined with a tab's dataset, by name: the tables of the open stores, those of its own
@@ -146,20 +161,28 @@ class MainWindow(QMainWindow):
         return SavedRuns(self.memory.saved_runs)
 
     def show_benchmark(self) -> None:
+        pending = [tab for tab in self.tabs.pending_tabs if tab.workspace_kind == "benchmark"]
+        if pending:
+            pending[0].open()
         if self.benchmark is None:
-            self.before_benchmark()
-            from lamella.ui.bench.benchmark_panel import BenchmarkPanel
-
-            self.benchmark = BenchmarkPanel(self.tasks, kept=self.saved_runs)
-            self.benchmark.use_server(self.memory.mongodb_uri, self._take_server)
-            self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
-            self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
-            self.benchmark.table_requested.connect(lambda: benchmark_open_table(self))
-            self.benchmark.status_changed.connect(self.update_state)
-            self.benchmark.destroyed.connect(self._benchmark_closed)
-            self.tabs.add(self.benchmark, "Benchmark", "benchmark", "Measure systems against each other")
+            made = self.make_benchmark()
+            self.tabs.add(made, "Benchmark", "benchmark", "Measure systems against each other")
         else:
             self.tabs.show_tab(self.benchmark)
+
+    def make_benchmark(self) -> BenchmarkPanel:
+        """The one of this window; it is shown nowhere yet."""
+        self.before_benchmark()
+        from lamella.ui.bench.benchmark_panel import BenchmarkPanel
+
+        self.benchmark = BenchmarkPanel(self.tasks, kept=self.saved_runs)
+        self.benchmark.use_server(self.memory.mongodb_uri, self._take_server)
+        self.benchmark.saved_runs_requested.connect(lambda: show_saved_runs(self))
+        self.benchmark.file_requested.connect(lambda: ask_benchmark_file(self))
+        self.benchmark.table_requested.connect(lambda: benchmark_open_table(self))
+        self.benchmark.status_changed.connect(self.update_state)
+        self.benchmark.destroyed.connect(self._benchmark_closed)
+        return self.benchmark
 
     def reopen_tab(self) -> None:
         if self.tabs.closed:
@@ -284,7 +307,7 @@ class MainWindow(QMainWindow):
 
     def show_files(self) -> None:
         """In the sidebar, as they are open and remembered now."""
-        files = list(dict.fromkeys(Path(tab.key[0]) for tab in self.tabs.dataset_tabs if is_file(tab.key)))
+        files = list(dict.fromkeys(Path(key[0]) for key in open_keys(self.tabs.widgets) if is_file(key)))
         self.sidebar.show_files(files)
         self.sidebar.show_recent([path for path in self.memory.recent if path not in files])
         self.sidebar_actions.follow_files(files)
@@ -352,7 +375,7 @@ class MainWindow(QMainWindow):
         self.tabs.setCurrentIndex(0)
 
     def _lay_out(self) -> None:
-        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self._splitter = splitter = QSplitter(Qt.Orientation.Horizontal, self)
         splitter.addWidget(self.sidebar)
         splitter.addWidget(self.tabs)
         splitter.setStretchFactor(1, 1)
@@ -451,6 +474,7 @@ class MainWindow(QMainWindow):
         for tab in self.tabs.dataset_tabs:
             tab.column_layout.save()
         self.memory.save_geometry(self.saveGeometry().data())
+        self.workspace.close(is_restored=True)
         self.tasks.shutdown()
         self.library.close()
         remove_dragged_files()

@@ -373,8 +373,8 @@ MOST_VISITS = 200
 class LineVisits:
     """The lines that were shown, one after the other, to go back to and forward again, as in a browser."""
 
-    def __init__(self) -> None:
-        self._lines = [Line()]
+    def __init__(self, first: Line = Line()) -> None:
+        self._lines = [first]
         self._place = 0
         self._session = 0
 

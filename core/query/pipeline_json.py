@@ -44,7 +44,7 @@ Json = dict[str, Any]
 
 def to_json(pipeline: Pipeline) -> Json:
     """Dicts, lists, texts, numbers, true, false and null only."""
-    return {"source": pipeline.source, "steps": [_step_json(step) for step in pipeline.steps]}
+    return {"source": pipeline.source, "steps": [step_to_json(step) for step in pipeline.steps]}
 
 
 def from_json(obj: Any) -> Pipeline:
@@ -70,9 +70,30 @@ class _Form:
     read: Callable[[Json], Step]
 
 
-def _step_json(step: Step) -> Json:
-    name, form = next((name, form) for name, form in _FORMS.items() if isinstance(step, form.kind))
-    return {name: form.write(step)}
+def step_to_json(step: Step) -> Json:
+    """A single step, under the name of its kind."""
+    name = kind_name(type(step))
+    return {name: _FORMS[name].write(step)}
+
+
+def step_from_json(obj: Any) -> Step:
+    """Raises `BadQuery` when `obj` is not what `step_to_json` makes."""
+    try:
+        return _step(obj)
+    except _MALFORMED as error:
+        raise BadQuery("the saved step cannot be read", f"{type(error).__name__}: {error}") from error
+
+
+def kind_name(kind: type[Step]) -> str:
+    """What a kind of step is called in JSON."""
+    return next(name for name, form in _FORMS.items() if issubclass(kind, form.kind))
+
+
+def kind_named(name: Any) -> type[Step]:
+    """Raises `BadQuery` when there is no such kind of step."""
+    if not isinstance(name, str) or name not in _FORMS:
+        raise BadQuery(f"there is no kind of step {shown(name)}", fix=f"There are: {', '.join(_FORMS)}")
+    return _FORMS[name].kind
 
 
 def _step(obj: Json) -> Step:
@@ -184,7 +205,7 @@ def _values(obj: Any) -> tuple[Any, ...]:
 
 def _facets_json(step: Facets) -> Json:
     return {
-        "queries": [{"name": name, "steps": [_step_json(s) for s in steps]} for name, steps in step.queries]
+        "queries": [{"name": name, "steps": [step_to_json(s) for s in steps]} for name, steps in step.queries]
     }
 
 

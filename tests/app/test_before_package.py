@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QMainWindow
 
 from lamella.app import cli, paths
 from lamella.app import settings as settings_file
-from lamella.app.settings import State
+from lamella.app.memory import State
 from lamella.core.bench.results.markdown import markdown_report
 from lamella.core.bench.results.records import read_json, to_json
 from lamella.core.bench.results.store import SavedRuns

@@ -11,10 +11,10 @@ import pictures
 import pytest
 
 from lamella.app import __version__, cli
-from lamella.app.settings import SETTINGS
 from lamella.core.datasets.delta import READER_FEATURES
 from lamella.core.datasets.text.blocks import LONGEST_ROW
 from lamella.core.datasets.text.json_lines import MOST_LEVELS
+from lamella.core.settings import SETTINGS
 from lamella.ui.actions import ACTIONS
 
 ROOT = Path(__file__).resolve().parents[2]

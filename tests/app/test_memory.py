@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from lamella.app import settings as settings_file
-from lamella.app.settings import (
+from lamella.app.memory import (
     LAYOUTS_KEPT,
     LONGEST_LAYOUT,
     LONGEST_LAYOUTS,
     RECENT_KEPT,
     Layouts,
     Memory,
-    Settings,
     State,
     layouts_path,
     state_path,
 )
+from lamella.core.settings import Settings
 
 
 def memory(trouble=None) -> Memory:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lamella.app import settings as settings_file
-from lamella.app.settings import SETTINGS, BadSetting, Settings, UnknownSetting, setting_named
 from lamella.core.errors import FileProblem
+from lamella.core.settings import SETTINGS, BadSetting, Settings, UnknownSetting, setting_named
 from tests.mounts import filled, small_disk
 
 PATH = "settings.json"

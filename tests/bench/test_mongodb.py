@@ -16,7 +16,6 @@ import pytest
 from pymongo import MongoClient
 
 from lamella.app import settings as servers
-from lamella.app.settings import Settings
 from lamella.core.bench import registry
 from lamella.core.bench.engine import place
 from lamella.core.bench.engine.protocol import Doing, Failure, Message, Surroundings, Unsupported
@@ -27,6 +26,7 @@ from lamella.core.bench.systems.base import DATABASE_NOTE, NotReady
 from lamella.core.bench.workloads.tables import SMALL
 from lamella.core.errors import Cancelled
 from lamella.core.jobs import Job
+from lamella.core.settings import Settings
 from tests.bench import mongo_server
 
 

@@ -18,10 +18,10 @@ from lamella.app import program as sample
 from lamella.app import settings as settings_file
 from lamella.app.bootstrap import application
 from lamella.app.program import Program, open_stores
-from lamella.app.settings import Settings
 from lamella.core import libraries
 from lamella.core.errors import BadData
 from lamella.core.jobs import Job
+from lamella.core.settings import Settings
 from lamella.core.store.catalog import access as catalog_access
 from lamella.core.store.catalog import queries as catalog
 from lamella.core.store.paths import CATALOG

@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+
+class FakeEntry:
+    def __init__(self, state: Mapping[str, Any] | None = None) -> None:
+        self.state = dict(state or {})
+        self.is_released = self.is_forgotten = False
+
+    def save(self, state: Mapping[str, Any], number: int) -> None:
+        self.state = json.loads(json.dumps(state))
+
+    def release(self) -> None:
+        self.is_released = True
+
+    def forget(self) -> None:
+        self.is_forgotten = True
 
 
 class FakeMemory:
@@ -14,6 +31,7 @@ class FakeMemory:
         self.saved_views = saved_runs.with_name("views.json")
         self.recent: list[Path] = []
         self.geometry = b""
+        self.entries: list[FakeEntry] = []
         self.layouts: dict[tuple[str, ...], dict[str, Any]] = {}
 
     def remember(self, path: Path) -> None:
@@ -21,6 +39,10 @@ class FakeMemory:
 
     def forget(self, path: Path) -> None:
         self.recent = [other for other in self.recent if other != path]
+
+    def add_window(self) -> FakeEntry:
+        self.entries.append(FakeEntry())
+        return self.entries[-1]
 
     def layout(self, key: tuple[str, ...]) -> dict[str, Any]:
         return self.layouts.get(key, {})

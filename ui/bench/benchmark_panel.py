@@ -4,10 +4,11 @@ buttons, with what it does now."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
@@ -24,6 +25,7 @@ from PySide6.QtWidgets import (
 
 from lamella.core.bench.engine.choice import Choice
 from lamella.core.bench.engine.protocol import Doing, Message
+from lamella.core.bench.registry import WORKLOADS
 from lamella.core.bench.results.figures import shown_rows
 from lamella.core.bench.results.store import SavedRuns
 from lamella.core.bench.workloads.model import Workload
@@ -236,6 +238,8 @@ class BenchmarkPanel(QWidget):
     file_requested = Signal()
     table_requested = Signal()
     status_changed = Signal()
+    state_changed = Signal()
+    workspace_kind = "benchmark"
 
     def __init__(
         self,
@@ -284,6 +288,28 @@ class BenchmarkPanel(QWidget):
 
         systems.server.show_uri(uri)
         systems.server.changed.connect(take)
+
+    def state(self) -> dict[str, Any]:
+        """What is chosen, as JSON."""
+        controls = self.controls
+        workloads = [workload.id for workload in controls.workloads]
+        return {
+            "workload": workloads[0] if len(workloads) == 1 else "",
+            "rows": list(controls.size_choice.selection),
+            "repeats": controls.repeats.value(),
+        }
+
+    def show_state(self, state: Mapping[str, Any]) -> None:
+        """Choose that again, where there is such a workload."""
+        controls, workload = self.controls, state.get("workload")
+        if workload not in WORKLOADS:
+            return
+        controls.workload_choice.choose(workload)
+        rows, repeats = state.get("rows"), state.get("repeats")
+        if isinstance(rows, list) and rows and all(type(each) is int and each > 0 for each in rows):
+            controls.size_choice.choose(tuple(rows))
+        if type(repeats) is int:
+            controls.repeats.setValue(repeats)
 
     # --------------------------------------------------------------------- measuring
 
@@ -438,6 +464,7 @@ class BenchmarkPanel(QWidget):
         self.news.installEventFilter(self)
 
     def _connect(self) -> None:
+        self.controls.changed.connect(self.state_changed)
         self.bar.start_requested.connect(self.start)
         self.bar.stop_requested.connect(self.stop)
         self.bar.pause_requested.connect(self._pause)

@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
@@ -57,14 +57,10 @@ from lamella.ui.window.nested_values import NestedValues
 from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
+from lamella.ui.window.tab_state import TabState
 
 if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
-
-
-def columns_of(where: Filter | None) -> frozenset[str]:
-    """The columns that a filter asks about, and fields inside them by their path."""
-    return frozenset() if where is None else frozenset(columns_read(where))
 
 
 GROW_EVERY_MS = 200
@@ -81,6 +77,8 @@ class DatasetTab(QWidget):
 
     changed = Signal()
     differently_requested = Signal()
+    state_changed = Signal()
+    workspace_kind = "dataset"
 
     def __init__(
         self,
@@ -89,18 +87,19 @@ class DatasetTab(QWidget):
         tasks: Tasks,
         commits: Commits,
         saved_views: Path,
+        line: Line | None = None,
         parent: QWidget | None = None,
     ) -> None:
         super().__init__(parent)
         self.dataset, self.key, self.tasks, self.commits = dataset, key, tasks, commits
         self.shown: Loaded | None = None
-        self.line, self.standing = Line(), Standing(self)
+        self.line, self.standing = line or Line(), Standing(self)
         self.pane = GridPane(tasks, self)
         self.grid = self.pane.grid
         self.messages = MessageBar(self)
         self.messages.float_over(self.pane, self.grid.horizontalScrollBar())
         self.steps = StepLine(self.name, "table" if self.table is not None else "file", dataset, tasks, self)
-        self.visits = LineVisits()
+        self.visits = LineVisits(self.line)
         self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
         self.cells, self.relations = TableCells(self), TabRelations(self)
@@ -125,7 +124,11 @@ class DatasetTab(QWidget):
         self.charting = Charting(self, self._beside, saved_views.with_name("exports.json"))
         self.finding = Finding(self)
         self._connect()
+        self.saved_state = TabState(self)
         self.reload(from_top=True)
+
+    def state(self) -> dict[str, Any]:
+        return self.saved_state.to_json()
 
     @property
     def table(self) -> Table | None:
@@ -378,7 +381,8 @@ class DatasetTab(QWidget):
             know_count(loaded.view.snapshot, query.where, loaded.view.num_rows)
         computed = loaded.view if isinstance(loaded.view, ComputedView) else None
         self.grid.cards.set_rows(loaded.view.snapshot, query.where, computed)
-        self.grid.column_header.set_filtered(columns_of(loaded.where))
+        columns = () if loaded.where is None else columns_read(loaded.where)
+        self.grid.column_header.set_filtered(frozenset(columns))
         if from_top:
             self.grid.scroll_to_row(0)
         self.pane.set_busy("")

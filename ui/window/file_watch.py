@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer
 from PySide6.QtWidgets import QApplication
 
 from lamella.core.datasets.base import Dataset
 from lamella.core.datasets.cached import CachedDataset
-from lamella.core.errors import LamellaError
+from lamella.core.errors import BadQuery, LamellaError, StoreProblem
 from lamella.core.jobs import Job
+from lamella.core.query.source import Source
+from lamella.core.store.table import Table
 from lamella.ui.dialogs.error_dialog import message
 from lamella.ui.window.file_readings import FileReading
 from lamella.ui.window.loader import Tab
@@ -44,9 +48,46 @@ def entry_key(key: Key) -> Key:
     return key[:1] if is_file(key) else key
 
 
+_keys: WeakKeyDictionary[Dataset, Key] = WeakKeyDictionary()
+"""Of the files that are open."""
+
+
 def open_file(key: Key, reading: FileReading, job: Job) -> Dataset:
     """What a tab of this key shows. Raises `FileProblem` and `Cancelled`."""
-    return reading.open(key[0], table_of_file(key), job)
+    dataset = reading.open(key[0], table_of_file(key), job)
+    _keys[dataset] = key
+    return dataset
+
+
+def key_of(source: Source) -> list[str] | None:
+    """Where what was opened in the window can be opened again; None for what has no place."""
+    if isinstance(source, Table):
+        return [str(source.store.path), source.name]
+    key = _keys.get(source) if isinstance(source, Dataset) else None
+    return None if key is None else list(key)
+
+
+Opener = Callable[[Any, Job], Source]
+
+
+def opener(stores: Mapping[str, Any], reading_of: Callable[[Key], FileReading]) -> Opener:
+    """Opens what has an address as `key_of` gives it: tables of these stores by their folders, and files.
+    What it gives blocks, and raises `LamellaError`."""
+
+    def open_source(address: Any, job: Job) -> Source:
+        if not isinstance(address, list) or not address or not all(isinstance(one, str) for one in address):
+            raise BadQuery(f"{address!r} says of no dataset where it is")
+        key: Key = tuple(address)
+        if is_file(key):
+            return open_file(key, reading_of(key), job)
+        store = stores.get(key[0])
+        if store is None:
+            raise StoreProblem(
+                f"{key[1]} cannot be opened", f"Its store {key[0]} is not open", "Open that folder first"
+            )
+        return store[key[1]]
+
+    return open_source
 
 
 def _watcher() -> QFileSystemWatcher:

@@ -27,7 +27,7 @@ from lamella.ui.widgets.sidebar import StoreEntry
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.failures import OPEN_ANYWAY, PAD
 from lamella.ui.window.file_readings import FileReading, FileReadings
-from lamella.ui.window.file_watch import Key, file_key, is_file, open_file, table_of_file
+from lamella.ui.window.file_watch import Key, Opener, file_key, is_file, open_file, opener, table_of_file
 
 T = TypeVar("T")
 Listing = list[StoreEntry]
@@ -185,6 +185,29 @@ class Library(QObject):
             self.failed.emit(problem)
         else:
             self._read(lambda job: store[key[1]], lambda t: self.opened.emit(t, key), f"Opening {key[1]}")
+
+    def with_store(
+        self, path: Path, then: Callable[[], object], failed: Callable[[Exception], object]
+    ) -> None:
+        """Once the store of a folder is listed, which it is opened for where it is not."""
+
+        def look() -> None:
+            if any(store.path == path for store in self.stores):
+                then()
+            else:
+                self._tasks.read(
+                    lambda job: Store.open(path), opened, failed, discard=Store.close, owner=self, quiet=True
+                )
+
+        def opened(store: Store) -> None:
+            self.add_store(store)
+            then()
+
+        self.when_ready(look)
+
+    def opener(self) -> Opener:
+        """Opens files, and tables of the stores that are listed now."""
+        return opener({str(store.path): store for store in self.stores}, self.readings.of)
 
     def open_key(self, key: Key) -> None:
         if not is_file(key):

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
+
+
+class WindowEntry(Protocol):
+    """What one window had open; `state` as it was saved last, empty for a new window."""
+
+    state: Mapping[str, Any]
+
+    def save(self, state: Mapping[str, Any], number: int) -> None:
+        """Any thread. Of two states that with the greater number stays. Raises `FileProblem`."""
+
+    def release(self) -> None:
+        """Save no more; it is restored at the next start."""
+
+    def forget(self) -> None:
+        """Save no more, nor restore it."""
 
 
 class Memory(Protocol):
@@ -35,6 +51,9 @@ class Memory(Protocol):
         """Size and place of the window, as `save_geometry` was given them; empty at the first start."""
 
     def save_geometry(self, geometry: bytes) -> None: ...
+
+    def add_window(self) -> WindowEntry:
+        """For a window that is new."""
 
     def layout(self, key: tuple[str, ...]) -> dict[str, Any]:
         """How the columns of a dataset were shown last, as JSON; empty for as usual."""

@@ -81,8 +81,12 @@ class Opening(QObject):
         """`then` is done with the tab once its rows are shown."""
         if then is not None:
             self._wanted = (key, then)
-        tab = self._tabs.find(key)
-        if tab is None:
+        tab, pending = self._tabs.find(key), self._tabs.find_pending(key)
+        if pending is not None:
+            pending.became.connect(self.do_wanted)
+            self._tabs.show_tab(pending)
+            pending.retry()
+        elif tab is None:
             self._library.open_key(key)
         else:
             self._tabs.show_tab(tab)

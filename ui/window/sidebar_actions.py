@@ -79,8 +79,8 @@ class SidebarActions(QObject):
     def _close(self, entry: Entry) -> None:
         """All tabs of a file."""
         tabs = self._window.tabs
-        for tab in tabs.dataset_tabs:
-            if is_file(tab.key) and tab.key[:1] == entry.key:
+        for tab in (*tabs.dataset_tabs, *tabs.pending_tabs):
+            if tab.key is not None and is_file(tab.key) and tab.key[:1] == entry.key:
                 tabs.close_at(tabs.widgets.index(tab))
 
     # ------------------------------------------------------------------- views

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QEvent, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMenu, QStackedWidget, QTabBar, QTabWidget, QWidget
 
@@ -14,6 +14,7 @@ from lamella.ui import theme
 from lamella.ui.widgets.controls import IconButton, without_mnemonic
 from lamella.ui.widgets.popover import close_popups
 from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.pending_tab import PendingTab
 
 Key = tuple[str, ...]
 UNSAVED = " •"
@@ -131,14 +132,48 @@ class TabSet(QStackedWidget):
     def find(self, key: Key) -> DatasetTab | None:
         return next((tab for tab in self.dataset_tabs if tab.key == key), None)
 
+    def find_pending(self, key: Key) -> PendingTab | None:
+        """The tab of a dataset from before that is not opened yet."""
+        return next((tab for tab in self.pending_tabs if tab.key == key), None)
+
+    @property
+    def pending_tabs(self) -> list[PendingTab]:
+        return [tab for tab in self.widgets if isinstance(tab, PendingTab)]
+
     def add(self, widget: QWidget, title: str, icon: str, tip: str) -> None:
+        """At the end, in front of the others."""
+        self._insert(self.tabs.count(), widget, title, icon, tip)
+        self.setCurrentIndex(1)
+        self.show_tab(widget)
+
+    def add_pending(self, tab: PendingTab, title: str, icon: str, tip: str) -> None:
+        """At the end; what is in front stays there."""
+        with QSignalBlocker(self.tabs):  # the first one comes to the front by itself
+            self._insert(self.tabs.count(), tab, title, icon, tip)
+        tab.became.connect(partial(self._replace, tab))
+        tab.close_requested.connect(lambda: self.close_at(self.tabs.indexOf(tab)))
+        self.setCurrentIndex(1)
+
+    def _replace(self, tab: PendingTab, widget: QWidget) -> None:
+        place, is_current = self.tabs.indexOf(tab), tab is self.current
+        has_keyboard = tab.isAncestorOf(self.focusWidget()) if self.focusWidget() is not None else False
+        title, icon, tip = (tab.property(name) for name in ("title", "icon", "tip"))
+        with QSignalBlocker(self.tabs):
+            self._insert(place, widget, title, icon, tip)
+            self.tabs.removeTab(self.tabs.indexOf(tab))
+            if is_current:
+                self.tabs.setCurrentWidget(widget)
+        if is_current and (has_keyboard or self.focusWidget() is None):
+            widget.setFocus()
+        tab.deleteLater()
+        self.current_changed.emit()
+
+    def _insert(self, place: int, widget: QWidget, title: str, icon: str, tip: str) -> None:
         widget.setProperty("icon", icon)
         widget.setProperty("title", visible(title))
         widget.setProperty("tip", visible(tip))
-        place = self.tabs.addTab(widget, theme.current().icon(icon), without_mnemonic(visible(title)))
+        self.tabs.insertTab(place, widget, theme.current().icon(icon), without_mnemonic(visible(title)))
         self.tabs.setTabToolTip(place, visible(tip))
-        self.setCurrentIndex(1)
-        self.show_tab(widget)
 
     def rename(self, widget: QWidget, title: str, tip: str) -> None:
         widget.setProperty("title", visible(title))
@@ -170,8 +205,9 @@ class TabSet(QStackedWidget):
         if widget is None or not self.may_close(widget):
             return
         close_popups(widget)
-        if isinstance(widget, DatasetTab):
-            self.closed.append(widget.key)
+        if isinstance(widget, DatasetTab | PendingTab):
+            if widget.key is not None:
+                self.closed.append(widget.key)
             widget.stop()
         self.tabs.removeTab(place)
         widget.deleteLater()

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Protocol
 from PySide6.QtCore import SignalInstance
 
 if TYPE_CHECKING:
+    from PySide6.QtCore import QByteArray
+
     from lamella.core.bench.results.store import SavedRuns
+    from lamella.core.datasets.base import Dataset
+    from lamella.core.query.line import Line
     from lamella.ui.bench.benchmark_panel import BenchmarkPanel
     from lamella.ui.tasks import Tasks
     from lamella.ui.widgets.sidebar import Sidebar
@@ -46,6 +50,14 @@ class Window(Protocol):
     sample_requested: SignalInstance
 
     def show_benchmark(self) -> None: ...
+
+    def make_benchmark(self) -> BenchmarkPanel: ...
+
+    def make_tab(self, dataset: Dataset, key: tuple[str, ...], line: Line | None = None) -> DatasetTab: ...
+
+    def saveGeometry(self) -> QByteArray: ...
+
+    def restoreGeometry(self, geometry: QByteArray) -> bool: ...
 
     def show_error(self, error: Exception) -> None: ...
 

@@ -1,0 +1,225 @@
+"""What is remembered from one start to the next: recent files, the looks of columns, windows, choices."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lamella.app import paths
+from lamella.app.settings import WRITABLE, read_object, save, settings_path, use, write_object
+from lamella.app.workspace_files import WindowEntry, WorkspaceFiles
+from lamella.core.errors import FileProblem
+from lamella.core.settings import Settings, Value
+
+log = logging.getLogger(__name__)
+RECENT_KEPT = 20
+
+
+def state_path() -> Path:
+    return paths.config_folder() / "state.json"
+
+
+class State:
+    """Lost without harm: a file that cannot be read is logged, and everything starts anew."""
+
+    def __init__(self) -> None:
+        self._items = _read()
+
+    @property
+    def recent(self) -> list[Path]:
+        """Newest first."""
+        value = self._items.get("recent", [])
+        return [Path(item) for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+    def remember(self, path: Path) -> None:
+        path = path.absolute()
+        files = [path, *(other for other in self.recent if other != path)][:RECENT_KEPT]
+        self._write("recent", [str(file) for file in files])
+
+    def forget(self, path: Path) -> None:
+        self._write("recent", [str(file) for file in self.recent if file != path])
+
+    @property
+    def geometry(self) -> bytes:
+        """Of the window, in Qt's own form; empty at the first start."""
+        value = self._items.get("geometry", "")
+        try:
+            return base64.b64decode(value, validate=True) if isinstance(value, str) else b""
+        except binascii.Error:
+            return b""
+
+    def save_geometry(self, geometry: bytes) -> None:
+        self._write("geometry", base64.b64encode(geometry).decode())
+
+    def _write(self, name: str, value: Any) -> None:
+        """Onto what the file says now: another window may have written meanwhile."""
+        self._items = _read() | {name: value}
+        write_object(state_path(), self._items)
+
+
+def _read() -> dict[str, Any]:
+    try:
+        return read_object(state_path())
+    except FileProblem as problem:
+        log.warning("%s", problem)
+        return {}
+
+
+LAYOUTS_KEPT, LONGEST_LAYOUT, LONGEST_LAYOUTS = 200, 100_000, 1_000_000
+"""Datasets, and characters of one layout and of all: the oldest make room."""
+
+
+def layouts_path() -> Path:
+    return paths.config_folder() / "layouts.json"
+
+
+class Layouts:
+    """How the columns of datasets were shown last, by the keys of their tabs. Lost without harm, as the state
+    is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def get(self, key: Sequence[str]) -> dict[str, Any]:
+        """Empty where there is none."""
+        return next((layout for known, layout in self._read() if known == list(key)), {})
+
+    def save(self, key: Sequence[str], layout: dict[str, Any]) -> None:
+        """As the newest one; an empty one is forgotten, and so is one that is too long."""
+        others = [(known, one) for known, one in self._read() if known != list(key)]
+        entries = [*others, (list(key), layout)] if layout else others
+        texts = [len(json.dumps(entry)) for entry in entries]
+        while entries and (len(entries) > LAYOUTS_KEPT or sum(texts) > LONGEST_LAYOUTS):
+            del entries[0], texts[0]
+        kept = [entry for entry, length in zip(entries, texts, strict=True) if length <= LONGEST_LAYOUT]
+        write_object(self._path, {"layouts": [{"key": known, "layout": one} for known, one in kept]})
+
+    def _read(self) -> list[tuple[list[str], dict[str, Any]]]:
+        try:
+            entries = read_object(self._path).get("layouts", [])
+        except FileProblem as problem:
+            log.warning("%s", problem)
+            return []
+        found = []
+        for entry in entries if isinstance(entries, list) else []:
+            key, layout = (entry.get("key"), entry.get("layout")) if isinstance(entry, dict) else (None, None)
+            if isinstance(key, list) and isinstance(layout, dict):
+                found.append((key, layout))
+        return found
+
+
+class Memory:
+    """`ui.window.memory.Memory`. `trouble` hears once that something could not be written; it holds all the
+    same, until the program ends."""
+
+    def __init__(self, settings: Settings, state: State, trouble: Callable[[FileProblem], None]) -> None:
+        self._settings, self._state, self._trouble = settings, state, trouble
+        self._layouts = Layouts(layouts_path())
+        self.windows = WorkspaceFiles(paths.config_folder() / "workspace")
+        self._is_trouble_known = False
+
+    def check_writable(self) -> None:
+        """Say at the start what will not be remembered."""
+        if not paths.is_remembered():
+            self.report(
+                FileProblem(
+                    paths.config_folder(),
+                    "settings, recent files and the log are not kept from here on",
+                    f"Nothing can be written there or in {paths.log_folder()}",
+                    WRITABLE,
+                )
+            )
+
+    @property
+    def theme(self) -> str:
+        return str(self._settings["theme"])
+
+    @theme.setter
+    def theme(self, mode: str) -> None:
+        self._set("theme", str(mode))
+
+    @property
+    def text_scale(self) -> float:
+        return float(self._settings["text_scale"])
+
+    @text_scale.setter
+    def text_scale(self, scale: float) -> None:
+        self._set("text_scale", scale)
+
+    @property
+    def restores_workspace(self) -> bool:
+        return bool(self._settings["restore_workspace"])
+
+    @property
+    def mongodb_uri(self) -> str:
+        return str(self._settings["mongodb_uri"])
+
+    @mongodb_uri.setter
+    def mongodb_uri(self, uri: str) -> None:
+        use(uri)
+        self._set("mongodb_uri", uri)
+
+    @property
+    def default_store(self) -> str:
+        return str(self._settings["default_store"])
+
+    @default_store.setter
+    def default_store(self, path: str) -> None:
+        self._set("default_store", path)
+
+    @property
+    def saved_runs(self) -> Path:
+        return paths.saved_runs()
+
+    @property
+    def saved_views(self) -> Path:
+        return paths.saved_views()
+
+    @property
+    def recent(self) -> list[Path]:
+        return self._state.recent
+
+    def remember(self, path: Path) -> None:
+        self._save(lambda: self._state.remember(path))
+
+    def forget(self, path: Path) -> None:
+        self._save(lambda: self._state.forget(path))
+
+    @property
+    def geometry(self) -> bytes:
+        return self._state.geometry
+
+    def save_geometry(self, geometry: bytes) -> None:
+        self._save(lambda: self._state.save_geometry(geometry))
+
+    def layout(self, key: tuple[str, ...]) -> dict[str, Any]:
+        return self._layouts.get(key)
+
+    def save_layout(self, key: tuple[str, ...], layout: dict[str, Any]) -> None:
+        self._save(lambda: self._layouts.save(key, layout))
+
+    def add_window(self) -> WindowEntry:
+        return self.windows.add()
+
+    def _set(self, name: str, value: Value) -> None:
+        if self._settings[name] != value:
+            self._settings[name] = value
+            self._save(lambda: save(self._settings, settings_path()))
+
+    def _save(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except FileProblem as problem:
+            self.report(problem)
+
+    def report(self, problem: Exception) -> None:
+        """Say once that something cannot be written or read; it is in the log every time."""
+        log.warning("%s", problem)
+        if not self._is_trouble_known:
+            self._is_trouble_known = True
+            self._trouble(problem)

@@ -1,0 +1,210 @@
+"""What was open in each window, in a file of its own that one running program writes.
+
+A program holds the lock of the files of its windows, which dies with it however it ends: what nobody holds
+was left by a program that is over, and is there to be restored.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from lamella.app.settings import KEPT_BESIDE, WRITABLE, read_object, write_object
+from lamella.core.errors import FileProblem
+from lamella.core.processes import FileLock
+
+VERSION = 1
+SET_ASIDE = ".set-aside"
+STARTS = "starts"
+
+
+class WindowEntry:
+    """The file of one window, held by this process. `state` is what was in it when it was claimed."""
+
+    def __init__(self, path: Path, lock: FileLock | None, state: Mapping[str, Any]) -> None:
+        self.state = state
+        self._path, self._lock = path, lock
+        self._writing = threading.Lock()
+        self._newest = 0
+        self._is_over = False
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    def save(self, state: Mapping[str, Any], number: int) -> None:
+        """Any thread. Of two states the one with the greater number stays, whichever is written last. Raises
+        `FileProblem`."""
+        with self._writing:
+            if number <= self._newest or self._is_over:
+                return
+            if self._lock is None:
+                self._lock = _acquired(FileLock(_lock_path(self._path)), self._path)
+            write_object(self._path, {"version": VERSION, **state})
+            self._newest = number
+
+    def release(self) -> None:
+        """Write no more. The next program that starts finds what is in it."""
+        with self._writing:
+            self._is_over = True
+            if self._lock is not None:
+                self._lock.release()
+
+    def forget(self) -> None:
+        """The window is not restored."""
+        with self._writing:
+            self._is_over = True
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            self._drop_lock()
+
+    def set_aside(self) -> Path:
+        """Restore it no more, but keep what is in it. Raises `FileProblem`."""
+        aside = self._path.with_name(self._path.name + SET_ASIDE)
+        with self._writing:
+            self._is_over = True
+            try:
+                self._path.replace(aside)
+            except OSError as error:
+                why = error.strerror or str(error)
+                raise FileProblem(self._path, "cannot be renamed", why, WRITABLE) from error
+            self._drop_lock()
+        return aside
+
+    def _drop_lock(self) -> None:
+        if self._lock is not None:
+            with suppress(OSError):
+                _lock_path(self._path).unlink(missing_ok=True)
+            self._lock.release()
+
+
+class WorkspaceFiles:
+    """A folder with an entry for each window."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._own: list[WindowEntry] = []
+
+    def claim(self) -> tuple[list[WindowEntry], list[FileProblem]]:
+        """The windows that no running program has, the one that was written last first, and what is wrong
+        with any. They are this program's from here on."""
+        found, problems = list[WindowEntry](), list[FileProblem]()
+        for path in sorted(self.folder.glob("*.json"), key=_written_at, reverse=True):
+            try:
+                entry = self._claim(path)
+            except FileProblem as problem:
+                problems.append(problem)
+                continue
+            if entry is not None:
+                found.append(entry)
+        self._own += found
+        return found, problems
+
+    def add(self) -> WindowEntry:
+        """For a window that is new; there is no file before something is saved."""
+        entry = WindowEntry(self.folder / f"{uuid.uuid4().hex}.json", None, {})
+        self._own.append(entry)
+        return entry
+
+    def has_others(self) -> bool:
+        """Whether other programs that run now have windows."""
+        own = {entry.path for entry in self._own}
+        return any(_is_held(path) for path in self.folder.glob("*.json") if path not in own)
+
+    # ------------------------------------------------------------------- starts
+
+    def begin_start(self) -> int:
+        """How many starts before this one broke off while they restored windows."""
+        path = self.folder / STARTS
+        try:
+            before = int(path.read_text("ascii"))
+        except (OSError, ValueError):
+            before = 0
+        with suppress(OSError):  # where nothing can be written, nothing is counted
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.write_text(str(before + 1), "ascii")
+        return before
+
+    def end_start(self) -> None:
+        """The windows are restored, and the program is still there."""
+        with suppress(OSError):
+            (self.folder / STARTS).unlink(missing_ok=True)
+
+    # ------------------------------------------------------------------- claiming
+
+    def _claim(self, path: Path) -> WindowEntry | None:
+        lock: FileLock | None = FileLock(_lock_path(path))
+        assert lock is not None
+        try:
+            if not lock.acquire():
+                return None
+        except OSError:  # where nothing can be written it can be looked at all the same
+            lock = None
+        state: dict[str, Any] = {}
+        try:
+            state = _read(path)
+        finally:
+            if not state and lock is not None:
+                lock.release()
+        return WindowEntry(path, lock, state) if state else None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """Empty for one that was forgotten a moment ago. Raises `FileProblem` for what is no state of a window,
+    and sets it aside unless a newer program wrote it."""
+    try:
+        state = read_object(path)
+    except FileProblem as problem:
+        raise _unreadable(path, problem.why) from problem
+    if not state:
+        return {}
+    version = state.pop("version", None)
+    if isinstance(version, int) and version > VERSION:
+        why = "A newer Lamella wrote what was open in this window"
+        raise FileProblem(path, "is not restored", why, "Update Lamella, or remove the file")
+    if version != VERSION:
+        raise _unreadable(path, f"Its version is {version!r}")
+    return state
+
+
+def _unreadable(path: Path, why: str) -> FileProblem:
+    aside = path.with_name(path.name + KEPT_BESIDE)
+    with suppress(OSError):
+        path.replace(aside)
+    fix = "It said what was open in a window, which begins empty now; the file can be removed"
+    return FileProblem(aside, "cannot be read", why, fix)
+
+
+def _acquired(lock: FileLock, path: Path) -> FileLock:
+    """Raises `FileProblem` where there can be no lock, and when another process holds it."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        had = lock.acquire()
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FileProblem(path, "cannot be written", why, WRITABLE) from error
+    if not had:
+        raise FileProblem(path, "is not written", "Another Lamella has this window now", "Close one of them")
+    return lock
+
+
+def _is_held(path: Path) -> bool:
+    try:
+        return FileLock(_lock_path(path), makes=False).is_locked()
+    except OSError:
+        return False
+
+
+def _lock_path(path: Path) -> Path:
+    return path.with_suffix(".lock")
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

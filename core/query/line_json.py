@@ -1,0 +1,61 @@
+"""A line of steps as JSON and back, with what a query does not have: steps that are off, and drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lamella.core.errors import BadQuery, LamellaError, shown
+from lamella.core.query.line import Line, LineStep
+from lamella.core.query.pipeline_json import kind_name, kind_named, step_from_json, step_to_json
+from lamella.core.query.source import Source
+
+STEPS, SOURCES = "steps", "sources"
+KIND, STEP, OFF, DRAFT = "kind", "step", "off", "draft"
+Json = dict[str, Any]
+
+
+def line_to_json(line: Line, address_of: Callable[[Source], Any]) -> Json:
+    """`address_of` says where a dataset that is joined can be opened again, as JSON; None for nowhere."""
+    addresses = {name: address_of(source) for name, source in line.sources.items()}
+    known = {name: address for name, address in addresses.items() if address is not None}
+    item: Json = {STEPS: [_step_to_json(one) for one in line.steps]}
+    return {**item, SOURCES: known} if known else item
+
+
+def line_from_json(obj: Any, open_source: Callable[[Any], Source]) -> tuple[Line, list[LamellaError]]:
+    """The line, and why joined datasets could not be opened: the steps that name them say so too. Blocks
+    where `open_source` does. Raises `BadQuery` when `obj` is not what `line_to_json` makes."""
+    if not isinstance(obj, Mapping) or not isinstance(obj.get(STEPS), list):
+        raise BadQuery(f"{shown(obj)} is no line of steps")
+    steps = tuple(_step_from_json(one) for one in obj[STEPS])
+    addresses, problems = obj.get(SOURCES, {}), list[LamellaError]()
+    if not isinstance(addresses, Mapping):
+        raise BadQuery(f"{shown(addresses)} are no datasets of a line of steps")
+    sources: dict[str, Source] = {}
+    for name, address in addresses.items():
+        try:
+            sources[name] = open_source(address)
+        except LamellaError as error:
+            problems.append(error)
+    return Line(steps, sources), problems
+
+
+def _step_to_json(one: LineStep) -> Json:
+    item: Json = {KIND: kind_name(one.kind)}
+    if one.step is not None:
+        item[STEP] = step_to_json(one.step)[item[KIND]]
+    if not one.on:
+        item[OFF] = True
+    if one.draft is not None:
+        item[DRAFT] = one.draft
+    return item
+
+
+def _step_from_json(obj: Any) -> LineStep:
+    if not isinstance(obj, Mapping):
+        raise BadQuery(f"{shown(obj)} is no step")
+    name = obj.get(KIND)
+    kind = kind_named(name)
+    step = step_from_json({name: obj[STEP]}) if STEP in obj else None
+    return LineStep(kind, step, not obj.get(OFF, False), obj.get(DRAFT))

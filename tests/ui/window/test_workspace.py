@@ -1,0 +1,358 @@
+"""What is open in a window comes back at the next start: tabs, steps, looks, places; or why it does not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtWidgets import QApplication, QPushButton
+
+from lamella import Store, col
+from lamella.core.errors import FileProblem
+from lamella.core.query import agg
+from lamella.core.query.line import Line, LineStep
+from lamella.core.query.steps import Group, Join, Pipeline, Sort, Where
+from lamella.core.scan.snapshot import SortKey
+from lamella.ui.filters.tree import from_filter, to_json
+from lamella.ui.formats.formats import Format
+from lamella.ui.main_window import MainWindow
+from lamella.ui.tasks import Tasks
+from lamella.ui.window import restored_tabs
+from lamella.ui.window.column_layout import layout_of
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.pending_tab import PendingTab
+from tests.ui.fake_memory import FakeEntry, FakeMemory
+
+
+@pytest.fixture
+def restart(qtbot, memory: FakeMemory, tmp_path: Path) -> Iterator[Callable[..., MainWindow]]:
+    """Close a window, and start again with what it left."""
+    made: list[tuple[MainWindow, Tasks]] = []
+
+    def start(window: MainWindow, opens_current: bool = True) -> MainWindow:
+        window.close()
+        return begin(memory.entries[-1].state, opens_current)
+
+    def begin(state: dict[str, Any], opens_current: bool = True) -> MainWindow:
+        tasks = Tasks()
+        again = MainWindow(tasks, memory, FakeEntry(state))
+        made.append((again, tasks))
+        again.workspace.restore(opens_current)
+        again.resize(1000, 700)
+        again.show()
+        again.library.add_store(Store.open(tmp_path / "My tables"))
+        return again
+
+    start.begin = begin
+    yield start
+    for window, tasks in made:
+        tasks.shutdown()
+        window.close()
+        window.deleteLater()
+    QApplication.processEvents()
+
+
+@pytest.fixture
+def opened(qtbot) -> Callable[[MainWindow], DatasetTab]:
+    def wait(window: MainWindow) -> DatasetTab:
+        def ready() -> bool:
+            tab = window.tabs.dataset_tab
+            return tab is not None and tab.shown is not None and not window.tasks.running
+
+        qtbot.waitUntil(ready, timeout=15_000)
+        return window.tabs.dataset_tab
+
+    return wait
+
+
+def titles(window: MainWindow) -> list[str]:
+    return [widget.property("title") for widget in window.tabs.widgets]
+
+
+def said(tab: PendingTab) -> list[str]:
+    return [label.text() for label in tab.body.labels if label.text()]
+
+
+def buttons(tab: PendingTab) -> dict[str, QPushButton]:
+    return {button.text(): button for button in tab.body.buttons}
+
+
+def pending(**state: object) -> dict[str, Any]:
+    """The state of a window with one tab."""
+    tab = {"kind": "dataset", "title": "t", "icon": "file", "tip": "", "state": state}
+    return {"tabs": [tab], "current": 0}
+
+
+def test_steps_looks_cell_and_place_come_back(qtbot, window, settled, file_tab, go_to, restart, opened):
+    tab = file_tab
+    draft = to_json(from_filter(col("delay") > 60))
+    steps = (
+        LineStep(Where, Where(col("delay") > 60), draft=draft),
+        LineStep(Sort, Sort((SortKey("delay", True),)), on=False),
+    )
+    tab.apply(Line(steps))
+    settled()
+    tab.grid.set_format("delay", Format(prefix="about "))
+    tab.grid.setColumnHidden(1, True)
+    go_to(tab, 90, "note")
+    tab.grid.scroll_to_row(80)
+    tab.inspector.show_page("column")
+    window.commands["filter_row"].trigger()
+    layout = layout_of(tab.grid)
+    again = opened(restart(window))
+    qtbot.waitUntil(lambda: again.grid.top_row() == 80)
+    assert again.line.steps == steps and again.line.steps[0].draft == draft
+    assert again.view.num_rows == tab.view.num_rows
+    assert layout_of(again.grid) == layout
+    assert again.grid.selection.current[0] == 90 and again.grid.current_name == "note"
+    assert again.is_inspector_open and again.inspector.page == "column"
+    assert again.grid.filter_row.is_shown and not again.visits.can_go_back
+
+
+def test_chart_comes_back(qtbot, window, settled, file_tab, go_to, restart, opened):
+    go_to(file_tab, 0, "carrier")
+    window.commands["chart"].trigger()
+    qtbot.waitUntil(lambda: file_tab.charting.view.data is not None)
+    spec = file_tab.charting.view.spec
+    again = opened(restart(window))
+    qtbot.waitUntil(lambda: again.charting.shown and again.charting.view.data is not None)
+    assert again.charting.view.spec == spec
+
+
+def test_table_comes_back_joined_and_grouped(window, store, table_tab, settled, restart, opened):
+    carriers = pa.table({"carrier": ["AA", "UA"], "name": ["American", "United"]})
+    other = store.create_table("airlines", carriers)
+    join = Join(Pipeline("airlines", ()), ("carrier",), ("carrier",), "inner", "_other")
+    by_name = Group(("name",), (("n", agg.count()),))
+    table_tab.apply(Line.of([join, by_name], {"airlines": other}))
+    settled()
+    again = opened(restart(window))
+    assert again.table is not None and again.line.active == (join, by_name)
+    assert sorted(again.view.page(0, 2).column("name").to_pylist()) == ["American", "United"]
+
+
+def test_only_the_tab_in_front_is_opened_until_others_are_looked_at(
+    qtbot, window, settled, file_tab, file, other, restart, opened
+):
+    window.open_paths([other])
+    settled()
+    window.tabs.show_tab(file_tab)
+    again = restart(window)
+    assert titles(again) == ["flights.parquet", "other.parquet"]
+    assert opened(again).key == (str(file),)
+    (waiting,) = again.tabs.pending_tabs
+    assert waiting.key == (str(other),) and not waiting.is_opening
+    again.commands["next_tab"].trigger()
+    qtbot.waitUntil(lambda: not again.tabs.pending_tabs)
+    assert opened(again).key == (str(other),) and titles(again) == ["flights.parquet", "other.parquet"]
+
+
+def test_file_that_is_gone_says_so_and_opens_once_it_is_back(qtbot, window, file_tab, file, restart, opened):
+    content = file.read_bytes()
+    window.close()
+    file.unlink()
+    again = restart(window)
+    tab = again.tabs.current
+    qtbot.waitUntil(lambda: isinstance(tab, PendingTab) and tab.problem is not None)
+    assert file.name in " ".join(said(tab)) and list(buttons(tab)) == ["Try again", "Close this tab"]
+    file.write_bytes(content)
+    qtbot.mouseClick(buttons(tab)["Try again"], Qt.MouseButton.LeftButton)
+    assert opened(again).key == (str(file),)
+
+
+def test_tab_of_a_file_that_is_gone_is_closed_by_its_button(qtbot, window, file_tab, file, restart):
+    window.close()
+    file.unlink()
+    again = restart(window)
+    tab = again.tabs.current
+    qtbot.waitUntil(lambda: tab.problem is not None)
+    qtbot.mouseClick(buttons(tab)["Close this tab"], Qt.MouseButton.LeftButton)
+    assert again.tabs.tabs.count() == 0 and again.tabs.currentWidget() is again.start
+
+
+def test_file_that_changed_is_shown_as_it_is_now_and_says_so(
+    qtbot, window, settled, file_tab, file, restart, opened
+):
+    file_tab.set_filter(col("delay") > 60)
+    settled()
+    qtbot.waitUntil(lambda: file_tab.saved_state.stamp is not None)
+    window.close()
+    pq.write_table(pa.table({"other": [1, 2]}), file)
+    again = opened(restart(window))
+    qtbot.waitUntil(lambda: "has changed" in again.messages.label.text())
+    assert again.view.num_rows == 2 and not again.line.steps
+
+
+@pytest.fixture
+def other(tmp_path: Path, rows: pa.Table) -> Path:
+    path = tmp_path / "other.parquet"
+    pq.write_table(rows, path)
+    return path
+
+
+def test_slow_file_holds_no_other_tab(qtbot, file, other, monkeypatch, restart):
+    goes_on, open_file = threading.Event(), restored_tabs.open_file
+
+    def open_slowly(key, reading, job):
+        if key[0] == str(other):
+            goes_on.wait(20)
+        return open_file(key, reading, job)
+
+    monkeypatch.setattr(restored_tabs, "open_file", open_slowly)
+    state = pending(key=[str(other)])
+    state["tabs"].append({**state["tabs"][0], "state": {"key": [str(file)]}})
+    state["tabs"][0]["title"] = "other.parquet"
+    again = restart.begin(state)
+    waiting = again.tabs.current
+    qtbot.waitUntil(lambda: waiting.body is not None and "Opening other.parquet" in said(waiting))
+    again.tabs.show_tab(again.tabs.widgets[1])
+    qtbot.waitUntil(lambda: again.tabs.dataset_tab is not None and again.tabs.dataset_tab.shown is not None)
+    assert again.tabs.dataset_tab.name == "flights.parquet"
+    goes_on.set()
+    qtbot.waitUntil(lambda: not again.tabs.pending_tabs)
+    assert [tab.key for tab in again.tabs.dataset_tabs] == [(str(other),), (str(file),)]
+
+
+def test_file_of_the_command_line_is_shown_beside_what_was_open(
+    qtbot, window, file_tab, other, restart, opened
+):
+    again = restart(window, opens_current=False)
+    again.open_paths([other])
+    assert opened(again).name == "other.parquet"
+    assert titles(again) == ["flights.parquet", "other.parquet"]
+    assert isinstance(again.tabs.widgets[0], PendingTab) and not again.tabs.widgets[0].is_opening
+
+
+def test_opening_what_is_not_opened_yet_opens_its_tab_as_it_was(
+    window, settled, file_tab, file, other, restart, opened
+):
+    file_tab.set_filter(col("delay") > 60)
+    settled()
+    window.open_paths([other])
+    settled()
+    again = restart(window)
+    opened(again)
+    again.open_paths([file])
+    assert again.tabs.current.key == (str(file),)
+    assert opened(again).where == (col("delay") > 60)
+    assert len(again.tabs.widgets) == 2
+
+
+def test_changes_are_saved_while_the_window_is_open(qtbot, window, memory, file_tab, go_to):
+    def saved() -> dict[str, Any]:
+        return memory.entries[-1].state
+
+    qtbot.waitUntil(lambda: len(saved().get("tabs", [])) == 1)
+    go_to(file_tab, 7, "note")
+    qtbot.waitUntil(lambda: saved()["tabs"][0]["state"].get("cell") == [7, "note"])
+    file_tab.set_filter(col("delay") > 60)
+    qtbot.waitUntil(lambda: "line" in saved()["tabs"][0]["state"])
+    assert saved()["tabs"][0]["state"]["line"]["steps"][0]["kind"] == "where"
+    window.commands["close_tab"].trigger()
+    qtbot.waitUntil(lambda: saved()["tabs"] == [])
+
+
+def test_tab_that_nobody_looked_at_is_saved_as_it_was(window, settled, file_tab, other, restart, opened):
+    file_tab.set_filter(col("delay") > 60)
+    settled()
+    window.open_paths([other])
+    settled()
+    again = restart(window)
+    opened(again)
+    again.close()
+    state = again.workspace.entry.state["tabs"][0]["state"]
+    third = restart.begin(again.workspace.entry.state)
+    assert state["line"]["steps"][0]["kind"] == "where"
+    third.tabs.show_tab(third.tabs.widgets[0])
+    assert opened(third).where == (col("delay") > 60)
+
+
+def test_benchmark_comes_back_with_its_choices(qtbot, window, restart):
+    window.show_benchmark()
+    window.benchmark.controls.workload_choice.choose("needle")
+    window.benchmark.controls.repeats.setValue(7)
+    again = restart(window)
+    qtbot.waitUntil(lambda: again.benchmark is not None and again.tabs.current is again.benchmark)
+    assert [workload.id for workload in again.benchmark.controls.workloads] == ["needle"]
+    assert again.benchmark.controls.repeats.value() == 7
+
+
+def test_two_hundred_tabs_come_back_without_being_opened(file, restart):
+    state = pending(key=[str(file)])
+    state["tabs"] = [{**state["tabs"][0], "state": {"key": [f"{n}.csv"]}} for n in range(200)]
+    state["tabs"][7]["state"] = {"key": [str(file)]}
+    state["current"] = 7
+    again = restart.begin(state)
+    assert len(again.tabs.pending_tabs) >= 199
+    assert not any(tab.is_opening for tab in again.tabs.pending_tabs if tab.key != (str(file),))
+
+
+def test_window_from_a_screen_that_is_gone_is_moved_to_one_that_is_there(window, restart):
+    window.setGeometry(QRect(QPoint(9_000, 9_000), window.size()))
+    again = restart(window)
+    assert again.screen().availableGeometry().intersects(again.geometry())
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"tabs": 3, "current": "x", "geometry": 1, "splitter": ["a"], "stores": {}},
+        {"tabs": [1, {"kind": "nothing", "state": {}}, {"kind": "dataset"}], "geometry": "?"},
+        {"tabs": [{"kind": ["dataset"], "state": {}}], "current": 99, "splitter": [1]},
+    ],
+)
+def test_what_is_no_state_of_a_window_is_left_out(restart, state):
+    again = restart.begin(state)
+    assert again.tabs.tabs.count() == 0 and again.isVisible()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"key": "flights"},
+        {"key": ["{file}"], "line": 3, "layout": [], "cell": "x", "top": "y", "reading": 1},
+        {"key": ["{file}"], "line": {"steps": [{"kind": "w"}]}, "cell": [1], "left": -4, "reading": {"x": 1}},
+        {"key": ["{file}"], "line": {"steps": [{"kind": "where", "draft": 1}]}, "filter_row": True},
+        {"key": ["{file}"], "cell": [10**9, "delay"], "top": 10**9, "inspector": "nowhere", "stamp": "x"},
+    ],
+)
+def test_tab_is_shown_as_far_as_its_state_can_be_read(qtbot, file, restart, state):
+    if "{file}" in state.get("key", ()):
+        state = {**state, "key": [str(file)]}
+    again = restart.begin(pending(**state))
+    tab = again.tabs.current
+
+    def settled() -> bool:
+        shown = again.tabs.dataset_tab
+        return tab.problem is not None if shown is None else shown.shown is not None
+
+    qtbot.waitUntil(settled)
+    assert (again.tabs.dataset_tab is not None) == (state.get("key") == [str(file)])
+
+
+def test_what_cannot_be_saved_is_said_and_the_window_goes_on(qtbot, window, file_tab, monkeypatch):
+    def refuse(state: object, number: int) -> None:
+        raise FileProblem("workspace", "cannot be written", "No space left")
+
+    monkeypatch.setattr(window.workspace.entry, "save", refuse)
+    with qtbot.waitSignal(window.workspace.failed) as failure:
+        window.workspace.save_soon()
+    assert "No space left" in str(failure.args[0])
+    monkeypatch.undo()
+
+
+def test_nothing_is_saved_while_it_is_turned_off(qtbot, window, memory, file_tab):
+    qtbot.waitUntil(lambda: bool(memory.entries[-1].state))
+    window.workspace.turn(False)
+    assert memory.entries[-1].is_forgotten
+    window.workspace.save_soon()
+    assert not window.workspace.is_on
+    window.workspace.turn(True)
+    qtbot.waitUntil(lambda: len(memory.entries) == 2 and bool(memory.entries[-1].state))

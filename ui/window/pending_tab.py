@@ -1,0 +1,186 @@
+"""A tab from before that is not opened yet: it is when somebody looks at it, or it says why it cannot be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import sentences
+from lamella.ui.tasks import Handle
+
+SLOW_MS = 500
+"""Before it is said that a tab is being opened: most are there by then."""
+
+WIDTH, BAR_WIDTH = 460, 160
+Choice = tuple[str, Callable[[], object]]
+
+
+class PendingTab(QWidget):
+    """Keeps `saved`, the state of a tab of the kind `workspace_kind`, whatever becomes of it. `restore` is
+    called when it is to be opened, and ends in `become` or `fail`, which `settled` follows; work that it
+    starts is set as `handle`, to be stopped when the tab is closed."""
+
+    became = Signal(QWidget)
+    settled = Signal()
+    close_requested = Signal()
+    state_changed = Signal()
+
+    def __init__(
+        self,
+        kind: str,
+        title: str,
+        saved: Mapping[str, Any],
+        restore: Callable[[PendingTab], object],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.workspace_kind, self.saved = kind, saved
+        self.handle: Handle | None = None
+        self.problem: Exception | None = None
+        self.is_opening = self.is_over = False
+        self._name, self._restore = visible(title), restore
+        self._ways_out: Sequence[Choice] = ()
+        self._slow = QTimer(self, singleShot=True, interval=SLOW_MS)
+        self._slow.timeout.connect(self._refresh)
+        self.body: Body | None = None
+
+    @property
+    def key(self) -> tuple[str, ...] | None:
+        """Of the dataset that it shows, where it shows one."""
+        key = self.saved.get("key")
+        is_key = isinstance(key, list) and key and all(isinstance(part, str) for part in key)
+        return tuple(key) if is_key else None
+
+    def state(self) -> dict[str, Any]:
+        return dict(self.saved)
+
+    def open(self) -> None:
+        """Once; after it failed `retry` tries again."""
+        if self.is_opening or self.is_over or self.problem is not None:
+            return
+        self.is_opening = True
+        self._slow.start()
+        self._refresh()
+        self._restore(self)
+
+    def retry(self) -> None:
+        """Where it is not being opened."""
+        self.problem = None
+        self.open()
+
+    def become(self, widget: QWidget) -> None:
+        """Put the tab that was opened in this one's place."""
+        if not self.is_over:
+            self.is_over, self.is_opening = True, False
+            self._slow.stop()
+            self.became.emit(widget)
+            self.settled.emit()
+
+    def fail(self, error: Exception, *ways: Choice) -> None:
+        """Say why it was not opened, and what can be done: the `ways`, another try, or closing it."""
+        if not self.is_over:
+            self.is_opening, self.problem, self._ways_out = False, error, ways
+            self._slow.stop()
+            self._refresh()
+            self.settled.emit()
+
+    def stop(self) -> None:
+        """Let go of what is still running for it."""
+        self.is_over = True
+        self._slow.stop()
+        self.settled.emit()
+        if self.handle is not None:
+            self.handle.cancel()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self.body is None:  # of many tabs most are never looked at
+            self.body = Body(self)
+            layout = QVBoxLayout(self)
+            layout.addStretch(1)
+            layout.addWidget(self.body, alignment=Qt.AlignmentFlag.AlignHCenter)
+            layout.addStretch(2)
+            self._refresh()
+
+    def _refresh(self) -> None:
+        if self.body is None:
+            return
+        close: Choice = ("Close this tab", self.close_requested.emit)
+        if self.problem is not None:
+            what, why, fix = sentences(self.problem)
+            self.body.show_texts(what, why, fix)
+            self.body.show_ways([*self._ways_out, ("Try again", self.retry), close])
+        elif not self.is_opening:
+            self.body.show_texts(self._name, "It was open when the program ended.")
+            self.body.show_ways([("Open", self.open), close])
+        elif self._slow.isActive():
+            self.body.show_texts("")
+            self.body.show_ways([])
+        else:
+            self.body.show_texts(f"Opening {self._name}")
+            self.body.show_ways([close])
+        self.body.bar.setVisible(self.is_opening and not self._slow.isActive())
+        self.setFocusProxy(self.body.first)
+        self.setAccessibleName(self.body.said)
+
+
+class Body(QWidget):
+    """A headline, what there is to say, and buttons."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setFixedWidth(WIDTH)
+        self.buttons: list[QPushButton] = []
+        self.labels = [QLabel(self) for _ in range(3)]
+        for label, look in zip(self.labels, ("title", "", "muted"), strict=True):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            theme.variant(label, look)
+        self.bar = QProgressBar(self, minimum=0, maximum=0, textVisible=False)
+        self.bar.setFixedWidth(BAR_WIDTH)
+        self.bar.setAccessibleName("Opening")
+        self._row = QHBoxLayout()
+        self._row.setSpacing(theme.S)
+        self._row.addStretch(1)
+        layout = QVBoxLayout(self)
+        layout.setSpacing(theme.S)
+        for widget in (*self.labels, self.bar):
+            layout.addWidget(widget)
+        layout.addSpacing(theme.S)
+        layout.addLayout(self._row)
+
+    @property
+    def first(self) -> QWidget | None:
+        return self.buttons[0] if self.buttons else None
+
+    @property
+    def said(self) -> str:
+        return " ".join(label.text() for label in self.labels if label.text())
+
+    def show_texts(self, headline: str, why: str = "", fix: str = "") -> None:
+        for label, text in zip(self.labels, (headline, why, fix), strict=True):
+            label.setText(visible(text))
+            label.setVisible(bool(text))
+
+    def show_ways(self, ways: Sequence[Choice]) -> None:
+        for button in self.buttons:
+            self._row.removeWidget(button)
+            button.hide()
+            button.deleteLater()
+        self.buttons = [self._button(text, act) for text, act in ways]
+        for place, button in enumerate(self.buttons):
+            self._row.insertWidget(place, button)
+        if len(self.buttons) > 1:
+            theme.variant(self.buttons[0], "primary")
+
+    def _button(self, text: str, act: Callable[[], object]) -> QPushButton:
+        button = QPushButton(text, self)
+        button.clicked.connect(lambda _checked=False: act())
+        return button

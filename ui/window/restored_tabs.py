@@ -1,0 +1,125 @@
+"""The tabs of a workspace, opened again: each kind from its state, in the place of its pending tab."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import shiboken6
+
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import BadFilter, BadQuery, DamagedFile, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.line import Line, LineStep, fitting_line
+from lamella.core.query.line_json import line_from_json
+from lamella.core.query.source import Source
+from lamella.core.query.steps import Where
+from lamella.ui.filters.tree import from_json as tree_from_json
+from lamella.ui.widgets.message_bar import Choice
+from lamella.ui.window.failures import OPEN_ANYWAY, PAD, can_be_filled_up
+from lamella.ui.window.file_readings import FileReading
+from lamella.ui.window.file_watch import Key, is_file, open_file, table_of_file
+from lamella.ui.window.pending_tab import PendingTab
+from lamella.ui.window.tab_state import LINE, READING, STAMP, stamp_of
+from lamella.ui.window.window import Window
+
+CHANGED = "{} has changed since it was open here."
+LOST = "Conditions and sort keys of columns that are gone were taken out."
+log = logging.getLogger(__name__)
+
+
+def restore_benchmark(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
+    panel = window.make_benchmark()
+    panel.show_state(state)
+    place.become(panel)
+
+
+def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
+    """Open the dataset off the GUI thread, and show it as it was."""
+    key = place.key
+    if key is None:
+        place.fail(LamellaError("This tab cannot be restored", "It does not say what it showed"))
+        return
+    reading = window.library.readings.of(key)
+    saved = state.get(READING)
+    if isinstance(saved, Mapping) and {"ragged", "checksums"}.issuperset(saved):
+        try:
+            reading = FileReading(options=reading.options, **saved)
+        except TypeError:
+            log.warning("How %s was read is not taken over: %s", key[0], saved)
+    if is_file(key):
+        _open(window, key, state, reading, place)
+    else:
+        window.library.with_store(
+            Path(key[0]), lambda: shiboken6.isValid(place) and _open(window, key, state, reading, place),
+            lambda error: shiboken6.isValid(place) and place.fail(error),
+        )  # fmt: skip
+
+
+def _open(
+    window: Window, key: Key, state: Mapping[str, Any], reading: FileReading, place: PendingTab
+) -> None:
+    open_source = window.library.opener()
+
+    def work(job: Job) -> tuple[Dataset, Line, list[str]]:
+        dataset = open_file(key, reading, job) if is_file(key) else open_source(list(key), job)
+        assert isinstance(dataset, Dataset)
+        line, news = _read_line(state, set(dataset.schema.names), lambda address: open_source(address, job))
+        stamp = stamp_of(key)
+        if stamp is not None and state.get(STAMP) not in (None, stamp):
+            news.insert(0, CHANGED.format(Path(key[0]).name))
+        return dataset, line, news
+
+    def done(opened: tuple[Dataset, Line, list[str]]) -> None:
+        dataset, line, news = opened
+        window.library.readings.put(key, reading)
+        tab = window.make_tab(dataset, key, line)
+        tab.saved_state.show(state)
+        place.become(tab)
+        if news:
+            tab.when_shown(lambda: tab.messages.say(" ".join(news)))
+
+    def failed(error: Exception) -> None:
+        again = partial(_open, window, key, state)
+        ways: list[Choice] = []
+        if can_be_filled_up(error):
+            ways = [(PAD, lambda: again(replace(reading, ragged="pad"), place))]
+        elif isinstance(error, DamagedFile) and error.readable_anyway:
+            ways = [(OPEN_ANYWAY, lambda: again(replace(reading, checksums="ignore"), place))]
+        place.fail(error, *ways)
+
+    name = table_of_file(key) or (Path(key[0]).name if is_file(key) else key[1])
+    stopped = LamellaError(f"{name} was not opened", "It was stopped")
+    place.handle = window.tasks.read(
+        work, done, failed, stopped=lambda: place.fail(stopped), owner=place, text=f"Opening {name}"
+    )
+
+
+def _read_line(
+    state: Mapping[str, Any], columns: set[str], open_source: Callable[[Any], Source]
+) -> tuple[Line, list[str]]:
+    """The steps, as far as the columns allow, and what is to be said of them. Blocks."""
+    if LINE not in state:
+        return Line(), []
+    try:
+        line, problems = line_from_json(state[LINE], open_source)
+    except BadQuery as error:
+        return Line(), [str(error)]
+    line = replace(line, steps=tuple(map(_with_readable_draft, line.steps)))
+    news, fitting = [str(problem) for problem in problems], fitting_line(line, columns)
+    return fitting, [*news, LOST] if fitting != line else news
+
+
+def _with_readable_draft(one: LineStep) -> LineStep:
+    if one.kind is not Where or one.draft is None:
+        return one
+    try:
+        tree_from_json(one.draft)
+    except BadFilter as error:
+        log.warning("What a filter had besides is left out: %s", error)
+        return replace(one, draft=None)
+    return one

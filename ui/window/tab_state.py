@@ -1,0 +1,149 @@
+"""What a dataset's tab looks like, as JSON and back: steps, columns, chart, cell, place and inspector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from PySide6.QtCore import QObject, SignalInstance
+
+from lamella.core.query.line_json import line_to_json
+from lamella.ui.window.charting import Charting
+from lamella.ui.window.column_filters import ColumnFilters
+from lamella.ui.window.column_layout import layout_of, show_layout
+from lamella.ui.window.failures import Reopening
+from lamella.ui.window.file_readings import FileReading
+from lamella.ui.window.file_watch import Key, is_file, key_of
+from lamella.ui.window.loader import Tab
+
+if TYPE_CHECKING:
+    from lamella.ui.inspector.inspector import Inspector
+
+KEY, READING, STAMP, LINE, LAYOUT = "key", "reading", "stamp", "line", "layout"
+CELL, TOP, LEFT, INSPECTOR, FILTER_ROW = "cell", "top", "left", "inspector", "filter_row"
+
+
+def stamp_of(key: Key) -> list[int] | None:
+    """By which it is seen later that a file was written: its size and time. None for tables and folders.
+    Blocks."""
+    if not is_file(key):
+        return None
+    try:
+        status = Path(key[0]).stat()
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns] if Path(key[0]).is_file() else None
+
+
+class StatefulTab(Tab, Protocol):
+    changed: SignalInstance
+    state_changed: SignalInstance
+    charting: Charting
+    column_filters: ColumnFilters
+    reopening: Reopening
+    inspector: Inspector
+    is_inspector_open: bool
+
+
+class TabState(QObject):
+    """Of one tab, whose `state_changed` follows when it may be another one."""
+
+    def __init__(self, tab: StatefulTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self.stamp: list[int] | None = None
+        self._wanted: dict[str, Any] = {}
+        header = tab.grid.column_header
+        for signal in (
+            tab.changed,
+            tab.grid.scrolled,
+            tab.grid.horizontalScrollBar().valueChanged,
+            tab.grid.formats_changed,
+            header.sectionResized,
+            header.sectionMoved,
+            header.layout_changed,
+            header.pinning.changed,
+        ):
+            signal.connect(lambda *_: tab.state_changed.emit())
+        tab.loader.loaded.connect(lambda _: self._look_at_file())
+
+    def to_json(self) -> dict[str, Any]:
+        tab, grid = self._tab, self._tab.grid
+        reading = tab.reopening.reading
+        chosen = {name: getattr(reading, name) for name in ("ragged", "checksums")}
+        plain = {name: getattr(FileReading(), name) for name in chosen}
+        current = grid.selection.current
+        state: dict[str, Any] = {
+            KEY: list(tab.key),
+            READING: {name: value for name, value in chosen.items() if value != plain[name]},
+            STAMP: self.stamp,
+            LINE: line_to_json(tab.line, key_of) if tab.line.steps else None,
+            LAYOUT: layout_of(grid) | tab.charting.layout,
+            CELL: None if current is None else [current[0], grid.current_name],
+            TOP: grid.top_row(),
+            LEFT: grid.horizontalScrollBar().value(),
+            INSPECTOR: tab.inspector.page if tab.is_inspector_open else "",
+            FILTER_ROW: grid.filter_row.is_shown,
+        }
+        if self._wanted:  # rows that are not there yet cannot be gone to
+            state |= self._wanted
+        return {name: value for name, value in state.items() if value}
+
+    def show(self, state: Mapping[str, Any]) -> None:
+        """Once the tab's rows are there. What does not fit is left out: the rows are the same without."""
+        self._wanted = {name: state[name] for name in (CELL, TOP, LEFT) if name in state}
+        self._tab.when_shown(lambda: self._show(state))
+
+    def _show(self, state: Mapping[str, Any]) -> None:
+        tab, layout = self._tab, state.get(LAYOUT)
+        if isinstance(layout, Mapping):
+            show_layout(tab.grid, layout)
+            if "chart" in layout:
+                tab.charting.show_layout(layout)
+        if state.get(FILTER_ROW) and not tab.grid.filter_row.is_shown:
+            tab.column_filters.toggle_row()
+            tab.grid.setFocus()
+        page = state.get(INSPECTOR)
+        if page in ("row", "column"):
+            tab.inspector.show_page(page)
+        self._go()
+        if self._wanted:
+            tab.loader.loaded.connect(self._go_once_read)
+
+    def _go(self) -> None:
+        """To the cell and the place of before, once as many rows are there."""
+        tab, grid, wanted = self._tab, self._tab.grid, self._wanted
+        top, cell = _count(wanted.get(TOP)), wanted.get(CELL)
+        row = _count(cell[0]) if isinstance(cell, list) and len(cell) == 2 else 0
+        complete = tab.shown is not None and tab.shown.complete
+        if max(top, row) >= grid.grid_model.num_rows and not complete:
+            return
+        self._wanted = {}
+        names = grid.grid_model.names
+        if isinstance(cell, list) and len(cell) == 2 and cell[1] in names:
+            column = names.index(cell[1])
+            if not grid.isColumnHidden(column):
+                grid.go_to(row, grid.place(column))
+        grid.scroll_to_row(top)
+        grid.horizontalScrollBar().setValue(_count(wanted.get(LEFT)))
+
+    def _go_once_read(self) -> None:
+        if self._wanted:
+            self._tab.when_shown(self._go)
+
+    def _look_at_file(self) -> None:
+        """So that it is known later whether the file was written since."""
+        tab, key = self._tab, self._tab.key
+
+        def take(stamp: list[int] | None) -> None:
+            if stamp != self.stamp:
+                self.stamp = stamp
+                tab.state_changed.emit()
+
+        if is_file(key):
+            tab.tasks.read(lambda job: stamp_of(key), take, owner=self, quiet=True)
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and value > 0 else 0

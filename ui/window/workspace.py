@@ -1,0 +1,249 @@
+"""What is open in a window, saved in the background whenever it changes, and opened again at the next start.
+
+A tab takes part by three names: `workspace_kind`, a key of `KINDS`; `state()`, what it needs to come back, as
+JSON; and the signal `state_changed`. The function of its kind in `KINDS` makes it again from that state, when
+it is looked at for the first time. Tabs without these names do not come back.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from PySide6.QtCore import QByteArray, QEvent, QObject, QTimer, Signal, SignalInstance
+from PySide6.QtWidgets import QSplitter, QWidget
+
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.ui.window.memory import WindowEntry
+from lamella.ui.window.pending_tab import PendingTab
+from lamella.ui.window.restored_tabs import restore_benchmark, restore_dataset
+from lamella.ui.window.window import Window
+
+Restore = Callable[[Window, Mapping[str, Any], PendingTab], object]
+"""Opens a tab from its state, off the GUI thread where it reads, and ends in `become` or `fail` of the tab
+that stands in its place until then."""
+
+KINDS: dict[str, Restore] = {
+    "dataset": restore_dataset,
+    "benchmark": restore_benchmark,
+}
+"""By `workspace_kind`. A kind whose code is not needed at the start is imported by its function."""
+
+SAVE_AFTER_MS = 500
+GEOMETRY, SIDEBAR, SPLITTER, STORES = "geometry", "sidebar", "splitter", "stores"
+TABS, CURRENT, KIND, TITLE, ICON, TIP, STATE = "tabs", "current", "kind", "title", "icon", "tip", "state"
+MOST_TABS = 1_000
+"""That are read from a file."""
+
+log = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class WorkspaceTab(Protocol):
+    workspace_kind: str
+    state_changed: SignalInstance
+
+    def state(self) -> dict[str, Any]: ...
+
+
+class Workspace(QObject):
+    """Of one window. `settled` once it was restored: what was in front is open, or cannot be opened, or is
+    not wanted. `failed` has why something was not saved."""
+
+    settled = Signal()
+    failed = Signal(Exception)
+
+    def __init__(self, window: Window, splitter: QSplitter, entry: WindowEntry) -> None:
+        super().__init__(window)  # type: ignore[call-overload]
+        self.entry, self.is_on = entry, True
+        self._window, self._splitter = window, splitter
+        self._states: dict[QWidget, dict[str, Any]] = {}
+        self._changed: set[QWidget] = set()
+        self._watched: set[QWidget] = set()
+        self._gone_stores: list[str] = []
+        self._number = 0
+        self._opens = False
+        self._soon = QTimer(self, singleShot=True, interval=SAVE_AFTER_MS)
+        self._soon.timeout.connect(self.save)
+        window.tabs.current_changed.connect(self._follow_tabs)
+        window.tabs.tabs.tabBar().tabMoved.connect(lambda *_: self.save_soon())
+        window.library.stores_changed.connect(lambda _: self.save_soon())
+        splitter.splitterMoved.connect(lambda *_: self.save_soon())
+        window.installEventFilter(self)  # type: ignore[attr-defined]
+
+    # ------------------------------------------------------------------- saving
+
+    def save_soon(self) -> None:
+        """Half a second after the first of several changes."""
+        if self.is_on and not self._soon.isActive():
+            self._soon.start()
+
+    def save(self) -> None:
+        """In the background."""
+        state, entry, number = self._collect(), self.entry, self._number
+
+        def work(job: Job) -> None:
+            entry.save(state, number)
+
+        self._window.tasks.read(work, None, self._not_saved, owner=self, quiet=True)
+
+    def close(self, is_restored: bool) -> None:
+        """Save for the last time, on this thread: whether the window comes back at the next start."""
+        self._soon.stop()
+        self.settled.emit()
+        if not (self.is_on and is_restored):
+            self.entry.forget()
+            return
+        try:
+            self.entry.save(self._collect(), self._number)
+        except LamellaError as error:
+            self._not_saved(error)
+        self.entry.release()
+
+    def turn(self, on: bool) -> None:
+        """Whether anything is saved from now on. What was saved before is removed."""
+        if on and not self.is_on:
+            self.is_on, self.entry = True, self._window.memory.add_window()
+            self.save_soon()
+        elif not on and self.is_on:
+            self.is_on = False
+            self._soon.stop()
+            self.entry.forget()
+
+    def _not_saved(self, error: Exception) -> None:
+        log.warning("What is open was not saved: %s", error, exc_info=not isinstance(error, LamellaError))
+        self.failed.emit(error)
+
+    def _collect(self) -> dict[str, Any]:
+        window, tabs = self._window, self._window.tabs
+        self._number += 1
+        shown = [widget for widget in tabs.widgets if isinstance(widget, WorkspaceTab)]
+        self._states = {
+            widget: widget.state() if widget in self._changed or widget not in self._states
+            else self._states[widget]
+            for widget in shown
+        }  # fmt: skip
+        self._changed.clear()
+        stores = [str(store.path) for store in window.library.stores]
+        return {
+            GEOMETRY: base64.b64encode(window.saveGeometry().data()).decode(),
+            SIDEBAR: not window.sidebar.isHidden(),
+            SPLITTER: self._splitter.sizes(),
+            STORES: list(dict.fromkeys([*stores, *self._gone_stores])),
+            TABS: [
+                {
+                    KIND: widget.workspace_kind,
+                    TITLE: widget.property(TITLE),
+                    ICON: widget.property(ICON),
+                    TIP: widget.property(TIP),
+                    STATE: self._states[widget],
+                }
+                for widget in shown
+            ],
+            CURRENT: shown.index(tabs.current) if tabs.current in shown else 0,
+        }
+
+    def _follow_tabs(self) -> None:
+        for widget in self._window.tabs.widgets:
+            if isinstance(widget, WorkspaceTab) and widget not in self._watched:
+                self._watched.add(widget)
+                widget.state_changed.connect(lambda widget=widget: self._mark(widget))
+                widget.destroyed.connect(lambda _=None, widget=widget: self._watched.discard(widget))
+        self.save_soon()
+        if self._opens:
+            self.open_current()
+
+    def _mark(self, widget: QWidget) -> None:
+        self._changed.add(widget)
+        self.save_soon()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.WindowStateChange):
+            self.save_soon()
+        return False
+
+    # ------------------------------------------------------------------- restoring
+
+    def restore(self, opens_current: bool = True) -> None:
+        """Bring back what was open, without opening it; but what was in front, if so wanted. What is no state
+        of a window is left out."""
+        state = self.entry.state
+        self._restore_frame(state)
+        tabs = state.get(TABS)
+        for item in tabs[:MOST_TABS] if isinstance(tabs, list) else ():
+            if isinstance(item, Mapping):
+                self.add_pending(item)
+        count = self._window.tabs.tabs.count()
+        current = state.get(CURRENT)
+        if type(current) is int and 0 <= current < count:
+            self._window.tabs.tabs.setCurrentIndex(current)
+        self._window.tabs.current_changed.emit()
+        self._restore_stores(state.get(STORES))
+        current_tab = self._window.tabs.current
+        if isinstance(current_tab, PendingTab) and opens_current:
+            current_tab.settled.connect(self.settled)
+            self.open_current()
+        else:
+            self._opens = True
+            self.settled.emit()
+
+    def add_pending(self, item: Mapping[str, Any]) -> PendingTab | None:
+        """A tab as it was saved, at the end, to be opened when it is looked at. None for one of a kind that
+        there is not."""
+        kind, saved = item.get(KIND), item.get(STATE)
+        restore = KINDS.get(kind) if isinstance(kind, str) else None
+        if restore is None or not isinstance(saved, Mapping):
+            log.warning("A tab of the kind %r is not restored", kind)
+            return None
+        title, icon, tip = (str(item.get(name) or "") for name in (TITLE, ICON, TIP))
+        tab = PendingTab(str(kind), title, saved, lambda place: restore(self._window, saved, place))
+        self._window.tabs.add_pending(tab, title, icon or "table", tip)
+        return tab
+
+    def open_current(self) -> None:
+        """What is in front of the others, where it is not opened yet."""
+        current = self._window.tabs.current
+        self._opens = True
+        if isinstance(current, PendingTab):
+            current.open()
+
+    def _restore_frame(self, state: Mapping[str, Any]) -> None:
+        geometry, sizes = state.get(GEOMETRY), state.get(SPLITTER)
+        if isinstance(geometry, str):
+            try:
+                data = base64.b64decode(geometry, validate=True)
+            except binascii.Error:
+                data = b""
+            self._window.restoreGeometry(QByteArray(data))  # moved to a screen that there is
+        if state.get(SIDEBAR) is False:
+            self._window.sidebar.hide()
+        if isinstance(sizes, list) and len(sizes) == self._splitter.count() and all(map(_is_size, sizes)):
+            self._splitter.setSizes(sizes)
+
+    def _restore_stores(self, paths: object) -> None:
+        """Those that were opened from elsewhere; one that is gone is looked for at the next start again."""
+        for path in paths if isinstance(paths, list) else ():
+            if isinstance(path, str):
+                self._window.library.with_store(Path(path), lambda: None, self._keep_store(path))
+
+    def _keep_store(self, path: str) -> Callable[[Exception], None]:
+        def keep(error: Exception) -> None:
+            log.warning("A store that was open is not: %s", error)
+            self._gone_stores.append(path)
+
+        return keep
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def open_keys(tabs: Sequence[QWidget]) -> list[tuple[str, ...]]:
+    """Of the datasets in these tabs, opened or not."""
+    keys = [getattr(tab, "key", None) for tab in tabs]
+    return list(dict.fromkeys(key for key in keys if key is not None))
