@@ -288,7 +288,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("inspector", "Inspector", "View", 4, "F4", "info", context=("cell", "column"), when=_on_dataset,
            tip="The current row as a form, or the current column with its figures"),
     Action("follow", "Follow to related rows", "View", 4, "Ctrl+Alt+R", "arrow-right",
-           tip="From this cell to the rows of other tables that its relations lead to",
+           tip="From this cell to the rows of other tables that its relations lead to; Ctrl+click as well",
            when=lambda s: s.related),
     Action("relations", "Relations diagram", "View", 4, "Ctrl+Alt+D", "relation",
            tip="The tables of the store and what points at what: seen, made and checked"),

@@ -25,6 +25,8 @@ from lamella.ui.grid.pinning import HeaderMouse, Pinning
 ICON = 14
 ARROW = 12
 NARROWEST, USUAL_WIDTH = 40, 130
+QUIET = ("info", "relation")
+"""Marks that say what a column is, and not what is done with it."""
 
 
 class ColumnHeader(QHeaderView):
@@ -47,6 +49,8 @@ class ColumnHeader(QHeaderView):
         self._grid_model = model
         self._sort: dict[str, tuple[bool, int]] = {}
         self._filtered: frozenset[str] = frozenset()
+        self.keys: frozenset[str] = frozenset()
+        """Columns that lead to rows of other tables."""
         self.pinning = Pinning(self)
         self._mouse = HeaderMouse(self, self.pinning)
         self.setSectionsClickable(True)
@@ -107,6 +111,12 @@ class ColumnHeader(QHeaderView):
         self._filtered = columns
         self._make_room(columns)
 
+    def set_keys(self, columns: frozenset[str]) -> None:
+        """Mark the columns that lead to rows of other tables."""
+        if columns != self.keys:
+            self.keys = columns
+            self._make_room(columns)
+
     @property
     def sort(self) -> tuple[SortKey, ...]:
         """The keys that are marked, the first one first."""
@@ -158,12 +168,14 @@ class ColumnHeader(QHeaderView):
         return theme.S + self._icon + theme.XS + 2
 
     def _marks(self, name: str) -> list[str]:
-        """From right to left: sort arrow, filter funnel, and the sign of a note."""
+        """From right to left: sort arrow, filter funnel, and the signs of a key and of a note."""
         marks = []
         if name in self._sort:
             marks.append("sort-desc" if self._sort[name][0] else "sort-asc")
         if name in self._filtered:
             marks.append("filter")
+        if name in self.keys:
+            marks.append("relation")
         if name in self._grid_model.notes:
             marks.append("info")
         return marks
@@ -260,7 +272,7 @@ class ColumnHeader(QHeaderView):
             square = QRect(
                 inner.right() - self._arrow + 1, _middle(inner, self._arrow), self._arrow, self._arrow
             )
-            look.icon(mark, "muted" if mark == "info" else "accent").paint(painter, square)
+            look.icon(mark, "muted" if mark in QUIET else "accent").paint(painter, square)
             inner.setRight(inner.right() - self._arrow - theme.XS)
             if mark.startswith("sort") and self._rank(name):
                 painter.setFont(look.font("caption"))

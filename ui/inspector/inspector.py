@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
+import shiboken6
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QGuiApplication, QHideEvent, QKeyEvent, QKeySequence, QShowEvent
 from PySide6.QtWidgets import (
@@ -45,11 +46,13 @@ from lamella.ui.grid.value_popup import Node
 from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
 from lamella.ui.inspector.related_rows import (
+    FOLLOW,
     MOST_LINKS,
     Follow,
     RelatedRows,
     RelatedTree,
     content_height,
+    read_neighbours,
     read_related,
 )
 from lamella.ui.tasks import Handle, Tasks
@@ -208,6 +211,27 @@ class Inspector(QFrame):
             lambda job: read_related(table, link, row_id, job), go_on, fail, owner=self, quiet=True
         )
 
+    def _read_neighbours(self, item: QTreeWidgetItem) -> None:
+        """What a related row is related to in turn, for as long as it is shown."""
+        table, follow, tree = self._links.table, item.data(0, FOLLOW), self.row_page.related
+        if table is None or follow is None or follow.target is None:
+            return
+
+        def read(job: Job) -> tuple[RelatedRows, ...]:
+            return read_neighbours(table.store[follow.link.other], follow.target, job)
+
+        def show(found: tuple[RelatedRows, ...]) -> None:
+            if shiboken6.isValid(item) and item.data(0, FOLLOW) == follow:
+                tree.show_neighbours(item, found)
+
+        def fail(error: Exception) -> None:
+            if not isinstance(error, LamellaError):
+                self._tasks.failed.emit(error)
+            if shiboken6.isValid(item) and item.data(0, FOLLOW) == follow:
+                tree.refuse_neighbours(item, str(error) or type(error).__name__)
+
+        self._tasks.read(read, show, fail, owner=self, quiet=True)
+
     def _read_column(self, view: View | ComputedView, name: str) -> None:
         kind, rows = view.schema.field(name).type, rows_of(view, name)
         is_computed = isinstance(view, ComputedView) and name in view.computed
@@ -301,6 +325,7 @@ class Inspector(QFrame):
         self._grid.selection.changed.connect(self.follow)
         self.row_page.filter_requested.connect(self.cell_requested)
         self.row_page.related.follow_requested.connect(self.follow_requested)
+        self.row_page.related.neighbours_requested.connect(self._read_neighbours)
         self.row_page.back_requested.connect(self.back_requested)
         self.column_page.filter_requested.connect(self.filter_requested)
         self.column_page.rules_requested.connect(self.rules_requested)

@@ -22,6 +22,7 @@ from lamella.ui.grid.texts import screen_texts
 FEW = 5
 """Rows that are listed of each relation."""
 MOST_LINKS = 50
+FOLLOW = Qt.ItemDataRole.UserRole
 MOST_COLUMNS, COLUMNS_IN_LINE = 12, 4
 """Of a related row: those of its tooltip, and those of its line."""
 
@@ -29,11 +30,13 @@ MOST_COLUMNS, COLUMNS_IN_LINE = 12, 4
 @dataclass(frozen=True)
 class Follow:
     """Go from a row, by its `_id`, over a link: to the row `target` of the other table, None for all that are
-    related."""
+    related. `start` is the row of the tab where that began, where it is another one: a row that is related to
+    it, however far."""
 
     link: Link
     row_id: int
     target: int | None = None
+    start: int | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,12 @@ def read_related(table: Table, link: Link, row_id: int, job: Job) -> RelatedRows
     return RelatedRows(link, row_id, count, rows)
 
 
+def read_neighbours(table: Table, row_id: int, job: Job) -> tuple[RelatedRows, ...]:
+    """Blocks. What a row is related to, by every link of its table, each with a count."""
+    links = table.store.relations.links(table.name)[:MOST_LINKS]
+    return tuple(read_related(table, link, row_id, job) for link in links)
+
+
 def why_none(table: Table, link: Link, row_id: int, job: Job) -> tuple[str, bool]:
     """Blocks. Why a row is related to none, and whether that is because it points at what is missing."""
     if link.direction == "in":
@@ -99,10 +108,12 @@ def _told_columns(schema: pa.Schema, link: Link) -> list[str]:
 
 
 class RelatedTree(QTreeWidget):
-    """A line for each link, under it the rows. A click or Enter follows: `follow_requested` has a
-    `Follow`."""
+    """A line for each link, under it the rows, and under each row what that is related to in turn, read when
+    it is opened. A click or Enter follows: `follow_requested` has a `Follow`. `neighbours_requested` has the
+    item of a row that was opened; `show_neighbours` answers."""
 
     follow_requested = Signal(object)
+    neighbours_requested = Signal(object)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -120,7 +131,7 @@ class RelatedTree(QTreeWidget):
         self.header().setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
         self.itemClicked.connect(self._follow)
         self.itemEntered.connect(self._point)
-        self.itemExpanded.connect(self._fit)
+        self.itemExpanded.connect(self._expand)
         self.itemCollapsed.connect(self._fit)
         theme.current().changed.connect(self._restyle)
 
@@ -131,8 +142,7 @@ class RelatedTree(QTreeWidget):
             self._links = tuple(links)
             self.clear()
             for link in links:
-                item = QTreeWidgetItem([visible(_title(link, self._links)), "…"])
-                item.setToolTip(0, _words(link))
+                item = self._link_item(link, self._links, "…")
                 self.addTopLevelItem(item)
                 item.setExpanded(True)
             self._restyle()
@@ -142,27 +152,28 @@ class RelatedTree(QTreeWidget):
     def show_related(self, place: int, related: RelatedRows) -> None:
         """Of the link at this place."""
         self._related[place] = related
-        item, look = self.topLevelItem(place), theme.current()
-        is_open = item.isExpanded()
+        self._show_rows(self.topLevelItem(place), related, None)
+        self._fit()
+
+    def show_neighbours(self, item: QTreeWidgetItem, neighbours: Sequence[RelatedRows]) -> None:
+        """Of a row that was opened: what it is related to, without the way that led to it."""
+        follow = item.data(0, FOLLOW)
         item.takeChildren()
-        item.setText(1, f"{related.count:,}")
-        item.setFont(1, look.tabular_font())
-        item.setForeground(1, look.color("muted"))
-        if related.count:
-            item.setData(0, Qt.ItemDataRole.UserRole, Follow(related.link, related.row_id, _only(related)))
-        for row in related.rows:
-            line = " · ".join(text for _, text in row.fields[:COLUMNS_IN_LINE]) or f"row {row.row_id:,}"
-            child = self._child(item, line, Follow(related.link, related.row_id, row.row_id))
-            child.setToolTip(0, "\n".join(f"{visible(name)}: {visible(text)}" for name, text in row.fields))
-        if related.count > len(related.rows):
-            self._child(item, f"All {related.count:,} rows", Follow(related.link, related.row_id))
-        if related.why_none:
-            reason = QTreeWidgetItem([visible(related.why_none)])
-            reason.setToolTip(0, visible(related.why_none))
-            reason.setForeground(0, look.color("danger" if related.is_dangling else "faint"))
-            item.addChild(reason)
-            reason.setFirstColumnSpanned(True)
-        item.setExpanded(is_open)
+        links = [related.link for related in neighbours]
+        for related in neighbours:
+            if _is_way_back(related, follow):
+                continue
+            child = self._link_item(related.link, links, "")
+            item.addChild(child)
+            self._show_rows(child, related, self._start_of(item))
+            child.setExpanded(0 < related.count <= FEW)
+        if not item.childCount():
+            self._say(item, "Nothing else", "faint")
+        self._fit()
+
+    def refuse_neighbours(self, item: QTreeWidgetItem, why: str) -> None:
+        item.takeChildren()
+        self._say(item, why, "danger")
         self._fit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -171,9 +182,67 @@ class RelatedTree(QTreeWidget):
         else:
             super().keyPressEvent(event)
 
+    def _link_item(self, link: Link, links: Sequence[Link], count: str) -> QTreeWidgetItem:
+        item = QTreeWidgetItem([visible(_title(link, links)), count])
+        item.setToolTip(0, _words(link))
+        item.setIcon(0, theme.current().icon("arrow-right" if _is_out(link) else "arrow-left"))
+        return item
+
+    def _show_rows(self, item: QTreeWidgetItem, related: RelatedRows, start: int | None) -> None:
+        """Under the line of a link. `start` is the row of the tab that this began at, if it is another."""
+        look, is_open = theme.current(), item.isExpanded()
+        link, row_id = related.link, related.row_id
+        above = self._rows_above(item)
+        item.takeChildren()
+        item.setText(1, f"{related.count:,}")
+        item.setFont(1, look.tabular_font())
+        item.setForeground(1, look.color("muted"))
+        if related.count:
+            item.setData(0, FOLLOW, Follow(link, row_id, _only(related), start))
+        for row in related.rows:
+            line = " · ".join(text for _, text in row.fields[:COLUMNS_IN_LINE]) or f"row {row.row_id:,}"
+            is_above = (link.other, row.row_id) in above or (
+                link.table == link.other and row.row_id == row_id
+            )
+            child = self._child(
+                item, f"↑ {line}" if is_above else line, Follow(link, row_id, row.row_id, start)
+            )
+            fields = [f"{visible(name)}: {visible(text)}" for name, text in row.fields]
+            child.setToolTip(0, "\n".join([*(["A row above"] if is_above else []), *fields]))
+            if not is_above:
+                child.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
+        if related.count > len(related.rows):
+            self._child(item, f"All {related.count:,} rows", Follow(link, row_id, None, start))
+        if related.why_none:
+            self._say(item, related.why_none, "danger" if related.is_dangling else "faint")
+        item.setExpanded(is_open)
+
+    def _rows_above(self, item: QTreeWidgetItem) -> set[tuple[str, int]]:
+        """The rows of the way to a line, by table and `_id`, and the row of the tab."""
+        found = set()
+        while item is not None:
+            follow = item.data(0, FOLLOW)
+            if follow is not None and follow.target is not None and item.parent() is not None:
+                found.add((follow.link.other, follow.target))
+                found.add((follow.link.table, follow.row_id))
+            item = item.parent()
+        return found
+
+    def _start_of(self, item: QTreeWidgetItem) -> int:
+        """The row of the tab, from which everything in the tree leads."""
+        follow = item.data(0, FOLLOW)
+        return int(follow.row_id if follow.start is None else follow.start)
+
+    def _say(self, item: QTreeWidgetItem, text: str, color: str) -> None:
+        reason = QTreeWidgetItem([visible(text)])
+        reason.setToolTip(0, visible(text))
+        reason.setForeground(0, theme.current().color(color))
+        item.addChild(reason)
+        reason.setFirstColumnSpanned(True)
+
     def _child(self, item: QTreeWidgetItem, text: str, follow: Follow) -> QTreeWidgetItem:
         child = QTreeWidgetItem([visible(text)])
-        child.setData(0, Qt.ItemDataRole.UserRole, follow)
+        child.setData(0, FOLLOW, follow)
         child.setForeground(0, theme.current().color("accent"))
         item.addChild(child)
         child.setFirstColumnSpanned(True)
@@ -181,19 +250,31 @@ class RelatedTree(QTreeWidget):
 
     def _rest(self, item: QTreeWidgetItem) -> None:
         """Until it is known what the link leads to."""
-        item.setData(0, Qt.ItemDataRole.UserRole, None)
+        item.setData(0, FOLLOW, None)
         item.setText(1, "…")
         for place in range(item.childCount()):
-            item.child(place).setData(0, Qt.ItemDataRole.UserRole, None)
-            item.child(place).setForeground(0, theme.current().color("faint"))
+            child = item.child(place)
+            child.takeChildren()
+            child.setData(0, FOLLOW, None)
+            child.setForeground(0, theme.current().color("faint"))
+            child.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.DontShowIndicator)
 
     def _follow(self, item: QTreeWidgetItem) -> None:
-        follow = item.data(0, Qt.ItemDataRole.UserRole)
+        follow = item.data(0, FOLLOW)
         if follow is not None:
             self.follow_requested.emit(follow)
 
+    def _expand(self, item: QTreeWidgetItem) -> None:
+        """What a row is related to is read when it is opened for the first time."""
+        follow = item.data(0, FOLLOW)
+        is_row = follow is not None and follow.target is not None and _is_row_item(item)
+        if is_row and not item.childCount():
+            self._say(item, "…", "faint")
+            self.neighbours_requested.emit(item)
+        self._fit()
+
     def _point(self, item: QTreeWidgetItem) -> None:
-        leads = item.data(0, Qt.ItemDataRole.UserRole) is not None
+        leads = item.data(0, FOLLOW) is not None
         cursor = Qt.CursorShape.PointingHandCursor if leads else Qt.CursorShape.ArrowCursor
         self.viewport().setCursor(cursor)
 
@@ -208,6 +289,21 @@ class RelatedTree(QTreeWidget):
         for place, related in self._related.items():
             self.show_related(place, related)
         self._fit()
+
+
+def _is_row_item(item: QTreeWidgetItem) -> bool:
+    """Rows stand under the lines of links, which stand under rows or at the top."""
+    depth, parent = 0, item.parent()
+    while parent is not None:
+        depth, parent = depth + 1, parent.parent()
+    return depth % 2 == 1
+
+
+def _is_way_back(related: RelatedRows, follow: Follow) -> bool:
+    """Whether a link leads from a row to the one that it was opened from, and to no other."""
+    came = follow.link
+    back = related.link.relation == came.relation and related.link.direction != came.direction
+    return back and related.count == 1 and related.rows[0].row_id == follow.row_id
 
 
 def content_height(tree: QTreeWidget) -> int:

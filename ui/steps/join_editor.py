@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 from PySide6.QtCore import QStringListModel
 from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QWidget
@@ -10,13 +11,16 @@ from PySide6.QtWidgets import QComboBox, QLineEdit, QToolButton, QWidget
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
 from lamella.core.jobs import Job
-from lamella.core.query.source import Source, related_keys
+from lamella.core.query.source import Source, StoreTable, related_keys
 from lamella.core.query.steps import Join, Pipeline, Select
+from lamella.core.relations import Link
 from lamella.ui import theme
 from lamella.ui.filters.value_fields import ColumnBox
 from lamella.ui.steps.editors import StepContext, StepEditor, column, heading, line_of, word, yielding
-from lamella.ui.widgets.controls import FieldRow, FieldRows
+from lamella.ui.widgets.controls import FieldRow, FieldRows, FlowLayout
 
+MOST_RELATED = 12
+"""Relations that are offered."""
 HOW = {
     "inner": "rows that have a partner",
     "left": "all rows of this side",
@@ -77,6 +81,11 @@ class JoinEditor(StepEditor):
         layout = column(self)
         for field in (self.other, self.how):
             yielding(field, 0)
+        self.related = QWidget()
+        self._related_line = FlowLayout(theme.XS, self.related)
+        self._related_line.addWidget(word("Related:"))
+        self.related.hide()
+        layout.addWidget(self.related)
         layout.addLayout(line_of(word("Join with"), self.other, self.how, fields=(self.other, self.how)))
         layout.addWidget(heading("Where"))
         layout.addWidget(self.pairs)
@@ -88,6 +97,51 @@ class JoinEditor(StepEditor):
         self.other.activated.connect(self._choose)
         self.how.activated.connect(self.tell)
         self.suffix.textEdited.connect(self.tell)
+        self._offer_related()
+
+    def _offer_related(self) -> None:
+        """A button for each relation that leads on from the table."""
+        source = self.context.source
+        if isinstance(source, StoreTable):
+            self.context.tasks.read(
+                lambda job: source.store.relations.links(source.name), self._show_related,
+                lambda error: None, owner=self, quiet=True,
+            )  # fmt: skip
+
+    def _show_related(self, links: Sequence[Link]) -> None:
+        usable = [link for link in links if not link.relation.problem]
+        usable = [link for link in usable if all(name in self.types for name in link.columns)]
+        for link in usable[:MOST_RELATED]:
+            columns = link.columns if link.direction == "out" else link.other_columns
+            button = QToolButton(text=visible(f"{link.other} by {', '.join(columns)}"))
+            button.setToolTip(visible(str(link.relation)))
+            theme.variant(button, "chip")
+            button.clicked.connect(partial(self._take_related, link))
+            self._related_line.addWidget(button)
+        self.related.setVisible(bool(usable))
+
+    def _take_related(self, link: Link) -> None:
+        """Join with what a relation leads to, by its keys."""
+        source = self.context.source
+        assert isinstance(source, StoreTable)
+
+        def opened(other: Source) -> None:
+            place = self.other.findText(visible(other.name))
+            if place < 0:
+                self.other.addItem(visible(other.name))
+                place = self.other.count() - 1
+                self._openers[other.name] = lambda: other
+            self.other.setCurrentIndex(place)
+            self._take_other(other)
+            self.pairs.clear()
+            for left, right in zip(link.columns, link.other_columns, strict=True):
+                self._add(left, right)
+            self.tell()
+
+        self.context.tasks.read(
+            lambda job: _opened(source.store[link.other], job), opened,
+            lambda error: self.say(str(error)), owner=self, quiet=True,
+        )  # fmt: skip
 
     def step(self) -> Join | None:
         if self._other is None:
@@ -104,14 +158,20 @@ class JoinEditor(StepEditor):
         left, right = zip(*pairs, strict=True)
         suffix = self.suffix.text().strip() or f"_{self._other.name}"
         return Join(
-            Pipeline(self._name, self._columns()), tuple(left), tuple(right), self.how.currentData(), suffix
+            Pipeline(self._name, self._columns(right)),
+            tuple(left),
+            tuple(right),
+            self.how.currentData(),
+            suffix,
         )
 
-    def _columns(self) -> tuple[Select, ...]:
-        """Of a table of a store all but its ids."""
+    def _columns(self, keys: Sequence[str]) -> tuple[Select, ...]:
+        """Of a table of a store all but its ids, unless these are the key."""
         assert self._other is not None
         names = self._other.schema.names
-        return (Select(tuple(name for name in names if name != ID)),) if ID in names else ()
+        if ID not in names or ID in keys:
+            return ()
+        return (Select(tuple(name for name in names if name != ID)),)
 
     def sources(self) -> Mapping[str, Source]:
         return {} if self._other is None else {self._name: self._other}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QPoint, Signal
-from PySide6.QtWidgets import QMenu
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QApplication, QMenu
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import visible
-from lamella.core.query.steps import Compute, Limit, Sample, Select, Sort, Where
+from lamella.core.jobs import Job
+from lamella.core.query.steps import Compute, Join, Limit, Pipeline, Sample, Select, Sort, Where
 from lamella.core.relations import Link
 from lamella.core.store.table import Table
 from lamella.ui.grid.view import GridView
@@ -39,7 +42,10 @@ class TabRelations(QObject):
         self._tab = tab
         self.links: tuple[Link, ...] = ()
         self.problem = ""
+        self._clicks = FollowClicks(self, tab.grid)
         tab.loader.loaded.connect(lambda _: self.read())
+        tab.loader.loaded.connect(lambda _: self._mark())
+        self.changed.connect(self._mark)
 
     def attach(self, inspector: Inspector) -> None:
         inspector.follow_requested.connect(self.followed)
@@ -80,6 +86,25 @@ class TabRelations(QObject):
             menu.addSeparator()
         for link in links:
             menu.addAction(without_mnemonic(visible(follow_text(link))), partial(self.follow, link))
+        for link in links:
+            menu.addAction(without_mnemonic(visible(join_text(link))), partial(self.join, link))
+
+    def join(self, link: Link) -> None:
+        """A step that adds the columns of the other table, by the keys of a link."""
+        tab, table = self._tab, self.table
+        if table is None:
+            return
+
+        def read(job: Job) -> tuple[Join, Table]:
+            other = table.store[link.other]
+            return join_of(link, other.schema.names), other
+
+        def add(found: tuple[Join, Table]) -> None:
+            step, other = found
+            line = tab.line.insert(tab.line.place_of_new(Join), Join, step)
+            tab.apply(line.with_sources({other.name: other}))
+
+        tab.tasks.read(read, add, tab.failures.show, owner=self, text=f"Joining {link.other}")
 
     def choose(self, name: str | None) -> None:
         """Follow the only link of a column, or ask which."""
@@ -104,6 +129,12 @@ class TabRelations(QObject):
                 quiet=True,
             )
 
+    def _mark(self) -> None:
+        """The columns that lead on, in the header."""
+        shown = self.links if self.table is not None else ()
+        names = (name for link in shown if not link.relation.problem for name in link.columns if name != ID)
+        self._tab.grid.column_header.set_keys(frozenset(names))
+
     def _show(self, links: tuple[Link, ...], problem: str = "") -> None:
         if (links, problem) != (self.links, self.problem):
             self.links, self.problem = links, problem
@@ -114,6 +145,68 @@ def follow_text(link: Link) -> str:
     """Follow to airlines; from a row that is pointed at, also by which column."""
     by = "" if link.direction == "out" else f" ({', '.join(link.other_columns)})"
     return f"Follow to {link.other}{by}"
+
+
+def join_text(link: Link) -> str:
+    by = "" if link.direction == "out" else f" by {', '.join(link.other_columns)}"
+    return f"Join the columns of {link.other}{by}"
+
+
+def join_of(link: Link, other_names: Sequence[str]) -> Join:
+    """All rows of this side, with the columns of the rows that they are related to."""
+    kept = [name for name in other_names if name != ID or name in link.other_columns]
+    return Join(
+        Pipeline(link.other, (Select(tuple(kept)),)), link.columns, link.other_columns, "left",
+        f"_{link.other}",
+    )  # fmt: skip
+
+
+class FollowClicks(QObject):
+    """Ctrl+click on a cell of a column that leads on follows it. Dragging with Ctrl selects as elsewhere."""
+
+    def __init__(self, relations: TabRelations, grid: GridView) -> None:
+        super().__init__(relations)
+        self._relations, self._grid = relations, grid
+        self._pressed: tuple[QPoint, tuple[int, int]] | None = None
+        self._is_hand = False
+        grid.viewport().installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if not isinstance(event, QMouseEvent):
+            return False
+        point, kind = event.position().toPoint(), event.type()
+        with_control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
+        if kind is QEvent.Type.MouseButtonPress:
+            leads = with_control and event.button() is Qt.MouseButton.LeftButton and self._leads_on(point)
+            cell = self._grid.cell_at(point) if leads else None
+            self._pressed = None if cell is None else (point, cell)
+        elif kind is QEvent.Type.MouseMove and not event.buttons():
+            return self._point(with_control and self._leads_on(point))
+        elif kind is QEvent.Type.MouseMove and self._pressed is not None:
+            if (point - self._pressed[0]).manhattanLength() >= QApplication.startDragDistance():
+                self._pressed = None
+        elif kind is QEvent.Type.MouseButtonRelease and self._pressed is not None:
+            cell, self._pressed = self._pressed[1], None
+            if self._grid.cell_at(point) == cell and self._grid.selection.current == cell:
+                QTimer.singleShot(0, self, lambda: self._relations.choose(self._grid.current_name))
+        return False
+
+    def _leads_on(self, point: QPoint) -> bool:
+        cell = self._grid.cell_at(point)
+        if cell is None:
+            return False
+        column = self._grid.column_at(cell[1])
+        names = self._grid.grid_model.names
+        return 0 <= column < len(names) and bool(self._relations.of_column(names[column]))
+
+    def _point(self, leads: bool) -> bool:
+        """A hand over what leads on while Ctrl is held; whether the grid is to leave the cursor alone."""
+        if leads:
+            self._grid.viewport().setCursor(Qt.CursorShape.PointingHandCursor)
+        elif self._is_hand:
+            self._grid.viewport().unsetCursor()
+        self._is_hand = leads
+        return leads
 
 
 def _below_current(grid: GridView) -> QPoint:

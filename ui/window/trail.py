@@ -78,13 +78,14 @@ class Trail(QObject):
         return last.origin if last is not None and last.target() is tab and last.line == tab.line else None
 
     def follow(self, tab: DatasetTab, follow: Follow) -> None:
-        """From the current row of a tab, which has the `_id` of `follow`."""
+        """From the current row of a tab, which has the `_id` of `follow`, or its `start`."""
         table, grid = tab.table, tab.grid
         if table is None:
             return
         current = grid.selection.current
+        row_id = follow.row_id if follow.start is None else follow.start
         origin = Place(
-            tab.key, tab.name, tab.line, current[0] if current else None, follow.row_id, grid.current_name
+            tab.key, tab.name, tab.line, current[0] if current else None, row_id, grid.current_name
         )
 
         def go(target: Target) -> None:
@@ -192,6 +193,8 @@ def read_target(table: Table, follow: Follow, job: Job) -> Target:
     if follow.target is not None:
         return Target(key, follow.target)
     name, direction = link.relation.name, link.direction
+    if link.table != table.name:
+        table = table.store[link.table]
     found = table.relations.rows(
         row_id, link.other, [ID], limit=2, job=job, through=name, direction=direction
     ).column(0)  # fmt: skip

@@ -8,12 +8,14 @@ import pyarrow as pa
 import pytest
 import shiboken6
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtWidgets import QMenu, QTreeWidgetItem
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu, QToolButton, QTreeWidgetItem
 from pytestqt.qtbot import QtBot
 
 from lamella import Store, agg, col
 from lamella.core.query.steps import Compute, Group
 from lamella.ui.main_window import MainWindow
+from lamella.ui.steps.join_editor import JoinEditor
 from lamella.ui.window.dataset_tab import DatasetTab
 
 Settled = Callable[[], DatasetTab]
@@ -267,3 +269,137 @@ def test_a_file_shows_no_relations(qtbot: QtBot, window: MainWindow, file_tab: D
     page = file_tab.inspector.row_page
     qtbot.waitUntil(lambda: page.title.text() == "Row 3")
     assert not page.related.isVisible() and not page.heading.isVisible()
+
+
+def mouse_click(tab: DatasetTab, row: int, column: str, modifiers: Qt.KeyboardModifier) -> None:
+    grid = tab.grid
+    rect = grid.cell_rect((row, grid.place(grid.grid_model.names.index(column))))
+    assert rect is not None
+    QTest.mouseClick(grid.viewport(), Qt.MouseButton.LeftButton, modifiers, rect.center())
+
+
+def test_control_click_follows_from_columns_that_lead_on_and_selects_elsewhere(
+    qtbot: QtBot, window: MainWindow, shown_table, settled: Settled, go_to
+) -> None:
+    flights = shown_table("flights")
+    assert flights.grid.column_header.keys == {"carrier"}
+    go_to(flights, 0, "number")
+    control = Qt.KeyboardModifier.ControlModifier
+    mouse_click(flights, 5, "number", control)
+    assert flights.grid.selection.num_cells == 2 and window.tabs.dataset_tab is flights
+    mouse_click(flights, 5, "carrier", Qt.KeyboardModifier.NoModifier)
+    assert window.tabs.dataset_tab is flights
+    mouse_click(flights, 5, "carrier", control)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not flights)
+    airlines = settled()
+    qtbot.waitUntil(lambda: airlines.grid.selection.current is not None and current(airlines, "code") == "UA")
+    qtbot.waitUntil(lambda: airlines.grid.column_header.keys == {"code"})
+    window.commands["back"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is flights)
+
+
+def test_headers_mark_no_keys_of_groups(shown_table, settled: Settled, qtbot: QtBot) -> None:
+    flights = shown_table("flights")
+    flights.add_step(Group(("carrier",), (("n", agg.count()),)))
+    settled()
+    assert flights.grid.column_header.keys == frozenset()
+
+
+def test_the_cell_menu_joins_along_a_relation(
+    qtbot: QtBot, window: MainWindow, shown_table, settled: Settled, go_to
+) -> None:
+    flights = shown_table("flights")
+    go_to(flights, 1, "carrier")
+    flights.grid.menu_requested.emit(QPoint(200, 200))
+    menu = window.findChildren(QMenu, options=Qt.FindChildOption.FindDirectChildrenOnly)[-1]
+    (join,) = [action for action in menu.actions() if action.text() == "Join the columns of airlines"]
+    join.trigger()
+    menu.close()
+    qtbot.waitUntil(lambda: bool(flights.line.steps) and "name" in settled().view.schema.names)
+    assert flights.view.num_rows == 40
+    assert flights.view.page(1, 1, ["name"]).column(0)[0].as_py() == "United"
+    people = shown_table("people")
+    people.relations.join(people.relations.links[0])
+    qtbot.waitUntil(lambda: bool(people.line.steps) and settled().view.num_rows == 4)
+    assert people.view.page(1, 1, ["name_people"]).column(0)[0].as_py() == "Ada"
+
+
+def test_the_form_of_a_join_offers_what_is_related(
+    qtbot: QtBot, window: MainWindow, shown_table, settled: Settled
+) -> None:
+    flights = shown_table("flights")
+    window.commands["join"].trigger()
+    editor = flights.steps.editor
+    assert isinstance(editor, JoinEditor)
+    qtbot.waitUntil(editor.related.isVisible)
+    (button,) = editor.related.findChildren(QToolButton)
+    assert button.text() == "airlines by carrier"
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: editor.step() is not None)
+    step = editor.step()
+    assert step is not None and (step.left_on, step.right_on) == (("carrier",), ("code",))
+    assert editor.other.currentText() == "airlines"
+    qtbot.waitUntil(lambda: "name" in settled().view.schema.names)
+
+
+def open_row(qtbot: QtBot, tab: DatasetTab, item: QTreeWidgetItem) -> list[list[str]]:
+    """What a related row is related to in turn: the lines of each link."""
+    item.setExpanded(True)
+    qtbot.waitUntil(lambda: item.childCount() > 0 and item.child(0).text(0) != "…")
+    links = [item.child(n) for n in range(item.childCount())]
+    return [[k.text(0), k.text(1), *(k.child(n).text(0) for n in range(k.childCount()))] for k in links]
+
+
+def test_related_rows_open_into_what_they_are_related_to(
+    qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled, store: Store
+) -> None:
+    store.create_table("hubs", {"airline": ["AA", "AA", "UA"], "airport": ["DFW", "JFK", "ORD"]})
+    store.relations.declare("hubs.airline", "airlines.code")
+    flights = shown_table("flights")
+    related(flights, 0, "number")  # of AA
+    airline = child(flights, 0, 0)
+    assert open_row(qtbot, flights, airline) == [
+        ["flights", "10", "↑ 0", "4", "8", "12", "16", "All 10 rows"],
+        ["hubs", "2", "DFW", "JFK"],
+    ]
+    hub = airline.child(1).child(1)
+    assert open_row(qtbot, flights, hub) == [["Nothing else", ""]], "but for the way that led here"
+    click(qtbot, flights, hub)
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not flights)
+    hubs = settled()
+    qtbot.waitUntil(lambda: hubs.grid.selection.current is not None and current(hubs, "airport") == "JFK")
+    window.commands["back"].trigger()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is flights)
+    qtbot.waitUntil(lambda: current(settled(), "number") == 0)
+
+
+def test_all_rows_of_a_related_row_are_followed(
+    qtbot: QtBot, window: MainWindow, shown_table, related, settled: Settled, store: Store
+) -> None:
+    store.create_table("hubs", {"airline": [["AA", "UA"][n % 2] for n in range(20)]})
+    store.relations.declare("hubs.airline", "airlines.code")
+    flights = shown_table("flights")
+    related(flights, 1, "number")
+    airline = child(flights, 0, 0)
+    open_row(qtbot, flights, airline)
+    hubs = airline.child(1)
+    hubs.setExpanded(True)
+    click(qtbot, flights, hubs.child(hubs.childCount() - 1))
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not flights)
+    tab = settled()
+    qtbot.waitUntil(lambda: bool(tab.line.steps) and settled().view.num_rows == 10)
+    assert tab.name == "hubs"
+
+
+def test_circles_of_rows_are_cut(qtbot: QtBot, shown_table, related, store: Store) -> None:
+    store["people"].update([{"_id": 0, "chief": 1}])  # Ada's chief is Ben, whose chief is Ada
+    people = shown_table("people")
+    related(people, 0, "name")
+    ben = child(people, 0, 0)
+    lines = open_row(qtbot, people, ben)
+    assert ["people", "1", "↑ Ada · 1"] in lines
+    cut = next(k for k in range(ben.childCount()) if ben.child(k).child(0).text(0).startswith("↑"))
+    assert ben.child(cut).child(0).childIndicatorPolicy() is not NO_MORE
+
+
+NO_MORE = QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator
