@@ -246,6 +246,21 @@ ENTRIES = {
         ),
         Entry("deltalake", "Delta Lake", (("deltalake", "deltalake"),), {"table": "deltalake:DeltaLake"}),
         Entry("folder", "Folder of files", classes={"catalog": "folder:FolderOfFiles"}),
+        Entry(
+            "s3",
+            "S3",
+            (("obstore", "obstore"),),
+            {"catalog": "object_stores:S3Objects"},
+            server=True,
+            varied="S3, {variant}",
+        ),
+        Entry(
+            "hdfs",
+            "HDFS",
+            (("fsspec", "fsspec"), ("requests", "requests")),
+            {"catalog": "object_stores:HdfsObjects"},
+            server=True,
+        ),
         Entry("csv", "CSV", classes={"table": "python_files:CSV", "mine": "user_table_files:CSVUserTable"}),
         Entry("csv-numpy", "CSV by NumPy", classes={"table": "python_files:CSVNumPy"}),
         Entry(
@@ -325,11 +340,12 @@ def unready() -> dict[str, str]:
 
     Blocks for seconds where one does not.
     """
-    reasons = {entry.id: entry.missing or _silent_server(entry) for entry in ENTRIES.values()}
+    reasons = {entry.id: entry.missing or unready_reason(entry) for entry in ENTRIES.values()}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _silent_server(entry: Entry) -> str:
+def unready_reason(entry: Entry) -> str:
+    """Why nobody answers for a system with a server; empty where somebody does. Blocks for seconds."""
     if entry.server:
         try:
             load(entry.id, next(filter(entry.takes, FAMILIES))).answering_version()

@@ -164,6 +164,7 @@ GROUPS = {
     ),
     "Data frames": ("pyarrow", "pyarrow-tuned", "polars", "pandas"),
     "Files": ("csv", "csv-numpy", "jsonl", "pickle", "pickle-obj"),
+    "Objects": ("folder", "s3", "hdfs"),
 }
 OTHERS = "Others"
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from lamella.core.bench.systems.base import DATABASE_NOTE
+from lamella.core.bench.systems.base import DATABASE_NOTE, SERVER_FOLDER_NOTE
 from lamella.core.errors import FileProblem
 
 PREFIX = "lamella-bench-"
@@ -75,9 +75,13 @@ def _owner(pid: int) -> dict[str, Any]:
 
 
 def remove_folder(folder: Path, ignore_errors: bool = False) -> None:
-    """The folder, and the databases that are noted anywhere in it."""
+    """The folder, and the databases and the folders of servers that are noted anywhere in it."""
     for note in folder.rglob(DATABASE_NOTE):
         from lamella.core.bench.systems import mongodb
 
         mongodb.drop(note.read_text(encoding="utf-8"))
+    for note in folder.rglob(SERVER_FOLDER_NOTE):
+        from lamella.core.bench.systems import object_stores
+
+        object_stores.drop(note.read_text(encoding="utf-8"))
     shutil.rmtree(folder, ignore_errors=ignore_errors)

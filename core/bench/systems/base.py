@@ -14,6 +14,8 @@ from lamella.core.errors import LamellaError
 
 Rows = list[Row]
 
+SERVER_FOLDER_NOTE = "server-folder"
+"""A file in a system's folder: the address of its folder on a server, which is removed with it."""
 DATABASE_NOTE = "mongodb-database"
 """A file in a system's folder: the name of its database on a server, which is dropped with the folder."""
 

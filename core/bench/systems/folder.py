@@ -58,18 +58,17 @@ class ObjectFiles(ObjectSystem):
         return self._files.keys(prefix)
 
 
-_NO_ENTITIES = "a folder of files keeps objects, and no entities to be found by their fields"
+NO_ENTITIES = "it keeps objects, and no entities to be found by their fields"
+OF_ENTITIES = (
+    *("open_cold", "warm_get", "catalog_query", "warm_create", "warm_update", "crud_cycle"),
+    *("commit_then_put", "commit_and_put", "one_by_one_100", "batched_100"),
+)
+"""The operations of the workload that are about entities."""
 
 
 class FolderOfFiles(ObjectFiles):
     id = "folder"
-    cannot = dict.fromkeys(
-        (
-            *("open_cold", "warm_get", "catalog_query", "warm_create", "warm_update", "crud_cycle"),
-            *("commit_then_put", "commit_and_put", "one_by_one_100", "batched_100"),
-        ),
-        _NO_ENTITIES,
-    )
+    cannot = dict.fromkeys(OF_ENTITIES, NO_ENTITIES)
     description = "durable: every file is synced, renamed into place, and its folder synced"
     columns = 2
 

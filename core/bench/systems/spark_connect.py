@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from importlib.util import find_spec
 from time import monotonic, sleep
@@ -97,6 +98,17 @@ class SparkConnectTaxi(TaxiSystem):
     @property
     def _parquet(self) -> str:
         return str(self.folder / "trips.parquet")
+
+
+@contextmanager
+def session() -> Iterator[SparkSession]:
+    """On the server at the address, or on one that is started; it ends with the process."""
+    _start_if_needed()
+    one = _session(os.environ[ADDRESS_VARIABLE])
+    try:
+        yield one
+    finally:
+        one.stop()
 
 
 def _session(address: str) -> SparkSession:

@@ -20,17 +20,30 @@ from lamella.core.bench.workloads.table_rows import SEED, pick_rows
 CALLS = 100
 OPENINGS = 100
 _EACH = f" A sample for each of {CALLS} calls."
-_COMMIT = " Each call is a commit of its own." + _EACH
-_BYTES = {"100b": "100 bytes", "1kb": "1,000 bytes", "10kb": "10,000 bytes"}
+_ITS_OWN = " Each call is a commit of its own."
+_COMMIT = _ITS_OWN + _EACH
+SIZES = {
+    "100b": 100, "1kb": 1_000, "10kb": 10_000, "100kb": 100_000, "1mb": 1_000_000, "10mb": 10_000_000,
+}  # fmt: skip
+FEWER_CALLS = {"100kb": 20, "1mb": 10, "10mb": 3}
+"""Of large objects, whose bytes would take longest of all."""
+
+
+def calls(prefix: str) -> int:
+    return FEWER_CALLS.get(prefix, CALLS)
 
 
 def _objects(prefix: str, size: str) -> tuple[Operation, Operation]:
+    each = f" A sample for each of {calls(prefix)} calls."
     return (
         Operation(
-            f"put_{prefix}", f"Put {size}", f"puts an object of {size}", f"A new object of {size}." + _COMMIT
+            f"put_{prefix}",
+            f"Put {size}",
+            f"puts an object of {size}",
+            f"A new object of {size}." + _ITS_OWN + each,
         ),
         Operation(
-            f"get_{prefix}", f"Get {size}", f"gets an object of {size}", f"An object of {size}." + _EACH
+            f"get_{prefix}", f"Get {size}", f"gets an object of {size}", f"An object of {size}." + each
         ),
     )
 
@@ -67,7 +80,13 @@ _OPERATIONS = (
         "creates, gets, updates and deletes one beside {rows}",
         "An entity is created, got by its id, updated and deleted: three commits." + _EACH,
     ),
-    *(operation for prefix, size in _BYTES.items() for operation in _objects(prefix, size)),
+    *(
+        operation
+        for prefix, size in SIZES.items()
+        for operation in _objects(
+            prefix, f"{size // 1_000_000} MB" if size >= 1_000_000 else f"{size:,} bytes"
+        )
+    ),
     Operation("head", "Head", "says how large an object is", "The size of an object of 1,000 bytes." + _EACH),
     Operation("list_10", "List 10", "lists ten objects", "The ten keys under a prefix." + _EACH),
     Operation(
@@ -114,7 +133,6 @@ TOGETHER = 100
 LIMIT = 20
 LISTED = 10
 STATUS = "featured"
-SIZES = {"100b": 100, "1kb": 1_000, "10kb": 10_000}
 RATINGS = tuple(number / 4 for number in range(21))
 GROUPS = 3
 _STEPS = ("warm_create", "crud_cycle", "commit_then_put", "commit_and_put", "one_by_one_100", "batched_100")
@@ -203,7 +221,7 @@ def _in_groups(step: str) -> Callable[[int], str]:
 
 
 def _of_prefix(prefix: str) -> Callable[[int], str]:
-    return lambda rows: of_objects(objects(prefix, SIZES[prefix]))
+    return lambda rows: of_objects(objects(prefix, SIZES[prefix], calls(prefix)))
 
 
 _BY_STEP: dict[str, Callable[[int], str]] = {
@@ -349,12 +367,12 @@ class EntitySteps(Sampling):
 
 class ObjectSteps(Sampling):
     def put(self, prefix: str) -> Iterator[Sample]:
-        made = objects(prefix, SIZES[prefix])
+        made = objects(prefix, SIZES[prefix], calls(prefix))
         works = [partial(self.system.put_object, key, body) for key, body in made.items()]
         yield self._sample(f"put_{prefix}", works, lambda _: of_objects(self._objects(made)))
 
     def get(self, prefix: str) -> Iterator[Sample]:
-        keys = list(objects(prefix, SIZES[prefix]))
+        keys = list(objects(prefix, SIZES[prefix], calls(prefix)))
 
         def checksum(answers: list[bytes]) -> str:
             return of_objects(dict(zip(keys, answers, strict=True)))

@@ -1,0 +1,245 @@
+"""Objects on a server, in a folder of the benchmark's own: S3 by obstore, HDFS by fsspec's WebHDFS."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import socket
+import subprocess
+import sys
+import urllib.request
+from abc import abstractmethod
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from lamella.core.bench.systems.base import SERVER_FOLDER_NOTE, Entity, NotReady, ObjectSystem
+from lamella.core.bench.systems.folder import NO_ENTITIES, OF_ENTITIES
+from lamella.core.bench.workloads.catalog import CATALOG
+
+S3_VARIABLE, HDFS_VARIABLE = "LAMELLA_BENCH_S3", "LAMELLA_BENCH_HDFS"
+"""Where benchmarks may put objects: s3://bucket/folder, and webhdfs://user@host:9870/folder."""
+BUCKET, FOLDER = "lamella-bench", "lamella-bench-"
+START_SECONDS, END_SECONDS, POLL_SECONDS, ANSWER_SECONDS = 60.0, 10.0, 0.05, 2.0
+MOTO = """
+import sys
+from moto.server import ThreadedMotoServer
+ThreadedMotoServer(ip_address="127.0.0.1", port=int(sys.argv[1]), verbose=False).start()
+sys.stdin.read()
+"""
+"""A server that ends with its standard input, so with the process that started it."""
+log = logging.getLogger(__name__)
+_servers: list[subprocess.Popen[bytes]] = []
+
+
+class ServerObjects(ObjectSystem):
+    """Keys below a folder of the server, which is noted in the benchmark's own folder, and goes with it."""
+
+    cannot = dict.fromkeys(OF_ENTITIES, NO_ENTITIES)
+    columns = 2
+    variable: ClassVar[str]
+
+    def fill(self, entities: list[Entity]) -> None:
+        """It keeps none."""
+
+    def open(self, writing: bool) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        note = self.folder / SERVER_FOLDER_NOTE
+        if not note.exists():
+            note.write_text(f"{self.address()}/{FOLDER}{uuid4().hex}", encoding="utf-8")
+        self.connect(note.read_text(encoding="utf-8"))
+
+    @classmethod
+    def address(cls) -> str:
+        """Of the folder for benchmarks, without a slash at its end. Raises `NotReady`."""
+        address = os.environ.get(cls.variable, "").rstrip("/")
+        if not address:
+            raise NotReady(f"No server of the kind {cls.id} is named", fix=f"Set {cls.variable}")
+        return address
+
+    @abstractmethod
+    def connect(self, address: str) -> None:
+        """To a folder of the server."""
+
+    @abstractmethod
+    def remove_all(self) -> None:
+        """All objects of the folder."""
+
+
+class S3Objects(ServerObjects):
+    id = "s3"
+    variable = S3_VARIABLE
+    description = "an S3 server over HTTP through obstore: a put is as durable as the server makes it"
+
+    @classmethod
+    def version(cls) -> str:
+        return f"obstore {version('obstore')}"
+
+    @classmethod
+    def answering_version(cls) -> str:
+        if os.environ.get(S3_VARIABLE):
+            return f"the server at {urlsplit(os.environ[S3_VARIABLE]).netloc} with {cls.version()}"
+        if find_spec("moto") is None:
+            fix = f"Set {S3_VARIABLE} to s3://bucket/folder, or install a server: pip install 'moto[server]'"
+            raise NotReady("No S3 server is named", fix=fix)
+        return f"moto {version('moto')}, started for the benchmark over loopback, with {cls.version()}"
+
+    @classmethod
+    def answered_by(cls) -> str:
+        """A server in Python, where it is started here."""
+        _start_moto()
+        return f"moto {version('moto')}" if _servers else ""
+
+    @classmethod
+    def address(cls) -> str:
+        _start_moto()
+        return super().address()
+
+    def connect(self, address: str) -> None:
+        from obstore.store import S3Store
+
+        options: dict[str, Any] = {"client_options": {"allow_http": True}}
+        self._store = S3Store.from_url(address, **options)
+
+    def close(self) -> None:
+        """Its connections end with the process."""
+
+    def put_object(self, key: str, body: bytes) -> None:
+        self._store.put(key, body)
+
+    def get_object(self, key: str) -> bytes:
+        return bytes(self._store.get(key).bytes())
+
+    def head_object(self, key: str) -> int:
+        return self._store.head(key)["size"]
+
+    def list_objects(self, prefix: str) -> Sequence[str]:
+        return sorted(item["path"] for page in self._store.list(f"{prefix}/") for item in page)
+
+    def disk_bytes(self) -> int:
+        return sum(item["size"] for page in self._store.list() for item in page)
+
+    def remove_all(self) -> None:
+        for page in self._store.list():
+            self._store.delete([item["path"] for item in page])
+
+
+class HdfsObjects(ServerObjects):
+    id = "hdfs"
+    variable = HDFS_VARIABLE
+    description = (
+        "HDFS over HTTP through fsspec's WebHDFS: a put is a request to the namenode and one to a datanode, "
+        "as durable as the cluster makes it"
+    )
+
+    @classmethod
+    def version(cls) -> str:
+        return f"fsspec {version('fsspec')}"
+
+    @classmethod
+    def answering_version(cls) -> str:
+        parts = urlsplit(cls.address())
+        try:
+            socket.create_connection((parts.hostname or "", parts.port or 9870), ANSWER_SECONDS).close()
+        except OSError as error:
+            raise NotReady(f"No namenode answers at {parts.netloc}", str(error), "Start it") from error
+        return f"the cluster at {parts.hostname}:{parts.port or 9870} with {cls.version()}"
+
+    def connect(self, address: str) -> None:
+        from fsspec.implementations.webhdfs import WebHDFS
+
+        parts = urlsplit(address)
+        self._root = parts.path
+        self._files = WebHDFS(parts.hostname, parts.port or 9870, user=parts.username)
+
+    def close(self) -> None:
+        """Each call is a request of its own."""
+
+    def put_object(self, key: str, body: bytes) -> None:
+        self._files.pipe_file(f"{self._root}/{key}", body)
+
+    def get_object(self, key: str) -> bytes:
+        body: bytes = self._files.cat_file(f"{self._root}/{key}")
+        return body
+
+    def head_object(self, key: str) -> int:
+        size: int = self._files.info(f"{self._root}/{key}")["size"]
+        return size
+
+    def list_objects(self, prefix: str) -> Sequence[str]:
+        names = self._files.ls(f"{self._root}/{prefix}", detail=False)
+        return sorted(f"{prefix}/{name.rpartition('/')[2]}" for name in names)
+
+    def disk_bytes(self) -> int:
+        return sum(self._files.du(self._root, total=False).values())
+
+    def remove_all(self) -> None:
+        self._files.rm(self._root, recursive=True)
+
+
+def drop(address: str) -> None:
+    """Remove the folder that a benchmark made on a server that was named. One out of reach stays, which is
+    logged; a server that was started for the benchmark is gone already."""
+    for kind in (S3Objects, HdfsObjects):
+        place = os.environ.get(kind.variable, "").rstrip("/")
+        if place and address.startswith(f"{place}/{FOLDER}"):
+            from obstore.exceptions import BaseError
+
+            objects = kind(Path(), CATALOG)
+            try:
+                objects.connect(address)
+                objects.remove_all()
+            except (OSError, BaseError) as error:
+                log.warning("The objects at %s could not be removed: %s", address, error)
+
+
+def _start_moto() -> None:
+    """Have a server answer: one of this process, which ends with it, where no address is given. Raises
+    `NotReady` where it does not start."""
+    if os.environ.get(S3_VARIABLE) or find_spec("moto") is None:
+        return
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", MOTO, str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    atexit.register(_end, process)
+    endpoint, end = f"http://127.0.0.1:{port}", monotonic() + START_SECONDS
+    while True:
+        try:
+            request = urllib.request.Request(f"{endpoint}/{BUCKET}", method="PUT")
+            urllib.request.urlopen(request, timeout=ANSWER_SECONDS).close()
+            break
+        except OSError as error:
+            if process.poll() is not None or monotonic() > end:
+                raise NotReady("The S3 server that was started does not answer", str(error)) from error
+            sleep(POLL_SECONDS)
+    _servers.append(process)
+    os.environ |= {
+        S3_VARIABLE: f"s3://{BUCKET}/objects",
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": "benchmark",
+        "AWS_SECRET_ACCESS_KEY": "benchmark",
+        "AWS_REGION": "us-east-1",
+    }
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
