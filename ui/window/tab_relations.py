@@ -44,8 +44,6 @@ class TabRelations(QObject):
         self.problem = ""
         self._clicks = FollowClicks(self, tab.grid)
         tab.loader.loaded.connect(lambda _: self.read())
-        tab.loader.loaded.connect(lambda _: self._mark())
-        self.changed.connect(self._mark)
 
     def attach(self, inspector: Inspector) -> None:
         inspector.follow_requested.connect(self.followed)
@@ -139,6 +137,7 @@ class TabRelations(QObject):
         if (links, problem) != (self.links, self.problem):
             self.links, self.problem = links, problem
             self.changed.emit()
+        self._mark()  # also of the same links: other steps may be shown by now
 
 
 def follow_text(link: Link) -> str:
