@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from lamella.core.errors import VersionConflict as VersionConflict
     from lamella.core.index.fulltext.snippets import Highlight as Highlight
     from lamella.core.query import agg as agg
+    from lamella.core.query.comparison import compare as compare
     from lamella.core.query.expressions import col as col
     from lamella.core.store.store import Store as Store
     from lamella.core.transfer.exporting import export as export
@@ -71,6 +72,7 @@ _ERRORS = (
 _MODULES = {
     "Highlight": "lamella.core.index.fulltext.snippets",
     "Store": "lamella.core.store.store",
+    "compare": "lamella.core.query.comparison",
     "col": "lamella.core.query.expressions",
     "export": "lamella.core.transfer.exporting",
     "open_dataset": "lamella.core.datasets",

@@ -1,0 +1,321 @@
+"""Two datasets, or two versions of one, row by row: what was added, removed and changed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_numpy, take
+from lamella.core.errors import BadData, shown
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.query.comparison.cells import CellRule, differing, largest_difference
+from lamella.core.query.comparison.columns import (
+    ColumnPair,
+    SchemaDifferences,
+    pair_columns,
+    schema_differences,
+)
+from lamella.core.query.comparison.pairing import RowPairs, pair_by_key, pair_by_order, suggest_key
+from lamella.core.query.source import Source, whole_snapshot
+from lamella.core.query.view import fetch
+from lamella.core.scan.read import live_positions, read_range
+from lamella.core.scan.snapshot import Column, Snapshot, snapshot_of_rows
+from lamella.core.validation import names_of
+
+ROWS_A_BLOCK = 1 << 18
+CELLS_A_BLOCK = 1 << 22
+EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class CellExample:
+    """A cell that differs: the numbers of its row on both sides, from 0, and what it holds there."""
+
+    before_row: int
+    after_row: int
+    before: pa.Scalar
+    after: pa.Scalar
+
+
+@dataclass(frozen=True)
+class ColumnDifferences:
+    """In how many rows of both sides a column differs, the first of them, and the largest distance between
+    two numbers; None where there are none."""
+
+    name: str
+    rows: int
+    examples: tuple[CellExample, ...] = ()
+    largest: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What differs between `before` and `after`. Rows are numbered from 0 in the order of their side.
+
+    `added` are rows of the later side, ascending; `removed` of the earlier one, in the order in which they
+    stand among the rows of the later side: `removed_places` says before which of its rows each does.
+    `changed` are rows of the later side, ascending, and `changed_before` what they were. `key` has the
+    columns that rows were paired by, none for their order. `notes` says what people should know of it.
+
+    Which cells of a row differ is worked out when they are asked for, and nothing else is held of them. A
+    file that changes meanwhile raises `FileProblem` then.
+    """
+
+    before: Snapshot
+    after: Snapshot
+    pairs: tuple[ColumnPair, ...]
+    key: tuple[str, ...]
+    rule: CellRule | None
+    added: np.ndarray
+    removed: np.ndarray
+    removed_places: np.ndarray
+    changed: np.ndarray
+    changed_before: np.ndarray
+    columns: tuple[ColumnDifferences, ...]
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    names: tuple[str, str] = field(default=("", ""))
+
+    def __bool__(self) -> bool:
+        """Whether anything differs, the columns' names and types among it."""
+        return bool(self.num_rows or self.schema)
+
+    def __str__(self) -> str:
+        one, other = self.titles
+        lines = [f"{one} → {other}", *self.schema.sentences(), *self.notes, self.counts_text]
+        lines += [
+            f"  {column.name}: {column.rows:,}"
+            + (f", by at most {column.largest:g}" if column.largest else "")
+            for column in self.columns
+            if column.rows
+        ]
+        return "\n".join(lines)
+
+    @property
+    def titles(self) -> tuple[str, str]:
+        """What people call the two sides."""
+        return self.names[0] or self.before.name, self.names[1] or self.after.name
+
+    @property
+    def counts_text(self) -> str:
+        """Such as `2 added, 1 removed, 7 changed`."""
+        counts = (len(self.added), "added"), (len(self.removed), "removed"), (len(self.changed), "changed")
+        return ", ".join(f"{count:,} {word}" for count, word in counts if count) or "no row differs"
+
+    @property
+    def num_rows(self) -> int:
+        """Rows that differ."""
+        return len(self.added) + len(self.removed) + len(self.changed)
+
+    @cached_property
+    def schema(self) -> SchemaDifferences:
+        return schema_differences(self.pairs, self.before)
+
+    @property
+    def common(self) -> tuple[ColumnPair, ...]:
+        """The columns that both sides have."""
+        return tuple(pair for pair in self.pairs if pair.is_common)
+
+    def rows_changed_in(self, name: str, job: Job | None = None) -> np.ndarray:
+        """The rows of the later side in which a column differs, ascending. Blocks."""
+        pair = next((p for p in self.common if p.name == name), None)
+        if pair is None:
+            return np.empty(0, np.int64)
+        found = [np.empty(0, np.int64)]
+        for first in range(0, len(self.changed), ROWS_A_BLOCK):
+            (job or Job()).check()
+            rows = slice(first, first + ROWS_A_BLOCK)
+            before = rows_of(self.before, self.changed_before[rows], [_of(pair.before)])
+            after = rows_of(self.after, self.changed[rows], [_of(pair.after)])
+            found.append(self.changed[rows][differing(before.column(0), after.column(0), self.rule)])
+        return np.concatenate(found)
+
+
+def compare(
+    before: Source | Query,
+    after: Source | Query,
+    key: str | Sequence[str] | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    tolerance: float = 0.0,
+    ignore_case: bool = False,
+    ignore_space: bool = False,
+    job: Job | None = None,
+) -> Comparison:
+    """What differs between two tables, files, versions or answers of queries.
+
+    Rows belong together where their `key` columns are equal. None: `_id` for two versions of one table, else
+    a column of both whose values are unique, else their order; an empty list is always their order. Null is
+    a key like any other. Rows that share a key are paired in the order they come, and `notes` says so.
+
+    `columns` are compared instead of all that both have. Numbers that differ by at most `tolerance` are
+    equal, and so are texts that differ in upper and lower case, or in white space, where these are ignored.
+    Blocks.
+
+    Raises `UnknownColumn`, `BadData` where no column is common or a key cannot be compared, `FileProblem` for
+    a file that changed meanwhile.
+    """
+    started, work = time.perf_counter(), job or Job()
+    rule = CellRule(tolerance, bool(ignore_case), bool(ignore_space))
+    sides = _snapshot(before, work), _snapshot(after, work)
+    chosen = None if columns is None else names_of(columns, "compare: columns")
+    pairs = pair_columns(*sides, chosen)
+    keys = suggest_key(*sides, work) if key is None else tuple(names_of(key, "compare: key") if key else ())
+    return compare_snapshots(*sides, pairs, keys, rule, work, started)
+
+
+def compare_snapshots(
+    before: Snapshot,
+    after: Snapshot,
+    pairs: tuple[ColumnPair, ...],
+    key: tuple[str, ...],
+    rule: CellRule,
+    job: Job,
+    started: float | None = None,
+) -> Comparison:
+    """As `compare`, of rows that are frozen already."""
+    started = time.perf_counter() if started is None else started
+    none = np.empty(0, np.int64)
+    if before.token == after.token:
+        columns = tuple(ColumnDifferences(pair.name, 0) for pair in pairs if pair.is_common)
+        return Comparison(before, after, pairs, key, rule, none, none, none, none, none, columns)
+    job.report(0, None, "Pairing rows")
+    rows = pair_by_key(before, after, key, rule, job) if key else pair_by_order(before, after)
+    tally = Tally([p for p in pairs if p.is_common], rule)
+    changed = _changed_rows(before, after, rows, tally, job)
+    before_rows, after_rows = row_numbers(before, rows.before), row_numbers(after, rows.after)
+    removed, places = place_removed(row_numbers(before, rows.removed), before_rows, after_rows)
+    return Comparison(
+        before, after, pairs, key, rule, row_numbers(after, rows.added), removed, places,
+        after_rows[changed], before_rows[changed], tally.columns, rows.notes,
+        time.perf_counter() - started,
+    )  # fmt: skip
+
+
+def _snapshot(rows: Source | Query, job: Job) -> Snapshot:
+    if isinstance(rows, Query):
+        return snapshot_of_rows(rows.read(job), rows.name)
+    if not hasattr(rows, "snapshot"):
+        raise BadData(f"compare was given {shown(rows)}", fix="Give a table, an opened file or a query")
+    return whole_snapshot(rows, job)
+
+
+def _of(column: Column | None) -> Column:
+    assert column is not None, "both sides have it"
+    return column
+
+
+class Tally:
+    """Counts the differences of each column, as blocks of rows are compared."""
+
+    def __init__(self, pairs: Sequence[ColumnPair], rule: CellRule | None) -> None:
+        self.pairs, self.rule = list(pairs), rule
+        self._rows = [0] * len(pairs)
+        self._examples: list[list[CellExample]] = [[] for _ in pairs]
+        self._largest: list[float | None] = [None] * len(pairs)
+
+    def add(
+        self,
+        place: int,
+        cells: tuple[pa.ChunkedArray, pa.ChunkedArray],
+        different: np.ndarray,
+        rows: tuple[np.ndarray, np.ndarray],
+    ) -> None:
+        """Of the column at this place of the pairs: its cells on both sides, which of them differ, and the
+        numbers of their rows."""
+        places = np.flatnonzero(different)
+        if not len(places):
+            return
+        self._rows[place] += len(places)
+        examples = self._examples[place]
+        for at in places[: EXAMPLES - len(examples)].tolist():
+            examples.append(CellExample(int(rows[0][at]), int(rows[1][at]), cells[0][at], cells[1][at]))
+        largest = largest_difference(*(take(values, places) for values in cells))
+        if largest is not None:
+            self._largest[place] = max(largest, self._largest[place] or 0.0)
+
+    @property
+    def columns(self) -> tuple[ColumnDifferences, ...]:
+        return tuple(
+            ColumnDifferences(pair.name, rows, tuple(examples), largest)
+            for pair, rows, examples, largest in zip(
+                self.pairs, self._rows, self._examples, self._largest, strict=True
+            )
+        )
+
+
+def _changed_rows(before: Snapshot, after: Snapshot, rows: RowPairs, tally: Tally, job: Job) -> np.ndarray:
+    """Whether each pair of rows differs in a column. Some rows and some columns are read at a time."""
+    count, changed = len(rows.after), np.zeros(len(rows.after), bool)
+    for first in range(0, count, ROWS_A_BLOCK):
+        stop = min(first + ROWS_A_BLOCK, count)
+        job.report(first, count, f"{first:,} of {count:,} rows compared")
+        ours, theirs = rows.before[first:stop], rows.after[first:stop]
+        numbers = row_numbers(before, ours), row_numbers(after, theirs)
+        for places in _column_groups(len(tally.pairs), stop - first):
+            job.check()
+            some = [tally.pairs[place] for place in places]
+            left = rows_at(before, ours, [_of(pair.before) for pair in some], job)
+            right = rows_at(after, theirs, [_of(pair.after) for pair in some], job)
+            for place, a, b in zip(places, left.columns, right.columns, strict=True):
+                different = differing(a, b, tally.rule)
+                tally.add(place, (a, b), different, numbers)
+                changed[first:stop] |= different
+    return changed
+
+
+def _column_groups(columns: int, rows: int) -> Iterator[range]:
+    """As many columns at a time as keep the cells of a block few."""
+    width = max(1, CELLS_A_BLOCK // max(1, rows))
+    return (range(first, min(first + width, columns)) for first in range(0, columns, width))
+
+
+def rows_at(
+    snapshot: Snapshot, positions: np.ndarray, columns: Sequence[Column], job: Job | None = None
+) -> pa.Table:
+    """The rows at live positions, in their order. Those that follow each other, or nearly, are read as a
+    range."""
+    if len(positions) and bool(np.all(positions[1:] > positions[:-1])):
+        low, high = int(positions[0]), int(positions[-1]) + 1
+        low_row, high_row = (int(n) for n in row_numbers(snapshot, np.array([low, high - 1])))
+        if high_row - low_row < 2 * len(positions):
+            table = read_range(snapshot, low, high, columns)
+            if table.num_rows == len(positions):
+                return table
+            return table.take(from_numpy(row_numbers(snapshot, positions) - low_row))
+    return fetch(snapshot, positions, columns, job)
+
+
+def rows_of(snapshot: Snapshot, rows: np.ndarray, columns: Sequence[Column]) -> pa.Table:
+    """The rows of these numbers."""
+    return rows_at(snapshot, live_positions(snapshot, rows), columns)
+
+
+def row_numbers(snapshot: Snapshot, positions: np.ndarray) -> np.ndarray:
+    """Of live positions: deleted rows are not counted."""
+    if not len(snapshot.deleted):
+        return positions
+    numbers: np.ndarray = positions - np.searchsorted(snapshot.deleted, positions)
+    return numbers
+
+
+def place_removed(
+    removed: np.ndarray, before: np.ndarray, after: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Removed rows, and before which row of the later side each is shown: behind the one that it followed.
+    `before` and `after` are the numbers of rows that belong together."""
+    if not len(removed):
+        return removed, removed
+    if len(before) > 1 and not bool(np.all(before[1:] >= before[:-1])):
+        order = np.argsort(before, kind="stable")
+        before, after = before[order], after[order]
+    followed = np.searchsorted(before, removed) - 1
+    places = np.where(followed >= 0, after[np.maximum(followed, 0)] + 1 if len(after) else 0, 0)
+    order = np.lexsort((removed, places))
+    return removed[order], places[order]

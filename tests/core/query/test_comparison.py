@@ -1,0 +1,180 @@
+"""Two datasets compared: files of all kinds, odd keys, odd types, and what cannot be compared."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella import Store, compare, open_dataset
+from lamella.core.errors import BadData, FileProblem, UnknownColumn
+from lamella.core.jobs import Job
+from lamella.core.query.comparison import ComparedRows, RowChange, read_differences, suggest_key
+from lamella.core.query.source import SnapshotSource
+from lamella.core.scan.snapshot import snapshot_of_rows
+
+
+@pytest.fixture
+def opened(tmp_path):
+    """Opens columns as a Parquet file, under a name."""
+
+    def make(name: str, **columns):
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table(columns), path, row_group_size=3)
+        return open_dataset(path)
+
+    return make
+
+
+def test_a_csv_file_against_a_table(tmp_path):
+    (tmp_path / "new.csv").write_text("id,name,price\n1,pen,1.50\n3,ink,7\n4,cap,2\n")
+    with Store.open(tmp_path / "shop") as store:
+        table = store.create_table(
+            "goods", {"id": [1, 2, 3], "name": ["pen", "nib", "Ink"], "price": [1.5, 2, 8]}
+        )
+        found = compare(table, open_dataset(tmp_path / "new.csv"))
+        assert found.key == ("id",) and found
+        assert (found.added.tolist(), found.removed.tolist(), found.changed.tolist()) == ([2], [1], [1])
+        assert {column.name: column.rows for column in found.columns} == {"id": 0, "name": 1, "price": 1}
+        price = found.columns[2]
+        assert price.largest == 1.0 and (
+            price.examples[0].before.as_py(),
+            price.examples[0].after.as_py(),
+        ) == (8, 7)
+        assert "1 added, 1 removed, 1 changed" in str(found)
+        rows = ComparedRows(found)
+        assert rows.page(0, 9).to_pydict() == {
+            "id": [1, 2, 3, 4], "name": ["pen", "nib", "ink", "cap"], "price": [1.5, 2.0, 7.0, 2.0],
+        }  # fmt: skip
+        assert [RowChange(kind).word for kind in rows.kinds(0, 9)] == ["same", "removed", "changed", "added"]
+        folded = compare(table, open_dataset(tmp_path / "new.csv"), "id", ignore_case=True, tolerance=1)
+        assert len(folded.changed) == 0
+
+
+def test_a_dataset_does_not_differ_from_itself(opened):
+    file = opened("a", n=[1, 1, None], x=[math.nan, 0.0, None], l=[[1], None, [2, 3]])
+    for key in (None, "n", []):
+        assert not compare(file, file, key)
+    again = opened("b", n=[1, 1, None], x=[math.nan, -0.0, None], l=[[1], None, [2, 3]])
+    assert not compare(file, again, "n") and not compare(file, again, [])
+
+
+def test_keys_that_are_not_unique_or_missing_are_said(opened):
+    one = opened("one", k=["a", "a", None, "b"], n=[1, 2, 3, 4])
+    other = opened("other", k=["a", "b", "a", None], n=[1, 4, 5, 3])
+    found = compare(one, other, "k")
+    assert found.changed.tolist() == [2] and found.changed_before.tolist() == [1]
+    assert any("one: 2 rows share their key (k)" in note for note in found.notes)
+    assert any("1 row has no value in k" in note for note in found.notes)
+    assert suggest_key(one.snapshot(), other.snapshot(), Job()) == ("n",)
+    plain = [opened(name, k=[1, 1], x=[1.0, 2.0]).snapshot() for name in ("x", "y")]
+    assert suggest_key(*plain, Job()) == ()
+
+
+def test_many_rows_of_one_key_do_not_multiply(opened):
+    one, other = (opened(name, k=[7] * 900, n=list(range(900))) for name in ("one", "other"))
+    assert not compare(one, other, "k")
+
+
+def test_a_key_of_several_columns_and_of_other_types(opened):
+    one = opened("one", y=[2013, 2013], d=pa.array([1.0, 2.0]), n=[1, 2])
+    other = opened("other", y=["2013", "2013"], d=pa.array([1, 3], pa.int32()), n=[1, 2])
+    found = compare(one, other, ["y", "d"])
+    assert (found.removed.tolist(), found.added.tolist(), found.changed.tolist()) == ([1], [1], [])
+    assert [name for name, _, _ in found.schema.retyped] == ["y", "d"]
+    assert "compared as numbers" in str(found)
+
+
+BIG = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "different"),
+    [
+        (pa.array([1, BIG, None]), pa.array([1.0, float(BIG), None]), [False, True, False]),
+        (pa.array([1, 2, -1]), pa.array(["1", "2.5", "-1.0"]), [False, True, False]),
+        (pa.array(["a", "1e2", None]), pa.array([1.0, 100.0, 3.0]), [True, False, True]),
+        (pa.array([Decimal("1.50"), Decimal("2")]), pa.array([1.5, 2.25]), [False, True]),
+        (pa.array([2**63], pa.uint64()), pa.array([1], pa.int64()), [True]),
+        (pa.array([dt.date(2013, 1, 1)] * 2), pa.array([dt.datetime(2013, 1, 1), dt.datetime(2013, 1, 1, 1)]),
+         [False, True]),
+        (pa.array([True, False]), pa.array(["true", "no"]), [False, True]),
+        (pa.array([[1], [2]], pa.list_(pa.int8())), pa.array([[1], [3]]), [False, True]),
+        (pa.array([{"a": math.nan}, {"a": 1.0}]), pa.array([{"a": math.nan}, {"a": 2.0}]), [False, True]),
+        (pa.array(["x", "y"]).dictionary_encode(), pa.array(["x", "z"]), [False, True]),
+    ],
+)  # fmt: skip
+def test_values_of_two_types_are_compared_by_what_they_mean(opened, before, after, different):
+    found = compare(opened("one", v=before), opened("other", v=after), [])
+    assert found.changed.tolist() == np.flatnonzero(different).tolist()
+    ComparedRows(found).page(0, len(before))
+    assert read_differences(found).num_rows == sum(different)
+
+
+def test_columns_that_one_side_alone_has_are_said_and_not_compared(opened):
+    one, other = (
+        opened("one", k=[1, 2], gone=[1, 2], a=[1, 2]),
+        opened("other", k=[1, 2], a=[1, 2], new=[5, 6]),
+    )
+    found = compare(one, other, "k")
+    assert found and found.num_rows == 0
+    assert (found.schema.added, found.schema.removed, found.schema.reordered) == (("new",), ("gone",), False)
+    assert "column gone removed" in str(found)
+    assert compare(opened("x", a=[1], b=[1]), opened("y", b=[1], a=[1]), []).schema.reordered
+
+
+def test_what_cannot_be_compared_says_why(opened):
+    one, other = opened("one", k=[1], l=[[1]]), opened("other", q=[1], l=[[2]])
+    with pytest.raises(BadData, match="have no column of one name"):
+        compare(opened("x", a=[1]), opened("y", b=[1]))
+    with pytest.raises(UnknownColumn, match="other has no column 'k'"):
+        compare(one, other, "k")
+    with pytest.raises(BadData, match="column 'l' cannot be a key"):
+        compare(one, other, "l")
+    with pytest.raises(UnknownColumn):
+        compare(one, other, [], columns=["nothing"])
+    with pytest.raises(BadData, match="the tolerance -1 is no number"):
+        compare(one, other, [], tolerance=-1)
+    with pytest.raises(BadData, match="compare was given 5"):
+        compare(one, 5)
+
+
+def test_a_file_that_changes_meanwhile_is_not_shown_as_it_was(opened):
+    one, other = opened("one", n=[1, 2]), opened("other", n=[1, 3])
+    rows = ComparedRows(compare(one, other, []))
+    opened("other", n=[1, 2, 3, 4])
+    with pytest.raises(FileProblem, match="changed"):
+        rows.page(0, 2)
+
+
+def test_answers_of_queries_are_compared_too(opened):
+    one = opened("one", k=[1, 2, 3], n=[1, 2, 3])
+    found = compare(one.where("k < 3"), one.where("k > 1"), "k")
+    assert (len(found.added), len(found.removed), len(found.changed)) == (1, 1, 0)
+
+
+def test_ten_thousand_columns():
+    columns = {f"c{n}": [n, n] for n in range(10_000)}
+    changed = columns | {"c77": [77, 1], "c9999": [0, 9999]}
+    one, other = (SnapshotSource(snapshot_of_rows(pa.table(each), "t")) for each in (columns, changed))
+    found = compare(one, other, [])
+    assert {column.name for column in found.columns if column.rows} == {"c77", "c9999"}
+    assert found.changed.tolist() == [0, 1]
+
+
+def test_the_differences_as_a_table_have_what_was_before(opened):
+    one = opened("one", k=[1, 2, 3], word=["a", None, "c"], word_before=[0, 0, 0])
+    other = opened("other", k=[1, 2, 4], word=[None, "b", "d"], word_before=[0, 0, 0])
+    table = read_differences(compare(one, other, "k"))
+    assert table.column_names == ["_change", "_columns", "k", "word", "word_before_", "word_before"]
+    assert table.to_pylist()[0] == {
+        "_change": "changed", "_columns": "word", "k": 1, "word": None, "word_before_": "a", "word_before": 0,
+    }  # fmt: skip
+    assert table["_change"].to_pylist() == ["changed", "changed", "removed", "added"]
+    assert read_differences(compare(one, other, "k"), limit=2).num_rows == 2
+    assert read_differences(compare(one, one)).num_rows == 0
