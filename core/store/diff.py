@@ -240,20 +240,21 @@ class Diff:
 
     @property
     def columns(self) -> ColumnChanges:
-        return _column_changes(self._before.columns, self._pairs)
+        return _column_changes(self._before.columns, self.pairs)
 
     @cached_property
-    def _pairs(self) -> list[tuple[Column | None, Column]]:
+    def pairs(self) -> list[tuple[Column | None, Column]]:
+        """The columns of the later version, each with what it was before."""
         return column_pairs(self._before, self._after)
 
     def summary(self, job: Job | None = None) -> DiffSummary:
         """The counts alone, in bounded memory."""
         added = removed = changed = 0
         cells: dict[str, int] = {}
-        for block in self._blocks(job):
+        for block in self.row_blocks(job):
             added, removed = added + len(block.added), removed + len(block.removed)
             rows = np.zeros(len(block.ids), bool)
-            for column, differing, _, _ in self._differing(block):
+            for column, differing, _, _ in self.differing_cells(block):
                 cells[column.name] = cells.get(column.name, 0) + int(differing.sum())
                 rows |= differing
             changed += int(rows.sum())
@@ -269,30 +270,31 @@ class Diff:
 
     def changed(self, column: str, limit: int | None = None, job: Job | None = None) -> pa.Table:
         """The cells of one column, by its name now, that differ: `_id`, `before` and `after`."""
-        pair = next((p for p in self._pairs if p[1].name == column), None)
+        pair = next((p for p in self.pairs if p[1].name == column), None)
         if pair is None:
             raise UnknownColumn(column, self._after.snapshot.name, [c.name for c in self._after.columns])
         batches = (c.cells for c in self.changed_cells(job, frozenset([pair[1].key])))
         return _first(limit, batches, _cells_schema(*pair))
 
     def added_batches(self, job: Job | None = None) -> Iterator[pa.Table]:
-        return self._rows(self._after.snapshot, (b.added for b in self._blocks(job)))
+        return self._rows(self._after.snapshot, (b.added for b in self.row_blocks(job)))
 
     def removed_batches(self, job: Job | None = None) -> Iterator[pa.Table]:
-        return self._rows(self._before.snapshot, (b.removed for b in self._blocks(job)))
+        return self._rows(self._before.snapshot, (b.removed for b in self.row_blocks(job)))
 
     def changed_cells(
         self, job: Job | None = None, columns: frozenset[int] | None = None
     ) -> Iterator[ChangedCells]:
         """All of them, a column of some rows at a time; of these columns alone, by id, if given."""
-        for block in self._blocks(job):
-            for column, differing, before, after in self._differing(block, columns):
+        for block in self.row_blocks(job):
+            for column, differing, before, after in self.differing_cells(block, columns):
                 where = np.flatnonzero(differing)
                 if len(where):
                     arrays = [from_numpy(block.ids[where]), take(before, where), take(after, where)]
                     yield ChangedCells(column.name, pa.Table.from_arrays(arrays, [ID, "before", "after"]))
 
-    def _blocks(self, job: Job | None) -> Iterator[DiffBlock]:
+    def row_blocks(self, job: Job | None) -> Iterator[DiffBlock]:
+        """Rows that the versions do not share, in `_id` order."""
         if self._before.snapshot.token == self._after.snapshot.token:
             return
         for block in blocks(self._before, self._after):
@@ -303,12 +305,12 @@ class Diff:
     def _rows(self, snapshot: Snapshot, chosen: Iterator[np.ndarray]) -> Iterator[pa.Table]:
         return (take_rows(snapshot, positions, snapshot.columns) for positions in chosen if len(positions))
 
-    def _differing(
+    def differing_cells(
         self, block: DiffBlock, columns: frozenset[int] | None = None
     ) -> Iterator[tuple[Column, np.ndarray, pa.Array, pa.Array]]:
         """Each column that may differ: in which of the block's rows it does, and both versions' values."""
         chosen = [c for c in (block.columns, columns) if c is not None]
-        for was, column in self._pairs:
+        for was, column in self.pairs:
             if len(block.ids) and all(column.key in c for c in chosen):
                 after = _values(self._after.snapshot, block.after, column)
                 before = (

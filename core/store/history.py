@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lamella.core.errors import BadData, StoreProblem, UnknownVersion, shown
 from lamella.core.jobs import Job
@@ -14,6 +15,9 @@ from lamella.core.store.commit import Commit, commit_from_row
 from lamella.core.store.diff import Diff
 from lamella.core.store.table_version import Reader, TableVersion
 from lamella.core.validation import text_of
+
+if TYPE_CHECKING:
+    from lamella.core.query.comparison import Comparison
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
@@ -203,6 +207,24 @@ class History:
         return Diff(
             self._state_at(before), self._reader.current() if after is None else self._state_at(after)
         )
+
+    def compare(self, before: When, after: When | None = None, job: Job | None = None) -> Comparison:
+        """What differs between two versions, row by row, as `lamella.compare` gives it; the later one is the
+        newest when it is not given. Rows belong together by `_id`, columns by their permanent ids. Of two
+        versions that share most of their rows, only the others are read. Blocks."""
+        from lamella.core.store.version_comparison import compare_versions
+
+        later = self._reader.current() if after is None else self._state_at(after)
+        return compare_versions(self._state_at(before), later, job or Job())
+
+    def newest_commits(self, count: int, before: int | None = None) -> list[Commit]:
+        """At most so many commits, the newest first; with `before` those of earlier versions than that."""
+        name, rows = self._name, self._catalog.newest_commits(self._reader.table_id, count, before)
+        return [commit_from_row(name, row) for row in rows]
+
+    def num_versions(self) -> int:
+        """How many versions are kept."""
+        return self._catalog.versions(self._reader.table_id).count()
 
     def undoable(self) -> Commit | None:
         """The commit that `undo` would take back."""

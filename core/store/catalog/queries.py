@@ -122,6 +122,10 @@ class CatalogVersions:
     def __init__(self, rows: Rows, table_id: int, catalog: Path) -> None:
         self._rows, self._table_id, self._path = rows, table_id, catalog
 
+    def count(self) -> int:
+        sql = "SELECT count(*) FROM commits WHERE table_id = ?"
+        return int(self._rows(sql, self._table_id)[0][0])
+
     def exists(self, version: int) -> bool:
         return bool(self._column("version", "version = ?", version))
 
@@ -276,6 +280,14 @@ class Catalog(CatalogAccess):
     def commits(self, table_id: int) -> list[tuple[Any, ...]]:
         sql = f"SELECT {', '.join(_COMMIT)} FROM commits WHERE table_id = ? ORDER BY version"
         return checked_rows(self.path, "commits", _COMMIT, self.rows(sql, table_id))
+
+    def newest_commits(self, table_id: int, count: int, before: int | None = None) -> list[tuple[Any, ...]]:
+        """The newest first; with `before` those of earlier versions."""
+        earlier = "" if before is None else " AND version < ?"
+        of_table = f"SELECT {', '.join(_COMMIT)} FROM commits WHERE table_id = ?"
+        sql = f"{of_table}{earlier} ORDER BY version DESC LIMIT ?"
+        values = [table_id, count] if before is None else [table_id, before, count]
+        return checked_rows(self.path, "commits", _COMMIT, self.rows(sql, *values))
 
     def every(self, kind: str, table_id: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
         """Entries of a versioned table, whichever versions they hold at, oldest first."""
