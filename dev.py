@@ -363,6 +363,12 @@ LONG_FORMS = {
         300,
         "tests/property/test_checks_model.py",
     ),
+    "comparisons": property_test(
+        "comparisons of random tables against plain Python",
+        2,
+        3000,
+        "tests/property/test_comparison_model.py",
+    ),
     "operators": property_test(
         "updates of random columns against pandas", 1, 1000, "tests/core/store/test_operators_rows.py"
     ),

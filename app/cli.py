@@ -202,6 +202,12 @@ def _change(arguments: argparse.Namespace) -> int:
     return changing.run(arguments)
 
 
+def _compare(arguments: argparse.Namespace) -> int:
+    from lamella.app.commands import comparing
+
+    return comparing.run(arguments)
+
+
 def _query(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import query
 
@@ -300,6 +306,7 @@ COMMANDS = {
     "import": ("copy a file into a table of a store", options.import_file, _import),
     "query": ("ask a store or files, in SQL or by a condition", options.query, _query),
     "change": ("set, compute, delete or upsert rows of a table", options.change, _change),
+    "compare": ("what differs between two tables, files or versions", options.compare, _compare),
     "index": ("list, make and drop the indexes of a table", options.index, _index),
     "checks": ("show and set defaults and checks of columns", options.checks, _checks),
     "sqlite": ("open files and stores in SQLite's shell", options.sqlite, _sqlite),

@@ -351,6 +351,51 @@ def change(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--preview", action="store_true", help="say what would change, and change nothing")
 
 
+COMPARE_EXAMPLES = """examples:
+  lamella compare planes_2013.csv planes_2014.csv --key tailnum
+  lamella compare shop:orders@12 shop:orders             # version 12 against the newest
+  lamella compare shop:orders orders.parquet --tolerance 0.01 --out differences.xlsx
+  lamella compare shop:orders orders.csv --key id --apply --preview
+
+exit status: 0 when both were compared; with --exit-code 1 where anything differs; 2 for what cannot be
+compared; 3 when what was read turns out to be damaged; 130 when stopped with Ctrl+C."""
+
+
+def compare(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = COMPARE_EXAMPLES
+    side = "a file, STORE:TABLE, or STORE:TABLE@VERSION by its number or name"
+    parser.add_argument("before", metavar="BEFORE", help=side)
+    parser.add_argument("after", metavar="AFTER", help="what it is compared with, named in the same way")
+    pairing = parser.add_mutually_exclusive_group()
+    pairing.add_argument(
+        "--key", type=names, metavar="NAME,NAME,…",
+        help="columns that tell rows apart; without it, a column whose values are unique",
+    )  # fmt: skip
+    pairing.add_argument("--by-order", action="store_true", help="row by row, in the order they come")
+    parser.add_argument("--columns", type=names, metavar="NAME,NAME,…", help="these instead of all in common")
+    parser.add_argument(
+        "--tolerance", type=float, default=0.0, metavar="X", help="numbers may differ by so much"
+    )
+    parser.add_argument("--ignore-case", action="store_true", help="of texts, upper and lower case")
+    parser.add_argument("--ignore-space", action="store_true", help="of texts, more or less white space")
+    parser.add_argument(
+        "--format",
+        choices=("summary", "table", "csv", "json", "jsonl"),
+        default="summary",
+        help="counts by column, or the rows that differ (%(default)s)",
+    )
+    parser.add_argument("--limit", type=whole_number, metavar="N", help="of the rows that differ, the first")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the rows that differ to a file")
+    parser.add_argument("--overwrite", action="store_true", help="replace FILE where it is there")
+    parser.add_argument(
+        "--apply", action="store_true", help="change and add rows of the table BEFORE, in one commit"
+    )
+    parser.add_argument("--delete", action="store_true", help="of --apply: rows that AFTER lacks, too")
+    parser.add_argument("--preview", action="store_true", help="of --apply: say what would change")
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 where anything differs")
+
+
 def query(parser: argparse.ArgumentParser) -> None:
     of_query(parser, names, whole_number)
 

@@ -1,0 +1,99 @@
+"""`lamella compare`: what differs between two tables, files or versions; written to a file, or applied."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pyarrow as pa
+
+from lamella.app.commands import BUG, OK, terminal
+from lamella.app.commands.query import FORMATS
+from lamella.app.commands.sources import open_source, table_of
+from lamella.app.commands.transfer import split_target
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.comparison import ComparedRows, Comparison, compare, read_differences
+from lamella.core.query.comparison.difference_table import difference_schema, difference_tables
+from lamella.core.query.comparison.rows import DIFFERENT
+from lamella.core.store.applying import Kinds, apply_comparison
+from lamella.core.store.paths import is_store
+from lamella.core.store.store import Store
+from lamella.core.store.table import Table
+from lamella.core.transfer.exporting import Destination, Export
+from lamella.core.transfer.writer import Rows
+
+DIFFERENCES_FOUND = BUG
+"""With --exit-code, as other programs that compare have it."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.delete and not arguments.apply:
+        raise LamellaError("--delete is of --apply", fix="Add --apply, or leave it out")
+    with terminal.job() as job, ExitStack() as opened:
+        before = _side(arguments.before, opened, write=arguments.apply and not arguments.preview)
+        after = before if arguments.after == arguments.before else _side(arguments.after, opened)
+        found = compare(
+            before,
+            after,
+            [] if arguments.by_order else arguments.key,
+            columns=arguments.columns,
+            tolerance=arguments.tolerance,
+            ignore_case=arguments.ignore_case,
+            ignore_space=arguments.ignore_space,
+            job=job,
+        )
+        _tell(found, arguments, job)
+        if arguments.out is not None:
+            print(_export(found, arguments, job))
+        if arguments.apply:
+            print(_apply(found, before, arguments, job))
+    return DIFFERENCES_FOUND if found and arguments.exit_code else OK
+
+
+def _side(word: str, opened: ExitStack, write: bool = False) -> Dataset:
+    """FILE, STORE:TABLE or STORE:TABLE@VERSION; of a store that has one table, STORE."""
+    whole, _, version = word.rpartition("@")
+    for text, wanted in ((whole, version), (word, None)):
+        folder, table = split_target(text) if text else ("", None)
+        if folder and is_store(Path(folder)):
+            return table_of(opened.enter_context(open_source(folder, write=write)), table, wanted)
+    return opened.enter_context(open_source(word)).table(None)
+
+
+def _tell(found: Comparison, arguments: argparse.Namespace, job: Job) -> None:
+    if arguments.format == "summary":
+        print(found)
+        return
+    table = read_differences(found, arguments.limit, job)
+    FORMATS[arguments.format](table, sys.stdout if arguments.format == "table" else terminal.data_output())
+
+
+def _export(found: Comparison, arguments: argparse.Namespace, job: Job) -> str:
+    rows, schema = ComparedRows(found, DIFFERENT), difference_schema(found)
+    plain = pa.schema([field.remove_metadata() for field in schema])
+    tables = (table.cast(plain) for table in difference_tables(rows, job))
+    destination = Destination.of(arguments.out, overwrite=arguments.overwrite)
+    done: Export = destination.write(Rows(plain, tables, rows.num_rows, "differences"), job)
+    return f"{done.rows:,} {'row is' if done.rows == 1 else 'rows are'} in {done.path}"
+
+
+def _apply(found: Comparison, table: Dataset, arguments: argparse.Namespace, job: Job) -> str:
+    if not isinstance(table, Table) or not isinstance(table.store, Store):
+        raise LamellaError(
+            f"{arguments.before}: differences cannot be applied to it",
+            "Only the newest version of a table of a store can be changed",
+            "Name such a table first, as STORE:TABLE",
+        )
+    kinds = Kinds(removed=arguments.delete)
+    counts = zip(kinds.counts(found), ("added", "changed", "deleted"), strict=True)
+    words = ", ".join(
+        f"{count:,} {'row' if count == 1 else 'rows'} {word}" for count, word in counts if count
+    )
+    if arguments.preview:
+        return f"would be applied to {table.name}: {words or 'nothing'}"
+    apply_comparison(found, table, kinds, job=job)
+    return f"applied to {table.name}: {words or 'nothing'}"
