@@ -126,6 +126,8 @@ class MainWindow(QMainWindow):
         tab.reopening.reading = self.library.readings.of(key)
         tab.reopening.chosen.connect(partial(self.library.readings.put, key))
         tab.changed.connect(self.update_state)
+        tab.versions.open_requested.connect(lambda n: self.opening.open_key((*key[:2], str(n))))
+        tab.versions.now_requested.connect(partial(self.opening.open_key, key[:2]))
         tab.differently_requested.connect(partial(self.opening.read_differently, tab))
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
@@ -194,7 +196,9 @@ class MainWindow(QMainWindow):
         tab = self.tabs.dataset_tab
         if tab is None:
             return
-        if tab.table is None:
+        if tab.versions.pinned is not None:
+            tab.messages.say(tab.standing.not_now)
+        elif tab.table is None:
             self._offer_import(0, "", None)
         else:
             ask_change(tab, self)

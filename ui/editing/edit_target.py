@@ -15,6 +15,7 @@ from lamella.core.arrow.types import ID
 from lamella.core.datasets.base import Dataset
 from lamella.core.errors import FileProblem
 from lamella.core.query.line import split_steps
+from lamella.core.query.source import Pinned
 from lamella.core.query.view import View
 from lamella.core.scan.read import take_rows
 from lamella.core.scan.snapshot import Snapshot
@@ -108,12 +109,14 @@ class Standing:
     @property
     def wants_copy(self) -> bool:
         """Whether the file cannot be edited in place, but a copy could."""
-        return self._problem is not None
+        return self._problem is not None and self._version is None
 
     @property
     def not_now(self) -> str:
         """Why nothing can be edited as long as this is shown."""
         tab = self._tab
+        if self._version is not None:
+            return f"Version {self._version} is read-only: go back to now to edit, or restore it"
         filling = tab.shown is not None and not tab.shown.complete
         return STILL_READING if tab.table is None and filling else COMPUTED
 
@@ -122,6 +125,8 @@ class Standing:
         tab = self._tab
         if tab.table is not None:
             return f"Table in {tab.table.store.name}"
+        if self._version is not None:
+            return f"Version {self._version}, read-only"
         if tab.review.count:
             return f"File, {tab.review.count:,} unsaved"
         return "File, read-only" if self.wants_copy else "File"
@@ -131,7 +136,14 @@ class Standing:
         """What becomes of edits."""
         if self._tab.table is not None:
             return "Edits are commits of the table; the files that its rows came from stay as they are"
+        if self._version is not None:
+            return self.not_now
         return EDITS_OF_FILE if self._problem is None else message(self._problem)
+
+    @property
+    def _version(self) -> int | None:
+        """The earlier version of a table that is shown."""
+        return self._tab.dataset.pinned_version if isinstance(self._tab.dataset, Pinned) else None
 
     @property
     def _problem(self) -> FileProblem | None:

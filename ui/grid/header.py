@@ -305,7 +305,7 @@ class RowHeader(QHeaderView):
 
     def __init__(self, model: GridModel, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Vertical, parent)
-        self._grid_model = model
+        self.grid_model = model
         self.marked: Container[int] = ()  # rows that stand where they no longer belong
         self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         self.setHighlightSections(False)
@@ -321,7 +321,7 @@ class RowHeader(QHeaderView):
     def fit(self) -> None:
         """As wide as the last row number of the whole table: a filter must not move the columns."""
         metrics = self.fontMetrics()
-        digits = f"{max(self._grid_model.total_rows, self._grid_model.num_rows, 1000):,}"
+        digits = f"{max(self.grid_model.total_rows, self.grid_model.num_rows, 1000):,}"
         self.setFixedWidth(metrics.horizontalAdvance(digits.replace(",", "0")) + 2 * theme.S)
         self.viewport().update()
 
@@ -332,18 +332,22 @@ class RowHeader(QHeaderView):
         painter.setFont(look.tabular_font("caption"))
         width = self.viewport().width()
         lines, numbers = QPen(look.color("border")), QPen(look.color("faint"))
-        marked = QPen(look.color("warning"))
         first = self.logicalIndexAt(max(area.top(), 0))
         row, y = first, self.sectionViewportPosition(first) if first >= 0 else 0
         while 0 <= row < self.count() and y <= area.bottom():
             rect = QRect(0, y, width - theme.S, height)
-            here = self._grid_model.start + row
-            number = OUT_OF_PLACE if here in self.marked else f"{here + 1:,}"
-            painter.setPen(marked if here in self.marked else numbers)
+            here = self.grid_model.start + row
+            sign = self.sign_of(here)
+            painter.setPen(numbers if sign is None else look.color(sign[1]))
+            number = f"{here + 1:,}" if sign is None else sign[0]
             painter.drawText(rect, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
             row, y = row + 1, y + height
         painter.setPen(lines)
         painter.drawLine(width - 1, area.top(), width - 1, area.bottom())
+
+    def sign_of(self, row: int) -> tuple[str, str] | None:
+        """What stands in place of a row's number, and its colour; None for the number itself."""
+        return (OUT_OF_PLACE, "warning") if row in self.marked else None
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         if event.button() is not Qt.MouseButton.RightButton:
@@ -352,7 +356,7 @@ class RowHeader(QHeaderView):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         section = self.logicalIndexAt(event.pos())
         if section >= 0:
-            self.menu_requested.emit(self._grid_model.start + section, event.globalPos())
+            self.menu_requested.emit(self.grid_model.start + section, event.globalPos())
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         if event.buttons() & Qt.MouseButton.LeftButton:
@@ -364,4 +368,4 @@ class RowHeader(QHeaderView):
     def _ask(self, event: QMouseEvent, extend: bool) -> None:
         section = self.logicalIndexAt(event.position().toPoint())
         if section >= 0:
-            self.rows_requested.emit(self._grid_model.start + section, extend)
+            self.rows_requested.emit(self.grid_model.start + section, extend)

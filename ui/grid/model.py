@@ -27,9 +27,11 @@ from PySide6.QtGui import QImage, QImageReader
 from lamella.core.errors import visible
 from lamella.core.filters.kinds import NUMBERS, Kind, kind_of
 from lamella.core.jobs import Job
+from lamella.core.query.comparison import ComparedRows
 from lamella.core.query.view import View
 from lamella.core.scan.snapshot import NOTE
 from lamella.ui.formats.formats import AT_POINT, BY_ID, Format, FormattedTexts, form_of, formatted
+from lamella.ui.grid.changed_texts import ChangedTexts, put_changes
 from lamella.ui.grid.texts import Fraction, Texts, fraction_of, most_fraction_digits, screen_texts
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.tasks import Handle, Tasks
@@ -111,6 +113,7 @@ class PictureTexts(list[str | None]):
 
 def _form_of(texts: Texts) -> Format | None:
     """The format that texts of a page are in."""
+    texts = texts.texts if isinstance(texts, ChangedTexts) else texts
     return texts.form if isinstance(texts, FormattedTexts | PictureTexts) else None
 
 
@@ -147,6 +150,8 @@ def read_pages(
                 texts[at : at + PAGE_ROWS])  # fmt: skip
             here = {row - at: image for row, image in pictures.items() if at <= row < at + PAGE_ROWS}
             pages[page][column] = PictureTexts(shown, here) if here else shown
+    if isinstance(rows, ComparedRows):
+        put_changes(pages, rows, request.columns, names, PAGE_ROWS)
     return pages
 
 
@@ -247,6 +252,8 @@ class Pages(QObject):
 
     def _text(self, row: int, column: int, formatted: bool) -> str | None:
         texts = self._pages[row // PAGE_ROWS][column]
+        if not formatted and isinstance(texts, ChangedTexts):
+            texts = texts.texts
         if not formatted and isinstance(texts, FormattedTexts):
             texts = texts.values
         try:
@@ -356,6 +363,8 @@ class Pages(QObject):
 def _total_rows(rows: Rows) -> int:
     if isinstance(rows, TreeRows):
         return rows.most_rows
+    if isinstance(rows, ComparedRows):
+        return rows.total_rows
     return rows.snapshot.num_rows if isinstance(rows, View) else rows.num_rows
 
 

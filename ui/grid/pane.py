@@ -50,9 +50,10 @@ WAIT_MS = 500  # quick work should not flash a word
 
 
 class GridPane(QWidget):
-    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None, grid: GridView | None = None) -> None:
         super().__init__(parent)
-        self.grid = GridView(tasks, self)
+        self.grid = grid or GridView(tasks, self)
+        self.grid.setParent(self)
         self.scroll_bar = RowScrollBar(self.grid, self)
         self.busy = _Busy(self)
         self.nothing = QLabel(self)

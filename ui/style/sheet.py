@@ -414,6 +414,19 @@ QFrame[variant="message-success"] { background: $success_soft; }
 QFrame[variant="message"][floating="true"] { border: 1px solid $accent; }
 QFrame[variant="message-danger"][floating="true"] { border: 1px solid $danger; }
 QFrame[variant="message-success"][floating="true"] { border: 1px solid $success; }
+QFrame[variant="difference"] {
+    background: $accent_soft; border: none; border-bottom: 1px solid $border;
+}
+QToolButton[count="true"] {
+    border: 1px solid transparent; border-radius: 6px; padding: 3px 8px; background: transparent;
+    color: $muted;
+}
+QToolButton[count="true"]:hover { background: $surface; }
+QToolButton[variant="success"][count="true"]:checked { color: $success; }
+QToolButton[variant="danger"][count="true"]:checked { color: $danger; }
+QToolButton[variant="warning"][count="true"]:checked { color: $warning; }
+QToolButton[count="true"]:focus { border-color: $accent; }
+QToolButton[count="true"]:disabled { color: $muted; }
 QFrame[variant="overlay"] { background: $raised; border: 1px solid $border_strong; border-radius: 10px; }
 QFrame[variant="line"] { background: $border; border: none; max-height: 1px; min-height: 1px; }
 """

@@ -51,8 +51,9 @@ def situation(
         table=tab.table is not None,
         read_otherwise=takes_types(tab.dataset),
         versions=isinstance(tab.dataset, DeltaDataset),
-        cell=tab.grid.selection.current is not None and not tab.charting.shown,
-        selection=bool(tab.grid.selection.blocks) and not tab.charting.shown,
+        cell=tab.grid.selection.current is not None and not tab.charting.shown and not tab.comparing.shown,
+        selection=_has_selection(tab),
+        compared=tab.comparing.shown,
         several_rows=sum(block.num_rows for block in tab.grid.selection.blocks) > 1,
         filtered=any(isinstance(step, Where) for step in tab.line.active),
         editable=tab.editable is not None,
@@ -78,6 +79,12 @@ def situation(
         busy=busy,
         no_import=around.no_import,
     )
+
+
+def _has_selection(tab: DatasetTab) -> bool:
+    if tab.comparing.shown and tab.comparing.view is not None:
+        return bool(tab.comparing.view.grid.selection.blocks)
+    return bool(tab.grid.selection.blocks) and not tab.charting.shown
 
 
 def current_column(tab: DatasetTab) -> str | None:

@@ -44,6 +44,7 @@ from lamella.ui.window.column_formats import ColumnFormats
 from lamella.ui.window.column_layout import HIDDEN_FIRST, ColumnLayout, layout_of, show_layout
 from lamella.ui.window.column_rules import ColumnRulesForms
 from lamella.ui.window.commits import Commits
+from lamella.ui.window.comparing import Comparing
 from lamella.ui.window.conversions import Conversions
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
@@ -58,6 +59,7 @@ from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
 from lamella.ui.window.tab_relations import TabRelations
 from lamella.ui.window.tab_state import TabState
+from lamella.ui.window.versions import Versions
 
 if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
@@ -98,7 +100,7 @@ class DatasetTab(QWidget):
         self.grid = self.pane.grid
         self.messages = MessageBar(self)
         self.messages.float_over(self.pane, self.grid.horizontalScrollBar())
-        self.steps = StepLine(self.name, "table" if self.table is not None else "file", dataset, tasks, self)
+        self.steps = StepLine(self.name, "file" if is_file(key) else "table", dataset, tasks, self)
         self.visits = LineVisits(self.line)
         self.counts = LiveCount(tasks, self)
         self.loader = Loader(dataset, self.name, tasks, self._place, self)
@@ -113,7 +115,7 @@ class DatasetTab(QWidget):
         self.nested_values, self.column_layout = NestedValues(self), ColumnLayout(self)
         self.column_rules, self.conversions = ColumnRulesForms(self), Conversions(self)
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
-        self.groups = GroupRows(self)
+        self.groups, self.versions = GroupRows(self), Versions(self)
         self._then: list[Callable[[], object]] = []
         self._fill_handle: Handle | None = None
         self._to_fill = True
@@ -121,7 +123,9 @@ class DatasetTab(QWidget):
         self._growth: Handle | None = None
         self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
         self._lay_out()
-        self.charting = Charting(self, self._beside, saved_views.with_name("exports.json"))
+        exports = saved_views.with_name("exports.json")
+        self.charting = Charting(self, self._beside, exports)
+        self.comparing = Comparing(self, self._beside, exports)
         self.finding = Finding(self)
         self._connect()
         self.saved_state = TabState(self)
@@ -139,12 +143,14 @@ class DatasetTab(QWidget):
     def name(self) -> str:
         """As the tab is titled: what the table or file was called when it was opened."""
         if not is_file(self.key):
-            return self.key[1]
+            return self.key[1] + (f" · version {self.key[2]}" if len(self.key) > 2 else "")
         table = table_of_file(self.key)
         return Path(self.key[0]).name + (f" · {table}" if table else "")
 
     @property
     def status(self) -> str:
+        if self.comparing.shown:
+            return self.comparing.status
         if self.charting.shown and not self.loader.running:
             return self.charting.status
         return status_text(self.shown, self.loader.running) + self.groups.hint
@@ -358,6 +364,7 @@ class DatasetTab(QWidget):
         self.grid.cards.stop()
         self.charting.stop()
         self.finding.stop()
+        self.comparing.stop()
         self.grid.grid_model.pages.cancel()
         self._stop_filling()
         self._stop_growing()
@@ -553,6 +560,7 @@ class DatasetTab(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.steps)
+        self.versions.put_banner(layout)
         beside = QHBoxLayout()
         beside.setSpacing(0)
         beside.addWidget(self.pane, 1)

@@ -22,7 +22,7 @@ from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.window.file_readings import FileReading, with_options
-from lamella.ui.window.file_watch import FileWatch, open_file, same_files
+from lamella.ui.window.file_watch import FileWatch, is_file, open_file, same_files
 from lamella.ui.window.loader import Tab
 from lamella.ui.window.review import Review
 
@@ -83,7 +83,7 @@ class Failures(QObject):
             log.error("Unexpected error in %s", tab.name, exc_info=error)
             details = ("Details", lambda: ErrorDialog(error, tab.window()).open())
             return [("Try again", tab.reload), details]
-        if isinstance(error, FileProblem) and tab.table is None:
+        if isinstance(error, FileProblem) and is_file(tab.key):
             pad = [(PAD, tab.reopening.fill_up)] if can_be_filled_up(error) else []
             if isinstance(error, DamagedFile) and error.readable_anyway:
                 pad.append((OPEN_ANYWAY, tab.reopening.ignore_checksums))
@@ -127,14 +127,14 @@ class Reopening(QObject):
     def refresh(self) -> None:
         """Read the rows again, from the file as it is now."""
         self._tab.loader.kept = None
-        if self._tab.table is not None:
+        if not is_file(self._tab.key):
             self._tab.reload()
         else:
             self._open(False, self._tab.reload)
 
     def follow_file(self) -> None:
         """Open the file again if it changed."""
-        if self._tab.table is None:
+        if is_file(self._tab.key):
             self._open(False, lambda: None)
 
     def reopen(self, reading: FileReading | None = None) -> None:

@@ -27,7 +27,8 @@ RELOAD = "Reload"
 
 
 Key = tuple[str, ...]
-"""Of a tab: (path,) for a file, (path, "", table) for one of its tables, (folder, table) for a store's."""
+"""Of a tab: (path,) for a file, (path, "", table) for one of its tables, (folder, table) for a store's, and
+(folder, table, version) for an earlier version of that."""
 
 
 def file_key(path: Path | str, table: str | None = None) -> Key:
@@ -44,8 +45,14 @@ def table_of_file(key: Key) -> str | None:
 
 
 def entry_key(key: Key) -> Key:
-    """Of the sidebar's entry that a tab belongs to: a file has one for all its tables."""
-    return key[:1] if is_file(key) else key
+    """Of the sidebar's entry that a tab belongs to: a file has one for all its tables, a table one for all
+    its versions."""
+    return key[:1] if is_file(key) else key[:2]
+
+
+def version_of(key: Key) -> int | None:
+    """The earlier version of a table that a tab shows."""
+    return int(key[2]) if not is_file(key) and len(key) > 2 else None
 
 
 _keys: WeakKeyDictionary[Dataset, Key] = WeakKeyDictionary()
@@ -166,7 +173,7 @@ class FileWatch(QObject):
     def _arm(self) -> None:
         """Watch the files there are now; one that was replaced is watched no longer by itself."""
         tab = self._tab
-        if tab.table is not None:
+        if not is_file(tab.key):
             return
         wanted = {tab.key[0], *files_of(tab.dataset)[:MOST_FILES]}
         watched = {*self._watcher.files(), *self._watcher.directories()}

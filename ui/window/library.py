@@ -27,7 +27,9 @@ from lamella.ui.widgets.sidebar import StoreEntry
 from lamella.ui.window.commits import Commits
 from lamella.ui.window.failures import OPEN_ANYWAY, PAD
 from lamella.ui.window.file_readings import FileReading, FileReadings
-from lamella.ui.window.file_watch import Key, Opener, file_key, is_file, open_file, opener, table_of_file
+from lamella.ui.window.file_watch import (
+    Key, Opener, file_key, is_file, open_file, opener, table_of_file, version_of,
+)  # fmt: skip
 
 T = TypeVar("T")
 Listing = list[StoreEntry]
@@ -184,7 +186,12 @@ class Library(QObject):
             )
             self.failed.emit(problem)
         else:
-            self._read(lambda job: store[key[1]], lambda t: self.opened.emit(t, key), f"Opening {key[1]}")
+            version = version_of(key)
+
+            def read(job: Job) -> Dataset:
+                return store[key[1]] if version is None else store[key[1]].as_of(version)
+
+            self._read(read, lambda rows: self.opened.emit(rows, key), f"Opening {key[1]}")
 
     def with_store(
         self, path: Path, then: Callable[[], object], failed: Callable[[Exception], object]

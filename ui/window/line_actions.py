@@ -28,7 +28,7 @@ from lamella.ui.widgets.message_bar import Choice
 from lamella.ui.widgets.popover import Popover
 from lamella.ui.window.charting import Charting
 from lamella.ui.window.column_layout import layout_of, show_layout
-from lamella.ui.window.file_watch import is_file, table_of_file
+from lamella.ui.window.file_watch import is_file, table_of_file, version_of
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
@@ -127,6 +127,9 @@ class LineActions(QObject):
     # ------------------------------------------------------------------- views
 
     def ask_name(self) -> None:
+        if version_of(self._tab.key) is not None:
+            self._tab.messages.say("A view reads the table as it is now: save it there")
+            return
         if not self._tab.line.active and not self._layout():
             self._tab.messages.say(
                 "There is nothing to save yet: filter, group or sort, format a column or draw a chart"

@@ -19,7 +19,7 @@ from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.failures import temporary_file_problem
-from lamella.ui.window.file_watch import file_key, table_of_file
+from lamella.ui.window.file_watch import file_key, is_file, table_of_file
 from lamella.ui.window.library import Library
 from lamella.ui.window.memory import Memory
 from lamella.ui.window.tab_set import TabSet
@@ -185,7 +185,7 @@ class Opening(QObject):
     def import_current(self) -> None:
         """The file of the current tab, or one that is asked for."""
         tab = self._tabs.dataset_tab
-        if tab is not None and tab.table is None:
+        if tab is not None and is_file(tab.key):
             self.import_paths([Path(tab.key[0])], table_of_file(tab.key))
         else:
             self._ask("Import files", QFileDialog.FileMode.ExistingFiles, self.import_paths)

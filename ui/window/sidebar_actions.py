@@ -17,6 +17,7 @@ from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Entry
 from lamella.ui.window.action_handlers import benchmark_table
+from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import entry_key, is_file
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class SidebarActions(QObject):
     def open_menu(self, entry: Entry, point: QPoint) -> None:
         menu = QMenu(self._window)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for icon, text, act in self._choices(entry):
+        for icon, text, act in self.choices(entry):
             if not text:
                 menu.addSeparator()
                 continue
@@ -50,7 +51,7 @@ class SidebarActions(QObject):
                 action.setIcon(theme.current().icon(icon))
         menu.popup(point)
 
-    def _choices(self, entry: Entry) -> list[Choice]:
+    def choices(self, entry: Entry) -> list[Choice]:
         window, path = self._window, Path(entry.key[0])
         show: Choice = ("open", "Open", partial(window.opening.open_entry, entry))
         copy_name: Choice = ("copy", "Copy name", partial(_copy, entry.text))
@@ -58,19 +59,26 @@ class SidebarActions(QObject):
             ("copy", "Copy path", partial(_copy, str(path))),
             ("folder", "Show in folder", partial(show_in_folder, path)),
         ]
+        compare: Choice = ("compare", "Compare with…", partial(window.opening.open_key, entry.key, _compare))
         if entry.kind == "store":
             return [*window.store_actions.choices(path), LINE, *in_folder]
         if entry.kind == "table":
             measure = partial(window.opening.open_key, entry.key, partial(benchmark_table, window))
             store_diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))
-            return [show, store_diagram, ("benchmark", "Benchmark this table…", measure), LINE, copy_name]
+            return [show, compare, store_diagram, ("benchmark", "Benchmark this table…", measure), LINE, copy_name]
         if entry.kind == "view":
             rename: Choice = ("edit", "Rename…", partial(self.ask_new_name, entry))
             delete: Choice = ("trash", "Delete…", partial(self.ask_delete, entry))
             return [show, LINE, rename, delete, LINE, copy_name]
         if entry.kind == "file":
-            return [show, ("close", "Close", partial(self._close, entry)), LINE, *in_folder]
-        return [show, ("minus", "Remove from the list", partial(self.forget, path)), LINE, *in_folder]
+            return [show, compare, ("close", "Close", partial(self._close, entry)), LINE, *in_folder]
+        return [
+            show,
+            compare,
+            ("minus", "Remove from the list", partial(self.forget, path)),
+            LINE,
+            *in_folder,
+        ]
 
     def forget(self, path: Path) -> None:
         self._window.memory.forget(path)
@@ -186,6 +194,10 @@ class SidebarActions(QObject):
 def show_in_folder(path: Path) -> None:
     """In the file manager of the desktop: the folder, since not every one can mark a file in it."""
     QDesktopServices.openUrl(QUrl.fromLocalFile(str(path.parent)))
+
+
+def _compare(tab: DatasetTab) -> None:
+    tab.comparing.ask(tab.steps.others())
 
 
 def _copy(text: str) -> None:

@@ -1,0 +1,303 @@
+"""Asks what the rows of a tab are to be compared with, and how rows and cells are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QRadioButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.datasets.formats import usual_suffixes
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.query.comparison import suggest_key
+from lamella.core.query.comparison.columns import pair_columns
+from lamella.core.query.source import Source, whole_snapshot
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.dialogs.work_dialog import fit_into_window
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import Reason
+
+OpenSide = Callable[[Job], Source]
+A_FILE = "A file…"
+SIZE = QSize(520, 560)
+MOST_LISTED = 2_000
+
+
+@dataclass(frozen=True)
+class Choices:
+    """How two sides are compared. `key` is None for what is suggested, empty for the order of rows."""
+
+    key: tuple[str, ...] | None = None
+    tolerance: float = 0.0
+    ignore_case: bool = False
+    ignore_space: bool = False
+
+
+@dataclass(frozen=True)
+class OtherSide:
+    """What somebody may compare with: `open` gives it, on a worker."""
+
+    title: str
+    open: OpenSide = field(compare=False)
+
+
+@dataclass(frozen=True)
+class KeyColumns:
+    """The columns that both sides have, and those that tell rows apart."""
+
+    common: tuple[str, ...]
+    suggested: tuple[str, ...]
+
+
+def find_keys(before: Source, after: Source, job: Job) -> KeyColumns:
+    """Blocks. Raises `BadData` where no column is common."""
+    sides = whole_snapshot(before, job), whole_snapshot(after, job)
+    common = tuple(pair.name for pair in pair_columns(*sides) if pair.is_common)
+    suggested = suggest_key(*sides, job)
+    return KeyColumns(tuple(dict.fromkeys((*suggested, *common))), suggested)
+
+
+class CompareDialog(QDialog):
+    """`compare_requested` has an `OtherSide` and `Choices`."""
+
+    compare_requested = Signal(object, object)
+
+    def __init__(
+        self,
+        name: str,
+        before: Source,
+        others: Sequence[OtherSide],
+        tasks: Tasks,
+        choices: Choices | None = None,
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self._before, self._others, self._tasks = before, list(others), tasks
+        self._choices = choices or Choices()
+        self._handle: Handle | None = None
+        self._found: KeyColumns | None = None
+        self.setWindowTitle("Compare")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.title = QLabel(f"Compare {visible(name)} with")
+        self.other = QComboBox(accessibleName="What to compare with")
+        self.by_key, self.by_order = QRadioButton("Columns that tell rows apart"), QRadioButton("Their order")
+        self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
+        self.key = QListWidget(accessibleName="Columns that tell rows apart")
+        self.hint = QLabel(wordWrap=True)
+        self.tolerance = QLineEdit(placeholderText="0", accessibleName="Numbers may differ by")
+        self.ignore_case = QCheckBox("Ignore upper and lower case")
+        self.ignore_space = QCheckBox("Ignore white space")
+        self.reason = Reason()
+        self.cancel_button, self.compare_button = QPushButton("Cancel"), QPushButton("Compare")
+        self._lay_out()
+        self._connect()
+        self._fill()
+
+    @property
+    def other_side(self) -> OtherSide | None:
+        place = self.other.currentIndex()
+        return self._others[place] if 0 <= place < len(self._others) else None
+
+    @property
+    def chosen_key(self) -> tuple[str, ...]:
+        """In the order of the list."""
+        items = (self.key.item(row) for row in range(self.key.count()))
+        return tuple(item.data(Qt.ItemDataRole.UserRole) for item in items
+                     if item.checkState() is Qt.CheckState.Checked)  # fmt: skip
+
+    @property
+    def is_settled(self) -> bool:
+        return self._handle is None
+
+    def choose(self, title: str) -> None:
+        """Another side, by its title."""
+        self.other.setCurrentIndex(self.other.findText(visible(title)))
+
+    def add_file(self, path: Path) -> None:
+        """Compare with a file that is not open."""
+        from lamella.core.datasets import open_dataset
+
+        self._others.append(OtherSide(path.name, lambda job: open_dataset(path, job=job)))
+        self.other.insertItem(self.other.count() - 1, visible(path.name))
+        self.other.setCurrentIndex(len(self._others) - 1)
+
+    # ------------------------------------------------------------------- columns
+
+    def _fill(self) -> None:
+        self.other.addItems([visible(other.title) for other in self._others])
+        self.other.addItem(A_FILE)
+        chosen = self._choices
+        self.by_order.setChecked(chosen.key == ())
+        self.by_key.setChecked(chosen.key != ())
+        self.tolerance.setText(f"{chosen.tolerance:g}" if chosen.tolerance else "")
+        self.ignore_case.setChecked(chosen.ignore_case)
+        self.ignore_space.setChecked(chosen.ignore_space)
+        if not self._others:
+            self.other.setCurrentIndex(0)
+        self._take_other()
+
+    def _take_other(self) -> None:
+        self.key.clear()
+        self._found = None
+        other, before = self.other_side, self._before
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+        if other is None:
+            self._follow()
+            return
+        self.hint.setText("Looking for columns that tell rows apart…")
+        self._handle = self._tasks.read(
+            lambda job: find_keys(before, other.open(job), job),
+            self._take_keys, self._refuse, owner=self, quiet=True, text="Looking for keys",
+        )  # fmt: skip
+        self._follow()
+
+    def _take_keys(self, found: KeyColumns) -> None:
+        self._handle, self._found = None, found
+        wanted = found.suggested if self._choices.key is None else self._choices.key
+        for name in found.common[:MOST_LISTED]:
+            item = QListWidgetItem(visible(name))
+            item.setData(Qt.ItemDataRole.UserRole, name)
+            item.setFlags(item.flags() | Qt.ItemFlag.ItemIsUserCheckable)
+            item.setCheckState(Qt.CheckState.Checked if name in wanted else Qt.CheckState.Unchecked)
+            self.key.addItem(item)
+        if not found.suggested and self._choices.key is None:
+            self.by_order.setChecked(True)
+        suggested = ", ".join(map(visible, found.suggested))
+        self.hint.setText(
+            f"{suggested} tells the rows of both apart" if suggested else "No column is unique on both sides"
+        )
+        self._follow()
+
+    def _refuse(self, error: Exception) -> None:
+        self._handle = None
+        self.hint.clear()
+        if not isinstance(error, LamellaError):
+            self._tasks.failed.emit(error)
+        self.reason.say(message(error) if isinstance(error, LamellaError) else str(error))
+        self.compare_button.setEnabled(False)
+
+    def _show_matches(self, text: str) -> None:
+        words = text.strip().casefold()
+        for row in range(self.key.count()):
+            item = self.key.item(row)
+            item.setHidden(words not in item.text().casefold())
+
+    def _follow(self) -> None:
+        """What can be done with the choices as they are."""
+        by_key = self.by_key.isChecked()
+        for widget in (self.key, self.find):
+            widget.setEnabled(by_key)
+        problem = self._problem(by_key)
+        self.reason.say(problem)
+        waiting = self._handle is not None or self._found is None
+        self.compare_button.setEnabled(not problem and not waiting)
+
+    def _problem(self, by_key: bool) -> str:
+        if self._tolerance is None:
+            return "The tolerance is no number from 0 on"
+        if self.other_side is None or self._found is None:
+            return ""
+        return "Choose at least one column, or compare by order" if by_key and not self.chosen_key else ""
+
+    @property
+    def _tolerance(self) -> float | None:
+        text = self.tolerance.text().strip().replace(",", ".") or "0"
+        try:
+            value = float(text)
+        except ValueError:
+            return None
+        return value if 0 <= value < float("inf") else None
+
+    def _ask_file(self, place: int) -> None:
+        if self.other.itemText(place) != A_FILE:
+            return
+        kinds = f"Data files ({' '.join(f'*.{suffix}' for suffix in usual_suffixes())});;All files (*)"
+        chosen, _ = QFileDialog.getOpenFileName(self, "Compare with a file", "", kinds)
+        if chosen:
+            self.add_file(Path(chosen))
+
+    def _compare(self) -> None:
+        other, tolerance = self.other_side, self._tolerance
+        if other is None or tolerance is None:
+            return
+        key = () if self.by_order.isChecked() else self.chosen_key
+        choices = Choices(key, tolerance, self.ignore_case.isChecked(), self.ignore_space.isChecked())
+        self.compare_requested.emit(other, choices)
+        self.accept()
+
+    # ------------------------------------------------------------------- set-up
+
+    def _lay_out(self) -> None:
+        theme.variant(self.title, "title")
+        theme.variant(self.hint, "caption")
+        theme.variant(self.compare_button, "primary")
+        self.compare_button.setDefault(True)
+        group = QButtonGroup(self)
+        group.addButton(self.by_key)
+        group.addButton(self.by_order)
+        rows = QLabel("Rows belong together by")
+        cells = QLabel("Cells are equal where")
+        for heading in (rows, cells):
+            theme.variant(heading, "heading")
+        self.find.setClearButtonEnabled(True)
+        form = QFormLayout(horizontalSpacing=theme.L, verticalSpacing=theme.S)
+        form.addRow("Numbers differ by at most", self.tolerance)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.S)
+        buttons.addStretch(1)
+        buttons.addWidget(self.cancel_button)
+        buttons.addWidget(self.compare_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.XL, theme.XL, theme.XL, theme.L)
+        layout.setSpacing(theme.S)
+        for widget in (self.title, self.other, rows, self.by_key, self.find):
+            layout.addWidget(widget)
+        layout.addWidget(self.key, 1)
+        for widget in (self.hint, self.by_order, cells):
+            layout.addWidget(widget)
+        layout.addLayout(form)
+        for widget in (self.ignore_case, self.ignore_space, self.reason):
+            layout.addWidget(widget)
+        layout.addLayout(buttons)
+        fit_into_window(self, QSize(SIZE.width(), theme.current().px(SIZE.height())))
+
+    def _connect(self) -> None:
+        self.other.currentIndexChanged.connect(self._take_other)
+        self.other.activated.connect(self._ask_file)
+        self.find.textChanged.connect(self._show_matches)
+        self.key.itemChanged.connect(self._follow)
+        self.by_key.toggled.connect(self._follow)
+        self.tolerance.textChanged.connect(self._follow)
+        self.cancel_button.clicked.connect(self.reject)
+        self.compare_button.clicked.connect(self._compare)
+
+
+def sides_of(others: Mapping[str, Callable[[], Source]]) -> list[OtherSide]:
+    """What can be joined with a dataset can be compared with it, too."""
+
+    def side(title: str, source: Callable[[], Source]) -> OtherSide:
+        return OtherSide(title, lambda job: source())
+
+    return [side(title, source) for title, source in others.items()]

@@ -1,0 +1,108 @@
+"""A comparison by column: in how many rows each differs, by how much at most, and the first of them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+
+from lamella.core.errors import visible
+from lamella.core.query.comparison import Comparison
+from lamella.core.query.comparison.comparison import CellExample, ColumnDifferences
+from lamella.ui import theme
+from lamella.ui.grid.texts import whole_texts
+
+NAME, ROWS, SHARE, LARGEST = range(4)
+LONGEST = 200
+MOST_COLUMNS = 2_000
+"""Columns that are listed, those that differ most first."""
+COLUMN = Qt.ItemDataRole.UserRole
+
+
+class ComparisonSummary(QTreeWidget):
+    """`column_chosen` has the name of a column whose differences are to be shown."""
+
+    column_chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "panel")
+        self._comparison: Comparison | None = None
+        self.setAccessibleName("Differences by column")
+        self.setHeaderLabels(["Column", "Rows that differ", "Share", "Largest difference"])
+        self.setColumnCount(4)
+        self.setUniformRowHeights(True)
+        header = self.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        for place in (ROWS, SHARE, LARGEST):
+            header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+            self.headerItem().setTextAlignment(place, Qt.AlignmentFlag.AlignRight)
+        self.setToolTip("Enter or a double click shows the rows in which a column differs")
+        self.itemDoubleClicked.connect(self._choose)
+        theme.current().changed.connect(self._restyle)
+
+    def show_comparison(self, comparison: Comparison | None) -> None:
+        self._comparison = comparison
+        self.clear()
+        if comparison is None:
+            return
+        different = [column for column in comparison.columns if column.rows]
+        equal = [column for column in comparison.columns if not column.rows]
+        pairs = max(1, comparison.after.num_rows - len(comparison.added))
+        different.sort(key=lambda column: -column.rows)
+        for column in different[:MOST_COLUMNS]:
+            self.addTopLevelItem(self._item(column, pairs))
+        if equal:
+            names = ", ".join(visible(column.name) for column in equal[:20])
+            more = f" and {len(equal) - 20:,} more" if len(equal) > 20 else ""
+            item = QTreeWidgetItem([f"Equal: {names}{more}"])
+            item.setForeground(NAME, theme.current().color("muted"))
+            self.addTopLevelItem(item)
+            item.setFirstColumnSpanned(True)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.currentItem() is not None:
+            self._choose(self.currentItem())
+        else:
+            super().keyPressEvent(event)
+
+    def _item(self, column: ColumnDifferences, pairs: int) -> QTreeWidgetItem:
+        look = theme.current()
+        largest = "" if column.largest is None else f"{column.largest:,.6g}"
+        item = QTreeWidgetItem(
+            [visible(column.name), f"{column.rows:,}", f"{100 * column.rows / pairs:.1f}%", largest]
+        )
+        item.setData(NAME, COLUMN, column.name)
+        for place in (ROWS, SHARE, LARGEST):
+            item.setTextAlignment(place, Qt.AlignmentFlag.AlignRight)
+            item.setFont(place, look.tabular_font())
+        item.setForeground(SHARE, look.color("muted"))
+        for example in column.examples:
+            child = QTreeWidgetItem([_example_text(example)])
+            child.setForeground(NAME, look.color("muted"))
+            child.setData(NAME, COLUMN, column.name)
+            item.addChild(child)
+            child.setFirstColumnSpanned(True)
+        return item
+
+    def _choose(self, item: QTreeWidgetItem) -> None:
+        name = item.data(NAME, COLUMN)
+        if name is not None:
+            self.column_chosen.emit(name)
+
+    def _restyle(self) -> None:
+        self.show_comparison(self._comparison)
+
+
+def _example_text(example: CellExample) -> str:
+    before, after = (_text(value) for value in (example.before, example.after))
+    return visible(f"row {example.after_row + 1:,}: {before} → {after}")
+
+
+def _text(value: object) -> str:
+    import pyarrow as pa
+
+    assert isinstance(value, pa.Scalar)
+    (text,) = whole_texts(pa.repeat(value, 1), LONGEST)
+    return "NULL" if text is None else text or "(empty text)"

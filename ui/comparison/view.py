@@ -1,0 +1,306 @@
+"""What differs between two datasets or versions: counts, the rows with marks, and a summary by column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QSplitter,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job
+from lamella.core.query.comparison import ComparedRows, Comparison, RowChange
+from lamella.core.query.comparison.rows import DIFFERENT
+from lamella.ui import theme
+from lamella.ui.comparison.summary import ComparisonSummary
+from lamella.ui.grid.compared import INKS, SIGNS, WORDS, ComparisonGrid
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import IconButton
+
+Make = Callable[[Job], Comparison]
+ALL_COLUMNS = "All columns"
+MOST_LISTED = 1_000
+SUMMARY_SHARE = 0.35
+
+
+class ComparisonView(QWidget):
+    """`failed` has why two sides could not be compared, `read_failed` why rows could not be read. The others
+    are wishes: `export_requested`, `apply_requested`, `options_requested`, and `closed`, which is done by
+    whoever shows it."""
+
+    closed = Signal()
+    changed = Signal()
+    failed = Signal(Exception)
+    read_failed = Signal(Exception)
+    export_requested = Signal()
+    apply_requested = Signal()
+    options_requested = Signal()
+    swap_requested = Signal()
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self.comparison: Comparison | None = None
+        self.rows: ComparedRows | None = None
+        self._handle: Handle | None = None
+        self.grid = ComparisonGrid(tasks)
+        self.pane = GridPane(tasks, self, self.grid)
+        self.summary = ComparisonSummary()
+        self.kinds = {kind: QToolButton(checkable=True, checked=True) for kind in DIFFERENT}
+        self.columns = QComboBox(accessibleName="Column that differs")
+        self.only = QCheckBox("Only these rows")
+        self.place = QLabel()
+        self.previous = IconButton("chevron-up", "Previous difference (Shift+F7)")
+        self.next = IconButton("chevron-down", "Next difference (F7)")
+        self.by_column = QToolButton(text="By column", checkable=True)
+        self.more = QToolButton(text="⋯", accessibleName="More about the comparison")
+        self.close_button = IconButton("close", "Close the comparison")
+        self.notes = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self._lay_out()
+        self._connect()
+        self._restyle()
+
+    # ------------------------------------------------------------------- comparing
+
+    @property
+    def running(self) -> bool:
+        return self._handle is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that was asked for is on screen."""
+        return not self.running and self.rows is not None and self.grid.grid_model.pages.settled
+
+    @property
+    def status(self) -> str:
+        """Such as `3,535 rows in version 7 · 10 rows differ · 6 ms`."""
+        made = self.comparison
+        if made is None:
+            return "comparing…" if self.running else ""
+        rows, differ = made.after.num_rows, made.num_rows
+        words = (
+            "no row differs"
+            if not differ
+            else f"{differ:,} {'row differs' if differ == 1 else 'rows differ'}"
+        )
+        seconds = f"{made.seconds * 1000:.0f} ms" if made.seconds < 1 else f"{made.seconds:.1f} s"
+        return f"{rows:,} {'row' if rows == 1 else 'rows'} in {visible(made.titles[1])} · {words} · {seconds}"
+
+    def compare(self, make: Make) -> None:
+        """Show what `make` finds, on a worker."""
+        self.stop()
+        self.pane.set_busy("Comparing…")
+        self._handle = self._tasks.read(
+            make, self._show, self._fail, stopped=self._stopped, owner=self, text="Comparing"
+        )
+        self.changed.emit()
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            handle.cancel()
+        self.grid.grid_model.pages.cancel()
+
+    def _show(self, made: Comparison) -> None:
+        self._handle = None
+        self.pane.set_busy("")
+        self.comparison = made
+        counts = (len(made.added), len(made.removed), len(made.changed))
+        for kind, count in zip((RowChange.ADDED, RowChange.REMOVED, RowChange.CHANGED), counts, strict=True):
+            button = self.kinds[kind]
+            button.setText(f"{SIGNS[kind]} {count:,} {WORDS[kind]}")
+            button.setEnabled(count > 0)
+            with QSignalBlocker(button):
+                button.setChecked(True)
+        with QSignalBlocker(self.only):
+            self.only.setChecked(made.num_rows > 0 and made.after.num_rows > MOST_LISTED)
+        self._list_columns(made)
+        said = [*made.schema.sentences(), *made.notes]
+        self.notes.setText(visible(". ".join(text[:1].upper() + text[1:] for text in said)))
+        self.notes.setVisible(bool(said))
+        self.summary.show_comparison(made)
+        self._show_rows()
+
+    def _list_columns(self, made: Comparison) -> None:
+        with QSignalBlocker(self.columns):
+            self.columns.clear()
+            self.columns.addItem(ALL_COLUMNS, None)
+            different = sorted((c for c in made.columns if c.rows), key=lambda column: -column.rows)
+            for column in different[:MOST_LISTED]:
+                self.columns.addItem(f"{visible(column.name)}  ±{column.rows:,}", column.name)
+        self.columns.setEnabled(self.columns.count() > 1)
+
+    def _fail(self, error: Exception) -> None:
+        self._handle = None
+        self.pane.set_busy("")
+        self.failed.emit(error)
+        self.changed.emit()
+
+    def _stopped(self) -> None:
+        self._handle = None
+        self.pane.set_busy("")
+        if self.comparison is None:
+            self.closed.emit()
+        self.changed.emit()
+
+    # ------------------------------------------------------------------- rows
+
+    def _show_rows(self, _: object = None) -> None:
+        """Those that the choices leave: worked out on a worker, where a column has to be looked at."""
+        made = self.comparison
+        if made is None:
+            return
+        column = self.columns.currentData()
+        chosen = [kind for kind, button in self.kinds.items() if button.isChecked()]
+        partial_kinds = len(chosen) < len(self.kinds)
+        kinds = chosen if self.only.isChecked() or partial_kinds or column is not None else None
+        if column is None:
+            self._take_rows(ComparedRows(made, kinds))
+            return
+        self._handle = self._tasks.read(
+            lambda job: ComparedRows(made, [RowChange.CHANGED], column, job),
+            self._take_rows, self._fail, stopped=self._stopped, owner=self, text=f"Comparing {column}",
+        )  # fmt: skip
+
+    def _take_rows(self, rows: ComparedRows) -> None:
+        self._handle = None
+        self.rows = rows
+        self.grid.show_compared(rows)
+        made = rows.comparison
+        nothing = "" if rows.num_rows else "No row differs" if not made.num_rows else "No such row"
+        self.pane.set_nothing(nothing)
+        first = rows.next_difference(-1)
+        if first is not None:
+            column = self.columns.currentData()
+            names = self.grid.grid_model.names
+            self.grid.go_to(first, self.grid.place(names.index(column)) if column in names else None)
+        self._follow()
+        self.changed.emit()
+
+    def show_column(self, name: str) -> None:
+        """The rows in which a column differs, and no others."""
+        place = self.columns.findData(name)
+        if place >= 0:
+            self.columns.setCurrentIndex(place)
+            self.grid.setFocus()
+
+    def go_on(self, backwards: bool = False) -> None:
+        """To the next row that differs, or the one before."""
+        if self.rows is None:
+            return
+        current = self.grid.selection.current
+        row = current[0] if current is not None else -1
+        to = self.rows.previous_difference(row) if backwards else self.rows.next_difference(row)
+        if to is not None:
+            self.grid.go_to(to)
+            self.grid.setFocus()
+
+    def _follow(self) -> None:
+        """Where the current row is among those that differ."""
+        rows, current = self.rows, self.grid.selection.current
+        if rows is None or not len(rows.differences):
+            self.place.clear()
+            self.previous.setEnabled(False)
+            self.next.setEnabled(False)
+            return
+        row = -1 if current is None else current[0]
+        self.place.setText(f"{rows.difference_at(row):,} of {len(rows.differences):,}")
+        self.previous.setEnabled(rows.previous_difference(row) is not None)
+        self.next.setEnabled(rows.next_difference(row) is not None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.closed.emit()
+        else:
+            super().keyPressEvent(event)
+
+    # ------------------------------------------------------------------- set-up
+
+    def _lay_out(self) -> None:
+        strip = QFrame()
+        theme.variant(strip, "difference")
+        line = QHBoxLayout(strip)
+        line.setContentsMargins(theme.M, theme.XS, theme.S, theme.XS)
+        line.setSpacing(theme.XS)
+        for kind, button in self.kinds.items():
+            button.setProperty("count", True)
+            theme.variant(button, INKS[kind])
+            button.setToolTip(f"Show rows that were {WORDS[kind]}")
+            line.addWidget(button)
+        line.addStretch(1)
+        self.columns.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.columns.setMinimumContentsLength(11)
+        self.columns.setToolTip("Rows in which one column differs")
+        self.place.setAccessibleName("Which difference")
+        theme.variant(self.place, "caption")
+        self.by_column.setToolTip("How many rows differ in each column, with examples")
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.more.setMenu(self._menu())
+        for widget in (self.columns, self.only, self.place, self.previous, self.next, self.by_column):
+            line.addWidget(widget)
+        line.addWidget(self.more)
+        line.addWidget(self.close_button)
+        self.notes.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
+        self.notes.setAccessibleName("What to know of the comparison")
+        self.notes.hide()
+        theme.variant(self.notes, "caption")
+        self.splitter = QSplitter(Qt.Orientation.Vertical)
+        self.splitter.addWidget(self.pane)
+        self.splitter.addWidget(self.summary)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setStretchFactor(0, 1)
+        self.summary.hide()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(strip)
+        layout.addWidget(self.notes)
+        layout.addWidget(self.splitter, 1)
+        self.setFocusProxy(self.grid)
+
+    def _menu(self) -> QMenu:
+        menu = QMenu(self)
+        self.export_action = menu.addAction("Export the differences…", self.export_requested.emit)
+        self.apply_action = menu.addAction("Apply the differences…", self.apply_requested.emit)
+        menu.addSeparator()
+        self.options_action = menu.addAction("Compare otherwise…", self.options_requested.emit)
+        self.swap_action = menu.addAction("The other way round", self.swap_requested.emit)
+        return menu
+
+    def _connect(self) -> None:
+        for button in self.kinds.values():
+            button.toggled.connect(self._show_rows)
+        self.only.toggled.connect(self._show_rows)
+        self.columns.currentIndexChanged.connect(self._show_rows)
+        self.previous.clicked.connect(lambda: self.go_on(backwards=True))
+        self.next.clicked.connect(lambda: self.go_on(backwards=False))
+        self.by_column.toggled.connect(self._show_summary)
+        self.summary.column_chosen.connect(self.show_column)
+        self.close_button.clicked.connect(self.closed)
+        self.grid.selection.changed.connect(self._follow)
+        self.grid.selection.changed.connect(self.changed)
+        self.grid.grid_model.pages.failed.connect(self.read_failed)
+        theme.current().changed.connect(self._restyle)
+
+    def _show_summary(self, shown: bool) -> None:
+        self.summary.setVisible(shown)
+        if shown:
+            height = self.splitter.height()
+            below = round(SUMMARY_SHARE * height)
+            self.splitter.setSizes([height - below, below])
+
+    def _restyle(self) -> None:
+        self.place.setFont(theme.current().tabular_font("caption"))

@@ -1,0 +1,310 @@
+"""The comparison of a tab: its rows against another dataset, or two of its versions, in place of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job
+from lamella.core.query.comparison import ComparedRows, Comparison, compare, read_differences
+from lamella.core.query.comparison.difference_table import difference_schema, difference_tables
+from lamella.core.query.comparison.rows import DIFFERENT
+from lamella.core.query.source import Source
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.steps.step_line import StepLine
+from lamella.ui.window.copying import Copying
+from lamella.ui.window.loader import Tab
+
+if TYPE_CHECKING:
+    from lamella.core.transfer.exporting import Export
+    from lamella.ui.comparison.apply_dialog import ApplyDialog
+    from lamella.ui.comparison.dialog import Choices, CompareDialog, OtherSide
+    from lamella.ui.comparison.view import ComparisonView
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What is compared: `make` does it on a worker. `follows` is whether a side is the newest version of the
+    tab's table, which commits change; `other` is what somebody chose, and how, None for versions."""
+
+    chip: str
+    make: Callable[[Job], Comparison]
+    follows: bool
+    other: OtherSide | None = None
+    choices: Choices | None = None
+    swapped: bool = False
+    versions: tuple[int, int | None] | None = None
+
+
+class ComparedTab(Tab, Protocol):
+    pane: GridPane
+    steps: StepLine
+    changed: Any
+
+    def window(self) -> QWidget: ...
+
+
+class Comparing(QObject):
+    """Nothing of comparisons is loaded before one is wanted."""
+
+    def __init__(self, tab: ComparedTab, place: QHBoxLayout, exports: Path) -> None:
+        """`place` is where the grid stands, `exports` the file of what was chosen in exports."""
+        super().__init__(tab)  # type: ignore[arg-type]
+        self._tab, self._place, self._exports = tab, place, exports
+        self.view: ComparisonView | None = None
+        self.copying: Copying | None = None
+        self.compared: Compared | None = None
+        self._before_shown: QWidget | None = None
+        self.chip = QToolButton(tab.steps.bar, visible=False)
+        theme.variant(self.chip, "chip")
+        self.chip.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.chip.setAccessibleName("Close the comparison")
+        layout = tab.steps.bar.layout()
+        layout.insertWidget(layout.indexOf(tab.steps.bar.chart), self.chip)  # type: ignore[attr-defined]
+        self.chip.clicked.connect(self.hide)
+        tab.commits.committed.connect(self._follow_commit)
+        tab.steps.changed.connect(lambda *_: self.hide())
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    @property
+    def shown(self) -> bool:
+        return self.view is not None and not self.view.isHidden()
+
+    @property
+    def status(self) -> str:
+        return "" if self.view is None else self.view.status
+
+    # ------------------------------------------------------------------- what is compared
+
+    def compare_versions(self, before: int, after: int | None = None) -> None:
+        """Two versions of the table; the later one is the newest, and stays so, when it is not given."""
+        table = self._tab.table
+        if table is None:
+            return
+        chip = f"version {before} against now" if after is None else f"version {after} against {before}"
+
+        def make(job: Job) -> Comparison:
+            made = table.history.compare(before, after, job)
+            return replace(made, names=(made.names[0], f"now, {made.names[1]}")) if after is None else made
+
+        self._show(Compared(chip, make, after is None, versions=(before, after)))
+
+    def compare_with(self, other: OtherSide, choices: Choices, swapped: bool = False) -> None:
+        """The rows of the tab, as they are without its steps, and another dataset."""
+        dataset, name = self._tab.dataset, self._tab.name
+
+        def make(job: Job) -> Comparison:
+            sides: list[tuple[Source, str]] = [(dataset, name), (other.open(job), other.title)]
+            if swapped:
+                sides.reverse()
+            (before, one), (after, two) = sides
+            made = compare(
+                before, after, choices.key, tolerance=choices.tolerance,
+                ignore_case=choices.ignore_case, ignore_space=choices.ignore_space, job=job,
+            )  # fmt: skip
+            return replace(made, names=(one, two))
+
+        chip = f"{other.title} against {name}" if not swapped else f"{name} against {other.title}"
+        follows = self._tab.table is not None
+        self._show(Compared(chip, make, follows, other, choices, swapped))
+
+    def ask(self, others: Mapping[str, Callable[[], Source]]) -> CompareDialog:
+        """What to compare with; `others` are open already."""
+        from lamella.ui.comparison.dialog import CompareDialog, sides_of
+
+        tab, now = self._tab, self.compared
+        sides = sides_of(others)
+        if now is not None and now.other is not None and now.other not in sides:
+            sides.insert(0, now.other)
+        choices = None if now is None or now.other is None else now.choices
+        dialog = CompareDialog(tab.name, tab.dataset, sides, tab.tasks, choices, tab.window())
+        if now is not None and now.other is not None:
+            dialog.choose(now.other.title)
+        dialog.compare_requested.connect(self.compare_with)
+        dialog.open()
+        return dialog
+
+    def swap(self) -> None:
+        """The other way round."""
+        now = self.compared
+        if now is None:
+            return
+        if now.versions is not None:
+            before, after = now.versions
+            newest = self._tab.table.version if after is None and self._tab.table is not None else after
+            self.compare_versions(newest if newest is not None else before, before)
+        elif now.other is not None and now.choices is not None:
+            self.compare_with(now.other, now.choices, not now.swapped)
+
+    # ------------------------------------------------------------------- showing
+
+    def hide(self) -> None:
+        if self.view is None or self.view.isHidden():
+            return
+        self.view.stop()
+        self.view.hide()
+        self.compared = None
+        self._tab.pane.show()
+        self._tab.messages.float_over(self._tab.pane, self._tab.grid.horizontalScrollBar())
+        self._tab.grid.setFocus()
+        self._changed()
+
+    def stop(self) -> None:
+        if self.view is not None:
+            self.view.stop()
+
+    def go_on(self, backwards: bool = False) -> None:
+        """To the next row that differs, or the one before."""
+        if self.view is not None and self.shown:
+            self.view.go_on(backwards)
+
+    def _show(self, compared: Compared) -> None:
+        view = self._made()
+        self.compared = compared
+        self._tab.charting.hide()  # type: ignore[attr-defined]
+        self._tab.pane.hide()
+        view.show()
+        self._tab.messages.float_over(view)
+        self.chip.setText(visible(compared.chip))
+        self.chip.setToolTip("Rows are compared. Click to show the table")
+        of_table = not compared.swapped and compared.other is not None and self._tab.table is not None
+        view.apply_action.setVisible(of_table)
+        view.options_action.setVisible(compared.other is not None)
+        view.compare(compared.make)
+        view.setFocus()
+        self._changed()
+
+    def _follow_commit(self, table: Table, commit: Commit) -> None:
+        """What was compared with the newest version is compared again."""
+        now = self.compared
+        if table is self._tab.table and now is not None and now.follows and self.shown and commit.time:
+            assert self.view is not None
+            self.view.compare(now.make)
+
+    def _fail(self, error: Exception) -> None:
+        if self.view is not None and self.view.comparison is None:
+            self.hide()
+        self._tab.failures.show(error)
+
+    def _changed(self) -> None:
+        self.chip.setVisible(self.shown)
+        self._tab.changed.emit()
+
+    # ------------------------------------------------------------------- what is done with it
+
+    def export(self) -> None:
+        """The rows that differ, as a file."""
+        from lamella.ui.dialogs.export_dialog import ExportDialog
+        from lamella.ui.dialogs.export_options import ExportChoices
+
+        view, tab = self.view, self._tab
+        if view is None or view.comparison is None:
+            return
+        folder = Path(tab.key[0]).parent if len(tab.key) == 1 else Path.home()
+        choices = ExportChoices(self._exports)
+        rows = [export_rows(view.comparison)]
+        name = f"{Path(tab.name).stem} differences"
+        dialog = ExportDialog(name, rows, folder, choices, tab.tasks, tab.window())
+        dialog.exported.connect(self._say_exported)
+        dialog.show()
+
+    def _say_exported(self, made: Export) -> None:
+        text = f"Exported {made.rows:,} differences to {visible(made.path.name)}"
+        self._tab.messages.say(text, kind="message-success")
+
+    def ask_apply(self) -> ApplyDialog | None:
+        """Which differences become changes of the table."""
+        from lamella.ui.comparison.apply_dialog import ApplyDialog
+
+        view, tab = self.view, self._tab
+        table = tab.table
+        if view is None or view.comparison is None or table is None:
+            return None
+        comparison = view.comparison
+        dialog = ApplyDialog(comparison, tab.name, tab.window())
+        dialog.apply_requested.connect(lambda kinds: self._apply(table, comparison, kinds))
+        dialog.open()
+        return dialog
+
+    def _apply(self, table: Table, comparison: Comparison, kinds: Any) -> None:
+        from lamella.core.store.applying import apply_comparison
+
+        self._tab.commits.run(
+            table,
+            lambda t, job: apply_comparison(comparison, t, kinds, job=job),
+            f"Applying differences to {self._tab.name}",
+            asker=self,
+        )
+
+    # ------------------------------------------------------------------- set-up
+
+    def _made(self) -> ComparisonView:
+        if self.view is None:
+            from lamella.ui.comparison.view import ComparisonView
+
+            view = self.view = ComparisonView(self._tab.tasks)
+            view.hide()
+            self._place.insertWidget(1, view, 1)
+            view.closed.connect(self.hide)
+            view.changed.connect(self._tab.changed)
+            view.failed.connect(self._fail)
+            view.read_failed.connect(self._tab.failures.show)
+            view.export_requested.connect(self.export)
+            view.apply_requested.connect(self.ask_apply)
+            view.swap_requested.connect(self.swap)
+            view.options_requested.connect(lambda: self.ask(self._tab.steps.others()))
+            self.copying = Copying(_CopiedRows(self._tab, view))  # type: ignore[arg-type]
+        return self.view
+
+    def _restyle(self) -> None:
+        self.chip.setIcon(theme.current().icon("compare"))
+        self.chip.setIconSize(theme.current().icon_size())
+
+
+class _CopiedRows(QObject):
+    """The comparison as what is copied from."""
+
+    def __init__(self, tab: ComparedTab, view: ComparisonView) -> None:
+        super().__init__(view)
+        self.grid, self.dataset, self.tasks = view.grid, tab.dataset, tab.tasks
+        self.messages, self.failures = tab.messages, tab.failures
+        self._view = view
+
+    @property
+    def rows(self) -> ComparedRows | None:
+        return self._view.rows
+
+
+def export_rows(comparison: Comparison) -> Any:
+    """The rows that differ, for the dialog that exports rows."""
+    from lamella.core.transfer.exporting import Destination
+    from lamella.core.transfer.exporting import Export as Written
+    from lamella.core.transfer.writer import Rows
+    from lamella.ui.dialogs.export_dialog import ExportRows
+
+    plain = pa.schema([one.remove_metadata() for one in difference_schema(comparison)])
+
+    def write(path: Path, format: str, values: Mapping[str, Any], overwrite: bool, job: Job) -> Written:
+        rows = ComparedRows(comparison, DIFFERENT)
+        tables = (table.cast(plain) for table in difference_tables(rows, job))
+        destination = Destination.of(path, format, values, overwrite)
+        return destination.write(Rows(plain, tables, rows.num_rows, "differences"), job)
+
+    label = f"The rows that differ: {comparison.num_rows:,} × {len(plain)}"
+    return ExportRows(
+        label,
+        comparison.num_rows,
+        lambda count, job: read_differences(comparison, count, job).cast(plain),
+        write,
+    )

@@ -1,0 +1,181 @@
+"""The versions of a tab's table: opened read-only, restored, named, let go of; and what a tab of an earlier
+version says above its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from lamella.core.errors import LamellaError, StoreProblem, visible
+from lamella.core.jobs import Job
+from lamella.core.store.commit import Commit
+from lamella.core.store.retention import ExpireReport
+from lamella.core.store.rows import OldVersion
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.window.loader import Tab
+
+
+class VersionedTab(Tab, Protocol):
+    changed: Any
+
+    def window(self) -> QWidget: ...
+
+
+class Versions(QObject):
+    """`open_requested` has the number of a version that is to be shown in a tab of its own, `now_requested`
+    what is to be done in the tab of the newest one. `changed` after a version got or lost its name, or some
+    expired: no commit tells of that."""
+
+    open_requested = Signal(int)
+    now_requested = Signal(object)
+    changed = Signal()
+
+    def __init__(self, tab: VersionedTab) -> None:
+        super().__init__(tab)  # type: ignore[arg-type]
+        self._tab = tab
+        self.banner: VersionBanner | None = None
+
+    @property
+    def pinned(self) -> int | None:
+        """The version that the tab shows and stays at; None where it shows the newest, or a file."""
+        dataset = self._tab.dataset
+        return dataset.version if isinstance(dataset, OldVersion) else None
+
+    def put_banner(self, layout: QVBoxLayout) -> None:
+        """Above the rows of an earlier version."""
+        version = self.pinned
+        if version is None:
+            return
+        self.banner = VersionBanner(version)
+        self.banner.back_button.clicked.connect(lambda: self.now_requested.emit(None))
+        self.banner.compare_button.clicked.connect(
+            lambda: self.now_requested.emit(lambda tab: tab.comparing.compare_versions(version))
+        )
+        self.banner.restore_button.clicked.connect(
+            lambda: self.now_requested.emit(lambda tab: tab.versions.restore(version))
+        )
+        layout.addWidget(self.banner)
+
+    # ------------------------------------------------------------------- commits
+
+    def restore(self, version: int) -> None:
+        """Make its content the newest again, as a commit."""
+
+        def restored(table: Table, job: Job) -> Commit:
+            return table.history.restore(version, f"restore version {version}", job)
+
+        self._commit(restored, f"Restoring version {version}")
+
+    def undo_to(self, version: int) -> None:
+        """Take back all commits after it, the last one first. Each stays to be redone."""
+
+        def undone(table: Table, job: Job) -> Commit:
+            return undo_to(table, version, job)
+
+        self._commit(undone, f"Undoing to version {version}")
+
+    def _commit(self, change: Callable[[Table, Job], Commit], text: str) -> None:
+        table = self._tab.table
+        if table is not None:
+            self._tab.commits.run(table, change, text, asker=self)
+
+    # ------------------------------------------------------------------- names and expiry
+
+    def rename(self, version: int, before: str, name: str) -> None:
+        """Give a version a name in place of the one it has; an empty one takes it away."""
+        name = name.strip()
+        if name == before:
+            return
+
+        def work(table: Table, job: Job) -> str:
+            if before:
+                table.history.unname_version(before)
+            if name:
+                try:
+                    table.history.name_version(name, version)
+                except LamellaError:
+                    if before:
+                        table.history.name_version(before, version)
+                    raise
+            return f"Version {version} is called “{name}”" if name else f"Version {version} has no name now"
+
+        self._write(work, f"Naming version {version}")
+
+    def expire(self, keep: int | None, older_than: Any, with_files: bool) -> None:
+        """Let go of old versions, and remove the files that no other version has."""
+
+        def work(table: Table, job: Job) -> str:
+            done = table.maintenance.expire(older_than=older_than, keep_versions=keep)
+            if with_files:
+                table.store.maintenance.vacuum()  # type: ignore[attr-defined]
+            return expired_text(done)
+
+        self._write(work, "Letting versions go")
+
+    def _write(self, work: Callable[[Table, Job], str], text: str) -> None:
+        table, tab = self._tab.table, self._tab
+        if table is None:
+            return
+
+        def done(said: str) -> None:
+            tab.messages.say(visible(said), kind="message-success")
+            self.changed.emit()
+
+        def failed(error: Exception) -> None:
+            if isinstance(error, LamellaError):
+                tab.messages.say(message(error), kind="message-danger")
+            else:
+                tab.tasks.failed.emit(error)
+            self.changed.emit()
+
+        tab.tasks.write(lambda job: work(table, job), done, failed, owner=self, text=text)
+
+
+def undo_to(table: Table, version: int, job: Job) -> Commit:
+    """Undo the commits after a version, as far as it takes. Blocks. Raises `StoreProblem` where that leads
+    past it: the version was undone itself since, or what was before it has expired."""
+    history, last = table.history, None
+    while (undoable := history.undoable()) is not None and undoable.version > version:
+        job.check()
+        last = history.undo()
+    if last is None or undoable is None or undoable.version != version:
+        raise StoreProblem(
+            f"{table.name}: undoing does not lead to version {version}",
+            "It was undone itself, or restored over, since",
+            "Restore the version instead",
+        )
+    return last
+
+
+def expired_text(done: ExpireReport) -> str:
+    count = len(done.expired)
+    versions = f"{count:,} {'version' if count == 1 else 'versions'} expired"
+    return (
+        f"{versions}; {done.files:,} {'file is' if done.files == 1 else 'files are'} of no version any more"
+    )
+
+
+class VersionBanner(QFrame):
+    """Says which version is shown, and leads back to the newest."""
+
+    def __init__(self, version: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "difference")
+        self.label = QLabel(f"Version {version}, read-only")
+        self.back_button = QPushButton("Back to now")
+        self.compare_button = QPushButton("Compare with now")
+        self.restore_button = QPushButton("Restore this version")
+        line = QHBoxLayout(self)
+        line.setContentsMargins(theme.M, theme.XS, theme.S, theme.XS)
+        line.setSpacing(theme.XS)
+        line.addWidget(self.label)
+        line.addStretch(1)
+        for button in (self.compare_button, self.restore_button, self.back_button):
+            theme.variant(button, "ghost")
+            line.addWidget(button)
+        self.setAccessibleName(self.label.text())
