@@ -357,14 +357,10 @@ class DatasetTab(QWidget):
     def stop(self) -> None:
         """Let go of what is still running for this tab."""
         self.column_layout.save()
-        self.file_watch.stop()
         self.loader.cancel()
-        self.counts.stop()
-        self.groups.stop()
-        self.grid.cards.stop()
-        self.charting.stop()
-        self.finding.stop()
-        self.comparing.stop()
+        parts = (self.file_watch, self.counts, self.groups, self.grid.cards)
+        for part in (*parts, self.charting, self.finding, self.comparing):
+            part.stop()
         self.grid.grid_model.pages.cancel()
         self._stop_filling()
         self._stop_growing()

@@ -65,7 +65,14 @@ class SidebarActions(QObject):
         if entry.kind == "table":
             measure = partial(window.opening.open_key, entry.key, partial(benchmark_table, window))
             store_diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))
-            return [show, compare, store_diagram, ("benchmark", "Benchmark this table…", measure), LINE, copy_name]
+            return [
+                show,
+                compare,
+                store_diagram,
+                ("benchmark", "Benchmark this table…", measure),
+                LINE,
+                copy_name,
+            ]
         if entry.kind == "view":
             rename: Choice = ("edit", "Rename…", partial(self.ask_new_name, entry))
             delete: Choice = ("trash", "Delete…", partial(self.ask_delete, entry))
