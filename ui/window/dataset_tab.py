@@ -18,7 +18,6 @@ from lamella.core.datasets.text.bad_lines import is_ragged
 from lamella.core.errors import DamagedFile
 from lamella.core.filters import fits
 from lamella.core.filters.expr import And, Filter, Predicate, all_of, columns_read
-from lamella.core.jobs import Job, Progress
 from lamella.core.query.cards import know_count
 from lamella.core.query.computed_view import ComputedView
 from lamella.core.query.line import Line, LineVisits, fitting_line, split_steps
@@ -34,7 +33,7 @@ from lamella.ui.grid.pane import GridPane
 from lamella.ui.grid.tree import TreeRows
 from lamella.ui.steps.step_line import StepLine
 from lamella.ui.steps.where_editor import WhereEditor, with_condition
-from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.tasks import Tasks
 from lamella.ui.widgets.message_bar import Choice, MessageBar
 from lamella.ui.window.block_editing import BlockEditing
 from lamella.ui.window.cell_editing import CellEditing
@@ -49,11 +48,12 @@ from lamella.ui.window.conversions import Conversions
 from lamella.ui.window.copying import Copying
 from lamella.ui.window.drag_source import DragSource
 from lamella.ui.window.failures import PAD, Failures, Reopening
+from lamella.ui.window.file_filling import FileFilling
 from lamella.ui.window.file_watch import FileWatch, is_file, table_of_file
 from lamella.ui.window.finding import Finding
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL, OF_ROWS_INSIDE, GroupRows, without_totals_row
 from lamella.ui.window.line_actions import LineActions
-from lamella.ui.window.loader import Loaded, Loader, TableCells, load, status_text
+from lamella.ui.window.loader import Loaded, Loader, TableCells, status_text
 from lamella.ui.window.nested_values import NestedValues
 from lamella.ui.window.review import Review
 from lamella.ui.window.selection_figures import SelectionFigures
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
 
 
-GROW_EVERY_MS = 200
 LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
 """Of a view with more rows, to free the memory takes longer than a frame may: a worker does it, once the rows
 that came in its place are painted."""
@@ -117,11 +116,8 @@ class DatasetTab(QWidget):
         self.file_watch, self.figures = FileWatch(self), SelectionFigures(self)
         self.groups, self.versions = GroupRows(self), Versions(self)
         self._then: list[Callable[[], object]] = []
-        self._fill_handle: Handle | None = None
-        self._to_fill = True
         self._remarks: tuple[str, ...] = ()
-        self._growth: Handle | None = None
-        self._grow_timer = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
+        self.filling = FileFilling(self)
         self._lay_out()
         exports = saved_views.with_name("exports.json")
         self.charting = Charting(self, self._beside, exports)
@@ -175,7 +171,7 @@ class DatasetTab(QWidget):
 
     def reload(self, from_top: bool = False) -> None:
         """Run the line again, because it is another or because the rows have changed."""
-        self._stop_growing()
+        self.filling.stop_growing()
         self.loader.load(self.line, from_top)
 
     @cached_property
@@ -321,12 +317,11 @@ class DatasetTab(QWidget):
 
     def show_dataset(self, dataset: Dataset) -> None:
         """Show what the file holds now, as far as its columns allow: same filter, sort and place."""
-        self._stop_filling()
+        self.filling.begin_anew()
         self.counts.stop()
         self.grid.grid_model.pages.cancel()
         self.counts.set_rows(dataset.snapshot())
         self.dataset = self.loader.dataset = self.steps.source = dataset
-        self._to_fill = True
         self._remarks: tuple[str, ...] = ()
         line = fitting_line(self.line, set(dataset.schema.names))
         lost = line != self.line
@@ -358,12 +353,10 @@ class DatasetTab(QWidget):
         """Let go of what is still running for this tab."""
         self.column_layout.save()
         self.loader.cancel()
-        parts = (self.file_watch, self.counts, self.groups, self.grid.cards)
+        parts = (self.file_watch, self.filling, self.counts, self.groups, self.grid.cards)
         for part in (*parts, self.charting, self.finding, self.comparing):
             part.stop()
         self.grid.grid_model.pages.cancel()
-        self._stop_filling()
-        self._stop_growing()
 
     # -------------------------------------------------------------- what is told
 
@@ -389,14 +382,11 @@ class DatasetTab(QWidget):
         if from_top:
             self.grid.scroll_to_row(0)
         self.pane.set_busy("")
-        self.pane.set_nothing(self._why_empty(loaded))
+        self.pane.set_nothing(self.why_empty(loaded))
         self.failures.over()
         if loaded.complete:
             self._say_remarks()
-        if self._to_fill:
-            self._to_fill = False
-            if not loaded.complete:
-                self._fill()
+        self.filling.begin(loaded)
         self.changed.emit()
         if before[0] is not None and before[0].view.num_rows > LATER_FREED_ROWS:
             QTimer.singleShot(FREE_AFTER_MS, self, lambda: self._free(before))
@@ -472,7 +462,7 @@ class DatasetTab(QWidget):
             self.shown = None
         self.failures.show(error)
 
-    def _why_empty(self, loaded: Loaded) -> str:
+    def why_empty(self, loaded: Loaded) -> str:
         if loaded.view.num_rows:
             return ""
         if loaded.where is not None and loaded.total_rows:
@@ -493,61 +483,6 @@ class DatasetTab(QWidget):
         choice = ("Try again", lambda: self._show_line(asked))
         self.messages.say("Stopped. The rows are those from before.", choice)
         self.changed.emit()
-
-    # ------------------------------------------------------ files that fill up
-
-    def _fill(self) -> None:
-        """Let the rows of a file with a cache come in; the grid grows meanwhile."""
-        self._fill_handle = self.tasks.read(
-            self.dataset.fill,
-            lambda _: self.reload(),
-            self.failures.show_lasting,
-            progress=self._filling,
-            stopped=self._fill_stopped,
-            owner=self,
-            text=f"Reading {self.name}",
-        )
-
-    def _stop_filling(self) -> None:
-        if self._fill_handle is not None:
-            self._fill_handle.cancel()
-
-    def _filling(self, progress: Progress) -> None:
-        waits = self._growth is not None or self._grow_timer.isActive() or self.loader.running
-        if not self.line.active and not waits:
-            self._growth = self.tasks.read(
-                self._longer, self._grown, self._not_longer, owner=self, quiet=True
-            )
-
-    def _stop_growing(self) -> None:
-        """What was read for it is older than what is read from here on."""
-        if self._growth is not None:
-            self._growth.cancel()
-            self._growth = None
-
-    def _longer(self, job: Job) -> Loaded:
-        return load(self.dataset, Line(), (0, -1, ()), job, self.loader.answers)
-
-    def _grown(self, loaded: Loaded) -> None:
-        self._growth = None
-        self._grow_timer.start()
-        same = self.shown is not None and loaded.view.schema.equals(self.shown.view.schema)
-        if same and not self.line.active and not self.loader.running:
-            self.shown = loaded
-            self.failures.over()
-            self.grid.grow(loaded.view)
-            self.pane.set_nothing(self._why_empty(loaded))
-            self.changed.emit()
-
-    def _not_longer(self, error: Exception) -> None:
-        self._growth = None
-        self._grow_timer.start()
-        self.failures.show(error)
-
-    def _fill_stopped(self) -> None:
-        self.messages.say(
-            "Reading was stopped: what is shown is the beginning of the file", ("Go on", self._fill)
-        )
 
     # ------------------------------------------------------------------ set-up
 

@@ -28,8 +28,15 @@ from lamella.ui.window.commits import Commits
 from lamella.ui.window.failures import OPEN_ANYWAY, PAD
 from lamella.ui.window.file_readings import FileReading, FileReadings
 from lamella.ui.window.file_watch import (
-    Key, Opener, file_key, is_file, open_file, opener, table_of_file, version_of,
-)  # fmt: skip
+    Key,
+    Opener,
+    file_key,
+    is_file,
+    open_file,
+    opener,
+    table_of_file,
+    version_of,
+)
 
 T = TypeVar("T")
 Listing = list[StoreEntry]

@@ -1,0 +1,109 @@
+"""The rows of a file with a cache come in while they are looked at; the grid grows meanwhile."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from PySide6.QtCore import QObject, QTimer
+
+from lamella.core.datasets.cached import CachedDataset
+from lamella.core.jobs import Job, Progress
+from lamella.core.query.line import Line
+from lamella.ui.grid.pane import GridPane
+from lamella.ui.tasks import Handle
+from lamella.ui.window.failures import Failures
+from lamella.ui.window.loader import Loaded, Tab, load
+
+GROW_EVERY_MS = 200
+
+
+class FilledTab(Tab, Protocol):
+    """A tab that shows what of a file is there."""
+
+    name: str
+    dataset: CachedDataset
+    shown: Loaded | None
+    failures: Failures
+    pane: GridPane
+
+    def reload(self, from_top: bool = False) -> None: ...
+
+    def why_empty(self, loaded: Loaded) -> str: ...
+
+
+class FileFilling(QObject):
+    """Of one tab. Rows are read on until all are there, or somebody stops that."""
+
+    def __init__(self, tab: FilledTab) -> None:
+        super().__init__(tab)
+        self._tab = tab
+        self._is_due = True
+        self._reading: Handle | None = None
+        self._growth: Handle | None = None
+        self._pause = QTimer(self, singleShot=True, interval=GROW_EVERY_MS)
+
+    def begin(self, loaded: Loaded) -> None:
+        """Once for each content of the file, where rows are missing."""
+        if self._is_due:
+            self._is_due = False
+            if not loaded.complete:
+                self._read_on()
+
+    def begin_anew(self) -> None:
+        """The file has another content."""
+        self.stop()
+        self._is_due = True
+
+    def stop(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+        self.stop_growing()
+
+    def stop_growing(self) -> None:
+        """What was read for it is older than what is read from here on."""
+        if self._growth is not None:
+            self._growth.cancel()
+            self._growth = None
+
+    def _read_on(self) -> None:
+        tab = self._tab
+        self._reading = tab.tasks.read(
+            tab.dataset.fill,
+            lambda _: tab.reload(),
+            tab.failures.show_lasting,
+            progress=self._grow,
+            stopped=self._stopped,
+            owner=tab,
+            text=f"Reading {tab.name}",
+        )
+
+    def _stopped(self) -> None:
+        self._tab.messages.say(
+            "Reading was stopped: what is shown is the beginning of the file", ("Go on", self._read_on)
+        )
+
+    def _grow(self, progress: Progress) -> None:
+        tab = self._tab
+        waits = self._growth is not None or self._pause.isActive() or tab.loader.running
+        if not tab.line.active and not waits:
+            self._growth = tab.tasks.read(self._longer, self._grown, self._not_longer, owner=tab, quiet=True)
+
+    def _longer(self, job: Job) -> Loaded:
+        return load(self._tab.dataset, Line(), (0, -1, ()), job, self._tab.loader.answers)
+
+    def _grown(self, loaded: Loaded) -> None:
+        tab = self._tab
+        self._growth = None
+        self._pause.start()
+        same = tab.shown is not None and loaded.view.schema.equals(tab.shown.view.schema)
+        if same and not tab.line.active and not tab.loader.running:
+            tab.shown = loaded
+            tab.failures.over()
+            tab.grid.grow(loaded.view)
+            tab.pane.set_nothing(tab.why_empty(loaded))
+            tab.changed.emit()
+
+    def _not_longer(self, error: Exception) -> None:
+        self._growth = None
+        self._pause.start()
+        self._tab.failures.show(error)
