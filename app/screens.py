@@ -190,6 +190,26 @@ def commands(tour: Tour) -> None:
     dialog_of(tour, CommandPalette).findChildren(QLineEdit)[0].setText("de")
 
 
+def relations(tour: Tour) -> None:
+    plain(tour)
+    tour.window.commands["relations"].trigger()
+    tour.wait("the diagram is there", lambda: tour.window.diagrams.current is not None)
+    diagram = tour.window.diagrams.current
+    assert diagram is not None
+    tour.wait("the relations are checked", lambda: len(diagram.checks) == 6 and not diagram.is_busy)
+    diagram.panel.chosen.emit("plane")
+
+
+def store(tour: Tour) -> None:
+    plain(tour)
+    tour.window.commands["store_page"].trigger()
+    tour.wait("the page is there", lambda: tour.window.store_actions.current_page is not None)
+    page = tour.window.store_actions.current_page
+    assert page is not None
+    tour.wait("the store is measured", lambda: page.sizes is not None and not page.is_busy)
+    page.tree.topLevelItem(0).setExpanded(True)
+
+
 def benchmark(tour: Tour) -> None:
     if tour.window.benchmark is not None:
         tour.window.show_benchmark()
@@ -240,6 +260,8 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "change": change,
     "import": importing,
     "commands": commands,
+    "relations": relations,
+    "store": store,
     "benchmark": benchmark,
     "saved-runs": saved_runs,
 }

@@ -125,6 +125,11 @@ class Canvas(QGraphicsView):
                 known[name] = free_place(self._sizes()[name], self._sizes(), standing, beside)
                 self._place({name: known[name]})
 
+    def show_connection(self, connection: Connection) -> None:
+        """What is known of one by now; its line goes where it went."""
+        if connection.name in self.lines:
+            self.lines[connection.name].take(connection)
+
     def show_connections(self, connections: Sequence[Connection]) -> None:
         wanted = {one.name: one for one in connections}
         self._remove_lines(lambda line: not _is_same(line.connection, wanted.get(line.connection.name)))

@@ -48,7 +48,7 @@ from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.widgets.plotting import pixels_of, svg_of
 
-LOOK_EVERY_MS = 3_000
+LOOK_EVERY_MS, LIST_EVERY_MS = 3_000, 250
 PANEL_WIDTH = 300
 CHECKED_UNASKED, SUGGESTED_UNASKED = 5_000_000, 1_000_000
 """Rows of two tables, and of a store, up to which they are looked at before anybody asks for it."""
@@ -88,6 +88,8 @@ class RelationsTab(QWidget):
         self._looking: Handle | None = None
         self._checking: Handle | None = None
         self._suggesting: Handle | None = None
+        self._list_timer = QTimer(self, singleShot=True, interval=LIST_EVERY_MS)
+        self._list_timer.timeout.connect(self._list)
         self._look_timer = QTimer(self, interval=LOOK_EVERY_MS)
         self._look_timer.timeout.connect(self.look)
         self.bar, self.canvas, self.panel = DiagramBar(self), Canvas(self), ConnectionPanel(self)
@@ -122,7 +124,7 @@ class RelationsTab(QWidget):
         parts = [_counted(tables, "table"), _counted(relations, "relation")]
         missing = sum(check.dangling for check in self.checks.values())
         if missing:
-            parts.append(f"{missing:,} rows point at nothing")
+            parts.append(_missing_text(missing))
         return " · ".join(parts)
 
     @property
@@ -173,11 +175,14 @@ class RelationsTab(QWidget):
         self._check_unasked()
 
     def _draw(self) -> None:
-        connections = self.connections
-        self.canvas.show_connections(connections)
-        self.panel.show_connections(connections)
+        self.canvas.show_connections(self.connections)
+        self._list()
         self.canvas.choose(self.panel.shown)
         self.empty.setVisible(not self.shape.tables)
+
+    def _list(self) -> None:
+        self._list_timer.stop()
+        self.panel.show_connections(self.connections)
         self.status_changed.emit()
 
     def look(self) -> None:
@@ -384,7 +389,10 @@ class RelationsTab(QWidget):
 
         def done(found: tuple[RelationCheck, ...]) -> None:
             self.checks[name] = found[0]
-            self._draw()
+            relation = next((one for one in self.shape.relations if one.name == name), None)
+            if relation is not None:
+                self.canvas.show_connection(connection_of(relation, found[0]))
+            self._list_timer.start() if rest else self._list()
             if rest:
                 self._check(rest, quiet)
             elif not quiet:
@@ -404,7 +412,7 @@ class RelationsTab(QWidget):
     def _say_checked(self, names: list[str]) -> None:
         missing = sum(check.dangling for check in self.checks.values())
         self.messages.say(
-            f"{missing:,} rows point at nothing" if missing else "All rows point at rows that are there",
+            _missing_text(missing) if missing else "All rows point at rows that are there",
             kind="message" if missing else "message-success",
         )
 
@@ -580,6 +588,10 @@ class RelationsTab(QWidget):
     def _choose(self, name: str) -> None:
         self.panel.show_connection(name)
         self.canvas.choose(name)
+
+
+def _missing_text(rows: int) -> str:
+    return "1 row points at nothing" if rows == 1 else f"{rows:,} rows point at nothing"
 
 
 def _counted(number: int, noun: str) -> str:
