@@ -156,6 +156,34 @@ def hide_chart(tour: Tour) -> None:
     plain(tour).charting.hide()
 
 
+DELAYS = """with delays as (
+  select f.carrier, a.name, f.origin, f.dep_delay, f.dep_delay > 60 as late
+  from flights f join airlines a using (carrier)
+  where f.dep_delay is not null
+)
+select name, origin, count(*) as n, avg(dep_delay) as mean_delay,
+       avg(late::int) as late_share,
+       rank() over (partition by origin order by avg(dep_delay)) as place
+from delays
+group by name, origin having count(*) > 1000
+order by origin, place"""
+
+
+def console(tour: Tour) -> None:
+    plain(tour)
+    tour.window.commands["sql"].trigger()
+    shown = tour.window.consoles.current
+    assert shown is not None
+    shown.restore({"text": DELAYS, "cursor": DELAYS.index("from delays")})
+    shown.run()
+    tour.wait("the statement has run", lambda: shown.front_tab is not None and not shown.runner.running)
+    settled_after_pause(tour)
+
+
+def close_console(tour: Tour) -> None:
+    tour.window.commands["close_tab"].trigger()
+
+
 def add_step(tour: Tour) -> None:
     plain(tour)
     tour.window.commands["add_step"].trigger()
@@ -255,6 +283,7 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "filter-row": filter_row,
     "group": group,
     "chart": chart,
+    "sql": console,
     "add-step": add_step,
     "join": join,
     "change": change,
@@ -265,7 +294,9 @@ SCREENS: dict[str, Callable[[Tour], None]] = {
     "benchmark": benchmark,
     "saved-runs": saved_runs,
 }
-AFTER: dict[str, Callable[[Tour], None]] = {"filter-row": hide_filter_row, "chart": hide_chart}
+AFTER: dict[str, Callable[[Tour], None]] = {
+    "filter-row": hide_filter_row, "chart": hide_chart, "sql": close_console
+}  # fmt: skip
 
 
 class ScreenCamera(Camera):

@@ -17,6 +17,7 @@ class Situation:
     """What the window shows, as far as actions depend on it."""
 
     dataset: bool = False
+    console: bool = False
     table: bool = False
     versions: bool = False  # a Delta table that is open in place
     read_otherwise: bool = False  # a file that is open in place, whose columns can have other types
@@ -130,7 +131,7 @@ ACTIONS: tuple[Action, ...] = (
            when=lambda s: s.dataset and not s.no_import,
            tip="The rows and columns that are shown, as a table of their own"),
     Action("save_view", "Save as a view…", "File", 1, "Ctrl+S", "bookmark",
-           when=_on_dataset),
+           when=lambda s: s.dataset or s.console),
     _of_store("store_page", "Properties…", "What the store takes, by table, column and version", "Ctrl+Alt+P",
               "info"),
     _of_store("new_store", "New store…", "An empty store in a folder of its own", icon="plus"),
@@ -231,6 +232,10 @@ ACTIONS: tuple[Action, ...] = (
            tip="Together with the rows of another dataset"),
     Action("chart", "Chart", "View", 0, "Ctrl+Shift+V", "chart", "Chart", context=("column",),
            tip="Draw the selected columns, or show the table again", when=_on_dataset, checkable=True),
+    Action("sql", "SQL console", "View", 0, "Ctrl+Shift+Q", "sql", "SQL", checkable=True,
+           tip="Statements over everything that is open; again for another console"),
+    Action("sql_steps", "Open the steps in a SQL console", "View", 0, "", "sql", when=lambda s: s.dataset,
+           tip="A console with what is shown as a statement"),
     Action("copy_sql", "Copy the steps as SQL", "View", 0, when=_on_dataset),
     Action("copy_python", "Copy the steps as Python", "View", 0, when=_on_dataset),
     Action("paste_steps", "Paste SQL or JSON as steps", "View", 0, when=_on_dataset),
@@ -328,12 +333,12 @@ MENUS = ("File", "Edit", "View", "Tools", "Help")
 TOOLBAR = (
     ("open", "import"),
     ("filter", "columns", "group", "join"),
-    ("chart",),
+    ("chart", "sql"),
     ("change", "undo", "redo"),
     ("export",),
     ("benchmark",),
 )
-LABELLED = ("filter", "group", "chart", "benchmark")
+LABELLED = ("filter", "group", "chart", "sql", "benchmark")
 """These keep their names on a toolbar that is too narrow for all."""
 
 ICONS_ONLY = ("undo", "redo")

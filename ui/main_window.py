@@ -47,6 +47,7 @@ from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_
 from lamella.ui.window.memory import Memory, WindowEntry
 from lamella.ui.window.opening import Opening
 from lamella.ui.window.sidebar_actions import SidebarActions
+from lamella.ui.window.sql_consoles import SqlConsoles
 from lamella.ui.window.store_actions import StoreActions
 from lamella.ui.window.tab_set import TabSet
 from lamella.ui.window.trail import Trail, place_text
@@ -121,14 +122,21 @@ class MainWindow(QMainWindow):
         tab = DatasetTab(dataset, key, self.tasks, self.commits, self.memory.saved_views, line)
         tab.column_layout.remember(self.memory)
         tab.line_actions.views_changed.connect(self.sidebar_actions.list_views)
-        tab.steps.others = partial(self._joinable, tab)
         tab.steps.import_requested.connect(self.opening.import_current)
         tab.reopening.reading = self.library.readings.of(key)
         tab.reopening.chosen.connect(partial(self.library.readings.put, key))
-        tab.changed.connect(self.update_state)
         tab.versions.open_requested.connect(lambda n: self.opening.open_key((*key[:2], str(n))))
         tab.versions.now_requested.connect(partial(self.opening.open_key, key[:2]))
         tab.differently_requested.connect(partial(self.opening.read_differently, tab))
+        self._attach(tab)
+        tab.relations.followed.connect(partial(self.trail.follow, tab))
+        tab.relations.back_requested.connect(partial(self.trail.go_back, tab))
+        return tab
+
+    def _attach(self, tab: DatasetTab) -> None:
+        """What every grid needs of the window: menus, actions, and other data to join with."""
+        tab.steps.others = partial(self._joinable, tab)
+        tab.changed.connect(self.update_state)
         tab.grid.menu_requested.connect(self._cell_menu)
         tab.grid.row_menu_requested.connect(lambda point: self._menu_of("row").popup(point))
         tab.grid.column_header.menu_requested.connect(self._column_menu)
@@ -136,9 +144,6 @@ class MainWindow(QMainWindow):
         tab.editing.import_requested.connect(self._offer_import)
         tab.blocks.import_requested.connect(self._offer_import)
         self.commands.attach(tab.grid)
-        tab.relations.followed.connect(partial(self.trail.follow, tab))
-        tab.relations.back_requested.connect(partial(self.trail.go_back, tab))
-        return tab
 
     def _joinable(self, tab: DatasetTab) -> dict[str, Callable[[], Source]]:
         """What can be joined with a tab's dataset, by name: the tables of the open stores, those of its own
@@ -188,7 +193,9 @@ class MainWindow(QMainWindow):
 
     def reopen_tab(self) -> None:
         if self.tabs.closed:
-            self.opening.open_key(self.tabs.closed.pop())
+            key = self.tabs.closed.pop()
+            if not self.consoles.reopen(key):
+                self.opening.open_key(key)
 
     # --------------------------------------------------------------- changing
 
@@ -297,11 +304,14 @@ class MainWindow(QMainWindow):
         self.commands["chart"].setChecked(tab is not None and tab.charting.shown)
         self.commands["totals_row"].setChecked(group is not None and group.totals)
         self.commands["subtotals"].setChecked(group is not None and group.subtotals)
+        console = self.consoles.current
+        self.commands["sql"].setChecked(console is not None)
         self.appearance.mark(self.commands)
-        shown = tab or self.tabs.current
+        shown = console or tab or self.tabs.current
         self.status.show_standing(tab.standing.text if tab else "", tab.standing.tip if tab else "")
         self.status.show_text(getattr(shown, "status", ""))
-        self.status.show_figures(tab.figures.text if tab else "")
+        figures = tab.figures.text if tab else ""
+        self.status.show_figures(console.place if console and not figures else figures)
         self.sidebar.mark(entry_key(tab.key) if tab else None)
         name = self.tabs.title
         unsaved = " (unsaved edits)" if tab is not None and tab.review.count else ""
@@ -368,6 +378,7 @@ class MainWindow(QMainWindow):
         self.trail.changed.connect(self.update_state)
         self.diagrams = Diagrams(self)
         self.store_actions = StoreActions(self)
+        self.consoles = SqlConsoles(self, self._attach, self)
         self.commands = ActionSet(self, handlers(self))
         placeholder = self.tabs.widget(0)
         self.tabs.removeWidget(placeholder)
@@ -434,7 +445,7 @@ class MainWindow(QMainWindow):
         self.library.doubtful.connect(lambda error, key: ask_open_anyway(error, key, self.library, self))
         self.library.damage_found.connect(self._withdraw)
         self.library.stores_changed.connect(self.sidebar.show_stores)
-        self.library.stores_changed.connect(lambda _: self.update_state())
+        self.library.stores_changed.connect(lambda _: (self.consoles.follow_changes(), self.update_state()))
         self.library.counted.connect(self.sidebar.show_rows)
         self.tasks.failed.connect(self.show_error)
         self.tasks.busy_changed.connect(lambda _: self.update_state())
@@ -477,6 +488,8 @@ class MainWindow(QMainWindow):
             return
         for tab in self.tabs.dataset_tabs:
             tab.column_layout.save()
+        for console in self.consoles.all:
+            console.keep_draft()
         self.memory.save_geometry(self.saveGeometry().data())
         self.workspace.close(is_restored=True)
         self.tasks.shutdown()

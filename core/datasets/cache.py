@@ -252,13 +252,13 @@ class PartWriter:
         if reading.rows is None or (wide is not self.schema and not wide.equals(self.schema)):
             return CachedBlock(None, reading.schema, block.done)
         path = self._folder / f"part-{block.number:06d}.parquet"
-        checksum = _write_part(path, reading.rows)
+        checksum = write_part(path, reading.rows)
         names = part_names(self.schema)
         part = part_of(path, reading.rows.num_rows, names, fingerprint_of(path), checksum)
         return CachedBlock(part, reading.schema, block.done)
 
 
-def _write_part(path: Path, rows: pa.Table) -> str:
+def write_part(path: Path, rows: pa.Table) -> str:
     """Answers the file's checksum."""
     _refuse_full_disk(path.parent)
     stored = rows.rename_columns(list(part_names(rows.schema).values()))

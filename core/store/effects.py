@@ -176,6 +176,44 @@ def duplicates_effect(
     return _deletion(state, gone, matching, seconds, [*on, *_read_by(where)])
 
 
+def deletion_effect(state: TableVersion, ids: np.ndarray) -> Effect:
+    """Of the rows of `ids`, ascending."""
+    return _deletion(state, ids, len(ids), 0.0, ())
+
+
+def insertion_effect(state: TableVersion | None, rows: pa.Table) -> Effect:
+    """Of new rows; None for those of a new table."""
+    shown = rows.slice(0, SHOWN)
+    context = pa.Table.from_arrays([pa.nulls(shown.num_rows, pa.int64())], names=[ID])
+    preview = Preview(context, shown.select([]), shown, [NEW] * shown.num_rows)
+    cells = rows.num_rows * rows.num_columns
+    plan = None if state is None else fit_to_columns(state, rows, _no_ids)[0]
+    types = {} if state is None or plan is None else _types(state, plan)
+    return Effect(
+        preview, rows.num_rows, inserted=rows.num_rows, seconds=cells * WRITE_SECONDS_A_CELL, types=types
+    )
+
+
+def cells_effect(state: TableVersion, ids: np.ndarray, values: Mapping[str, pa.Array]) -> Effect:
+    """Of new values for some columns in the rows of `ids`, ascending, all of which are written."""
+    columns = [state.snapshot.column(name) for name in values]
+    old = stored_values(state, ids, columns)
+    plan, arrays, places = differing_values(state, old, values, _no_ids)
+    new = {column.name: array for column, array in arrays.items()}
+    was = {name: _typed(old[name], state, name) for name in new}
+    shown = places[:SHOWN]
+    before = {name: take(array, shown) for name, array in was.items()}
+    after = {name: take(array, shown) for name, array in new.items()}
+    return Effect(
+        _preview(state, ids[shown], before, after, CHANGED),
+        len(ids),
+        changed=len(places),
+        nulls=_stay_null(was, new, len(ids)),
+        seconds=len(places) * len(new) * WRITE_SECONDS_A_CELL,
+        types=_types(state, plan),
+    )
+
+
 def _deletion(
     state: TableVersion, ids: np.ndarray, matching: int, seconds: float, known_by: Iterable[str]
 ) -> Effect:

@@ -123,6 +123,8 @@ class Standing:
     @property
     def text(self) -> str:
         tab = self._tab
+        if tab.statement:
+            return "Result"
         if tab.table is not None:
             return f"Table in {tab.table.store.name}"
         if self._version is not None:
@@ -134,6 +136,8 @@ class Standing:
     @property
     def tip(self) -> str:
         """What becomes of edits."""
+        if self._tab.statement:
+            return "The answer of a statement, which is not edited: make a table of it, and edit that"
         if self._tab.table is not None:
             return "Edits are commits of the table; the files that its rows came from stay as they are"
         if self._version is not None:

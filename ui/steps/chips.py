@@ -404,8 +404,15 @@ class StepsBar(QFrame):
         self.strip, self._scroll = ChipStrip(), QScrollArea()
         self.copy, self.save = QToolButton(text="Copy as ▾"), QToolButton(text="Save…")
         self.chart = QToolButton(visible=False)
+        self.save_look = ("Save…", "bookmark")
+        """Its name, and the icon that stands for it where there is no room."""
         self._place: int | None = None
         self._build()
+
+    def show_icon(self, name: str) -> None:
+        """Of what the steps begin with."""
+        self._icon_name = name
+        self._restyle()
 
     def show_steps(self, states: Sequence[ChipState]) -> None:
         """Chips that stay as they are keep the focus."""
@@ -462,7 +469,7 @@ class StepsBar(QFrame):
     def _name_buttons(self) -> None:
         """Names give way to icons where the chips need the room."""
         narrow = self.width() < NARROW * theme.current().text_scale
-        for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, "Save…", "bookmark")):
+        for button, name, icon in ((self.copy, "Copy as ▾", "copy"), (self.save, *self.save_look)):
             button.setText("" if narrow else name)
             button.setAccessibleName(name.rstrip(" ▾…"))
             button.setIcon(theme.current().icon(icon) if narrow else QIcon())

@@ -247,6 +247,10 @@ QLineEdit[variant="cell-invalid"] {
     border: 2px solid $danger; border-radius: 0; padding: 0 4px; min-height: 0;
 }
 QPlainTextEdit[variant="cell-area"] { border: 2px solid $accent; border-radius: 0; padding: 2px; }
+QPlainTextEdit[variant="code"] {
+    border: none; border-radius: 0; padding: 0;
+    selection-background-color: $accent_soft; selection-color: $text;
+}
 QPlainTextEdit[variant="cell-area-invalid"] { border: 2px solid $danger; border-radius: 0; padding: 2px; }
 QCheckBox[variant="cell"] { border: 2px solid $accent; background: $surface; padding: 0 4px; }
 QCalendarWidget QWidget#qt_calendar_navigationbar { background: $raised; }

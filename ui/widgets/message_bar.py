@@ -108,6 +108,7 @@ class MessageBar(QWidget):
     def _drop_buttons(self) -> None:
         for button in self._buttons:
             self._layout.removeWidget(button)
+            button.hide()
             button.deleteLater()
         self._buttons = []
 

@@ -27,7 +27,7 @@ from lamella.ui.actions import (
 from lamella.ui.widgets.controls import IconButton
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.nested_values import is_struct
-from lamella.ui.window.tab_set import TabSet
+from lamella.ui.window.tab_set import TabSet, is_console
 
 
 def situation(
@@ -37,6 +37,7 @@ def situation(
     tab = tabs.dataset_tab
     around = Situation(
         tab=tabs.current is not None,
+        console=is_console(tabs.current),
         closed_tabs=bool(tabs.closed),
         busy=busy,
         no_import=str(no_home or ""),
@@ -48,6 +49,7 @@ def situation(
     shown = tab.shown
     return Situation(
         dataset=True,
+        console=around.console,
         table=tab.table is not None,
         read_otherwise=takes_types(tab.dataset),
         versions=isinstance(tab.dataset, DeltaDataset),
@@ -248,6 +250,7 @@ class ActionBar(QToolBar):
         self.search.setIcon(look.icon("search"))
         self.search.setText(f"Search   {self._search_keys}")
         fixed = SLACK + self.menu_button.sizeHint().width() + self.search.sizeHint().width()
+        self._pad_buttons("")
         for named in (tuple(self.buttons), LABELLED, ()):
             for action_id, button in self.buttons.items():
                 beside = Qt.ToolButtonStyle.ToolButtonTextBesideIcon
@@ -259,6 +262,13 @@ class ActionBar(QToolBar):
             if sum(button.sizeHint().width() for button in self.buttons.values()) + fixed <= self.width():
                 return
         self.search.setText("")
+        icons = sum(button.sizeHint().width() for button in self.buttons.values())
+        self._pad_buttons("tight" if icons + fixed > self.width() else "")
+
+    def _pad_buttons(self, look: str) -> None:
+        for button in self.buttons.values():
+            if (button.property("variant") or "") != look:
+                theme.variant(button, look)
 
 
 SLACK = 24 * len(TOOLBAR)

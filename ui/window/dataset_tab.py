@@ -79,7 +79,7 @@ class DatasetTab(QWidget):
     changed = Signal()
     differently_requested = Signal()
     state_changed = Signal()
-    workspace_kind = "dataset"
+    workspace_kind, statement = "dataset", ""  # the latter is of SQL, where the dataset is its result
 
     def __init__(
         self,

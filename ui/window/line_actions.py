@@ -40,8 +40,13 @@ OTHER_WAYS = {"sql": ("python", "json"), "command": ("python", "json")}
 """What can say more: SQL has no two names that differ in case alone, for one."""
 
 
+OF_DATASETS = ("python", "command")
+"""What names a file or a table, which the result of a statement is not."""
+
+
 class LineTab(Tab, Protocol):
     steps: StepLine
+    statement: str
     charting: Charting
 
     def apply(self, line: Line) -> None: ...
@@ -72,6 +77,9 @@ class LineActions(QObject):
     def copy(self, kind: str) -> None:
         """Put the steps on the clipboard as "sql", "python", "command" or "json"."""
         tab, line = self._tab, self._tab.line
+        if tab.statement and kind in OF_DATASETS:
+            tab.messages.say("A result is copied as SQL or JSON: nothing else holds its statement")
+            return
         write = {"sql": _sql, "python": _python, "command": _command, "json": _json}[kind]
 
         def done(text: str) -> None:
@@ -87,10 +95,11 @@ class LineActions(QObject):
             ]
             self._say(f"The steps cannot be copied as {COPIED[kind]}", error, *ways)
 
-        tab.tasks.read(
-            lambda job: write(query_of_line(line, tab.dataset, line.active), tab.key, job),
-            done, fail, owner=self, quiet=True,
-        )  # fmt: skip
+        def work(job: Job) -> str:
+            text = write(query_of_line(line, tab.dataset, line.active), tab.key, job)
+            return _over(tab.statement, kind, text)
+
+        tab.tasks.read(work, done, fail, owner=self, quiet=True)
 
     def paste(self) -> None:
         """Show what the text on the clipboard asks for, if it is a query of this dataset."""
@@ -336,6 +345,13 @@ class SaveForm(QWidget):
     def _take(self) -> None:
         if self.name.text().strip():
             self.save_requested.emit(self.name.text().strip())
+
+
+def _over(statement: str, kind: str, text: str) -> str:
+    """Steps over the result of a statement, as one statement."""
+    if not statement or kind != "sql":
+        return text
+    return f"WITH result AS (\n{statement.strip().rstrip(';')}\n)\n{text}"
 
 
 def _sql(query: Query, key: tuple[str, ...], job: Job) -> str:

@@ -38,6 +38,10 @@ def restore_benchmark(window: Window, state: Mapping[str, Any], place: PendingTa
     place.become(panel)
 
 
+def restore_console(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
+    place.become(window.consoles.make(state))
+
+
 def restore_dataset(window: Window, state: Mapping[str, Any], place: PendingTab) -> None:
     """Open the dataset off the GUI thread, and show it as it was."""
     key = place.key

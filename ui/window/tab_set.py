@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QPoint, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QResizeEvent
@@ -20,6 +21,21 @@ Key = tuple[str, ...]
 UNSAVED = " •"
 AWAY = 2
 """How far from the bar a tab is dragged out, in Qt's least distances of a drag."""
+
+
+def is_console(tab: QWidget | None) -> bool:
+    """Whether it is one of SQL, without loading what consoles need."""
+    return getattr(tab, "workspace_kind", "") == "sql" and hasattr(tab, "keep_draft")
+
+
+@runtime_checkable
+class Reopenable(Protocol):
+    """A tab beside those of datasets that can be opened again as it was: its key says how."""
+
+    @property
+    def closed_key(self) -> Key: ...
+
+    def stop(self) -> None: ...
 
 
 class TabBar(QTabBar):
@@ -117,9 +133,11 @@ class TabSet(QStackedWidget):
 
     @property
     def dataset_tab(self) -> DatasetTab | None:
-        """The current tab when it shows a dataset."""
+        """The current tab when it shows a dataset, or what it shows of one: the result of a console."""
         current = self.current
-        return current if isinstance(current, DatasetTab) else None
+        if isinstance(current, DatasetTab):
+            return current
+        return getattr(current, "front_tab", None)
 
     @property
     def dataset_tabs(self) -> list[DatasetTab]:
@@ -208,6 +226,9 @@ class TabSet(QStackedWidget):
         if isinstance(widget, DatasetTab | PendingTab):
             if widget.key is not None:
                 self.closed.append(widget.key)
+            widget.stop()
+        elif isinstance(widget, Reopenable):
+            self.closed.append(widget.closed_key)
             widget.stop()
         self.tabs.removeTab(place)
         widget.deleteLater()

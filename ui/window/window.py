@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import SignalInstance
+from PySide6.QtWidgets import QWidget
 
 if TYPE_CHECKING:
     from PySide6.QtCore import QByteArray
@@ -30,6 +31,18 @@ if TYPE_CHECKING:
     from lamella.ui.window.trail import Trail
 
 
+class Consoles(Protocol):
+    """Those of SQL, as actions know them."""
+
+    def show(self) -> None: ...
+
+    def make(self, state: Mapping[str, Any] | None = None) -> QWidget: ...
+
+    def save(self, otherwise: Callable[[], object]) -> None: ...
+
+    def open_for_steps(self, tab: DatasetTab) -> None: ...
+
+
 class Window(Protocol):
     """A widget, too: the parent of the dialogs of its parts."""
 
@@ -47,6 +60,7 @@ class Window(Protocol):
     memory: Memory
     benchmark: BenchmarkPanel | None
     saved_runs: SavedRuns
+    consoles: Consoles
     sample_requested: SignalInstance
 
     def show_benchmark(self) -> None: ...

@@ -21,7 +21,7 @@ from lamella.core.errors import LamellaError
 from lamella.core.jobs import Job
 from lamella.ui.window.memory import WindowEntry
 from lamella.ui.window.pending_tab import PendingTab
-from lamella.ui.window.restored_tabs import restore_benchmark, restore_dataset
+from lamella.ui.window.restored_tabs import restore_benchmark, restore_console, restore_dataset
 from lamella.ui.window.window import Window
 
 Restore = Callable[[Window, Mapping[str, Any], PendingTab], object]
@@ -31,6 +31,7 @@ that stands in its place until then."""
 KINDS: dict[str, Restore] = {
     "dataset": restore_dataset,
     "benchmark": restore_benchmark,
+    "sql": restore_console,
 }
 """By `workspace_kind`. A kind whose code is not needed at the start is imported by its function."""
 

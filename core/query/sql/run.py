@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,16 +13,25 @@ import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.arrow.types import holds
-from lamella.core.errors import BadData, BadSql, shown
+from lamella.core.errors import BadData, BadSql, UnknownTable, shown
 from lamella.core.jobs import Job
 from lamella.core.libraries import exp, qualifying, scopes, sqlglot
 from lamella.core.query.duckdb_source import Decodings
 from lamella.core.query.duckdb_types import from_duckdb
-from lamella.core.query.engine import Confined, collect_table, cursor, memory_limit, time_limit
+from lamella.core.query.engine import (
+    ROWS_A_BATCH,
+    Confined,
+    collect_table,
+    cursor,
+    memory_limit,
+    stream_batches,
+    time_limit,
+)
 from lamella.core.query.execute import PreparedCursor, prepared_cursor
 from lamella.core.query.functions.types import text_compared_as_number
 from lamella.core.query.pruning import files_of
 from lamella.core.query.source import When
+from lamella.core.query.sql.problems import place_of, place_of_name
 from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
 from lamella.core.query.sql.statement import Statement, cached_statement, parse_statement, quote_hint
 from lamella.core.scan.snapshot import Snapshot
@@ -190,21 +200,121 @@ def run_sql(
     Raises `BadSql`, `UnknownTable`, `TookTooLong`, and `NoRoom` where it does not fit into memory.
     """
     with time_limit(job or Job(), request.seconds, sources.place) as own_job:
-        statement = cached_statement(text) or _parsed(text, sources, own_job)
-        tables = snapshots_of(statement.tables, sources, request.as_of, request.files, own_job)
+        statement, tables = _understood(text, sources, request, own_job)
         confined, key = _confined(request, sources, tables), _key(statement, tables, request)
-        with prepared_cursor(key, own_job, sources.place, confined) as own:
-            try:
-                return _answer(own, statement, tables, request, own_job)
-            except _TOLD_BY_CURSOR:
-                raise
-            except duckdb.PermissionException as error:
-                raise _not_allowed(error) from error
-            except duckdb.ParserException as error:
-                hint = quote_hint(text, sources.names, own.cursor)
-                raise BadSql("the statement cannot be read", str(error), hint) from error
-            except duckdb.Error as error:
-                raise BadSql("the statement failed", _REFUSED_WAYS.sub("", str(error))) from error
+        with (
+            prepared_cursor(key, own_job, sources.place, confined) as own,
+            _told(text, statement, sources, request, own.cursor),
+        ):
+            return _answer(own, statement, tables, request, own_job)
+
+
+@dataclass(frozen=True)
+class TableRead:
+    """A table that a statement reads: `columns` of its `num_columns` are those that it can mean."""
+
+    name: str
+    columns: int
+    num_columns: int
+    num_rows: int
+
+
+@dataclass(frozen=True)
+class SqlStream:
+    """The answer of a statement as it comes in. Two columns may have one name."""
+
+    schema: pa.Schema
+    reads: tuple[TableRead, ...]
+    batches: Iterator[pa.RecordBatch]
+
+
+@contextmanager
+def stream_sql(
+    text: str, sources: Sources, request: SqlRequest = SqlRequest(), job: Job | None = None
+) -> Iterator[SqlStream]:
+    """The answer of `run_sql` in batches, in bounded memory, for as long as the block lasts."""
+    own_job = job or Job()
+    statement, tables = _understood(text, sources, request, own_job)
+    confined = _confined(request, sources, tables)
+    with (
+        prepared_cursor(None, own_job, sources.place, confined) as own,
+        _told(text, statement, sources, request, own.cursor),
+    ):
+        _refuse_text_as_number(statement, tables)
+        relation, kinds = _bound(own, statement, tables, request, own_job)
+        reader = relation.to_arrow_reader(ROWS_A_BATCH)
+        schema = in_types(reader.schema.empty_table(), kinds).schema
+        yield SqlStream(schema, tuple(_reads(statement, tables)), _typed(reader, kinds, own_job))
+
+
+def _typed(
+    reader: pa.RecordBatchReader, kinds: Sequence[pa.DataType | None], job: Job
+) -> Iterator[pa.RecordBatch]:
+    for batch in stream_batches(reader, job):
+        yield from in_types(pa.Table.from_batches([batch]), kinds).to_batches()
+
+
+def _reads(statement: Statement, tables: Mapping[str, Snapshot]) -> Iterator[TableRead]:
+    """As the statement names them."""
+    names = {table.view: table.name for table in statement.tables}
+    for view, snapshot in tables.items():
+        shown = [c for c in snapshot.columns if c is not snapshot.ids]
+        columns = [c for c in shown if _is_named(c.name, statement)]
+        yield TableRead(names[view], len(columns), len(shown), snapshot.num_rows)
+
+
+def tables_of(text: str, sources: Sources, request: SqlRequest, job: Job) -> dict[str, Snapshot]:
+    """What the tables are that a statement names, by their views."""
+    return _understood(text, sources, request, job)[1]
+
+
+def _understood(
+    text: str, sources: Sources, request: SqlRequest, job: Job
+) -> tuple[Statement, dict[str, Snapshot]]:
+    """The statement, and what the tables are that it names, by their views."""
+    try:
+        statement = cached_statement(text) or _parsed(text, sources, job)
+        return statement, snapshots_of(statement.tables, sources, request.as_of, request.files, job)
+    except (BadSql, UnknownTable) as error:
+        named = error.name if isinstance(error, UnknownTable) else ""
+        error.span = error.span or place_of(str(error), text) or place_of_name(named, text)
+        raise
+
+
+@contextmanager
+def _told(
+    text: str, statement: Statement, sources: Sources, request: SqlRequest, own: duckdb.DuckDBPyConnection
+) -> Iterator[None]:
+    """What DuckDB raises leaves the block as `BadSql`, with its place in the statement."""
+    try:
+        yield
+    except _TOLD_BY_CURSOR:
+        raise
+    except duckdb.PermissionException as error:
+        raise _not_allowed(error) from error
+    except duckdb.Error as error:
+        if isinstance(error, duckdb.ParserException):
+            hint = quote_hint(text, sources.names, own)
+            problem = BadSql("the statement cannot be read", str(error), hint)
+        else:
+            problem = BadSql("the statement failed", _REFUSED_WAYS.sub("", str(error)))
+        said = _with_place(error, statement, request, own)
+        problem.span = place_of(str(error), text) if said is None else place_of(said, text, lines_before=1)
+        raise problem from error
+
+
+def _with_place(
+    error: duckdb.Error, statement: Statement, request: SqlRequest, own: duckdb.DuckDBPyConnection
+) -> str | None:
+    """What it says when it is asked for the plan alone: of a relation, DuckDB 2.0 does not say where in the
+    statement it failed."""
+    if not isinstance(error, duckdb.BinderException | duckdb.CatalogException):
+        return None
+    try:
+        own.execute(f"EXPLAIN\n{statement.text}", _values(request.parameters))
+    except duckdb.Error as same:
+        return str(same)
+    return None
 
 
 def _parsed(text: str, sources: Sources, job: Job) -> Statement:

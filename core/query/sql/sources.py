@@ -73,7 +73,7 @@ def _source_name(name: str, known: Mapping[str, str], sources: Sources) -> str:
 
 
 def _file(table: TableName, sources: Sources, allowed: bool) -> Source:
-    if not _is_path(table.name):
+    if table.qualified or not _is_path(table.name):
         raise UnknownTable(table.name, sources.place, sources.names)
     if not allowed or sources.open_file is None:
         raise BadSql(

@@ -91,13 +91,15 @@ LONGEST = 16_384
 
 @dataclass(frozen=True)
 class TableName:
-    """A table as the statement names it. `version` is what stands in `AT (VERSION => …)`, `time` what stands
-    in `AT (TIMESTAMP => …)`; `view` is what the engine is to know it as."""
+    """A table as the statement names it, `store.table` where it is `qualified`. `version` is what stands in
+    `AT (VERSION => …)`, `time` what stands in `AT (TIMESTAMP => …)`; `view` is what the engine is to know it
+    as."""
 
     name: str
     view: str
     version: int | str | None = None
     time: str | None = None
+    qualified: bool = False
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,7 @@ def _tables(node: Any, hidden: frozenset[str]) -> Iterator[Mapping[str, Any]]:
         return
     _refuse_lists_of_tables(node)
     if node.get("show_type") == "SHOW" or (node.get("type") == "BASE_TABLE" and "table_name" in node):
-        if not node.get("schema_name") and node["table_name"].casefold() not in hidden:
+        if node.get("schema_name") or node["table_name"].casefold() not in hidden:
             yield node
         return
     for entry in node.get("cte_map", {}).get("map", []):
@@ -275,10 +277,18 @@ def _is_recursive(entry: Mapping[str, Any]) -> bool:
     return bool(entry["value"]["query_node"]["type"] == "RECURSIVE_CTE_NODE")
 
 
+_NOWHERE = 2**64 - 1
+
+
 def _table_name(node: Mapping[str, Any], number: int) -> TableName:
     name, at = node["table_name"], node.get("at_clause")
+    stores = [node[key] for key in ("catalog_name", "schema_name") if node.get(key)]
+    view, qualified = f"{OWN_NAMES}at_{number}", bool(stores)
+    name = ".".join([*stores, name])
+    if qualified and int(node["query_location"]) == _NOWHERE:
+        raise BadSql(f"DESCRIBE {name} is not done here", fix=f"Write DESCRIBE SELECT * FROM {name}")
     if at is None:
-        return TableName(name, name)
+        return TableName(name, view if qualified else name, qualified=qualified)
     value = at["expr"]
     while value.get("type") == "OPERATOR_CAST":
         value = value["child"]
@@ -289,11 +299,10 @@ def _table_name(node: Mapping[str, Any], number: int) -> TableName:
             "It is looked up before the statement runs",
             "Write AT (VERSION => 3), AT (VERSION => 'a name') or AT (TIMESTAMP => '2024-05-01 12:00')",
         )
-    view = f"{OWN_NAMES}at_{number}"
     if at["unit"].upper() == "TIMESTAMP":
-        return TableName(name, view, time=literal["text"])
-    whole = literal["kind"] == "INTEGER"
-    return TableName(name, view, version=int(literal["text"]) if whole else literal["text"])
+        return TableName(name, view, time=literal["text"], qualified=qualified)
+    version = int(literal["text"]) if literal["kind"] == "INTEGER" else literal["text"]
+    return TableName(name, view, version, qualified=qualified)
 
 
 def _replaced(written: bytes, node: Mapping[str, Any], view: str) -> bytes:

@@ -61,6 +61,8 @@ def tables_named(text: str, *known: str) -> list[str]:
             "A step reads the rows before it, and no files",
             "Open the file, or import it, and name it",
         )
+    if any(table.qualified for table in statement.tables):
+        raise BadSql("a step names no stores", fix="Leave the store's name out, or import its table")
     if any(table.view != table.name for table in statement.tables):
         raise BadSql("a step reads no earlier versions", fix="Leave AT (…) out")
     return [table.name for table in statement.tables]

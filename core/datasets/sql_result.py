@@ -1,0 +1,192 @@
+"""The answer of a statement as a dataset: rows in memory or, where they are many, in temporary files."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.cache import part_names, part_of, write_part
+from lamella.core.datasets.locate import fingerprint_of
+from lamella.core.errors import BadSql, Cancelled
+from lamella.core.jobs import Job
+from lamella.core.query.sql.run import SqlRequest, TableRead, stream_sql
+from lamella.core.query.sql.sources import Sources
+from lamella.core.scan.snapshot import Column, MemorySegment, Segment, Snapshot
+
+IN_MEMORY = 128 << 20
+"""Bytes of an answer that stay in memory; all of a longer one goes to files."""
+PART_BYTES = 64 << 20
+_WAIT_SECONDS = 0.05
+_numbers = count()
+
+
+class SqlResult(Dataset):
+    """Rows come in while somebody looks at the first ones: `snapshot().complete` is False until all are
+    there. What goes to files is removed with the last snapshot of it."""
+
+    def __init__(self, name: str, schema: pa.Schema, reads: tuple[TableRead, ...] = ()) -> None:
+        self.name, self.reads = name, reads
+        names = _told_apart(schema.names)
+        self._columns = tuple(
+            Column(name, field.type, key) for key, (name, field) in enumerate(zip(names, schema, strict=True))
+        )
+        self._renamed = [(a, b) for a, b in zip(schema.names, names, strict=True) if a != b]
+        self._number = next(_numbers)
+        self._lock = threading.Condition()
+        self._segments: list[Segment] = []
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+        self._folder: _Folder | None = None
+        self._complete, self._ended_early = False, ""
+        self._closed = False
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        renamed = [
+            f"Another column is called '{a}' already: this one is shown as '{b}'" for a, b in self._renamed
+        ]
+        return (*renamed, *([self._ended_early] if self._ended_early else []))
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ended before all rows were there."""
+        return bool(self._ended_early)
+
+    def snapshot(self) -> Snapshot:
+        with self._lock:
+            segments = (*self._segments, *([MemorySegment.of(self._rows())] if self._waiting else []))
+            rows = sum(one.num_rows for one in segments)
+            token = ("sql result", self._number, rows, self._complete)
+            return Snapshot(
+                self.name, self._columns, segments, token, complete=self._complete, keeps=self._folder
+            )
+
+    def fill(self, job: Job) -> None:
+        """Wait until all rows are there: whoever runs the statement brings them."""
+        with self._lock:
+            while not self._complete:
+                self._lock.wait(_WAIT_SECONDS)
+                job.report(self._num_rows, None, f"{self._num_rows:,} rows")
+
+    def close(self) -> None:
+        """Nobody looks at it any more: no more rows are taken."""
+        with self._lock:
+            self._closed = True
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Raises `Cancelled` once the result is closed, `FileProblem` where the disk is full."""
+        with self._lock:
+            if self._closed:
+                raise Cancelled
+            self._waiting.append(batch)
+            self._waiting_bytes += batch.nbytes
+            limit = IN_MEMORY if self._folder is None else PART_BYTES
+            rows = self._rows() if self._waiting_bytes > limit else None
+        if rows is not None:
+            self._store(rows)
+
+    def finish(self, ended_early: str = "") -> None:
+        """`ended_early` says why there are no more rows."""
+        with self._lock:
+            self._complete, self._ended_early = True, ended_early
+            self._lock.notify_all()
+
+    @property
+    def _num_rows(self) -> int:
+        waiting: int = sum(batch.num_rows for batch in self._waiting)
+        return waiting + sum(one.num_rows for one in self._segments)
+
+    def _rows(self) -> pa.Table:
+        schema = pa.schema([pa.field(str(column.key), column.type) for column in self._columns])
+        return pa.Table.from_batches(
+            [pa.RecordBatch.from_arrays(b.columns, schema=schema) for b in self._waiting]
+        )
+
+    def _store(self, rows: pa.Table) -> None:
+        folder = self._folder or _Folder()
+        path = folder.path / f"part-{len(self._segments):06d}.parquet"
+        named = rows.rename_columns([column.name for column in self._columns])
+        try:
+            checksum = write_part(path, named)
+        except pa.ArrowNotImplementedError as error:
+            raise BadSql(
+                "an answer of this length cannot be held",
+                f"It goes to temporary files, which do not take one of its types: {error}",
+                "Cast that column, for instance to text, or ask for fewer rows",
+            ) from error
+        part = part_of(path, rows.num_rows, part_names(named.schema), fingerprint_of(path), checksum)
+        with self._lock:
+            self._folder = folder
+            self._segments.append(part)
+            self._waiting, self._waiting_bytes = [], 0
+            self._lock.notify_all()
+
+
+class _Folder:
+    """A temporary folder that is removed with whoever holds it last."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="lamella-result-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def _told_apart(names: Sequence[str]) -> list[str]:
+    """A name that stands twice gets a number; none is empty."""
+    taken, made, times = set(names), list[str](), Counter[str]()
+    for place, name in enumerate(names):
+        new = name or f"column_{place + 1}"
+        number = times[new] + 1
+        while number > 1 and (new if number == 1 else f"{new}_{number}") in taken:
+            number += 1
+        times[new] = number
+        new = new if number == 1 else f"{new}_{number}"
+        taken.add(new)
+        made.append(new)
+    return made
+
+
+def run_to_result(
+    text: str,
+    sources: Sources,
+    request: SqlRequest | None = None,
+    job: Job | None = None,
+    *,
+    name: str = "result",
+    started: Callable[[SqlResult], None] = lambda _: None,
+) -> SqlResult:
+    """The answer of one SELECT. `started` is given it, on this thread, once its first rows are there.
+
+    Cancelled after that, it ends with the rows that came until then; before, `Cancelled` is raised. What else
+    `run_sql` raises leaves a result that was handed out with what it holds.
+    """
+    own_job = job or Job()
+    result: SqlResult | None = None
+    try:
+        with stream_sql(text, sources, request or SqlRequest(), own_job) as stream:
+            made = SqlResult(name, stream.schema, stream.reads)
+            for batch in stream.batches:
+                made.add(batch)
+                if result is None:
+                    result = made
+                    started(made)
+                own_job.report(made.num_rows, None, f"{made.num_rows:,} rows")
+            made.finish()
+            return made
+    except Cancelled:
+        if result is None:
+            raise
+        result.finish(f"Stopped after {result.num_rows:,} rows: there may be more")
+        return result
+    except Exception:
+        if result is not None:
+            result.finish(f"It failed after {result.num_rows:,} rows: these are not all")
+        raise

@@ -1,0 +1,493 @@
+"""What may stand at a place of a statement that is being typed: tables, columns, functions, keywords."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from itertools import islice
+from typing import Literal
+
+from lamella.core.query.engine import cursor
+from lamella.core.query.sql.script import Lexeme, lexemes, statement_at, statements_of
+
+Kind = Literal["column", "table", "store", "function", "keyword"]
+MOST = 200
+"""Proposals at a place: nobody reads more, and another letter leaves fewer."""
+LEAST_ANYWHERE = 2
+"""Letters after which columns of tables are proposed that the statement does not name."""
+
+_PLAIN_NAME = re.compile(r"[^\W\d]\w*\Z")
+_BEFORE_TABLE = frozenset({"from", "join", "into", "update", "table", "describe", "desc", "summarize"})
+_CLAUSES = frozenset(
+    [
+        "where", "group", "order", "having", "limit", "on", "using", "set", "values", "select", "union",
+        "intersect", "except", "qualify", "window", "returning", "offset", "tablesample", "at",
+    ]
+)  # fmt: skip
+"""What ends a list of tables."""
+_NO_ALIAS = _CLAUSES | {
+    "join", "inner", "left", "right", "full", "outer", "cross", "natural", "asof", "positional", "semi",
+    "anti", "as", "lateral", "from",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """The columns of a table with their types in words, in its order."""
+
+    columns: tuple[tuple[str, str], ...]
+
+    @cached_property
+    def folded(self) -> tuple[str, ...]:
+        return tuple(name.casefold() for name, _type in self.columns)
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the engine knows: functions with their arguments, keywords, and those that are no names."""
+
+    functions: Mapping[str, str] = field(default_factory=dict)
+    keywords: tuple[str, ...] = ()
+    reserved: frozenset[str] = frozenset()
+
+    def quoted(self, name: str) -> str:
+        """An identifier as it has to be written."""
+        if _PLAIN_NAME.match(name) and name.casefold() not in self.reserved:
+            return name
+        return '"' + name.replace('"', '""') + '"'
+
+
+@dataclass(frozen=True)
+class Names:
+    """Tables by the names that a statement may use; None for one whose columns are not known yet. `stores`
+    has the tables that may be named with their store: `tables` has these as `store.table`."""
+
+    tables: Mapping[str, TableColumns | None] = field(default_factory=dict)
+    stores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def by_folded(self) -> Mapping[str, str]:
+        return {name.casefold(): name for name in reversed(list(self.tables))}
+
+    @cached_property
+    def alone(self) -> tuple[str, ...]:
+        """The tables that are named without a store."""
+        with_store = {f"{store}.{table}" for store, tables in self.stores.items() for table in tables}
+        return tuple(name for name in self.tables if name not in with_store)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """`text` takes the place of what is typed; `name` is shown, and `detail` at the right of it."""
+
+    text: str
+    name: str
+    kind: Kind
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """For the text from `start` to the place; `unknown` are tables whose columns would help."""
+
+    start: int
+    found: tuple[Proposal, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def propose(text: str, place: int, names: Names, words: Words) -> Proposals:
+    """The best first: those that begin with what is typed, columns before functions and keywords."""
+    part = statement_at(text, statements_of(text), place)
+    start, stop = (part.start, part.end) if part is not None and part.start <= place else (place, place)
+    code = list(lexemes(text[start:stop]))
+    inside = next((one for one in code if one.start < place - start < one.stop), None)
+    if inside is not None and inside.kind in ("comment", "text", "number"):
+        return Proposals(place)
+    if any(one.stop == place - start and _takes_no_names(one) for one in code):
+        return Proposals(place)
+    code = [one for one in code if one.kind != "comment"]
+    typed = next((one for one in code if one.start < place - start <= one.stop and _is_name(one)), None)
+    begin = place - start if typed is None else typed.start
+    before = [one for one in code if one.stop <= begin]
+    after = [one for one in code if one.start >= begin and one is not typed]
+    prefix = "" if typed is None else typed.text[: place - start - begin].lstrip('"').casefold()
+    statement = _Statement(before, after, names)
+    return _Search(statement, names, words, prefix).run(start + begin)
+
+
+@cache
+def engine_words() -> Words:
+    """Those of DuckDB. Blocks for some milliseconds, the first time."""
+    with cursor() as own:
+        functions = own.execute(
+            "SELECT function_name, any_value(parameters ORDER BY len(parameters)) FROM duckdb_functions()"
+            " WHERE regexp_matches(function_name, '^[a-z][a-z0-9_]*$')"
+            " AND NOT starts_with(function_name, 'pg_')"
+            " GROUP BY ALL ORDER BY ALL"
+        ).fetchall()
+        keywords = own.execute("SELECT keyword_name, keyword_category FROM duckdb_keywords() ORDER BY ALL")
+        kinds = keywords.fetchall()
+    return Words(
+        {name: f"({', '.join(map(str, arguments or ()))})" for name, arguments in functions},
+        tuple(dict.fromkeys([*_OFTEN, *(name for name, _kind in kinds)])),
+        frozenset(name for name, kind in kinds if kind == "reserved"),
+    )
+
+
+_OFTEN = (
+    "select", "from", "where", "group by", "order by", "having", "join", "left join", "on", "using", "as",
+    "and", "or", "not", "in", "between", "like", "is null", "is not null", "case", "when", "then", "else",
+    "end", "distinct", "limit", "with", "union all", "desc", "asc", "over", "partition by", "insert into",
+    "update", "set", "delete from", "values", "create table",
+)  # fmt: skip
+"""Keywords that are proposed before all others."""
+
+
+def _takes_no_names(one: Lexeme) -> bool:
+    unclosed = one.kind == "text" and not one.closed
+    return unclosed or one.kind == "number" or (one.kind == "comment" and one.text.startswith("--"))
+
+
+def _is_name(one: Lexeme) -> bool:
+    return one.kind in ("word", "name")
+
+
+def _folded(one: Lexeme) -> str:
+    return one.identifier.casefold()
+
+
+def _is_word(one: Lexeme, among: frozenset[str]) -> bool:
+    return one.kind == "word" and one.text.casefold() in among
+
+
+@dataclass
+class _Group:
+    """What stands between two parentheses, or at the top; groups inside are one item."""
+
+    items: list[Lexeme | _Group] = field(default_factory=list)
+    outer: _Group | None = None
+
+    def words(self) -> Iterator[str]:
+        return (one.text.casefold() for one in self.items if isinstance(one, Lexeme) and one.kind == "word")
+
+
+_FROM = frozenset({"from", "update", "into", "join"})
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A table in FROM, or a query there, by its alias."""
+
+    alias: str
+    table: str = ""
+    query: _Group | None = None
+
+
+class _Statement:
+    """As far as it can be understood with a hole in it."""
+
+    def __init__(self, before: Sequence[Lexeme], after: Sequence[Lexeme], names: Names) -> None:
+        self.before, self._names = before, names
+        self.top = _Group()
+        self.here = _nested(self.top, before)
+        _nested_on(self.here, after)
+        self.ctes = dict(_ctes(self.top))
+
+    @property
+    def sources(self) -> list[_Source]:
+        """Of the query that the place is in, and then of those around it."""
+        found: list[_Source] = []
+        group: _Group | None = self.here
+        while group is not None:
+            found += _sources(group)
+            group = group.outer
+        return found
+
+    def columns(self, source: _Source, unknown: dict[str, None], depth: int = 0) -> list[tuple[str, str]]:
+        if depth > 8:
+            return []
+        if source.query is not None:
+            return self._outputs(source.query, unknown, depth + 1)
+        cte = self.ctes.get(source.table.casefold())
+        if cte is not None:
+            return self._outputs(cte, unknown, depth + 1)
+        name = self._names.by_folded.get(source.table.casefold())
+        if name is None:
+            return []
+        table = self._names.tables[name]
+        if table is None:
+            unknown[name] = None
+            return []
+        return list(table.columns)
+
+    def _outputs(self, query: _Group, unknown: dict[str, None], depth: int) -> list[tuple[str, str]]:
+        """The names that a query gives its columns."""
+        outputs: list[tuple[str, str]] = []
+        sources = _sources(query)
+        for item in _select_list(query):
+            last = item[-1] if item else None
+            if not isinstance(last, Lexeme):
+                continue
+            if last.text == "*" and len(item) <= 3:
+                alias = _folded(item[0]) if len(item) == 3 and isinstance(item[0], Lexeme) else ""
+                for source in sources:
+                    if not alias or source.alias.casefold() == alias:
+                        outputs += self.columns(source, unknown, depth)
+            elif _is_name(last):
+                outputs.append((last.identifier, ""))
+        return outputs
+
+
+def _nested(top: _Group, items: Sequence[Lexeme]) -> _Group:
+    group = top
+    for one in items:
+        if one.text == "(":
+            inner = _Group(outer=group)
+            group.items.append(inner)
+            group = inner
+        elif one.text == ")":
+            group = group.outer or group
+        else:
+            group.items.append(one)
+    return group
+
+
+def _nested_on(here: _Group, items: Sequence[Lexeme]) -> None:
+    """What follows the place, which may close the groups around it."""
+    group: _Group | None = here
+    for number, one in enumerate(items):
+        if one.text == "(":
+            inner = _Group(outer=group)
+            assert group is not None
+            group.items.append(inner)
+            group = inner
+        elif one.text == ")":
+            assert group is not None
+            group = group.outer
+            if group is None:
+                return
+        else:
+            assert group is not None, number
+            group.items.append(one)
+
+
+def _ctes(top: _Group) -> Iterator[tuple[str, _Group]]:
+    """By name: what stands in parentheses behind `name AS`."""
+    items = top.items
+    for at, one in enumerate(items):
+        if isinstance(one, _Group):
+            name = _cte_name(items, at)
+            if name:
+                yield name.casefold(), one
+            yield from _ctes(one)
+
+
+def _cte_name(items: Sequence[Lexeme | _Group], at: int) -> str:
+    """Of the group there, also `name(a, b) AS MATERIALIZED (…)`."""
+    back = at - 1
+    while back >= 0 and _says(items[back], "materialized", "not"):
+        back -= 1
+    if back < 1 or not _says(items[back], "as"):
+        return ""
+    back -= 1
+    if isinstance(items[back], _Group):
+        back -= 1
+    name = items[back] if back >= 0 else None
+    led = back >= 1 and (_says(items[back - 1], "with", "recursive") or _is_sign(items[back - 1], ","))
+    return name.identifier if led and isinstance(name, Lexeme) and _is_name(name) else ""
+
+
+def _says(one: Lexeme | _Group, *words: str) -> bool:
+    return isinstance(one, Lexeme) and one.kind == "word" and one.text.casefold() in words
+
+
+def _is_sign(one: Lexeme | _Group, sign: str) -> bool:
+    return isinstance(one, Lexeme) and one.kind == "sign" and one.text == sign
+
+
+def _select_list(query: _Group) -> list[list[Lexeme | _Group]]:
+    """The items between the first SELECT and its FROM."""
+    items = iter(query.items)
+    if not any(_says(one, "select") for one in items):
+        return [[_star()]] if any(_says(one, "from") for one in query.items) else []
+    found: list[list[Lexeme | _Group]] = [[]]
+    for one in items:
+        if isinstance(one, Lexeme) and (_is_word(one, _CLAUSES) or _says(one, "from")):
+            break
+        if _says(one, "distinct", "all"):
+            continue
+        if _is_sign(one, ","):
+            found.append([])
+        else:
+            found[-1].append(one)
+    return found
+
+
+def _star() -> Lexeme:
+    return Lexeme("sign", 0, 1, "*")
+
+
+def _sources(group: _Group) -> list[_Source]:
+    """The tables and queries in the FROM of one query, in their order."""
+    found: list[_Source] = []
+    items, at, expects = group.items, 0, False
+    while at < len(items):
+        one = items[at]
+        if isinstance(one, Lexeme) and _is_word(one, _FROM):
+            expects = True
+        elif isinstance(one, Lexeme) and _is_word(one, _CLAUSES):
+            expects = False
+        elif _is_sign(one, ",") and _in_from(items, at):
+            expects = True
+        elif expects and (isinstance(one, _Group) or _is_name(one)):
+            if _says(one, "lateral"):
+                at += 1
+                continue
+            source, at = _source(items, at)
+            found.append(source)
+            expects = False
+            continue
+        at += 1
+    return found
+
+
+def _in_from(items: Sequence[Lexeme | _Group], at: int) -> bool:
+    for one in reversed(items[:at]):
+        if isinstance(one, Lexeme) and _is_word(one, _FROM):
+            return True
+        if isinstance(one, Lexeme) and _is_word(one, _CLAUSES):
+            return False
+    return False
+
+
+def _source(items: Sequence[Lexeme | _Group], at: int) -> tuple[_Source, int]:
+    """With its alias, and where it ends."""
+    first, table, query = items[at], "", None
+    at += 1
+    if isinstance(first, _Group):
+        query = first
+    else:
+        table = first.identifier
+        while at + 1 < len(items) and _is_sign(items[at], "."):
+            inner = items[at + 1]
+            if not (isinstance(inner, Lexeme) and _is_name(inner)):
+                break
+            table, at = f"{table}.{inner.identifier}", at + 2
+    alias = table.rpartition(".")[2] if "." in table else table
+    if at < len(items) and _says(items[at], "as"):
+        at += 1
+    following = items[at] if at < len(items) else None
+    if isinstance(following, Lexeme) and _is_name(following) and not _is_word(following, _NO_ALIAS):
+        alias, at = following.identifier, at + 1
+    return _Source(alias, table, query), at
+
+
+class _Search:
+    def __init__(self, statement: _Statement, names: Names, words: Words, prefix: str) -> None:
+        self._statement, self._names, self._words, self._prefix = statement, names, words, prefix
+        self._unknown: dict[str, None] = {}
+
+    def run(self, start: int) -> Proposals:
+        found = self._ranked(self._all())
+        return Proposals(start, tuple(islice(found, MOST)), tuple(self._unknown))
+
+    def _all(self) -> Iterator[Proposal]:
+        before = self._statement.before
+        if before and before[-1].text == ".":
+            yield from self._behind_dot()
+        elif self._expects_table():
+            yield from self._tables()
+        else:
+            yield from self._in_expression()
+
+    def _ranked(self, proposals: Iterator[Proposal]) -> Iterator[Proposal]:
+        """Those that begin with what is typed, then those that have it somewhere."""
+        seen: set[tuple[str, Kind]] = set()
+        inside: list[Proposal] = []
+        for one in proposals:
+            if (one.text, one.kind) in seen:
+                continue
+            seen.add((one.text, one.kind))
+            folded = one.name.casefold()
+            if folded.startswith(self._prefix):
+                yield one
+            elif len(self._prefix) >= LEAST_ANYWHERE and self._prefix in folded and one.kind != "keyword":
+                inside.append(one)
+        yield from inside
+
+    def _behind_dot(self) -> Iterator[Proposal]:
+        before = self._statement.before
+        owner = before[-2] if len(before) > 1 and _is_name(before[-2]) else None
+        if owner is None:
+            return
+        name = _folded(owner)
+        for source in self._statement.sources:
+            known = source.query or source.table.casefold() in {*self._names.by_folded, *self._statement.ctes}
+            if known and name == source.alias.casefold():
+                yield from self._columns_of(source, "")
+                return
+        for store, tables in self._names.stores.items():
+            if store.casefold() == name:
+                yield from (Proposal(self._words.quoted(table), table, "table", store) for table in tables)
+
+    def _expects_table(self) -> bool:
+        before = self._statement.before
+        if not before:
+            return False
+        last = before[-1]
+        if _is_word(last, _BEFORE_TABLE):
+            return True
+        items = self._statement.here.items
+        own = [one for one in items if isinstance(one, _Group) or one in before]
+        return last.text == "," and _in_from(own, len(own))
+
+    def _tables(self) -> Iterator[Proposal]:
+        for cte in self._statement.ctes:
+            yield Proposal(self._words.quoted(cte), cte, "table", "WITH")
+        for name in self._names.alone:
+            table = self._names.tables[name]
+            count = "" if table is None else f"{len(table.columns):,} columns"
+            yield Proposal(self._words.quoted(name), name, "table", count)
+        for store, tables in self._names.stores.items():
+            yield Proposal(f"{self._words.quoted(store)}.", store, "store", f"{len(tables):,} tables")
+
+    def _in_expression(self) -> Iterator[Proposal]:
+        sources = self._statement.sources
+        several = len(sources) > 1
+        for source in sources:
+            yield from self._columns_of(source, source.alias if several else "")
+        for source in sources:
+            if several and source.alias:
+                yield Proposal(f"{self._words.quoted(source.alias)}.", source.alias, "table", source.table)
+        if self._prefix or not sources:
+            for name in self._words.keywords:
+                if name.startswith(self._prefix):
+                    yield Proposal(self._cased(name), name, "keyword")
+        if self._prefix:
+            for name, arguments in self._words.functions.items():
+                yield Proposal(f"{name}(", name, "function", arguments)
+        if not sources and len(self._prefix) >= LEAST_ANYWHERE:
+            yield from self._columns_anywhere()
+
+    def _cased(self, keyword: str) -> str:
+        """As the statement writes its keywords."""
+        first = next((one.text for one in self._statement.before if one.kind == "word"), "")
+        return keyword.upper() if first.isupper() else keyword
+
+    def _columns_of(self, source: _Source, detail: str) -> Iterator[Proposal]:
+        for name, kind in self._statement.columns(source, self._unknown):
+            if self._prefix in name.casefold():
+                told = ", ".join(part for part in (kind, detail) if part)
+                yield Proposal(self._words.quoted(name), name, "column", told)
+
+    def _columns_anywhere(self) -> Iterator[Proposal]:
+        """Of tables that the statement does not name yet."""
+        for table in self._names.alone:
+            columns = self._names.tables[table]
+            for (name, _kind), folded in zip(
+                columns.columns if columns else (), columns.folded if columns else (), strict=True
+            ):
+                if self._prefix in folded:
+                    yield Proposal(self._words.quoted(name), name, "column", table)

@@ -1,0 +1,116 @@
+"""The plan of a statement as a tree of operators, estimated or measured, as DuckDB's EXPLAIN tells it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from lamella.core.jobs import Job
+from lamella.core.query.duckdb_source import OWN_NAMES
+from lamella.core.query.sql.run import SqlRequest, run_sql, tables_of
+from lamella.core.query.sql.sources import Sources
+from lamella.core.scan.snapshot import FileSegment
+
+_WRAPPERS = frozenset({"RESULT_COLLECTOR", "EXPLAIN_ANALYZE", "QUERY_ROOT"})
+_ESTIMATE = "Estimated Cardinality"
+_LONGEST = 300
+_WORDS = re.compile(r"\b[A-Za-z_]\w*\b")
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One of the plan: `seconds` are its own, without those of the operators it reads from, and added up over
+    threads; `rows` are those it gave. Both are None where nothing was measured. `estimated` are the rows that
+    were expected. `scanned` are the rows that it read of a table, with the `row_groups` of all that it
+    read."""
+
+    name: str
+    details: tuple[str, ...] = ()
+    seconds: float | None = None
+    rows: int | None = None
+    estimated: int | None = None
+    scanned: int | None = None
+    row_groups: tuple[int, int] | None = None
+    inputs: tuple[Operator, ...] = ()
+
+    def every(self) -> Iterator[Operator]:
+        yield self
+        for one in self.inputs:
+            yield from one.every()
+
+
+@dataclass(frozen=True)
+class SqlPlan:
+    """`seconds` is what the whole statement took, None where it did not run."""
+
+    root: Operator
+    seconds: float | None = None
+
+    @property
+    def operator_seconds(self) -> float:
+        return sum(one.seconds or 0.0 for one in self.root.every())
+
+    @property
+    def rows_scanned(self) -> int:
+        return sum(one.scanned or 0 for one in self.root.every())
+
+
+def explain_sql(text: str, sources: Sources, request: SqlRequest, job: Job, *, measured: bool) -> SqlPlan:
+    """The plan of one SELECT; `measured` runs it. Raises what `run_sql` raises."""
+    words = "explain (analyze, format json)" if measured else "explain (format json)"
+    started = time.perf_counter()
+    answer = run_sql(f"{words} {text}", sources, request, job)
+    seconds = time.perf_counter() - started
+    told = json.loads(answer.column(answer.num_columns - 1)[0].as_py())
+    names = _column_names(text, sources, request, job)
+    if isinstance(told, list):
+        return SqlPlan(_operator(told[0] if told else {}, names))
+    roots = told.get("operator") or told.get("children") or [{}]
+    root = roots[0] if isinstance(roots, list) else roots
+    while str(root.get("type", root.get("name", ""))) in _WRAPPERS and len(root.get("children", ())) == 1:
+        root = root["children"][0]
+    return SqlPlan(_operator(root, names), seconds)
+
+
+def _column_names(text: str, sources: Sources, request: SqlRequest, job: Job) -> dict[str, str]:
+    """What columns are called by what they are called inside the files of a table, where that is one name."""
+    found: dict[str, set[str]] = {}
+    for snapshot in tables_of(text, sources, request, job).values():
+        columns = {column.key: column.name for column in snapshot.columns}
+        for segment in snapshot.segments:
+            for key, stored in segment.names.items() if isinstance(segment, FileSegment) else ():
+                if key in columns:
+                    found.setdefault(stored, set()).add(columns[key])
+    return {stored: names.pop() for stored, names in found.items() if len(names) == 1}
+
+
+def _operator(node: Mapping[str, Any], names: Mapping[str, str]) -> Operator:
+    info = dict(node.get("extra_info") or {})
+    estimate = str(info.pop(_ESTIMATE, "")).lstrip("~")
+    scanned, total = node.get("row_groups_scanned"), node.get("total_row_groups_to_scan")
+    timing, rows = node.get("timing"), node.get("intermediate_rows", node.get("operator_cardinality"))
+    return Operator(
+        str(node.get("type") or node.get("name") or "operator").replace("_", " ").strip().lower(),
+        tuple(_detail(key, value, names) for key, value in info.items() if value not in ("", [], None)),
+        None if timing is None else float(timing),
+        None if timing is None or rows is None else int(rows),
+        int(estimate) if estimate.isdigit() else None,
+        int(node["rows_scanned"]) if "rows_scanned" in node else None,
+        (int(scanned), int(total)) if scanned is not None and total else None,
+        tuple(_operator(inner, names) for inner in node.get("children", ())),
+    )  # fmt: skip
+
+
+def _detail(key: str, value: object, names: Mapping[str, str]) -> str:
+    """Files and columns by their names: what the engine knows them by is no one's business."""
+    parts = value if isinstance(value, list) else [value]
+    text = ", ".join(str(part) for part in parts)
+    if key in ("Filename(s)", "Filenames", "Files") or key.lower().startswith("file"):
+        text = ", ".join(PurePath(part.strip()).name for part in text.split(","))
+    text = _WORDS.sub(lambda word: names.get(word[0], word[0]), text.replace(OWN_NAMES, ""))
+    return f"{key}: {text[:_LONGEST]}{'…' if len(text) > _LONGEST else ''}"

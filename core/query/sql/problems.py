@@ -1,0 +1,109 @@
+"""Where in a statement an error is, and what may have been meant, as DuckDB says it in its message."""
+
+from __future__ import annotations
+
+import re
+
+from lamella.core.errors import LamellaError
+
+_EXCERPT = re.compile(r"\n+LINE (\d+): (.*)\n( *)(\^+)", re.DOTALL)
+_KIND = re.compile(r"^(?:[A-Z][A-Za-z]*|INTERNAL|FATAL) Error: ")
+_COLUMN = re.compile(r'Referenced column "(.+?)" not found in FROM clause!?')
+_OF_TABLE = re.compile(r'"([^"]+?)" does not have a column named "(.+?)"')
+_NO_TABLE = re.compile(r'Referenced table "(.+?)" not found!?')
+_MISSING = re.compile(r"(.+?) with name (\S+) does not exist!?")
+_CANDIDATES = re.compile(r"\n*Candidate (?:bindings|tables|functions)?:? *(.*)", re.DOTALL)
+_MEANT = re.compile(r'\n*Did you mean "(.+?)"(?: or "(.+?)")?\??')
+_NEAR = re.compile(r'syntax error at or near "(.*)"', re.DOTALL)
+_NAMES = re.compile(r'"((?:[^"]|"")+)"')
+_MOST_CANDIDATES = 3
+_ASIDE = 40
+"""Characters from where the message points that the name may be at."""
+
+Span = tuple[int, int]
+
+
+def place_of(message: str, text: str, lines_before: int = 0) -> Span | None:
+    """The characters of `text` that the message points at, None where it points nowhere in it. The engine may
+    have been given the text with other names in it, and with lines before it, and shows a part of a long
+    line."""
+    excerpt = _EXCERPT.search(message)
+    if excerpt is None:
+        return _named_place(message, text)
+    number, shown, indent, carets = int(excerpt[1]), excerpt[2], len(excerpt[3]), len(excerpt[4])
+    column = indent - len(f"LINE {number}: ")
+    cut = shown.startswith("...")
+    pieces = shown.removeprefix("...").removesuffix("...") if cut or shown.endswith("...") else shown
+    column -= 3 if cut else 0
+    line_start = _start_of_line(text, number - lines_before)
+    found = text.find(pieces, line_start) if line_start >= 0 else -1
+    if found < 0:
+        found = text.find(pieces)
+    if found < 0 or column < 0:
+        return _named_place(message, text)
+    start = found + column
+    stop = min(len(text), start + max(1, carets))
+    named = _NAMES.search(message.partition("\n")[0])
+    if named is not None and named[1].casefold() not in text[start:stop].casefold():
+        near = text.find(named[1], max(found, start - _ASIDE), start + _ASIDE)  # wide letters count twice
+        start, stop = (near, near + len(named[1])) if near >= 0 else (start, stop)
+    return (start, stop) if start <= len(text) else None
+
+
+def _start_of_line(text: str, number: int) -> int:
+    place = 0
+    for _ in range(number - 1):
+        place = text.find("\n", place) + 1
+        if place == 0:
+            return -1
+    return place
+
+
+def _named_place(message: str, text: str) -> Span | None:
+    """Of the first name in the message that the text has."""
+    places = (place_of_name(name, text) for name in _NAMES.findall(message.partition("\n")[0]))
+    return next((place for place in places if place is not None), None)
+
+
+def place_of_name(name: str, text: str) -> Span | None:
+    """Where the text has the name, also with spaces around its dots, or with its parts in quotes."""
+    if not name:
+        return None
+    parts = r'"?\s*\.\s*"?'.join(re.escape(part) for part in name.split("."))
+    found = re.search(rf'(?<!\w)"?{parts}"?(?!\w)', text, re.IGNORECASE)
+    return found.span() if found is not None else None
+
+
+def in_words(error: LamellaError) -> tuple[str, str]:
+    """What is wrong in one sentence, and what may have been meant or can be done; the latter may be empty."""
+    if not (_KIND.match(error.why) or _EXCERPT.search(error.why)):
+        return ". ".join(part for part in (_begun(error.what), _begun(error.why)) if part), error.fix
+    message = _KIND.sub("", _EXCERPT.sub("", error.why)).strip()
+    meant = _suggestion(message)
+    column, missing, near = _COLUMN.match(message), _MISSING.match(message), _NEAR.match(message)
+    of_table, table = _OF_TABLE.search(message), _NO_TABLE.match(message)
+    if column is not None:
+        return f"There is no column '{column[1]}' here", meant
+    if of_table is not None:
+        return f"'{of_table[1]}' has no column '{of_table[2]}'", meant
+    if table is not None:
+        return f"No table is called '{table[1]}' here", meant
+    if missing is not None:
+        kind = missing[1].lower()
+        called = f"{missing[2]}()" if "function" in kind else f"'{missing[2]}'"
+        return f"There is no {'function' if 'function' in kind else kind} {called}", meant
+    if near is not None:
+        return f"The statement cannot be read at '{near[1]}'", error.fix
+    return _begun(message.partition("\n")[0].rstrip(".!:")), meant or error.fix
+
+
+def _begun(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _suggestion(message: str) -> str:
+    meant, candidates = _MEANT.search(message), _CANDIDATES.search(message)
+    names = [name for name in (meant.groups() if meant else ()) if name]
+    if not names and candidates is not None and "functions" not in candidates[0]:
+        names = _NAMES.findall(candidates[1])[:_MOST_CANDIDATES]
+    return "Did you mean " + " or ".join(f"'{name}'" for name in names) + "?" if names else ""

@@ -1,0 +1,227 @@
+"""A text of several statements: where each begins and ends, which one a place is in, its parameters."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Literal
+
+Kind = Literal["word", "name", "text", "number", "comment", "sign"]
+
+_LEXEMES = re.compile(
+    r"""
+    (?P<space>\s+)
+  | (?P<line>--[^\n]*)
+  | (?P<block>/\*)
+  | (?P<escaped>[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z))
+  | (?P<text>[xX]?'(?:[^']|'')*(?:'|\Z))
+  | (?P<name>"(?:[^"]|"")*(?:"|\Z))
+  | (?P<dollars>\$(?P<tag>(?:[^\W\d]\w*)?)\$)
+  | (?P<word>[^\W\d][\w$]*)
+  | (?P<number>\d[\d_]*(?:\.[\d_]*)?(?:[eE][+-]?\d+)?)
+  | (?P<sign>::|.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_PLAIN = re.compile(
+    r"(?:[^\W\deExX][\w$]*|[eExX](?!')[\w$]*|[\d\s,.()=<>*+|%:?\[\]{}!@^&~#\\]+|-(?!-)|/(?!\*))+"
+)
+"""What neither ends a statement nor hides an end: most of a text, in one piece."""
+_MARKS = re.compile(r"/\*|\*/")
+_COMPARES = frozenset({"=", "<", ">", "!", "between", "and", "like", "ilike", "not", "in", "(", "$", ":"})
+_BEFORE_COLON = frozenset("=<>(,+-*/|%")
+
+
+@dataclass(frozen=True, slots=True)
+class Lexeme:
+    """A piece of SQL between `start` and `stop`, in characters. A `name` is in double quotes, a `text` in
+    single ones or between dollars; `closed` says whether its end was reached."""
+
+    kind: Kind
+    start: int
+    stop: int
+    text: str
+    closed: bool = True
+
+    @property
+    def identifier(self) -> str:
+        """What a word or a name means, without its quotes."""
+        if self.kind != "name":
+            return self.text
+        return self.text[1 : -1 if self.closed and len(self.text) > 1 else None].replace('""', '"')
+
+
+def lexemes(text: str) -> Iterator[Lexeme]:
+    """All of the text but its spaces, whatever it holds: what is not closed reaches to the end."""
+    place = 0
+    while place < len(text):
+        one, place = _lexeme(text, place)
+        if one is not None:
+            yield one
+
+
+def _lexeme(text: str, place: int) -> tuple[Lexeme | None, int]:
+    """The next one, None for spaces, and where it ends."""
+    match = _LEXEMES.match(text, place)
+    assert match is not None  # a sign is any character
+    kind, stop, closed = match.lastgroup, match.end(), True
+    if kind == "space":
+        return None, stop
+    made: Kind
+    if kind in ("tag", "dollars"):
+        end = text.find(match["dollars"], stop)
+        closed = end >= 0
+        stop = end + len(match["dollars"]) if closed else len(text)
+        made = "text"
+    elif kind == "block":
+        stop, closed = _end_of_block(text, stop)
+        made = "comment"
+    elif kind == "line":
+        made = "comment"
+    elif kind in ("text", "escaped"):
+        made, closed = "text", _is_closed(match[0], "'")
+    elif kind == "name":
+        made, closed = "name", _is_closed(match[0], '"')
+    else:
+        made = kind  # type: ignore[assignment]
+    return Lexeme(made, place, stop, text[place:stop], closed), stop
+
+
+def _is_closed(text: str, quote: str) -> bool:
+    """Whether an odd number of quotes ends it: two in a row are one of its characters."""
+    inner = text[text.index(quote) + 1 :]
+    before = inner.rstrip(quote)
+    escapes = text[0] in "eE" and (len(before) - len(before.rstrip("\\"))) % 2
+    return (len(inner) - len(before) - escapes) % 2 == 1
+
+
+def _end_of_block(text: str, place: int) -> tuple[int, bool]:
+    """Comments lie inside each other."""
+    depth = 1
+    while depth:
+        mark = _MARKS.search(text, place)
+        if mark is None:
+            return len(text), False
+        depth += 1 if mark[0] == "/*" else -1
+        place = mark.end()
+    return place, True
+
+
+@dataclass(frozen=True)
+class Part:
+    """One statement of a script, in characters: from its first word to its last, without comments around it.
+    `line` is the number of the line it begins in, from 1; `end` is where the next may begin."""
+
+    start: int
+    stop: int
+    end: int
+    line: int
+
+
+def statements_of(text: str) -> list[Part]:
+    """In their order; what holds nothing but comments is none."""
+    parts: list[Part] = []
+    start = stop = -1
+    line, counted = 1, 0
+
+    def add(end: int) -> None:
+        nonlocal line, counted
+        if start >= 0:
+            line += text.count("\n", counted, start)
+            counted = start
+            parts.append(Part(start, stop, end, line))
+
+    place = 0
+    while place < len(text):
+        plain = _PLAIN.match(text, place)
+        if plain is not None:
+            words, place = plain[0].strip(), plain.end()
+            if words:
+                first = text.index(words[0], plain.start())
+                start, stop = (first if start < 0 else start), first + len(words)
+            continue
+        one, place = _lexeme(text, place)
+        if one is None or one.kind == "comment":
+            continue
+        if one.text == ";":
+            add(one.stop)
+            start = -1
+            continue
+        start, stop = (one.start if start < 0 else start), one.stop
+    add(len(text))
+    return parts
+
+
+def statement_at(text: str, parts: Sequence[Part], place: int) -> Part | None:
+    """The one that a place is in, or stands right behind; between two of them, the next, unless the one
+    before ends in the same line."""
+    if not parts:
+        return None
+    number = bisect_right([part.start for part in parts], place) - 1
+    if number < 0:
+        return parts[0]
+    part = parts[number]
+    is_last = number + 1 == len(parts)
+    if place <= part.end or is_last or "\n" not in text[part.end : place]:
+        return part
+    return parts[number + 1]
+
+
+@dataclass(frozen=True)
+class Placeholder:
+    """A parameter that is named in a statement, as `$name` or `:name`; `start` is where its sign stands.
+    `beside` is the name that it is compared with, where one stands before it."""
+
+    name: str
+    start: int
+    stop: int
+    sign: str
+    beside: str = ""
+
+
+def placeholders(text: str) -> list[Placeholder]:
+    """In the order of the text, each time it is named. A colon that belongs to a cast, a slice, a struct or a
+    label is none."""
+    made: list[Placeholder] = []
+    open_brackets: list[str] = []
+    before: Lexeme | None = None
+    name = ""
+    all_of_it = [one for one in lexemes(text) if one.kind != "comment"]
+    for one, after in zip_longest(all_of_it, all_of_it[1:]):
+        if one.kind == "sign":
+            if one.text in "([{":
+                open_brackets.append(one.text)
+            elif one.text in ")]}" and open_brackets:
+                open_brackets.pop()
+            attached = after is not None and after.start == one.stop and after.kind == "word"
+            if attached and (
+                one.text == "$" or (one.text == ":" and _may_name(text, one, before, open_brackets))
+            ):
+                assert after is not None
+                made.append(Placeholder(after.text, one.start, after.stop, one.text, name))
+        is_parameter = bool(made) and made[-1].stop == one.stop
+        if is_parameter:
+            pass
+        elif one.kind in ("word", "name") and one.text.casefold() not in _COMPARES:
+            name = one.identifier
+        elif one.kind != "sign" or one.text not in _COMPARES:
+            name = name if one.kind == "word" else ""
+        before = one
+    return made
+
+
+def _may_name(text: str, colon: Lexeme, before: Lexeme | None, open_brackets: list[str]) -> bool:
+    if before is None or (open_brackets and open_brackets[-1] in "[{"):
+        return False
+    return before.stop < colon.start or text[colon.start - 1] in _BEFORE_COLON
+
+
+def with_dollars(text: str) -> str:
+    """The statement with `$name` for each `:name`, which DuckDB does not know; as long as before."""
+    signs = list(text)
+    for one in placeholders(text):
+        signs[one.start] = "$"
+    return "".join(signs)

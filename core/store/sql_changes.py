@@ -1,0 +1,159 @@
+"""Changes that people write in SQL: what they would do, and the commits that do it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from lamella.core.arrow.arrays import from_values, in_one, take, to_numpy
+from lamella.core.arrow.types import ID
+from lamella.core.errors import BadSql, UnknownColumn, VersionConflict
+from lamella.core.jobs import Job
+from lamella.core.query.sql.changes import ChangeStatement
+from lamella.core.store.commit import Commit
+from lamella.core.store.effects import Effect, cells_effect, deletion_effect, insertion_effect
+from lamella.core.store.table import Table, TableStore
+
+Answer = Callable[[str], pa.Table]
+
+
+def change_by_sql(
+    store: TableStore,
+    statement: ChangeStatement,
+    answer: Answer,
+    message: str,
+    job: Job,
+    expected_version: int | None = None,
+) -> Commit:
+    """Make the change.
+
+    `answer` gives the rows of a question. What is read for a change and the change are one step: others who
+    write have to wait meanwhile. Raises `VersionConflict` where the table is not at `expected_version`.
+    """
+    if statement.kind == "create":
+        made = store.create_table(statement.table, answer(statement.question), message, job)
+        return made.history.commits()[-1]
+    with store.transaction():
+        table = table_of_change(store, statement)
+        _refuse_other_version(table, expected_version)
+        return _MADE[statement.kind](table, statement, answer(statement.question), message, job)
+
+
+def effect_of_sql(
+    store: TableStore, statement: ChangeStatement, answer: Answer, job: Job
+) -> tuple[Effect, int | None]:
+    """What the change would do, and the version of the table that this is true of; nothing is changed. None
+    of a table that is to be created."""
+    if statement.kind == "create":
+        if statement.table in store.tables:
+            raise BadSql(f"there is a table '{statement.table}' already", fix="Choose another name")
+        return insertion_effect(None, answer(statement.question)), None
+    table = table_of_change(store, statement)
+    state = table._state()
+    rows = answer(statement.question)
+    _refuse_other_version(table, state.version)
+    job.check()
+    if statement.kind == "insert":
+        return insertion_effect(state, _rows_to_insert(table, statement, rows)), state.version
+    if statement.kind == "delete":
+        return deletion_effect(state, np.sort(to_numpy(rows.column(0)))), state.version
+    cells = _cells_to_update(table, statement, rows)
+    ids = to_numpy(cells.column(0))
+    order = np.argsort(ids)
+    values = {name: take(in_one(cells.column(name)), order) for name in cells.column_names[1:]}
+    return cells_effect(state, ids[order], values), state.version
+
+
+def _refuse_other_version(table: Table, expected: int | None) -> None:
+    if expected is not None and table.version != expected:
+        raise VersionConflict(
+            f"{table.name} has changed since this was counted",
+            f"It was at version {expected}, and is at {table.version}",
+            "Look at the counts again",
+        )
+
+
+def table_of_change(store: TableStore, statement: ChangeStatement) -> Table:
+    """The table that is changed. SQL does not tell upper from lower case in names."""
+    name = statement.table
+    alike = [known for known in store.tables if known.casefold() == name.casefold()]
+    return store[alike[0] if len(alike) == 1 and name not in store.tables else name]
+
+
+def _rows_to_insert(table: Table, statement: ChangeStatement, rows: pa.Table) -> pa.Table:
+    own = [name for name in table.schema.names if name != ID]
+    names = rows.column_names if statement.by_name else list(statement.columns or own)
+    if len(names) != rows.num_columns:
+        raise BadSql(
+            f"{table.name}: {rows.num_columns} values were given for {len(names)} columns",
+            f"The columns are {', '.join(names)}; {ID} is given by the store",
+            f"Name the columns, and leave {ID} out: SELECT * EXCLUDE ({ID})",
+        )
+    return _named(table, rows, _known_columns(table, names))
+
+
+def _cells_to_update(table: Table, statement: ChangeStatement, rows: pa.Table) -> pa.Table:
+    _refuse_twice(table, rows)
+    return _named(table, rows, [ID, *_known_columns(table, statement.columns or ())])
+
+
+def _insert(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
+    return table.insert(_rows_to_insert(table, statement, rows), message, job)
+
+
+def _update(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
+    return table.update(_cells_to_update(table, statement, rows), ID, message, job)
+
+
+def _delete(table: Table, statement: ChangeStatement, rows: pa.Table, message: str, job: Job) -> Commit:
+    return table.delete(ids=np.sort(to_numpy(rows.column(0))).tolist(), message=message, job=job)
+
+
+_MADE = {"insert": _insert, "update": _update, "delete": _delete}
+
+
+def _known_columns(table: Table, names: Sequence[str]) -> list[str]:
+    """As the table calls them. Raises `UnknownColumn`, `BadSql` for one that is set twice, and for `_id`."""
+    own = table.schema.names
+    lower = {name.lower(): name for name in own}
+    columns = [name if name in own else lower.get(name.lower(), name) for name in names]
+    for name in columns:
+        if name not in own:
+            raise UnknownColumn(name, table.name, own)
+        if name == ID or columns.count(name) > 1:
+            what = "cannot be set" if name == ID else "is named twice"
+            raise BadSql(f"{table.name}: column '{name}' {what}", fix="Leave it out")
+    return columns
+
+
+def _named(table: Table, rows: pa.Table, names: Sequence[str]) -> pa.Table:
+    """A column that is null throughout has the table's own type: the engine gives it any."""
+    columns = [
+        pa.nulls(len(values), table.schema.field(name).type) if values.null_count == len(values) else values
+        for name, values in zip(names, rows.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=list(names))
+
+
+def _refuse_twice(table: Table, rows: pa.Table) -> None:
+    ids, times = np.unique(to_numpy(rows.column(0)), return_counts=True)
+    twice = ids[times > 1]
+    if len(twice):
+        raise BadSql(
+            f"{table.name}: row {twice[0]} would be set more than once",
+            "It meets several rows of what it is joined with",
+            "Join with one row for each, by GROUP BY or DISTINCT",
+        )
+
+
+def commit_row(commit: Commit) -> pa.Table:
+    """A commit as one row: table, version, inserted, updated, deleted."""
+    row = {
+        "table": commit.table, "version": commit.version, "inserted": commit.inserted,
+        "updated": commit.updated, "deleted": commit.deleted,
+    }  # fmt: skip
+    kinds = [pa.string(), *[pa.int64()] * 4]
+    columns = [from_values([value], kind) for value, kind in zip(row.values(), kinds, strict=True)]
+    return pa.Table.from_arrays(columns, list(row))

@@ -1,0 +1,96 @@
+"""What is proposed at a place of a statement that is being typed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamella.core.query.sql.completion import Names, Proposals, TableColumns, Words, engine_words, propose
+
+FLIGHTS = TableColumns((("dep_delay", "double"), ("carrier", "string"), ("origin", "string")))
+NAMES = Names(
+    {
+        "flights": FLIGHTS,
+        "airlines": TableColumns((("carrier", "string"), ("name", "string"))),
+        "trips": None,
+        "order": TableColumns((("the day", "date32"),)),
+        "sample.planes": TableColumns((("tailnum", "string"),)),
+        "sample.flights": FLIGHTS,
+    },
+    {"sample": ("planes", "flights")},
+)
+WORDS = Words({"count": "(arg)", "avg": "(x)"}, ("select", "from", "where", "order by"), frozenset({"order"}))
+
+
+def at(text: str, names: Names = NAMES) -> Proposals:
+    place = text.index("|")
+    return propose(text.replace("|", ""), place, names, WORDS)
+
+
+def proposed(text: str, names: Names = NAMES) -> list[str]:
+    return [one.text for one in at(text, names).found]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("select | from flights", ["dep_delay", "carrier", "origin"]),
+        ("select dep| from flights f", ["dep_delay"]),
+        ("select a.n| from flights f, airlines as a", ["name"]),
+        ("select f.| from flights f join airlines a using (carrier)", ["dep_delay", "carrier", "origin"]),
+        ("select * from fl|", ["flights"]),
+        ("select * from flights, air|", ["airlines"]),
+        ("select * from |", ["flights", "airlines", "trips", '"order"', "sample."]),
+        ("select * from sample.|", ["planes", "flights"]),
+        ("select t| from sample.planes", ["tailnum"]),
+        ("select avg(dep|) from flights", ["dep_delay"]),
+        ('select "dep| from flights', ["dep_delay"]),
+        ('select th| from "order"', ['"the day"']),
+        ("with late as (select carrier, avg(dep_delay) as mean from flights) select m| from late", ["mean"]),
+        ("with late as (select * from flights) select late.| from late", ["dep_delay", "carrier", "origin"]),
+        ("select x.| from (select origin o, carrier from flights) x", ["o", "carrier"]),
+        ("select x.| from (from airlines) x", ["carrier", "name"]),
+        ("select * from flights where exists (select 1 from airlines where na|)", ["name"]),
+        ("update flights set or|", ["origin"]),
+        ("insert into air|", ["airlines"]),
+        ("select 1; select * from air|; select 2", ["airlines"]),
+        ("sel|", ["select"]),
+        ("SELECT * FROM flights WH|", ["WHERE"]),
+        ("select cou|", ["count("]),
+    ],
+)
+def test_propose(text, first):
+    assert proposed(text)[: len(first)] == first
+
+
+@pytest.mark.parametrize("text", ["select 'fl|", "select 1 -- fl|", "select 12|", "select /* fl| */ 1"])
+def test_propose_nothing_in_texts_numbers_and_comments(text):
+    assert proposed(text) == []
+
+
+def test_propose_names_tables_whose_columns_are_not_known():
+    assert at("select t.| from trips t") == Proposals(9, (), ("trips",))
+
+
+def test_propose_columns_of_tables_that_are_not_named_yet():
+    assert ("dep_delay", "column", "flights") in [(p.text, p.kind, p.detail) for p in at("select dep|").found]
+
+
+def test_propose_among_ten_thousand_columns():
+    wide = Names({"wide": TableColumns(tuple((f"column_{n}", "int64") for n in range(10_000)))})
+    found = proposed("select column_99| from wide", wide)
+    assert found[:3] == ["column_99", "column_990", "column_991"] and len(found) == 111
+
+
+@given(st.text("select from where fl,.()\"'*\n;w|", max_size=60), st.integers(0, 60))
+def test_propose_never_fails(text, place):
+    found = propose(text, min(place, len(text)), NAMES, WORDS)
+    assert 0 <= found.start <= min(place, len(text))
+
+
+def test_words_are_those_of_the_engine():
+    words = engine_words()
+    assert "date_trunc" in words.functions and "select" in words.reserved
+    assert words.quoted("carrier") == "carrier" and words.quoted("order") == '"order"'
+    assert words.quoted('a "b"') == '"a ""b"""'

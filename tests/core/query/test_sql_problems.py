@@ -1,0 +1,105 @@
+"""Where in a statement an error is, and what may have been meant."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from lamella.core.errors import LamellaError
+from lamella.core.jobs import Job
+from lamella.core.query.source import SnapshotSource
+from lamella.core.query.sql import Sources, SqlRequest, run_sql
+from lamella.core.query.sql.dialects import laid_out, translated
+from lamella.core.query.sql.plan_tree import explain_sql
+from lamella.core.query.sql.problems import in_words
+from lamella.core.scan.snapshot import snapshot_of_rows
+
+TABLES = {
+    "flights": pa.table(
+        {"delay": [5.0, 70.0], "carrier": ["AA", "UA"], "day": pa.array([0, 1], pa.date32())}
+    ),
+    "sample.flights": pa.table({"delay": [1.0]}),
+}
+SOURCES = Sources(
+    "what is open", list(TABLES), lambda name, _when: SnapshotSource(snapshot_of_rows(TABLES[name], name))
+)
+
+
+def failure(text: str) -> LamellaError:
+    with pytest.raises(LamellaError) as caught:
+        run_sql(text, SOURCES)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("select dely from flights", "dely", "There is no column 'dely' here. Did you mean 'delay' or 'day'"),
+        ("select 1,\n  f.dely\nfrom flights f", "f.dely", "'f' has no column 'dely'."),
+        (
+            "select 'ü日本語', dely from flights",
+            "dely",
+            "There is no column 'dely' here. Did you mean 'delay'",
+        ),
+        (f"select '{'y' * 300}', dely from flights", "dely", "There is no column 'dely' here."),
+        ("select *\nfrom flihts", "flihts", "What is open has no table 'flihts'. Did you mean 'flights'"),
+        ("select * from sample.flihts", "sample.flihts", "What is open has no table 'sample.flihts'."),
+        ("selec 1", "selec", "The statement cannot be read at 'selec'."),
+        (
+            "select mdian(delay) from flights",
+            "mdian(delay)",
+            "There is no function mdian(). Did you mean 'median'?",
+        ),
+        ("select cast('x' as int)", "cast('x' as int)", "Could not convert string 'x' to INT32."),
+        ("select dely from flights at (version => 1)", "flights", ""),
+    ],
+)
+def test_error_has_its_place_and_a_suggestion(text, place, words):
+    error = failure(text)
+    assert error.span is None or text[slice(*error.span)] == place or not words
+    if words:
+        assert error.span is not None
+        assert ". ".join(part.rstrip(".") for part in in_words(error) if part).startswith(words.rstrip("."))
+
+
+def test_table_with_its_store_in_front():
+    joined = "select count(*) as n from flights f, sample.flights where flights.delay < f.delay"
+    assert run_sql(joined, SOURCES).to_pylist() == [{"n": 2}]
+    assert "Write DESCRIBE SELECT" in str(failure("describe sample.flights"))
+
+
+@pytest.mark.parametrize(
+    ("text", "dialect", "made"),
+    [
+        ("select date_format(day, 'yyyy-MM') from flights", "Spark", "STRFTIME"),
+        ("select to_char(day, 'YYYY-MM') from flights", "PostgreSQL", "STRFTIME"),
+        ("select [carrier] from [flights]", "SQLite", '"carrier"'),
+        ("select top 1 * from flights", "SQL Server", "LIMIT 1"),
+    ],
+)
+def test_translated_from_another_dialect(text, dialect, made):
+    failure(text)
+    found = translated(text, SOURCES, Job())
+    assert found is not None and found.dialect == dialect and made in found.text
+    run_sql(found.text, SOURCES)
+
+
+def test_translated_is_none_where_no_dialect_helps():
+    assert translated("select nonsense from flights", SOURCES, Job()) is None
+
+
+def test_laid_out_keeps_every_statement_and_comment():
+    made = laid_out("select a, b -- why\nfrom t where x=1; select 2 /* end */;")
+    assert made.count(";") == 2 and "why" in made and "end" in made and "\nFROM t\n" in made, made
+    assert laid_out(made) == made
+    with pytest.raises(LamellaError, match="line 2 is not laid out"):
+        laid_out("select 1;\nselect from where group")
+
+
+def test_explain_sql_measures_operators():
+    text = "select carrier, count(*) from flights where delay > 10 group by 1"
+    plan = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=True)
+    assert plan.seconds is not None and plan.rows_scanned >= 0
+    assert plan.root.rows == 1 and any("scan" in one.name for one in plan.root.every())
+    estimate = explain_sql(text, SOURCES, SqlRequest(), Job(), measured=False)
+    assert estimate.seconds is None and all(one.rows is None for one in estimate.root.every())

@@ -1,0 +1,87 @@
+"""Texts of several statements: where each is, and what parameters it has."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import duckdb
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lamella.core.query.sql.script import lexemes, placeholders, statement_at, statements_of, with_dollars
+
+
+def texts(script: str) -> list[str]:
+    return [script[part.start : part.stop] for part in statements_of(script)]
+
+
+PIECES = st.sampled_from(
+    [
+        "select 1", "select 'a;b'", "select 'it''s'", 'select 1 as "x;y"', "select $$a;b$$",
+        "select $t$;$$;$t$", "select E'it\\'s;'", "select 2 -- no; end\n", "select /* ; /* ; */ ; */ 3",
+        "select 4 - 1", "select 8/2", "select 1 as a$b", "\n\n select 5\n", "select 'ü;日'",
+        "select 1e5, 'e'", "select x'00'::blob",
+    ]
+)  # fmt: skip
+
+
+@given(
+    st.lists(PIECES, min_size=1, max_size=6), st.sampled_from([";", " ; ", ";\n", "; -- then\n", ";/*;*/"])
+)
+def test_statements_are_those_of_the_engine(pieces, between):
+    script = between.join(pieces)
+    theirs = [one.query.strip().rstrip(";").strip() for one in duckdb.extract_statements(script)]
+    ours = texts(script)
+    assert len(ours) == len(theirs)
+    for own, other in zip(ours, theirs, strict=True):  # the engine keeps comments behind a statement
+        assert other.startswith(own)
+
+
+@given(st.text("ab'\"$/*-;: \n\\eE([{,x1", max_size=60))
+def test_any_text_is_covered_by_its_lexemes(text):
+    place = 0
+    for one in lexemes(text):
+        assert text[place : one.start].strip() == "" and one.text == text[one.start : one.stop]
+        place = one.stop
+    assert text[place:].strip() == ""
+    parts = statements_of(text)
+    assert all(a.stop <= a.end <= b.start for a, b in pairwise(parts))
+
+
+def test_statement_at_a_place():
+    script = "select 1;  select 2;\n\nselect\n  3\n;\n-- the end"
+
+    def at(place: int) -> str:
+        part = statement_at(script, statements_of(script), place)
+        assert part is not None
+        return script[part.start : part.stop]
+
+    assert at(0) == at(8) == at(9) == "select 1"
+    assert at(script.index("2")) == at(20) == "select 2"
+    assert at(21) == at(22) == at(len(script)) == "select\n  3"
+    assert [part.line for part in statements_of(script)] == [1, 1, 3]
+    assert statement_at("-- nothing", [], 3) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("select $a, :b, $a", ["a", "b", "a"]),
+        ("select x::int, '::text :no', \"a:b\" -- :no", []),
+        ("select {'k':v}, l[1:n], m[:n]", []),
+        ("select * from t where a=:a and f(:b, -:c) and d > :d", ["a", "b", "c", "d"]),
+        ("select label: 1 + $n", ["n"]),
+    ],
+)
+def test_placeholders(text, names):
+    assert [one.name for one in placeholders(text)] == names
+    assert len(with_dollars(text)) == len(text)
+    assert [one.sign for one in placeholders(with_dollars(text))] == ["$"] * len(names)
+
+
+def test_placeholders_know_the_name_they_are_compared_with():
+    text = "select * from t where t.a > :x and b between :lo and :hi and c in ($c) limit :n"
+    assert {one.name: one.beside for one in placeholders(text)} == {
+        "x": "a", "lo": "b", "hi": "b", "c": "c", "n": "limit",
+    }  # fmt: skip

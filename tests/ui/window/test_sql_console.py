@@ -1,0 +1,436 @@
+"""The SQL console: typed, run, corrected, changed, stopped, and what becomes of its results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+
+from lamella.core.query.steps import Group, Where
+from lamella.core.store.table import Table
+from lamella.ui.main_window import MainWindow
+from lamella.ui.sql.change_panel import ChangePanel
+from lamella.ui.sql.console import SqlConsole
+from lamella.ui.sql.plan_view import PlanView
+from lamella.ui.sql.result_tab import ResultTab
+from lamella.ui.theme import current as look
+
+CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+ENTER, DOWN = Qt.Key.Key_Return, Qt.Key.Key_Down
+
+
+@pytest.fixture
+def console(qtbot, window: MainWindow, table: Table) -> SqlConsole:
+    """With the store of the flights open; nothing is in its editor."""
+    window.library.refresh()
+    qtbot.waitUntil(lambda: bool(window.sidebar.entries("table")))
+    QTest.keyClick(window, Qt.Key.Key_Q, CONTROL | SHIFT)
+    made = window.consoles.current
+    assert made is not None
+    qtbot.waitUntil(lambda: made.words is not None)
+    return made
+
+
+@pytest.fixture
+def run(qtbot, console: SqlConsole):
+    """Type a text, and run it by the keys."""
+
+    def go(text: str, keys=CONTROL, cursor: int | None = None) -> SqlConsole:
+        console.editor.setPlainText(text)
+        console.editor.go_to(len(text) if cursor is None else cursor)
+        QTest.keyClick(console.editor, ENTER, keys)
+        done(qtbot, console)
+        return console
+
+    return go
+
+
+def done(qtbot, console: SqlConsole) -> None:
+    def ready() -> bool:
+        tabs = [page for page in console.results.pages if isinstance(page, ResultTab)]
+        shown = all(tab.shown is not None and not tab.loader.running for tab in tabs)
+        return not console.runner.running and not console.tasks.running and shown
+
+    qtbot.waitUntil(ready, timeout=15_000)
+
+
+def rows(console: SqlConsole, place: int | None = None) -> list[dict]:
+    page = console.results.current if place is None else console.results.pages[place]
+    assert isinstance(page, ResultTab)
+    return page.view.page(0, 10).to_pylist()
+
+
+def message(console: SqlConsole) -> str:
+    return "" if console.results.messages.isHidden() else console.results.messages.label.text()
+
+
+def press(console: SqlConsole, label: str) -> None:
+    next(b for b in console.results.messages.buttons if b.text() == label).click()
+
+
+def test_a_statement_runs_and_its_result_is_a_grid_with_steps(qtbot, window, run):
+    console = run("select carrier, count(*) as n from flights group by 1 order by 2, 1")
+    assert rows(console)[-1] == {"carrier": None, "n": 250}
+    assert window.commands["sql"].isChecked() and window.commands["export"].isEnabled()
+    assert "4 rows" in window.status.text.text() and "1 of 3 columns of flights" in window.status.text.text()
+    tab = console.front_tab
+    tab.grid.go_to(0, tab.grid.place(0))
+    window.commands["filter_equal"].trigger()
+    qtbot.waitUntil(lambda: not tab.loader.running and tab.line.last_of(Where) is not None)
+    assert tab.view.num_rows == 1
+    window.commands["copy_sql"].trigger()
+    clipboard = QGuiApplication.clipboard()
+    qtbot.waitUntil(lambda: clipboard.text().startswith("WITH result AS"))
+    assert len(console.names.current.store.sql(clipboard.text())) == 1
+
+
+def test_from_a_tab_it_begins_with_that_tabs_rows(qtbot, window, table_tab):
+    window.commands["sql"].trigger()
+    console = window.consoles.current
+    assert console.text == "select *\nfrom flights\nlimit 100"
+    console.run()
+    done(qtbot, console)
+    assert len(rows(console)) == 10 and console.front_tab.view.num_rows == 100
+    window.tabs.show_tab(table_tab)
+    window.commands["sql"].trigger()
+    assert window.consoles.current is console  # the one that there is
+    window.commands["sql"].trigger()
+    assert window.consoles.current is not console and len(window.consoles.all) == 2
+
+
+def test_the_statement_at_the_cursor_what_is_selected_or_all(run, console):
+    text = "select 1 as a;\nselect 2 as b;\nselect 3 as c"
+    assert rows(run(text, cursor=18)) == [{"b": 2}]
+    run(text, CONTROL | SHIFT)
+    assert [rows(console, place) for place in range(3)] == [[{"a": 1}], [{"b": 2}], [{"c": 3}]]
+    assert console.results.bar.isVisible() and console.results.bar.count() == 3
+    cursor = console.editor.textCursor()
+    cursor.setPosition(0)
+    cursor.setPosition(13, cursor.MoveMode.KeepAnchor)
+    console.editor.setTextCursor(cursor)
+    console.run()
+    assert console.runner.running
+
+
+def test_the_second_statement_fails_and_the_third_does_not_run(run):
+    console = run("select 1 as a;\n\nselect dely from flights;\nselect 3", CONTROL | SHIFT)
+    assert rows(console, 0) == [{"a": 1}] and console.results.bar.count() == 1
+    assert message(console).startswith("Line 3: There is no column 'dely' here. Did you mean 'delay'?")
+    assert "1 statement after it did not run" in message(console)
+    start, stop = console.editor.problem_span
+    assert console.text[start:stop] == "dely" and "delay" in console.editor.problem
+    press(console, "Use delay")
+    assert "select delay from flights" in console.text and console.editor.problem_span is None
+    console.editor.undo()
+    assert "select dely from flights" in console.text
+
+
+def test_what_is_not_open_is_not_read(run, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("a\n1\n")
+    console = run(f"select * from read_csv('{secret}')")
+    assert "may not read that file" in message(console) and not console.results.pages
+    assert "may not be read" in message(run(f"select * from '{secret}'"))
+    assert "is not done in SQL here" in message(run("copy flights to 'x.csv'"))
+
+
+def test_files_are_named_by_their_titles_and_other_stores_by_prefix(qtbot, window, run, settled, tmp_path):
+    path = tmp_path / "trips 2024.parquet"
+    pq.write_table(pa.table({"fare": [1.5, 2.5]}), path)
+    console = window.consoles.current
+    window.open_paths([path])
+    settled()
+    window.tabs.show_tab(console)
+    both = 'select (select sum(fare) from trips_2024) + (select count(*) from "trips 2024.parquet") as x'
+    assert rows(run(both)) == [{"x": 6.0}]
+    assert rows(run('select count(*) as n from "My tables".flights')) == [{"n": 1000}]
+
+
+def test_names_are_proposed_as_one_types(qtbot, console):
+    editor = console.editor
+    QTest.keyClicks(editor, "select * from fl")
+    popup = editor.completer.popup()
+    qtbot.waitUntil(popup.isVisible)
+    QTest.keyClick(popup, ENTER)
+    assert editor.toPlainText() == "select * from flights"
+    QTest.keyClicks(editor, " f where f.")
+    qtbot.waitUntil(popup.isVisible)  # once its columns are read
+    names = [popup.model().index(row, 0).data() for row in range(popup.model().rowCount())]
+    assert names == ["delay", "carrier", "note", "_id"]
+    QTest.keyClicks(editor, "ca")
+    QTest.keyClick(popup, Qt.Key.Key_Tab)
+    assert editor.toPlainText() == "select * from flights f where f.carrier"
+    QTest.keyClick(editor, Qt.Key.Key_Space)
+    QTest.keyClick(editor, Qt.Key.Key_Space, CONTROL)
+    assert popup.isVisible()
+    QTest.keyClick(popup, Qt.Key.Key_Escape)
+    assert not popup.isVisible()
+
+
+def test_parameters_are_fields_with_the_types_of_their_columns(qtbot, console, run):
+    text = "select count(*) as n from flights where delay > :least and carrier = $who"
+    console.editor.setPlainText(text)
+    fields = console.parameters.fields
+    qtbot.waitUntil(
+        lambda: list(fields) == ["least", "who"] or list(console.parameters.fields) == ["least", "who"]
+    )
+    fields = console.parameters.fields
+    qtbot.waitUntil(lambda: fields["least"].kind.currentText() == "Integer")
+    assert fields["who"].kind.currentText() == "Text" and console.parameters.isVisible()
+    fields["least"].edit.setText("many")
+    fields["who"].edit.setText("AA")
+    console.run()
+    assert "parameter $least: 'many' is not of the type 'integer'" in message(console)
+    fields["least"].edit.setText("100")
+    console.run()
+    done(qtbot, console)
+    expected = console.names.current.store.sql(
+        "select count(*) as n from flights where delay > 100 and carrier = 'AA'"
+    )
+    assert rows(console) == expected.to_pylist()
+
+
+def test_a_change_is_counted_shown_made_and_undone(qtbot, window, run, table, table_tab):
+    window.commands["sql"].trigger()
+    console = run("update flights set note = 'late' where delay > 400; select count(*) as n from flights "
+                  "where note = 'late'", CONTROL | SHIFT)  # fmt: skip
+    panel = console.results.current
+    assert isinstance(panel, ChangePanel) and table.version == 1
+    count = table.count("delay > 400")
+    assert (panel.apply.text() == f"Update {count} rows" and panel.hasFocus()) or panel.apply.hasFocus()
+    QTest.keyClick(panel.apply, Qt.Key.Key_Space)
+    qtbot.waitUntil(lambda: console.front_tab is not None)
+    done(qtbot, console)
+    assert table.version == 2 and rows(console) == [{"n": count}]
+    assert message(console) == f"flights: {count} rows changed"
+    qtbot.waitUntil(
+        lambda: not table_tab.loader.running and table_tab.shown.undo.startswith("update flights")
+    )
+    press(console, "Undo")
+    qtbot.waitUntil(lambda: table.count("note = 'late'") == 0)
+
+
+def test_a_change_that_is_given_up_changes_nothing(qtbot, run, table):
+    console = run("delete from flights where delay > 0; select 1", CONTROL | SHIFT)
+    panel = console.results.current
+    assert panel.preview.rowCount() == 20
+    panel.cancel.click()
+    assert message(console) == "Nothing was changed. 1 statement after it did not run."
+    assert table.num_rows == 1000 and not console.results.pages
+
+
+def test_a_change_of_rows_that_have_changed_since_is_counted_again(qtbot, run, table):
+    console = run("delete from flights where delay > 440")
+    before = table.count("delay > 440")
+    table.delete(where="delay > 445")
+    console.results.current.apply.click()
+    qtbot.waitUntil(lambda: "has changed since this was counted" in message(console))
+    press(console, "Count again")
+    qtbot.waitUntil(lambda: isinstance(console.results.current, ChangePanel))
+    assert console.results.current.apply.text() == f"Delete {table.count('delay > 440')} rows"
+    assert table.count("delay > 440") < before
+
+
+def test_a_table_is_made_of_a_select_and_listed(qtbot, window, run, store):
+    console = run("create table late as select * from flights where delay > 400")
+    console.results.current.apply.click()
+    qtbot.waitUntil(lambda: "late" in store and "Created late" in message(console))
+    qtbot.waitUntil(lambda: "late" in [entry.text for entry in window.sidebar.entries("table")])
+
+
+def test_stop_ends_what_never_would(qtbot, console):
+    console.editor.setPlainText(
+        "select count(*) from range(100000000) a, range(100000000) b where a.range * b.range = 3"
+    )
+    console.run()
+    qtbot.waitUntil(console.bar.stop.isVisible)
+    console.bar.stop.click()
+    qtbot.waitUntil(lambda: not console.runner.running)
+    assert message(console) == "Stopped." and console.bar.run.isVisible()
+    assert console.editor.problem_span is None
+
+
+def test_a_long_answer_is_looked_at_while_it_comes_in(qtbot, console):
+    console.editor.setPlainText("select range as n from range(100000000000)")
+    console.run()
+    qtbot.waitUntil(
+        lambda: console.front_tab is not None and console.front_tab.shown is not None, timeout=15_000
+    )
+    tab = console.front_tab
+    assert console.runner.running and tab.view.page(0, 2).to_pylist() == [{"n": 0}, {"n": 1}]
+    console.runner.stop()
+    done(qtbot, console)
+    assert tab.dataset.is_cut and tab.dataset.remarks[0].startswith("Stopped after")
+    qtbot.waitUntil(lambda: tab.messages.label.text().startswith("Stopped after"))
+
+
+def test_two_columns_of_one_name_are_both_shown(run):
+    console = run("select delay, delay from flights limit 1")
+    assert list(rows(console)[0]) == ["delay", "delay_2"]
+    assert "shown as 'delay_2'" in console.front_tab.messages.label.text()
+
+
+def test_sql_of_another_database_is_offered_in_duckdbs(qtbot, run):
+    text = "select date_format(date '2024-05-01', 'yyyy-MM') as month"
+    console = run(text)
+    qtbot.waitUntil(lambda: "It reads as Spark's SQL" in message(console))
+    press(console, "Use DuckDB's form")
+    assert "STRFTIME" in console.text
+    console.run()
+    done(qtbot, console)
+    assert rows(console) == [{"month": "2024-05"}]
+    console.editor.undo()
+    assert console.text == text
+
+
+def test_the_plan_is_a_tree_with_times(qtbot, console):
+    console.editor.setPlainText("select carrier, count(*) from flights where delay > 100 group by 1")
+    console.bar.explain.menu().actions()[1].trigger()
+    qtbot.waitUntil(lambda: isinstance(console.results.current, PlanView))
+    plan = console.results.current
+    root = plan.tree.topLevelItem(0)
+    assert plan.is_measured and root.childCount() == 1 and "ms" in root.text(3)
+    console.editor.setPlainText("explain select 1")
+    console.run()
+    qtbot.waitUntil(
+        lambda: isinstance(console.results.current, PlanView) and not console.results.current.is_measured
+    )
+
+
+def test_history_is_searched_and_put_back(qtbot, console, run):
+    run("select 41 + 1 as answer")
+    run("select nonsense")
+    qtbot.waitUntil(lambda: len(console.saved.history()) == 2)
+    console.editor.clear()
+    console.bar.history.click()
+    found = console.bar.list
+    qtbot.waitUntil(lambda: found.isVisible() and len(found.shown) == 2)
+    assert "failed" in found.shown[0].about and "1 rows" in found.shown[1].about
+    QTest.keyClicks(found.field, "answer")
+    assert [one.text for one in found.shown] == ["select 41 + 1 as answer"]
+    QTest.keyClick(found.field, ENTER)
+    assert console.text == "select 41 + 1 as answer" and not found.isVisible()
+
+
+def test_snippets_are_saved_by_name_and_name_the_tab(qtbot, window, console):
+    console.editor.setPlainText("select 1")
+    QTest.keyClick(console.editor, Qt.Key.Key_S, CONTROL)
+    form = console.bar.form
+    qtbot.waitUntil(form.isVisible)
+    QTest.keyClicks(form.name, "One")
+    QTest.keyClick(form.name, ENTER)
+    qtbot.waitUntil(lambda: window.tabs.title == "One")
+    console.editor.clear()
+    console.bar.show_snippets()
+    qtbot.waitUntil(lambda: [one.title for one in console.bar.list.shown] == ["One"])
+    console.bar.list.remove.click()
+    qtbot.waitUntil(lambda: console.bar.list.shown == [])
+    assert console.saved.snippets() == []
+
+
+def test_a_closed_console_comes_back_with_its_text(qtbot, window, console):
+    console.editor.setPlainText("select :n")
+    qtbot.waitUntil(lambda: "n" in console.parameters.fields)
+    console.parameters.fields["n"].edit.setText("7")
+    console.editor.go_to(3)
+    state = json.loads(json.dumps(console.state()))
+    window.commands["close_tab"].trigger()
+    assert window.consoles.all == [] and console.saved.history()[0].outcome == "draft"
+    window.commands["reopen_tab"].trigger()
+    (back,) = window.consoles.all
+    qtbot.waitUntil(lambda: "n" in back.parameters.fields)
+    assert back.text == "select :n" and back.parameters.fields["n"].edit.text() == "7"
+    assert back.editor.textCursor().position() == 3 and back.state()["parameters"] == state["parameters"]
+
+
+def test_a_statement_becomes_steps_of_its_table(qtbot, window, console):
+    console.editor.setPlainText(
+        "select carrier, count(*) as n from flights where delay > 100 group by carrier"
+    )
+    console.as_steps()
+    qtbot.waitUntil(lambda: window.tabs.dataset_tab is not None and window.consoles.current is None)
+    tab = window.tabs.dataset_tab
+    qtbot.waitUntil(lambda: len(tab.line.steps) > 0 and not tab.loader.running)
+    assert [one.kind for one in tab.line.steps][:2] == [Where, Group]
+
+
+def test_steps_open_as_a_statement(qtbot, window, table_tab, settled):
+    from lamella import col
+
+    table_tab.set_filter(col("delay") > 400)
+    settled()
+    window.commands["sql_steps"].trigger()
+    qtbot.waitUntil(lambda: window.consoles.current is not None)
+    console = window.consoles.current
+    assert "delay" in console.text and window.tabs.title == "SQL flights"
+    console.run()
+    done(qtbot, console)
+    assert console.front_tab.view.num_rows == table_tab.view.num_rows
+
+
+def test_text_is_edited_as_in_an_editor_of_code(console):
+    editor = console.editor
+    QTest.keyClicks(editor, "select (")
+    QTest.keyClick(editor, ENTER)
+    QTest.keyClicks(editor, "12")
+    assert editor.toPlainText() == "select (\n  12"
+    QTest.keyClick(editor, Qt.Key.Key_Slash, CONTROL)
+    assert editor.toPlainText() == "select (\n  -- 12"
+    QTest.keyClick(editor, Qt.Key.Key_Slash, CONTROL)
+    editor.selectAll()
+    QTest.keyClick(editor, Qt.Key.Key_Tab)
+    assert editor.toPlainText() == "  select (\n    12"
+    QTest.keyClick(editor, Qt.Key.Key_Backtab, SHIFT)
+    assert editor.toPlainText() == "select (\n  12"
+
+
+def test_text_is_laid_out_and_that_is_undone(qtbot, console):
+    console.editor.setPlainText("select a,b from t")
+    QTest.keyClick(console.editor, Qt.Key.Key_F, Qt.KeyboardModifier.AltModifier | SHIFT)
+    qtbot.waitUntil(lambda: console.text == "SELECT\n  a,\n  b\nFROM t")
+    console.editor.undo()
+    assert console.text == "select a,b from t"
+
+
+def test_what_is_open_at_the_end_of_a_line_colours_the_next(console):
+    console.editor.setPlainText("select 'one\ntwo' /* three\n/* four */\nfive */ from t -- six")
+    lines = [console.editor.document().findBlockByNumber(n).layout().formats() for n in range(4)]
+    green, faint = look().color("success"), look().color("faint")
+    colors = [[(f.start, f.length, f.format.foreground().color()) for f in line] for line in lines]
+    assert (7, 4, green) in colors[0] and (0, 4, green) in colors[1] and (5, 8, faint) in colors[1]
+    assert colors[2] == [(0, 10, faint)] and colors[3][0] == (0, 7, faint)
+    assert colors[3][-1] == (15, 6, faint)
+
+
+def test_five_megabytes_are_pasted_and_one_statement_of_them_runs(qtbot, console):
+    text = "insert into t values (1, 'abc'); -- a line of a dump\n" * 100_000 + "select 7 as n"
+    QGuiApplication.clipboard().setText(text)
+    console.editor.paste()
+    assert len(console.text) == len(text)
+    console.run()
+    done(qtbot, console)
+    assert rows(console) == [{"n": 7}]
+    console.editor.setPlainText(f"select '{'x' * 1_100_000}'")
+    console.run()
+    done(qtbot, console)
+    assert "more than 1,000,000 characters does not run here" in message(console)
+
+
+def test_a_file_of_sql_is_opened_and_saved(qtbot, window, console, tmp_path: Path, monkeypatch):
+    path = tmp_path / "late.sql"
+    path.write_text("select 1 -- ü", encoding="utf-8")
+    dialog = "lamella.ui.sql.console_text.QFileDialog"
+    monkeypatch.setattr(f"{dialog}.getOpenFileName", lambda *_: (str(path), ""))
+    console.bar.save.menu().actions()[3].trigger()
+    qtbot.waitUntil(lambda: console.text == "select 1 -- ü")
+    assert window.tabs.title == "late"
+    monkeypatch.setattr(f"{dialog}.getSaveFileName", lambda *_: (str(tmp_path / "other"), ""))
+    console.bar.save.menu().actions()[4].trigger()
+    qtbot.waitUntil(lambda: window.tabs.title == "other")
+    assert (tmp_path / "other.sql").read_text("utf-8") == "select 1 -- ü"

@@ -1,0 +1,100 @@
+"""A change in SQL before it is made: how many rows, the first of them before and after, and one verb."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.editing.change_preview import PreviewTable
+from lamella.ui.editing.paste_dialog import counted
+from lamella.ui.sql.runner import PendingChange
+
+VERBS = {"insert": "Insert", "update": "Update", "delete": "Delete", "create": "Create the table with"}
+
+
+class ChangePanel(QWidget):
+    """`accepted` when the change is to be made, `given_up` when not."""
+
+    accepted = Signal()
+    given_up = Signal()
+
+    def __init__(self, pending: PendingChange, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.pending = pending
+        self.preview = PreviewTable()
+        self.preview.show_preview(
+            pending.effect.preview, plain_after=pending.change.kind in ("insert", "create")
+        )
+        self.title, self.news = QLabel(self._title()), QLabel(self._words())
+        theme.variant(self.title, "title")
+        theme.variant(self.news, "muted")
+        self.news.setWordWrap(True)
+        rows = pending.effect.matching
+        self.apply = QPushButton(f"{VERBS[pending.change.kind]} {counted(rows, 'row')}")
+        self.apply.setEnabled(bool(pending.effect.total) or pending.change.kind == "create")
+        theme.variant(self.apply, "primary")
+        self.cancel = QPushButton("Cancel")
+        self.apply.clicked.connect(self.accepted)
+        self.cancel.clicked.connect(self.given_up)
+        self._lay_out()
+        self.setFocusProxy(self.apply if self.apply.isEnabled() else self.cancel)
+
+    @property
+    def status(self) -> str:
+        return "Nothing is changed yet"
+
+    def lock(self) -> None:
+        """While the change is made."""
+        self.apply.setEnabled(False)
+        self.cancel.setEnabled(False)
+
+    def _title(self) -> str:
+        change = self.pending.change
+        name = visible(change.table)
+        return {
+            "insert": f"Insert into {name}", "update": f"Update {name}", "delete": f"Delete from {name}",
+            "create": f"Create table {name}",
+        }[change.kind]  # fmt: skip
+
+    def _words(self) -> str:
+        pending = self.pending
+        effect, kind = pending.effect, pending.change.kind
+        store = f"in store {visible(pending.store.name)}"
+        if kind == "update":
+            same = effect.matching - effect.changed
+            told = f"{counted(effect.matching, 'row')} {_are(effect.matching)} set {store}"
+            told += f"; {same:,} of them hold these values already." if same else "."
+        elif kind == "delete":
+            told = f"{counted(effect.deleted, 'row')} {_are(effect.deleted)} deleted {store}."
+        else:
+            told = f"{counted(effect.inserted, 'row')} {_are(effect.inserted)} added {store}."
+        for name, (before, after) in effect.types.items():
+            told += (
+                f" “{visible(name)}” becomes {after}."
+                if before is not None
+                else f" “{visible(name)}” is new."
+            )
+        shown = len(effect.preview.kinds)
+        if shown < effect.total:
+            told += f" The first {shown} are shown."
+        undo = "" if kind == "create" else " It is one commit, and can be undone."
+        return told + undo
+
+    def _lay_out(self) -> None:
+        buttons = QHBoxLayout()
+        buttons.setSpacing(theme.S)
+        buttons.addWidget(self.news, 1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.apply)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.M, theme.L, theme.M)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.title)
+        layout.addLayout(buttons)
+        layout.addWidget(self.preview, 1)
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

@@ -1,0 +1,190 @@
+"""The list of proposals below the cursor of an editor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QPainter, QTextCursor
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QCompleter,
+    QListView,
+    QPlainTextEdit,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+)
+
+from lamella.core.errors import visible
+from lamella.core.query.sql.completion import Proposal, Proposals
+from lamella.ui import theme
+
+Index = QModelIndex | QPersistentModelIndex
+Propose = Callable[[str, int], Proposals]
+ICONS = {"column": "columns", "table": "table", "store": "database", "function": "function", "keyword": "sql"}
+MOST_LINES = 10
+WIDTH = 420
+BEFORE, BEHIND = 20_000, 5_000
+"""Characters around the cursor that proposals look at: those of a longer text are no statement of it."""
+
+
+class ProposalModel(QAbstractListModel):
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.proposals: tuple[Proposal, ...] = ()
+
+    def show(self, proposals: tuple[Proposal, ...]) -> None:
+        self.beginResetModel()
+        self.proposals = proposals
+        self.endResetModel()
+
+    def rowCount(self, parent: Index | None = None) -> int:
+        return 0 if parent is not None and parent.isValid() else len(self.proposals)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        one = self.proposals[index.row()]
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.EditRole):
+            return visible(one.name)
+        if role == Qt.ItemDataRole.AccessibleTextRole:
+            return ", ".join(part for part in (visible(one.name), one.kind, one.detail) if part)
+        if role == Qt.ItemDataRole.UserRole:
+            return one
+        return None
+
+
+class ProposalPainter(QStyledItemDelegate):
+    """An icon for its kind, the name, and at the right its type or arguments."""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(theme.current().px(WIDTH) // 2, theme.current().line_height() + theme.S)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        colors, one = theme.current(), index.data(Qt.ItemDataRole.UserRole)
+        painter.save()
+        if option.state & QStyle.StateFlag.State_Selected:
+            painter.fillRect(option.rect, colors.color("accent_soft"))
+        side = colors.icon_size().width()
+        area = option.rect.adjusted(theme.S, 0, -theme.S, 0)
+        place = QRect(area.left(), area.top() + (area.height() - side) // 2, side, side)
+        colors.icon(ICONS[one.kind]).paint(painter, place)
+        area.setLeft(area.left() + side + theme.S)
+        side_by_side = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft
+        painter.setFont(colors.mono_font())
+        metrics = QFontMetrics(colors.mono_font())
+        room = area.width() if not one.detail else round(area.width() * 0.65)
+        name = metrics.elidedText(visible(one.name), Qt.TextElideMode.ElideRight, room)
+        painter.setPen(colors.color("text"))
+        painter.drawText(area, side_by_side, name)
+        painter.setFont(colors.font("caption"))
+        painter.setPen(colors.color("muted"))
+        area.setLeft(area.left() + metrics.horizontalAdvance(name) + theme.M)
+        caption = QFontMetrics(colors.font("caption"))
+        detail = caption.elidedText(visible(one.detail), Qt.TextElideMode.ElideRight, area.width())
+        painter.drawText(area, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, detail)
+        painter.restore()
+
+
+class Completer(QCompleter):
+    """Opens after a letter or a dot, and on Ctrl+Space. `propose` says what may stand at a place."""
+
+    def __init__(self, editor: QPlainTextEdit) -> None:
+        super().__init__(editor)
+        self._editor, self._model = editor, ProposalModel(self)
+        self.propose: Propose = lambda text, place: Proposals(place)
+        self._start = 0
+        self._awaits_columns = False
+        popup = QListView()
+        theme.variant(popup, "completions")
+        popup.setUniformItemSizes(True)
+        popup.setAccessibleName("Proposals")
+        popup.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        popup.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setModel(self._model)
+        self.setPopup(popup)
+        popup.setItemDelegate(ProposalPainter(popup))  # setPopup() puts its own in
+        self.setWidget(editor)
+        self.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        self.setMaxVisibleItems(MOST_LINES)
+        self.activated[QModelIndex].connect(self._take)
+
+    @property
+    def is_open(self) -> bool:
+        return self.popup().isVisible()
+
+    def takes(self, event: QKeyEvent) -> bool:
+        """Whether a key is the list's while it is open."""
+        keys = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Escape, Qt.Key.Key_Tab, Qt.Key.Key_Backtab)
+        plain = not event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        return self.is_open and event.key() in keys and plain
+
+    def follow(self, event: QKeyEvent) -> None:
+        """A key that the editor has dealt with: letters open the list or narrow it down."""
+        typed = event.text()
+        erased = event.key() in (Qt.Key.Key_Backspace, Qt.Key.Key_Delete)
+        letter = typed.isprintable() and typed != "" and (typed.isalnum() or typed in '_."')
+        if letter or (erased and self.is_open):
+            self._show(asked=False)
+        elif typed or event.key() in (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End):
+            self.popup().hide()
+            self._awaits_columns = False
+
+    def open(self) -> None:
+        """Whatever stands before the cursor."""
+        self._show(asked=True)
+
+    def refresh(self) -> None:
+        """Show what is known by now, if the list is open or would have been."""
+        if self.is_open or self._awaits_columns:
+            self._show(asked=False)
+
+    def _show(self, asked: bool) -> None:
+        editor = self._editor
+        place = editor.textCursor().position()
+        first = max(0, place - BEFORE)
+        text, place = _around(editor, first, place)
+        made = self.propose(text, place)
+        self._awaits_columns = bool(made.unknown)
+        self._start = first + made.start
+        typed = text[made.start : place]
+        is_whole = len(made.found) == 1 and made.found[0].text.casefold() == typed.casefold()
+        if not made.found or (not asked and ((not typed and text[place - 1 : place] != ".") or is_whole)):
+            self.popup().hide()
+            return
+        self._model.show(made.found)
+        rect = editor.cursorRect()
+        left = (
+            QFontMetrics(editor.font()).horizontalAdvance(typed)
+            + theme.current().icon_size().width()
+            + theme.M
+        )
+        rect.translate(editor.viewport().x() - left, 0)
+        rect.setWidth(theme.current().px(WIDTH))
+        self.complete(rect)
+        self.popup().setCurrentIndex(self.completionModel().index(0, 0))
+
+    def _take(self, index: QModelIndex) -> None:
+        one = index.data(Qt.ItemDataRole.UserRole)
+        cursor = self._editor.textCursor()
+        stop = cursor.position()
+        text = one.text
+        following = self._editor.document().characterAt(stop)
+        if text.endswith("(") and following == "(":
+            text = text[:-1]
+        cursor.setPosition(self._start)
+        cursor.setPosition(stop, QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(text)
+        self._editor.setTextCursor(cursor)
+        if text.endswith("."):
+            self._show(asked=True)
+
+
+def _around(editor: QPlainTextEdit, first: int, place: int) -> tuple[str, int]:
+    """The text from `first` to a while behind the place, and where the place is in it."""
+    document = editor.document()
+    cursor = QTextCursor(document)
+    cursor.setPosition(first)
+    last = min(document.characterCount() - 1, place + BEHIND)
+    cursor.setPosition(last, QTextCursor.MoveMode.KeepAnchor)
+    return cursor.selectedText().replace("\u2029", "\n"), place - first

@@ -1,0 +1,501 @@
+"""A console: statements in an editor over what is open, and their results below it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QElapsedTimer, Qt, QTimer, Signal
+from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+
+from lamella.core.datasets.sql_result import SqlResult
+from lamella.core.errors import LamellaError, VersionConflict, visible
+from lamella.core.jobs import Job, Progress
+from lamella.core.query.sql.completion import Proposals, Words, engine_words, propose
+from lamella.core.query.sql.plan_tree import SqlPlan
+from lamella.core.query.sql.script import (
+    Part,
+    Placeholder,
+    placeholders,
+    statement_at,
+    statements_of,
+    with_dollars,
+)
+from lamella.core.store.commit import Commit
+from lamella.core.store.table import Table
+from lamella.ui.sql.change_panel import ChangePanel
+from lamella.ui.sql.console_bar import ConsoleBar
+from lamella.ui.sql.console_text import ConsoleText
+from lamella.ui.sql.editor import SqlEditor
+from lamella.ui.sql.open_names import OpenData, OpenNames
+from lamella.ui.sql.parameters import ParametersBar, type_word
+from lamella.ui.sql.plan_view import PlanView
+from lamella.ui.sql.problem_messages import ProblemMessages, not_run
+from lamella.ui.sql.result_tab import ResultTab
+from lamella.ui.sql.results import ResultPages
+from lamella.ui.sql.runner import PendingChange, Runner, Statement
+from lamella.ui.sql.saved_statements import Entry, SavedStatements, now
+from lamella.ui.tasks import Tasks
+from lamella.ui.window.commits import Commits, commit_text
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.failures import sentence
+
+log = logging.getLogger(__name__)
+FOLLOW_MS = 250
+SPLIT = [300, 460]
+"""Of the editor and what is below it, as they are at first."""
+TICK_MS = 100
+SPLIT_AT_ONCE = 100_000
+"""Characters of a text that is split on the GUI thread: that takes some milliseconds."""
+COUNTS = ("limit", "offset")
+SAVED = "statements.json"
+
+
+class SqlConsole(QWidget):
+    """`changed` when what the window shows of it may be different; `title_changed` has what it is called,
+    `table_requested` a result whose rows are wanted in a table, `steps_requested` a statement as steps, and
+    `tables_changed` a table that is new."""
+
+    changed = Signal()
+    title_changed = Signal(str)
+    table_requested = Signal(object)
+    steps_requested = Signal(str)
+    state_changed = Signal()
+    workspace_kind = "sql"
+    tables_changed = Signal(object)
+
+    def __init__(
+        self,
+        find: Callable[[], OpenData],
+        tasks: Tasks,
+        commits: Commits,
+        saved_views: Path,
+        attach: Callable[[DatasetTab], object],
+        parent: QWidget | None = None,
+    ) -> None:
+        super().__init__(parent)
+        self.tasks, self.commits, self._saved_views, self._attach = tasks, commits, saved_views, attach
+        self.title = "SQL"
+        self.names = OpenNames(find, tasks, self)
+        self.saved = SavedStatements(saved_views.with_name(SAVED))
+        self.bar, self.editor = ConsoleBar(tasks, self.saved), SqlEditor()
+        self.parameters, self.results = ParametersBar(), ResultPages()
+        self.runner = Runner(tasks, self)
+        messages = self.results.messages
+        self.problems = ProblemMessages(self.editor, messages, self.names, tasks, self)
+        self.texts = ConsoleText(self.editor, messages, self.saved, tasks, self)
+        self._clock, self._rows = QElapsedTimer(), ""
+        self._tick = QTimer(self, interval=TICK_MS)
+        self._tick.timeout.connect(self._show_elapsed)
+        self._follow = QTimer(self, singleShot=True, interval=FOLLOW_MS)
+        self._follow.timeout.connect(self._follow_text)
+        self._several = False
+        self._ran: set[str] = set()
+        self.words: Words | None = None
+        """Those of the engine, once they are read."""
+        self._lay_out()
+        self._connect()
+        self.show_stores()
+        tasks.read(lambda job: engine_words(), self._take_words, lambda _: None, owner=self, quiet=True)
+
+    # ------------------------------------------------------------------- state
+
+    @property
+    def text(self) -> str:
+        return self.editor.toPlainText()
+
+    @property
+    def front_tab(self) -> ResultTab | None:
+        """The result that the window's actions are for."""
+        return self.results.result
+
+    @property
+    def status(self) -> str:
+        if self.runner.running:
+            return ""
+        page = self.results.current
+        return "" if page is None else page.status
+
+    @property
+    def place(self) -> str:
+        """Of the cursor, for the status bar."""
+        cursor = self.editor.textCursor()
+        return f"Ln {cursor.blockNumber() + 1:,}, Col {cursor.positionInBlock() + 1:,}"
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` brings back, as JSON."""
+        return {
+            "title": self.title,
+            "text": self.text,
+            "cursor": self.editor.textCursor().position(),
+            "store": self.names.store,
+            "parameters": self.parameters.state(),
+            "split": self._splitter.sizes(),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """What cannot be read of it is left out."""
+        if isinstance(state.get("text"), str):
+            self.editor.setPlainText(state["text"])
+        if isinstance(state.get("store"), str):
+            self.names.store = state["store"]
+            self.show_stores()
+        if isinstance(state.get("title"), str) and state["title"]:
+            self._rename(state["title"])
+        self.parameters.restore(state.get("parameters"))
+        self._follow_text()
+        if isinstance(state.get("cursor"), int):
+            self.editor.go_to(state["cursor"])
+        sizes = state.get("split")
+        if isinstance(sizes, list) and len(sizes) == 2 and all(isinstance(one, int) for one in sizes):
+            self._splitter.setSizes(sizes)
+
+    @property
+    def closed_key(self) -> tuple[str, str]:
+        """What opens it again once it is closed."""
+        return "sql", json.dumps(self.state())
+
+    def stop(self) -> None:
+        """Let go of everything, before it is closed; a text that never ran goes to the history."""
+        self.runner.cancel()
+        self._tick.stop()
+        self.keep_draft()
+        self.results.clear()
+
+    def keep_draft(self) -> None:
+        """Blocks for some milliseconds."""
+        text = self.text.strip()
+        if not text or text in self._ran:
+            return
+        try:
+            self.saved.remember([Entry(text, now(), self.names.store, outcome="draft")])
+        except LamellaError as error:
+            log.warning("The text of a console was not kept: %s", error)
+
+    # ------------------------------------------------------------------- running
+
+    def run(self, every: bool = False, kind: str = "run") -> None:
+        """What is selected, the statement at the cursor, or `every` statement."""
+        text = self.text
+        span, place = self.editor.selected_span, self.editor.textCursor().position()
+        start, stop = (0, len(text)) if every or span is None else span
+        chosen = text[start:stop]
+
+        def begin(parts: Sequence[Part]) -> None:
+            if not every and span is None:
+                part = statement_at(text, parts, place)
+                parts = [] if part is None else [part]
+            self._run_parts(chosen, start, text.count("\n", 0, start), parts, kind)
+
+        if len(chosen) <= SPLIT_AT_ONCE:
+            begin(statements_of(chosen))
+        else:
+            self.tasks.read(
+                lambda job: statements_of(chosen), begin, owner=self, text="Reading the statements"
+            )
+
+    def _run_parts(self, text: str, start: int, lines: int, parts: Sequence[Part], kind: str) -> None:
+        self.editor.clear_problem()
+        if not parts:
+            self.results.messages.say("There is no statement here: write one, such as select * from …")
+            return
+        try:
+            statements = [self._statement(text, start, lines, part, kind) for part in parts]
+        except LamellaError as error:
+            self.results.messages.say(sentence(error), kind="message-danger", stays=True)
+            return
+        self.results.clear()
+        self._several = len(statements) > 1
+        current = self.names.current
+        self.runner.run(statements, self.names.sources(), None if current is None else current.store)
+
+    def _statement(self, text: str, start: int, lines: int, part: Part, kind: str) -> Statement:
+        own = text[part.start : part.stop]
+        names = list(dict.fromkeys(one.name for one in placeholders(own)))
+        missing = [name for name in names if name not in self.parameters.fields]
+        if missing:
+            self.parameters.show_names([*self.parameters.fields, *missing])
+        values = self.parameters.values(names)
+        return Statement(with_dollars(own), start + part.start, lines + part.line, values, kind)
+
+    def _begun(self, statement: Statement) -> None:
+        self._clock.start()
+        self._rows = ""
+        self._tick.start()
+        self._show_elapsed()
+        self.changed.emit()
+
+    def _show_elapsed(self) -> None:
+        if not self.runner.running:
+            self._tick.stop()
+            self.bar.show_running("")
+            return
+        seconds = self._clock.elapsed() / 1000
+        self.bar.show_running(" · ".join(part for part in (f"{seconds:,.1f} s", self._rows) if part))
+
+    def _progressed(self, progress: Progress) -> None:
+        self._rows = progress.text
+
+    def _answered(self, statement: Statement, result: SqlResult) -> None:
+        tab = ResultTab(result, statement.text, self.tasks, self.commits, self._saved_views)
+        self._attach(tab)
+        tab.table_requested.connect(partial(self.table_requested.emit, tab))
+        tab.changed.connect(self.changed)
+        self.results.add(tab, f"Line {statement.line}", statement.text[:400])
+
+    def _completed(self, statement: Statement, result: SqlResult, seconds: float) -> None:
+        for page in self.results.pages:
+            if isinstance(page, ResultTab) and page.result is result:
+                page.seconds = seconds
+        self._remember(statement, seconds, result.num_rows, "stopped" if result.is_cut else "")
+        self.changed.emit()
+
+    def _planned(self, statement: Statement, plan: SqlPlan, seconds: float) -> None:
+        self.results.add(
+            PlanView(plan, statement.text), f"Plan of line {statement.line}", statement.text[:400]
+        )
+        self._remember(statement, seconds, None, "")
+        self.changed.emit()
+
+    def _stopped(self, statement: Statement, left: int) -> None:
+        self._remember(statement, None, None, "stopped")
+        if self.results.current is None:
+            self.results.messages.say(f"Stopped.{not_run(left)}")
+        self.changed.emit()
+
+    def _ended(self) -> None:
+        self._show_elapsed()
+        self.changed.emit()
+
+    # ------------------------------------------------------------------- problems
+
+    def _failed(self, statement: Statement, error: Exception, left: int) -> None:
+        self._remember(statement, None, None, "failed")
+        self.problems.show(statement, error, left)
+
+    # ------------------------------------------------------------------- changes
+
+    def _counted(self, pending: PendingChange) -> None:
+        panel = ChangePanel(pending)
+        panel.accepted.connect(partial(self._change, panel))
+        panel.given_up.connect(partial(self._give_up, panel))
+        self.results.add(panel, f"Change in line {pending.statement.line}", pending.statement.text[:400])
+        panel.setFocus()
+        self._ended()
+
+    def _give_up(self, panel: ChangePanel) -> None:
+        left = self.runner.left
+        self.results.remove(panel)
+        self.runner.cancel()
+        self.results.messages.say(f"Nothing was changed.{not_run(left)}")
+        self.editor.setFocus()
+        self.changed.emit()
+
+    def _change(self, panel: ChangePanel) -> None:
+        from lamella.core.store.sql_changes import change_by_sql, table_of_change
+
+        pending = panel.pending
+        panel.lock()
+        message = pending.statement.text
+
+        def make(job: Job) -> Commit:
+            return change_by_sql(
+                pending.store, pending.change, pending.answer(job), message, job, pending.version
+            )
+
+        done, failed = partial(self._made, panel), partial(self._not_made, panel)
+        stopped = partial(self._give_up, panel)
+        if pending.change.kind == "create":
+            self.tasks.write(make, done, failed, stopped=stopped, owner=self, text="Making the table")
+            return
+
+        def change(table: Table) -> None:
+            self.commits.run(
+                table, lambda _table, job: make(job), f"Changing {table.name}", done, failed, stopped, self
+            )
+
+        self.tasks.read(
+            lambda job: table_of_change(pending.store, pending.change), change, failed, owner=self, quiet=True
+        )
+
+    def _made(self, panel: ChangePanel, commit: Commit) -> None:
+        pending = panel.pending
+        rows = commit.inserted + commit.updated + commit.deleted
+        self._remember(pending.statement, commit.seconds, rows, "")
+        self.results.remove(panel)
+        self.names.forget()
+        if pending.change.kind == "create":
+            self.tables_changed.emit((pending.store, commit.table))
+            self.results.messages.say(
+                f"Created {visible(commit.table)} with {rows:,} rows", kind="message-success"
+            )
+        else:
+            table = pending.store[commit.table]
+            undo = ("Undo", partial(self.commits.undo, table, commit.table))
+            counts = commit_text(commit).rpartition(": ")[2]
+            self.results.messages.say(
+                f"{visible(commit.table)}: {counts}", undo, kind="message-success", stays=True
+            )
+        self.runner.go_on()
+        if not self.runner.running:
+            self.editor.setFocus()
+
+    def _not_made(self, panel: ChangePanel, error: Exception) -> None:
+        statement, left = panel.pending.statement, self.runner.left
+        self.results.remove(panel)
+        self.runner.cancel()
+        if isinstance(error, VersionConflict):
+            again = ("Count again", partial(self._count_again, statement))
+            self.results.messages.say(sentence(error), again, kind="message-danger", stays=True)
+            return
+        self._failed(statement, error, left)
+        self._ended()
+
+    def _count_again(self, statement: Statement) -> None:
+        current = self.names.current
+        self.runner.run([statement], self.names.sources(), None if current is None else current.store)
+
+    # ------------------------------------------------------------------- text
+
+    def insert(self, text: str) -> None:
+        """A statement from the history, or a snippet."""
+        self.bar.popover.close()
+        self.texts.insert(text)
+        self._follow_text()
+
+    def ask_snippet(self) -> None:
+        """What the text is to be called."""
+        self.bar.ask_snippet()
+
+    def as_steps(self) -> None:
+        """The statement at the cursor as steps of a tab."""
+        text = self.text
+        part = statement_at(text, statements_of(text), self.editor.textCursor().position())
+        if part is None:
+            self.results.messages.say("There is no statement here")
+        else:
+            self.steps_requested.emit(text[part.start : part.stop])
+
+    def _rename(self, title: str) -> None:
+        self.title = title
+        self.title_changed.emit(title)
+
+    def _remember(self, statement: Statement, seconds: float | None, rows: int | None, outcome: str) -> None:
+        self._ran.update((statement.text.strip(), self.text.strip()))
+        entry = Entry(statement.text, now(), self.names.store, seconds, rows, outcome)
+        self.tasks.read(
+            lambda job: self.saved.remember([entry]), None,
+            lambda error: log.warning("A statement was not remembered: %s", error), owner=self, quiet=True,
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------- names
+
+    def show_stores(self) -> None:
+        """As they are open now."""
+        self.names.forget()
+        current = self.names.current
+        self.bar.show_stores(
+            [(one.key, one.name) for one in self.names.stores], current.key if current else ""
+        )
+
+    def _choose_store(self, key: str) -> None:
+        self.names.store = key
+        self.show_stores()
+        self.changed.emit()
+
+    def _take_words(self, words: Words) -> None:
+        self.words = words
+        self.editor.highlighter.use(words.reserved)
+
+    def _propose(self, text: str, place: int) -> Proposals:
+        if self.words is None:
+            return Proposals(place)
+        found = propose(text, place, self.names.names(), self.words)
+        self.names.learn(found.unknown)
+        return found
+
+    def _follow_text(self) -> None:
+        """The parameters of the text as it is now."""
+        text = self.text
+        if len(text) > SPLIT_AT_ONCE:
+            return
+        found = placeholders(text)
+        self.parameters.show_names(list(dict.fromkeys(one.name for one in found)))
+        if found:
+            self.names.learn([name for name in self.names.names().tables if name in text])
+            self._propose_types(found)
+
+    def _propose_types(self, found: Sequence[Placeholder]) -> None:
+        """Those of the columns that parameters are compared with."""
+        tables = [table for table in self.names.names().tables.values() if table is not None]
+        types = {name.casefold(): kind for table in reversed(tables) for name, kind in table.columns}
+        for one in found:
+            kind = types.get(one.beside.casefold(), "int64" if one.beside.casefold() in COUNTS else None)
+            if kind is not None and one.name in self.parameters.fields:
+                self.parameters.fields[one.name].propose_type(type_word(kind))
+
+    # ------------------------------------------------------------------- set-up
+
+    def _lay_out(self) -> None:
+        above = QWidget()
+        column = QVBoxLayout(above)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.editor, 1)
+        column.addWidget(self.parameters)
+        self._splitter = QSplitter(Qt.Orientation.Vertical)
+        self._splitter.addWidget(above)
+        self._splitter.addWidget(self.results)
+        self._splitter.setChildrenCollapsible(False)
+        self._splitter.setStretchFactor(0, 2)
+        self._splitter.setStretchFactor(1, 3)
+        self._splitter.setHandleWidth(1)
+        self._splitter.setSizes(SPLIT)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.bar)
+        layout.addWidget(self._splitter, 1)
+        self.setFocusProxy(self.editor)
+
+    def _connect(self) -> None:
+        editor, bar, runner = self.editor, self.bar, self.runner
+        editor.completer.propose = self._propose
+        texts = self.texts
+        editor.run_requested.connect(self.run)
+        editor.format_requested.connect(texts.lay_out)
+        editor.textChanged.connect(self._follow.start)
+        for signal in (editor.cursorPositionChanged, self.parameters.changed, self._splitter.splitterMoved):
+            signal.connect(lambda *_: self.state_changed.emit())
+        for signal in (editor.textChanged, self.title_changed):
+            signal.connect(lambda *_: self.state_changed.emit())
+        editor.cursorPositionChanged.connect(self.changed)
+        self.names.learned.connect(editor.completer.refresh)
+        self.names.learned.connect(self._follow_text)
+        bar.run_requested.connect(self.run)
+        bar.stop_requested.connect(runner.stop)
+        bar.explain_requested.connect(lambda measured: self.run(kind="measure" if measured else "explain"))
+        bar.format_requested.connect(texts.lay_out)
+        bar.store_chosen.connect(self._choose_store)
+        bar.insert_requested.connect(self.insert)
+        bar.snippet_named.connect(texts.save_snippet)
+        bar.open_file_requested.connect(texts.open_file)
+        bar.save_file_requested.connect(lambda: texts.save_file(self.title))
+        texts.named.connect(self._rename)
+        texts.replacing.connect(self.keep_draft)
+        bar.steps_requested.connect(self.as_steps)
+        bar.failed.connect(lambda error: self.results.messages.say(sentence(error), kind="message-danger"))
+        self.results.current_changed.connect(self.changed)
+        runner.begun.connect(self._begun)
+        runner.answered.connect(self._answered)
+        runner.completed.connect(self._completed)
+        runner.planned.connect(self._planned)
+        runner.counted.connect(self._counted)
+        runner.failed.connect(self._failed)
+        runner.stopped.connect(self._stopped)
+        runner.progressed.connect(self._progressed)
+        runner.ended.connect(self._ended)

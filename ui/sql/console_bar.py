@@ -1,0 +1,242 @@
+"""The bar over a console: run and stop, the store, history, plan, layout of the text, and what is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job
+from lamella.ui import theme
+from lamella.ui.sql.saved_list import SavedList, SavedText, of_history, of_snippets
+from lamella.ui.sql.saved_statements import SavedStatements
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.controls import without_mnemonic
+from lamella.ui.widgets.popover import Popover
+
+GAP = "\u2009\u2009"
+"""Between the icon and the text of a button."""
+NARROW = 720
+"""Pixels below which the keys beside the button are left out."""
+
+
+class SnippetForm(QWidget):
+    named = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = QLineEdit(placeholderText="Name of the snippet", accessibleName="Name of the snippet")
+        self.save = QPushButton("Save snippet")
+        theme.variant(self.save, "primary")
+        about = QLabel("Keeps what is selected, or all of the text, under a name.")
+        theme.variant(about, "caption")
+        line = QHBoxLayout()
+        line.addStretch(1)
+        line.addWidget(self.save)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.name)
+        layout.addWidget(about)
+        layout.addLayout(line)
+        self.save.clicked.connect(self._take)
+        self.name.returnPressed.connect(self._take)
+        self.name.textChanged.connect(lambda text: self.save.setEnabled(bool(text.strip())))
+        self.save.setEnabled(False)
+
+    def _take(self) -> None:
+        if self.name.text().strip():
+            self.named.emit(self.name.text().strip())
+
+
+class ConsoleBar(QFrame):
+    """`run_requested` has whether all statements are meant, `explain_requested` whether times are,
+    `insert_requested` a text of the history or a snippet."""
+
+    run_requested = Signal(bool)
+    stop_requested = Signal()
+    explain_requested = Signal(bool)
+    format_requested = Signal()
+    store_chosen = Signal(str)
+    insert_requested = Signal(str)
+    snippet_named = Signal(str)
+    open_file_requested = Signal()
+    save_file_requested = Signal()
+    steps_requested = Signal()
+    failed = Signal(Exception)
+
+    def __init__(self, tasks: Tasks, saved: SavedStatements, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tasks, self._saved = tasks, saved
+        theme.variant(self, "bar")
+        self.run, self.keys = QPushButton(f"{GAP}Run"), QLabel("Ctrl Enter")
+        self.stop, self.elapsed = QPushButton(f"{GAP}Stop"), QLabel()
+        self.store, self.history = QToolButton(), QToolButton(text=f"{GAP}History")
+        self.explain, self.format, self.save = (
+            QToolButton(text="Explain ▾"),
+            QToolButton(text="Format"),
+            QToolButton(text="Save ▾"),
+        )
+        self.list, self.form = SavedList(), SnippetForm()
+        self.popover = Popover(self.list, self.history)
+        self._form_popover = Popover(self.form, self.save)
+        self._shows_snippets = False
+        self._build()
+
+    def show_running(self, text: str) -> None:
+        """How long by now; empty when nothing runs."""
+        running = bool(text)
+        if running != self.stop.isVisibleTo(self):
+            had_focus = self.run.hasFocus() or self.stop.hasFocus()
+            self.stop.setVisible(running)
+            self.run.setVisible(not running)
+            self.elapsed.setVisible(running)
+            if had_focus:
+                (self.stop if running else self.run).setFocus()
+            self._fit()
+        self.elapsed.setText(text)
+
+    def show_stores(self, stores: Sequence[tuple[str, str]], current: str) -> None:
+        """By key and name."""
+        name = next((name for key, name in stores if key == current), "")
+        self.store.setText(f"on {visible(name)} ▾" if name else "no store")
+        self.store.setEnabled(bool(stores))
+        self.store.setAccessibleName(f"Store whose tables need no prefix: {visible(name)}")
+        menu = QMenu(self.store)
+        for key, each in stores:
+            action = menu.addAction(without_mnemonic(visible(each)))
+            action.setCheckable(True)
+            action.setChecked(key == current)
+            action.triggered.connect(lambda _=False, key=key: self.store_chosen.emit(key))
+        before = self.store.menu()
+        self.store.setMenu(menu)
+        if before is not None:
+            before.deleteLater()
+
+    def show_history(self) -> None:
+        self._shows_snippets = False
+        self._read_list(self.history)
+
+    def show_snippets(self) -> None:
+        self._shows_snippets = True
+        self._read_list(self.save)
+
+    def ask_snippet(self) -> None:
+        self.form.name.clear()
+        self._form_popover.open_below(self.save)
+        self.form.name.setFocus(Qt.FocusReason.PopupFocusReason)
+
+    def _read_list(self, owner: QWidget) -> None:
+        snippets = self._shows_snippets
+
+        def read(job: Job) -> list[SavedText]:
+            return of_snippets(self._saved.snippets()) if snippets else of_history(self._saved.history())
+
+        def show(rows: list[SavedText]) -> None:
+            self.list.show_rows(rows, "snippets" if snippets else "history", snippets)
+            if not self.popover.isVisible():
+                self.popover.open_below(owner)
+            self.list.field.setFocus(Qt.FocusReason.PopupFocusReason)
+
+        self._tasks.read(read, show, self.failed.emit, owner=self, quiet=True)
+
+    def _change_list(self, name: str | None) -> None:
+        """Delete a snippet, or all of the history."""
+
+        def change(job: Job) -> None:
+            if name is None:
+                self._saved.clear_history()
+            else:
+                self._saved.delete(name)
+
+        owner = self.save if self._shows_snippets else self.history
+        self._tasks.read(change, lambda _: self._read_list(owner), self.failed.emit, owner=self, quiet=True)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        wide = self.width() >= NARROW * theme.current().text_scale
+        self.keys.setVisible(wide and not self.stop.isVisibleTo(self))
+
+    def _build(self) -> None:
+        theme.variant(self.run, "primary")
+        theme.variant(self.stop, "danger")
+        theme.variant(self.keys, "caption")
+        theme.variant(self.elapsed, "muted")
+        self.elapsed.setFont(theme.current().tabular_font())
+        self.elapsed.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
+        self.run.setToolTip("Run the statement at the cursor, or what is selected (Ctrl+Enter)")
+        self.stop.setToolTip("Stop the statement; rows that are there stay (Ctrl+.)")
+        self.stop.hide()
+        self.elapsed.hide()
+        self.store.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.store.setToolTip("Tables of this store are named alone, others as store.table; changes go here")
+        self.history.setToolTip("Statements that were run before")
+        self.format.setToolTip("Lay the text out in lines, with keywords in capitals (Alt+Shift+F)")
+        self.explain.setToolTip("How the engine answers the statement")
+        self.save.setToolTip("Snippets, files, and the statement as steps")
+        for button in (self.explain, self.save):
+            button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+            button.setAccessibleName(button.text().rstrip(" ▾"))
+        self._fill_menus()
+        self.run.clicked.connect(lambda: self.run_requested.emit(False))
+        self.stop.clicked.connect(self.stop_requested)
+        self.history.clicked.connect(self.show_history)
+        self.format.clicked.connect(self.format_requested)
+        self.list.chosen.connect(self.insert_requested)
+        self.list.deleted.connect(self._change_list)
+        self.list.cleared.connect(lambda: self._change_list(None))
+        self.form.named.connect(lambda name: (self._form_popover.close(), self.snippet_named.emit(name)))
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(theme.M, 0, theme.S, 0)
+        layout.setSpacing(theme.S)
+        for widget in (self.run, self.stop, self.keys, self.store, self.elapsed):
+            layout.addWidget(widget)
+        layout.addStretch(1)
+        layout.setSpacing(theme.XS)
+        for button in (self.history, self.explain, self.format, self.save):
+            layout.addWidget(button)
+        theme.current().changed.connect(self._restyle)
+        self._restyle()
+
+    def _fill_menus(self) -> None:
+        plans = QMenu(self.explain)
+        plans.addAction("Plan without running", lambda: self.explain_requested.emit(False))
+        plans.addAction("With times (runs the statement)", lambda: self.explain_requested.emit(True))
+        self.explain.setMenu(plans)
+        menu = QMenu(self.save)
+        menu.addAction("Save as a snippet…", self.ask_snippet)
+        menu.addAction("Snippets…", self.show_snippets)
+        menu.addSeparator()
+        menu.addAction("Open a file of SQL…", self.open_file_requested.emit)
+        menu.addAction("Save to a file…", self.save_file_requested.emit)
+        menu.addSeparator()
+        menu.addAction("Run all statements", lambda: self.run_requested.emit(True))
+        menu.addAction("Show the statement as steps", self.steps_requested.emit)
+        self.save.setMenu(menu)
+
+    def _restyle(self) -> None:
+        look = theme.current()
+        self.run.setIcon(look.icon("play", "on_accent"))
+        self.stop.setIcon(look.icon("stop", "danger"))
+        self.history.setIcon(look.icon("clock"))
+        self.history.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        for button in (self.run, self.stop, self.history):
+            button.setIconSize(look.icon_size())
+        self.setFixedHeight(look.line_height() + 24)

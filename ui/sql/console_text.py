@@ -1,0 +1,120 @@
+"""What is done with the text of a console: laid out, kept as a snippet or a file, and put in from there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QFileDialog
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.jobs import Job
+from lamella.core.query.sql.dialects import laid_out
+from lamella.ui.sql.editor import SqlEditor
+from lamella.ui.sql.saved_statements import SavedStatements
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.message_bar import DANGER, MessageBar
+from lamella.ui.window.failures import sentence
+
+SQL_FILES = "SQL (*.sql);;All files (*)"
+
+
+class ConsoleText(QObject):
+    """`named` has what the text is called from now on; `replacing` comes before all of it is replaced."""
+
+    named = Signal(str)
+    replacing = Signal()
+
+    def __init__(
+        self, editor: SqlEditor, messages: MessageBar, saved: SavedStatements, tasks: Tasks, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._editor, self._messages, self._saved, self._tasks = editor, messages, saved, tasks
+
+    def lay_out(self) -> None:
+        """The selection, or all of the text, in lines as people like them."""
+        text, span = self._editor.toPlainText(), self._editor.selected_span
+        start, stop = span or (0, len(text))
+
+        def show(made: str) -> None:
+            if self._editor.toPlainText() == text and made:
+                self._editor.replace_span(start, stop, made)
+
+        self._tasks.read(lambda job: laid_out(text[start:stop]), show, self._fail, owner=self, quiet=True)
+
+    def insert(self, text: str) -> None:
+        """In an empty console it is all of the text; else it comes below what there is."""
+        now = self._editor.toPlainText()
+        before = now.rstrip()
+        lead = f"{before}{'' if before.endswith(';') else ';'}\n\n" if before else ""
+        self._editor.replace_span(0, len(now), lead + text)
+        self._editor.show_place(len(lead))
+
+    def save_snippet(self, name: str, replace: bool = False) -> None:
+        """What is selected, or all of the text."""
+        span, text = self._editor.selected_span, self._editor.toPlainText()
+        kept = text if span is None else text[slice(*span)]
+
+        def done(_: None) -> None:
+            if span is None:
+                self.named.emit(name)
+            self._messages.say(f"Saved as snippet “{visible(name)}”", kind="message-success")
+
+        def failed(error: Exception) -> None:
+            taken = isinstance(error, LamellaError) and "already" in str(error) and not replace
+            again = [("Replace it", partial(self.save_snippet, name, True))] if taken else []
+            self._messages.say(sentence(error), *again, kind=DANGER)
+
+        self._tasks.read(
+            lambda job: self._saved.save(name, kept, replace), done, failed, owner=self, quiet=True
+        )
+
+    def open_file(self) -> None:
+        """In place of the text, which undo brings back."""
+        chosen, _ = QFileDialog.getOpenFileName(self._editor.window(), "Open a file of SQL", "", SQL_FILES)
+        if not chosen:
+            return
+        path = Path(chosen)
+
+        def show(text: str) -> None:
+            self.replacing.emit()
+            self._editor.replace_span(0, len(self._editor.toPlainText()), text)
+            self._editor.go_to(0)
+            self.named.emit(path.stem)
+
+        self._tasks.read(
+            lambda job: path.read_text(encoding="utf-8-sig", errors="replace"), show, self._fail_of(path),
+            owner=self, quiet=True,
+        )  # fmt: skip
+
+    def save_file(self, title: str) -> None:
+        chosen, _ = QFileDialog.getSaveFileName(
+            self._editor.window(), "Save the text", f"{title}.sql", SQL_FILES
+        )
+        if not chosen:
+            return
+        path, text = Path(chosen).with_suffix(Path(chosen).suffix or ".sql"), self._editor.toPlainText()
+
+        def write(job: Job) -> None:
+            from lamella.core.transfer.exporting import published
+
+            with published(path) as draft:
+                draft.write_text(text, encoding="utf-8")
+
+        def done(_: None) -> None:
+            self.named.emit(path.stem)
+            self._messages.say(f"Saved to {visible(path.name)}", kind="message-success")
+
+        self._tasks.read(write, done, self._fail_of(path), owner=self, quiet=True)
+
+    def _fail(self, error: Exception) -> None:
+        self._messages.say(sentence(error), kind=DANGER)
+
+    def _fail_of(self, path: Path) -> Callable[[Exception], None]:
+        def failed(error: Exception) -> None:
+            reason = error.strerror if isinstance(error, OSError) else sentence(error)
+            self._messages.say(f"{visible(path.name)}: {reason}", kind=DANGER)
+
+        return failed

@@ -1,0 +1,154 @@
+"""The parameters of a text of SQL as fields: each with its type and its value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLabel, QLineEdit, QWidget
+
+from lamella.core.errors import BadData, BadSql
+from lamella.core.filters.cells import parse_cell
+from lamella.ui import theme
+from lamella.ui.widgets.controls import FlowLayout
+
+NULL = "NULL"
+TYPES: dict[str, pa.DataType | None] = {
+    "Text": pa.string(), "Integer": pa.int64(), "Decimal": pa.float64(), "Date": pa.date32(),
+    "Time": pa.timestamp("us"), "Yes or no": pa.bool_(), NULL: None,
+}  # fmt: skip
+EXAMPLES = {"Integer": "100", "Decimal": "0.5", "Date": "2024-05-01", "Time": "2024-05-01 12:00",
+            "Yes or no": "true"}  # fmt: skip
+
+
+def type_word(kind: str) -> str:
+    """Of `TYPES`, for a column's type in words."""
+    for begin, word in _WORDS:
+        if kind.startswith(begin):
+            return word
+    return "Text"
+
+
+_WORDS = (
+    ("int", "Integer"), ("uint", "Integer"), ("float", "Decimal"), ("double", "Decimal"),
+    ("halffloat", "Decimal"), ("decimal", "Decimal"), ("date", "Date"), ("timestamp", "Time"),
+    ("bool", "Yes or no"),
+)  # fmt: skip
+
+
+class ParameterField(QWidget):
+    changed = Signal()
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = name
+        self.kind, self.edit = QComboBox(), QLineEdit()
+        self._touched = False
+        self.kind.activated.connect(self._touch)
+        self.kind.addItems(list(TYPES))
+        self.kind.setAccessibleName(f"Type of parameter {name}")
+        self.edit.setAccessibleName(f"Value of parameter {name}")
+        self.edit.setMinimumWidth(theme.current().px(120))
+        self.edit.setClearButtonEnabled(False)
+        label = QLabel(f"${name}")
+        label.setFont(theme.current().mono_font())
+        label.setBuddy(self.edit)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.XS)
+        for widget in (label, self.edit, self.kind):
+            layout.addWidget(widget)
+        self.kind.currentTextChanged.connect(self._follow_kind)
+        self.edit.textChanged.connect(lambda _: (theme.variant(self.edit, ""), self.changed.emit()))
+        self._follow_kind(self.kind.currentText())
+
+    def value(self) -> Any:
+        """Raises `BadSql` for a text that is no value of the type."""
+        kind = TYPES[self.kind.currentText()]
+        if kind is None:
+            return None
+        try:
+            return parse_cell(self.edit.text(), kind)
+        except BadData as error:
+            theme.variant(self.edit, "invalid")
+            self.edit.setFocus()
+            word = self.kind.currentText().lower()
+            raise BadSql(
+                f"parameter ${self.name}: '{self.edit.text()}' is not of the type '{word}'",
+                fix="Correct the value, or choose another type",
+            ) from error
+
+    def propose_type(self, word: str) -> None:
+        """Unless somebody has written or chosen something."""
+        if not self._touched and not self.edit.text():
+            self.kind.setCurrentText(word)
+
+    def state(self) -> dict[str, str]:
+        return {"type": self.kind.currentText(), "text": self.edit.text()}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        if state.get("type") in TYPES:
+            self._touched = True
+            self.kind.setCurrentText(state["type"])
+        if isinstance(state.get("text"), str):
+            self.edit.setText(state["text"])
+
+    def _touch(self) -> None:
+        self._touched = True
+
+    def _follow_kind(self, kind: str) -> None:
+        self.edit.setEnabled(kind != NULL)
+        self.edit.setPlaceholderText(EXAMPLES.get(kind, ""))
+        theme.variant(self.edit, "")
+        self.changed.emit()
+
+
+class ParametersBar(QWidget):
+    """A field for each name, kept while its name is; hidden where there is none."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.fields: dict[str, ParameterField] = {}
+        self._saved: dict[str, Mapping[str, Any]] = {}
+        self._flow = FlowLayout(theme.M, self)
+        self.setContentsMargins(theme.M, theme.S, theme.M, theme.S)
+        self.hide()
+
+    def show_names(self, names: Sequence[str]) -> None:
+        if list(self.fields) == list(names):
+            return
+        for name, field in list(self.fields.items()):
+            if name not in names:
+                self._saved[name] = field.state()
+                field.hide()
+                field.deleteLater()
+                del self.fields[name]
+        for name in names:
+            if name not in self.fields:
+                field = ParameterField(name, self)
+                field.restore(self._saved.get(name, {}))
+                field.changed.connect(self.changed)
+                self.fields[name] = field
+                self._flow.addWidget(field)
+                field.show()
+        self.fields = {name: self.fields[name] for name in names}
+        self.setVisible(bool(names))
+        self.updateGeometry()
+
+    def values(self, names: Sequence[str]) -> dict[str, Any]:
+        """Of these parameters. Raises `BadSql`."""
+        return {name: self.fields[name].value() for name in names if name in self.fields}
+
+    def state(self) -> dict[str, dict[str, str]]:
+        return {name: field.state() for name, field in self.fields.items()}
+
+    def restore(self, state: object) -> None:
+        for name, one in (state if isinstance(state, Mapping) else {}).items():
+            if isinstance(one, Mapping):
+                self._saved[name] = one
+                if name in self.fields:
+                    self.fields[name].restore(one)

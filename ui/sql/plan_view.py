@@ -1,0 +1,142 @@
+"""The plan of a statement as a tree: what each operator did, how many rows it gave, and how long it took."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QLabel,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.query.sql.plan_tree import Operator, SqlPlan
+from lamella.ui import theme
+from lamella.ui.window.loader import duration
+
+SHARE = Qt.ItemDataRole.UserRole
+NAMES = ("Operator", "Rows", "Expected", "Time", "Share", "Details")
+ESTIMATES = ("Operator", "Expected rows", "Details")
+_SHARE_COLUMN = 4
+_WIDTHS = (260, 96, 96, 88, 120)
+_OFF = 10
+"""Times by which an estimate is off that is marked."""
+Index = QModelIndex | QPersistentModelIndex
+
+
+class SharePainter(QStyledItemDelegate):
+    """A bar for the part of the time, with its figure beside it."""
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        super().paint(painter, option, index)
+        share = index.data(SHARE)
+        if share is None:
+            return
+        colors, area = theme.current(), option.rect.adjusted(theme.XS, 0, -theme.XS, 0)
+        text = f"{share:.0%}"
+        bar = QRect(
+            area.left(), area.center().y() - 4, round((area.width() - theme.current().px(40)) * share), 8
+        )
+        painter.save()
+        painter.fillRect(bar, colors.color("card_met"))
+        painter.setFont(colors.tabular_font("caption"))
+        painter.setPen(colors.color("muted"))
+        painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, text)
+        painter.restore()
+
+
+class PlanView(QWidget):
+    def __init__(self, plan: SqlPlan, statement: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.plan = plan
+        self.about = QLabel(self._about())
+        self.about.setContentsMargins(theme.L, theme.S, theme.L, theme.S)
+        theme.variant(self.about, "muted")
+        self.tree = QTreeWidget()
+        self.tree.setAccessibleName("Plan of the statement")
+        self.tree.setToolTip("")
+        self.tree.setAlternatingRowColors(False)
+        self.tree.setUniformRowHeights(True)
+        self.tree.setHeaderLabels(NAMES if self.is_measured else ESTIMATES)
+        self._add(plan.root, self.tree.invisibleRootItem())
+        self.tree.expandAll()
+        self._fit()
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(self.about)
+        layout.addWidget(self.tree, 1)
+        self.setFocusProxy(self.tree)
+        theme.current().changed.connect(self._fit)
+
+    @property
+    def is_measured(self) -> bool:
+        return self.plan.seconds is not None
+
+    @property
+    def status(self) -> str:
+        count = sum(1 for _ in self.plan.root.every())
+        return f"{count:,} operators · {self._about()}"
+
+    def _about(self) -> str:
+        if not self.is_measured:
+            return "Not run: the engine's estimates. Explain › With times runs the statement and measures."
+        seconds = self.plan.seconds or 0.0
+        return (
+            f"{duration(seconds)} in all, {duration(self.plan.operator_seconds)} of work on all threads, "
+            f"{self.plan.rows_scanned:,} rows read. Times are those of each operator alone."
+        )
+
+    def _add(self, operator: Operator, into: QTreeWidgetItem) -> None:
+        details = visible("; ".join(operator.details))
+        estimated = "" if operator.estimated is None else f"{operator.estimated:,}"
+        if not self.is_measured:
+            item = QTreeWidgetItem(into, [operator.name, estimated, details])
+            numbers: tuple[int, ...] = (1,)
+        else:
+            rows = "" if operator.rows is None else f"{operator.rows:,}"
+            seconds = operator.seconds or 0.0
+            item = QTreeWidgetItem(into, [operator.name, rows, estimated, duration(seconds), "", details])
+            total = self.plan.operator_seconds
+            item.setData(_SHARE_COLUMN, SHARE, seconds / total if total else 0.0)
+            numbers = (1, 2, 3)
+            if _is_off(operator):
+                item.setForeground(2, theme.current().color("warning"))
+                item.setToolTip(
+                    2, "The engine expected another number of rows: it may have chosen a slower plan"
+                )
+        for column in numbers:
+            item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        last = item.columnCount() - 1
+        item.setToolTip(last, "\n".join(operator.details))
+        item.setData(0, Qt.ItemDataRole.AccessibleTextRole, self._words(operator))
+        for one in operator.inputs:
+            self._add(one, item)
+
+    def _words(self, operator: Operator) -> str:
+        rows = "" if operator.rows is None else f", {operator.rows:,} rows"
+        took = "" if operator.seconds is None else f", {duration(operator.seconds)}"
+        return f"{operator.name}{rows}{took}"
+
+    def _fit(self) -> None:
+        header, look = self.tree.header(), theme.current()
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        widths = _WIDTHS if self.is_measured else (_WIDTHS[0], 120)
+        for column, width in enumerate(widths):
+            header.resizeSection(column, look.px(width))
+        header.setStretchLastSection(True)
+        if self.is_measured:
+            self.tree.setItemDelegateForColumn(_SHARE_COLUMN, SharePainter(self.tree))
+
+
+def _is_off(operator: Operator) -> bool:
+    if operator.rows is None or operator.estimated is None:
+        return False
+    low, high = sorted((operator.rows + 1, operator.estimated + 1))
+    return high > _OFF * low

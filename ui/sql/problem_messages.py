@@ -1,0 +1,99 @@
+"""What went wrong with a statement, at its place and as a message, with what can be done about it."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from PySide6.QtCore import QObject
+
+from lamella.core.errors import LamellaError, visible
+from lamella.core.query.sql.completion import engine_words
+from lamella.core.query.sql.dialects import Translation, translated
+from lamella.core.query.sql.problems import in_words
+from lamella.core.query.sql.script import with_dollars
+from lamella.ui.dialogs.error_dialog import ErrorDialog
+from lamella.ui.sql.editor import SqlEditor
+from lamella.ui.sql.open_names import OpenNames
+from lamella.ui.sql.runner import Statement
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.message_bar import DANGER, Choice, MessageBar
+from lamella.ui.window.failures import sentence
+
+log = logging.getLogger(__name__)
+_QUOTED = re.compile(r"'([^']+)'")
+_LAST_WORD = re.compile(r'(?:[\w"]+\s*\.\s*)*("?[\w$]+"?)')
+_MOST_FIXES = 2
+
+
+def not_run(left: int) -> str:
+    """Of the statements after one that failed or was stopped."""
+    if not left:
+        return ""
+    return f" {left:,} {'statement' if left == 1 else 'statements'} after it did not run."
+
+
+class ProblemMessages(QObject):
+    def __init__(
+        self, editor: SqlEditor, messages: MessageBar, names: OpenNames, tasks: Tasks, parent: QObject
+    ) -> None:
+        super().__init__(parent)
+        self._editor, self._messages, self._names, self._tasks = editor, messages, names, tasks
+
+    def show(self, statement: Statement, error: Exception, left: int) -> None:
+        """`left` are the statements that were to run after it."""
+        if not isinstance(error, LamellaError):
+            log.error("Unexpected error in a statement", exc_info=error)
+            details = ("Details", lambda: ErrorDialog(error, self._editor.window()).open())
+            self._messages.say(sentence(error), details, kind=DANGER)
+            return
+        words, fix = in_words(error)
+        own = error.span or (0, len(statement.text.split(maxsplit=1)[0]))
+        first, last = statement.start + own[0], statement.start + own[1]
+        told = f"{words}. {fix}".strip()
+        self._editor.show_problem(first, last, told)
+        text = self._editor.toPlainText()
+        said = f"Line {text.count(chr(10), 0, first) + 1:,}: {told}{not_run(left)}"
+        choices: list[Choice] = [("Go there", partial(self._editor.show_place, first))]
+        if error.span is not None and fix.startswith("Did you mean"):
+            choices += [
+                (f"Use {visible(name)}", partial(self._use, first, last, text[first:last], name))
+                for name in _QUOTED.findall(fix)[:_MOST_FIXES]
+            ]
+        self._messages.say(said, *choices, kind=DANGER)
+        self._look_for_dialect(statement, said, choices)
+
+    def _use(self, first: int, last: int, before: str, name: str) -> None:
+        """A name in place of one that is not there; an alias before it, or arguments behind it, stay."""
+        if self._editor.toPlainText()[first:last] != before:
+            return
+        word = _LAST_WORD.match(before)
+        quoted = ".".join(engine_words().quoted(part) for part in name.split("."))
+        start, stop = (first + word.start(1), first + word.end(1)) if word is not None else (first, last)
+        self._editor.replace_span(start, stop, quoted)
+        self._editor.show_place(start + len(quoted))
+
+    def _look_for_dialect(self, statement: Statement, said: str, choices: Sequence[Choice]) -> None:
+        """Whether another database would have taken it."""
+        sources = self._names.sources()
+
+        def show(found: Translation | None) -> None:
+            stop = statement.start + len(statement.text)
+            here = self._editor.toPlainText()[statement.start : stop]
+            is_shown = self._messages.label.text() == visible(said) and not self._messages.isHidden()
+            if found is None or with_dollars(here) != statement.text or not is_shown:
+                return
+            use = ("Use DuckDB's form", partial(self._translate, statement, found))
+            reads_as = f"{said} It reads as {found.dialect}'s SQL."
+            self._messages.say(reads_as, use, *choices[:1], kind=DANGER, stays=True)
+
+        self._tasks.read(
+            lambda job: translated(statement.text, sources, job), show, lambda _: None, owner=self, quiet=True
+        )
+
+    def _translate(self, statement: Statement, found: Translation) -> None:
+        """The statement anew, which undo takes back."""
+        self._editor.replace_span(statement.start, statement.start + len(statement.text), found.text)
+        self._editor.show_place(statement.start)

@@ -1,0 +1,70 @@
+"""One result of a console: a grid like any other, with its own line of steps."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
+
+from lamella.core.datasets.sql_result import SqlResult
+from lamella.ui.tasks import Tasks
+from lamella.ui.window.commits import Commits
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.loader import duration
+
+_numbers = count(1)
+MOST_TABLES = 3
+
+
+class ResultTab(DatasetTab):
+    """`table_requested` wants its rows in a table of a store. `statement` is what gave them."""
+
+    table_requested = Signal()
+
+    def __init__(
+        self,
+        result: SqlResult,
+        statement: str,
+        tasks: Tasks,
+        commits: Commits,
+        saved_views: Path,
+        parent: QWidget | None = None,
+    ) -> None:
+        self.statement, self.seconds = statement, 0.0
+        self.result = result
+        super().__init__(result, (f"sql {next(_numbers)}", result.name), tasks, commits, saved_views, parent)
+        bar = self.steps.bar
+        bar.show_icon("sql")
+        bar.save_look = ("Make a table", "table")
+        bar.save.setToolTip("Keep the rows and columns that are shown as a table of a store")
+        bar.save.setText("Make a table")
+        bar.save_requested.disconnect(self.line_actions.ask_name)
+        bar.save_requested.connect(self.table_requested)
+
+    @property
+    def status(self) -> str:
+        """With what the statement took, and read."""
+        told = super().status
+        if not self.result.snapshot().complete or self.line.active or self.charting.shown:
+            return told
+        rows = told.partition(" · ")[0]
+        return " · ".join([rows, duration(self.seconds), *reads_text(self.result)])
+
+    def stop(self) -> None:
+        super().stop()
+        self.result.close()
+
+
+def reads_text(result: SqlResult) -> list[str]:
+    """Such as `reads 4 of 19 columns of flights, 2 of 2 of airlines`, and of how many rows."""
+    if not result.reads:
+        return []
+    first, *others = result.reads
+    parts = [f"{first.columns:,} of {first.num_columns:,} columns of {first.name}"]
+    parts += [f"{one.columns:,} of {one.num_columns:,} of {one.name}" for one in others[: MOST_TABLES - 1]]
+    more = len(result.reads) - MOST_TABLES
+    parts += [f"and {more} more"] if more > 0 else []
+    rows = sum(one.num_rows for one in result.reads)
+    return [f"reads {', '.join(parts)} ({rows:,} rows)"]

@@ -1,0 +1,234 @@
+"""Statements that run one after the other off the GUI thread; a change waits until somebody has agreed."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from lamella.core.datasets.sql_result import SqlResult, run_to_result
+from lamella.core.errors import BadSql, Cancelled, VersionConflict
+from lamella.core.jobs import Job
+from lamella.core.query.sql.changes import ChangeStatement, change_statement
+from lamella.core.query.sql.plan_tree import SqlPlan, explain_sql
+from lamella.core.query.sql.run import SqlRequest, run_sql
+from lamella.core.query.sql.sources import Sources
+from lamella.core.store.effects import Effect
+from lamella.core.store.store import Store
+from lamella.ui.tasks import Handle, Tasks
+
+LONGEST = 1_000_000
+"""Characters of one statement."""
+TOO_LONG = BadSql(
+    f"a statement of more than {LONGEST:,} characters does not run here",
+    fix="Save its rows as a file and open that, or run it in parts",
+)
+_EXPLAIN = re.compile(r"\s*explain\b\s*(?P<analyze>analyze\b|\(\s*analyze\s*\))?\s*(?!\()", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One of the editor's: `start` is where it stands there, `parameters` the values of its `$names`."""
+
+    text: str
+    start: int
+    line: int
+    parameters: Mapping[str, Any]
+    kind: str = "run"
+    """"run", "explain" for its plan, "measure" for that with times."""
+
+
+@dataclass(frozen=True)
+class PendingChange:
+    """A change that was counted and waits; `version` is the table's that the counts are true of."""
+
+    statement: Statement
+    change: ChangeStatement
+    effect: Effect
+    version: int | None
+    store: Store
+    sources: Sources
+
+    def answer(self, job: Job) -> Callable[[str], Any]:
+        """What gives the rows of a question."""
+        request = SqlRequest(self.statement.parameters or None)
+        return lambda question: run_sql(question, self.sources, request, job)
+
+
+class Runner(QObject):
+    """`begun` has a statement; then comes one of `answered` (a result, whose rows may still come in),
+    `planned`, `counted` (a change that waits for `go_on`), `failed` or `stopped`. `completed` follows
+    `answered` once all rows are there, with the seconds. `ended` follows the last statement."""
+
+    begun = Signal(object)
+    answered = Signal(object, object)
+    completed = Signal(object, object, float)
+    planned = Signal(object, object, float)
+    counted = Signal(object)
+    failed = Signal(object, Exception, int)
+    stopped = Signal(object, int)
+    progressed = Signal(object)
+    ended = Signal()
+    _first_rows = Signal(int, object, object)
+
+    def __init__(self, tasks: Tasks, console: QWidget) -> None:
+        """`console` shows how long it takes, and a button to stop it."""
+        super().__init__(console)
+        self._tasks, self._console = tasks, console
+        self._waiting: list[Statement] = []
+        self._sources: Sources | None = None
+        self._store: Store | None = None
+        self._handle: Handle | None = None
+        self._run = 0
+        self._shown: SqlResult | None = None
+        self._first_rows.connect(self._answer)
+
+    @property
+    def running(self) -> bool:
+        return self._handle is not None
+
+    @property
+    def left(self) -> int:
+        """Statements that have not begun."""
+        return len(self._waiting)
+
+    def run(self, statements: Sequence[Statement], sources: Sources, store: Store | None) -> None:
+        """Instead of what still runs. `store` is the one whose tables may be changed."""
+        self.cancel()
+        self._waiting, self._sources, self._store = list(statements), sources, store
+        self.go_on()
+
+    def go_on(self) -> None:
+        """With the next statement."""
+        self._handle = None
+        if not self._waiting:
+            self.ended.emit()
+            return
+        self._begin(self._waiting.pop(0))
+
+    def cancel(self) -> None:
+        """What runs, and what waits."""
+        self._waiting = []
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+            self._run += 1
+
+    def stop(self) -> None:
+        """As the user's Stop: rows that are there stay."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _begin(self, statement: Statement) -> None:
+        self._run += 1
+        self._shown = None
+        run, sources, store = self._run, self._sources, self._store
+        assert sources is not None
+        started = time.perf_counter()
+
+        def work(job: Job) -> object:
+            return _run(
+                statement, sources, store, job, lambda result: self._first_rows.emit(run, statement, result)
+            )
+
+        def done(outcome: object) -> None:
+            if run == self._run:
+                self._take(run, statement, outcome, time.perf_counter() - started)
+
+        def fail(error: Exception) -> None:
+            if run == self._run:
+                self._handle = None
+                left, self._waiting = len(self._waiting), []
+                self.failed.emit(statement, error, left)
+                self.ended.emit()
+
+        def stop() -> None:
+            if run == self._run:
+                self._handle = None
+                self._stop(statement)
+
+        self._handle = self._tasks.read(
+            work, done, fail, progress=self.progressed.emit, stopped=stop, owner=self, text="Running SQL"
+        )
+        self._handle.shown_by = self._console
+        self.begun.emit(statement)
+
+    def _take(self, run: int, statement: Statement, outcome: object, seconds: float) -> None:
+        self._handle = None
+        if isinstance(outcome, SqlResult):
+            if self._shown is not outcome:
+                self._answer(run, statement, outcome)
+            self.completed.emit(statement, outcome, seconds)
+            if outcome.is_cut:
+                self._stop(statement)
+            else:
+                self.go_on()
+        elif isinstance(outcome, SqlPlan):
+            self.planned.emit(statement, outcome, seconds)
+            self.go_on()
+        else:
+            self.counted.emit(outcome)
+
+    def _stop(self, statement: Statement) -> None:
+        left, self._waiting = len(self._waiting), []
+        self.stopped.emit(statement, left)
+        self.ended.emit()
+
+    def _answer(self, run: int, statement: Statement, result: SqlResult) -> None:
+        if run == self._run:
+            self._shown = result
+            self.answered.emit(statement, result)
+        else:
+            result.close()
+
+
+def _run(
+    statement: Statement,
+    sources: Sources,
+    store: Store | None,
+    job: Job,
+    started: Callable[[SqlResult], None],
+) -> object:
+    """A `SqlResult`, a `SqlPlan` or a `PendingChange`."""
+    text = statement.text
+    if len(text) > LONGEST:
+        raise TOO_LONG
+    request = SqlRequest(statement.parameters or None)
+    explain = _EXPLAIN.match(text)
+    if statement.kind != "run":
+        return explain_sql(text, sources, request, job, measured=statement.kind == "measure")
+    if explain is not None:
+        return explain_sql(text[explain.end() :], sources, request, job, measured=bool(explain["analyze"]))
+    change = change_statement(text)
+    if change is None:
+        return run_to_result(text, sources, request, job, started=started)
+    if store is None:
+        raise BadSql("there is no store to change", fix="Open a store first")
+    if store.read_only:
+        raise BadSql(f"store {store.name} is open for reading alone", fix="Choose another store to change")
+    return _counted(statement, change, store, sources, job)
+
+
+def _counted(
+    statement: Statement, change: ChangeStatement, store: Store, sources: Sources, job: Job
+) -> PendingChange:
+    from lamella.core.store.sql_changes import effect_of_sql
+
+    request = SqlRequest(statement.parameters or None)
+    for _ in range(_TRIES):
+        try:
+            effect, version = effect_of_sql(
+                store, change, lambda question: run_sql(question, sources, request, job), job
+            )
+        except VersionConflict:
+            continue  # somebody changed the table while it was counted
+        return PendingChange(statement, change, effect, version, store, sources)
+    raise Cancelled
+
+
+_TRIES = 5

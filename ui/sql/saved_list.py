@@ -1,0 +1,182 @@
+"""The history and the snippets as a list to search, in a form below a button."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.ui import theme
+from lamella.ui.sql.saved_statements import Entry, Snippet
+from lamella.ui.window.loader import duration
+
+WIDTH, HEIGHT = 560, 320
+_STARTS = 110
+"""Characters of a statement that are shown."""
+_LONGEST_TIP = 2_000
+
+
+@dataclass(frozen=True)
+class SavedText:
+    """A row of the list: what is shown, and below it in small type."""
+
+    title: str
+    about: str
+    text: str
+    name: str = ""
+
+
+def of_history(entries: Sequence[Entry]) -> list[SavedText]:
+    return [SavedText(_begin(one.text), _about(one), one.text) for one in entries]
+
+
+def of_snippets(snippets: Sequence[Snippet]) -> list[SavedText]:
+    return [SavedText(one.name, _begin(one.text), one.text, one.name) for one in snippets]
+
+
+def _begin(text: str) -> str:
+    return visible(" ".join(text.split())[:_STARTS])
+
+
+def _about(entry: Entry) -> str:
+    words = {"failed": "failed", "stopped": "stopped", "draft": "never run"}
+    parts = [_when(entry.time)]
+    if entry.outcome in words:
+        parts.append(words[entry.outcome])
+    else:
+        parts += [f"{entry.rows:,} rows"] if isinstance(entry.rows, int) else []
+        parts += [duration(entry.seconds)] if isinstance(entry.seconds, int | float) else []
+    return " · ".join(part for part in parts if part)
+
+
+def _when(time: str) -> str:
+    try:
+        moment = dt.datetime.fromisoformat(time)
+    except (TypeError, ValueError):
+        return ""
+    return moment.strftime("%H:%M" if moment.date() == dt.datetime.now().date() else "%Y-%m-%d %H:%M")
+
+
+class SavedList(QWidget):
+    """`chosen` has the text of a row, by Enter or a double click; `deleted` the name of a snippet, `cleared`
+    nothing."""
+
+    chosen = Signal(str)
+    deleted = Signal(str)
+    cleared = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.field, self.list = QLineEdit(), QListWidget()
+        self.empty = QLabel()
+        self.remove, self.insert = QPushButton(), QPushButton("Insert")
+        self._rows: list[SavedText] = []
+        self._deletes = False
+        self.list.setUniformItemSizes(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._filter)
+        self.list.itemActivated.connect(lambda _: self._take())
+        self.list.currentRowChanged.connect(lambda _: self._follow())
+        self.insert.clicked.connect(self._take)
+        self.remove.clicked.connect(self._remove)
+        theme.variant(self.insert, "primary")
+        theme.variant(self.empty, "muted")
+        self._lay_out()
+
+    def show_rows(self, rows: Sequence[SavedText], name: str, deletes: bool) -> None:
+        """`name` is what they are; `deletes` says that one is deleted at a time, else all of them."""
+        self._rows, self._deletes = list(rows), deletes
+        self.field.clear()
+        self.field.setPlaceholderText(f"Search the {name}")
+        self.field.setAccessibleName(f"Search the {name}")
+        self.list.setAccessibleName(name.capitalize())
+        self.remove.setText("Delete" if deletes else "Clear the history")
+        self.empty.setText(f"No {name} yet" if not rows else "Nothing has these words")
+        self._filter("")
+        self.field.setFocus()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(theme.current().px(WIDTH), super().minimumSizeHint().height())
+
+    @property
+    def shown(self) -> list[SavedText]:
+        return [self.list.item(row).data(Qt.ItemDataRole.UserRole) for row in range(self.list.count())]
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self.field and event.type() is QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
+            moves = {Qt.Key.Key_Down: 1, Qt.Key.Key_Up: -1, Qt.Key.Key_PageDown: 6, Qt.Key.Key_PageUp: -6}
+            by = moves.get(Qt.Key(event.key()))
+            if by is not None and self.list.count():
+                row = self.list.currentRow() + by
+                self.list.setCurrentRow(max(0, min(row, self.list.count() - 1)))
+                return True
+            if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+                self._take()
+                return True
+        return super().eventFilter(watched, event)
+
+    def _filter(self, text: str) -> None:
+        words = text.casefold().split()
+        self.list.clear()
+        for one in self._rows:
+            everything = f"{one.title} {one.text} {one.about}".casefold()
+            if all(word in everything for word in words):
+                item = QListWidgetItem(f"{one.title}\n{one.about}")
+                item.setData(Qt.ItemDataRole.UserRole, one)
+                item.setToolTip(visible(one.text[:_LONGEST_TIP]))
+                self.list.addItem(item)
+        if self.list.count():
+            self.list.setCurrentRow(0)
+        self.empty.setVisible(not self.list.count())
+        self.list.setVisible(bool(self.list.count()))
+        self._follow()
+
+    def _follow(self) -> None:
+        has_row = self.list.currentItem() is not None
+        self.insert.setEnabled(has_row)
+        self.remove.setEnabled(has_row if self._deletes else bool(self._rows))
+
+    def _take(self) -> None:
+        item = self.list.currentItem()
+        if item is not None:
+            self.chosen.emit(item.data(Qt.ItemDataRole.UserRole).text)
+
+    def _remove(self) -> None:
+        item = self.list.currentItem()
+        if not self._deletes:
+            self.cleared.emit()
+        elif item is not None:
+            self.deleted.emit(item.data(Qt.ItemDataRole.UserRole).name)
+
+    def _lay_out(self) -> None:
+        look = theme.current()
+        self.list.setMinimumHeight(look.px(HEIGHT))
+        self.empty.setMinimumHeight(look.px(80))
+        self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.remove)
+        buttons.addStretch(1)
+        buttons.addWidget(self.insert)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(theme.S)
+        layout.addWidget(self.field)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.empty, 1)
+        layout.addLayout(buttons)

@@ -1,0 +1,153 @@
+"""The history of statements and the snippets of one person, in a JSON file of theirs."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from lamella.core.errors import BadData, FileProblem, UnknownName
+from lamella.core.processes import FileLock
+
+MOST_ENTRIES = 500
+MOST_SNIPPETS = 1_000
+LOCK_SECONDS = 5.0
+LONGEST = 64 << 10
+"""Characters of a statement that is remembered whole; of a longer one only its beginning is."""
+CUT = "\n-- … cut: only the beginning of a long text is remembered"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A statement as it was run, or a draft that never was. `seconds` is None where it failed or was
+    stopped; `rows` are those of its answer, or those that it changed."""
+
+    text: str
+    time: str = ""
+    store: str = ""
+    seconds: float | None = None
+    rows: int | None = None
+    outcome: str = ""
+    """Empty for an answer; "failed", "stopped" or "draft"."""
+
+
+@dataclass(frozen=True)
+class Snippet:
+    name: str
+    text: str
+
+
+def now() -> str:
+    return dt.datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+class UnknownSnippet(UnknownName):
+    kind = "snippet"
+
+
+class SavedStatements:
+    """Any thread, and several programs at once. Parameters' values are never written."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def history(self) -> list[Entry]:
+        """The newest first."""
+        return [_entry(one) for one in self._all()[0]]
+
+    def snippets(self) -> list[Snippet]:
+        """By their names."""
+        return sorted((Snippet(*one) for one in self._all()[1].items()), key=lambda one: one.name.casefold())
+
+    def remember(self, entries: Sequence[Entry]) -> None:
+        """Put statements first; one that was run before moves there. Oldest ones go beyond `MOST_ENTRIES`."""
+        if not entries:
+            return
+        with self._locked():
+            history, snippets = self._all()
+            new = [replace(one, text=_cut(one.text.strip())) for one in reversed(entries) if one.text.strip()]
+            texts = {one.text for one in new}
+            kept = [one for one in map(_entry, history) if one.text not in texts]
+            self._write([asdict(one) for one in [*new, *kept][:MOST_ENTRIES]], snippets)
+
+    def clear_history(self) -> None:
+        with self._locked():
+            self._write([], self._all()[1])
+
+    def save(self, name: str, text: str, replace: bool = False) -> None:
+        """Raises `BadData` for a name that is taken, unless it may `replace` what is there."""
+        name = name.strip()
+        if not name or not text.strip():
+            raise BadData("a snippet needs a name and a text")
+        with self._locked():
+            history, snippets = self._all()
+            if name in snippets and not replace:
+                raise BadData(f"there is a snippet '{name}' already", fix="Choose another name")
+            if len(snippets) >= MOST_SNIPPETS and name not in snippets:
+                raise BadData(f"there are {MOST_SNIPPETS:,} snippets already", fix="Delete one first")
+            self._write(history, {**snippets, name: text})
+
+    def delete(self, name: str) -> None:
+        with self._locked():
+            history, snippets = self._all()
+            if name not in snippets:
+                raise UnknownSnippet(name, "the list", sorted(snippets))
+            self._write(history, {other: text for other, text in snippets.items() if other != name})
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Against another program that writes at the same moment."""
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lock = FileLock(self._path.with_name(f"{self._path.name}.lock"))
+            if not lock.wait(False, LOCK_SECONDS):
+                raise FileProblem(self._path, "is being written by another program", fix="Try again")
+        except OSError as error:
+            raise FileProblem(self._path, "could not be written", error.strerror or str(error)) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _all(self) -> tuple[list[dict[str, Any]], dict[str, str]]:
+        try:
+            found = json.loads(self._path.read_text(encoding="utf-8"))
+        except (FileNotFoundError, NotADirectoryError):
+            return [], {}
+        except (OSError, ValueError, RecursionError) as error:
+            raise self._unreadable(str(error)) from error
+        history = found.get("history") if isinstance(found, dict) else None
+        snippets = found.get("snippets") if isinstance(found, dict) else None
+        if not isinstance(history, list) or not isinstance(snippets, dict):
+            raise self._unreadable("It has other contents")
+        entries = [one for one in history if isinstance(one, dict) and isinstance(one.get("text"), str)]
+        return entries, {name: text for name, text in snippets.items() if isinstance(text, str)}
+
+    def _unreadable(self, why: str) -> FileProblem:
+        return FileProblem(
+            self._path, "the history of statements cannot be read", why, "Mend the file, or remove it"
+        )
+
+    def _write(self, history: Sequence[Mapping[str, Any]], snippets: Mapping[str, str]) -> None:
+        from lamella.core.transfer.exporting import published
+
+        with published(self._path) as draft:
+            text = json.dumps(
+                {"history": list(history), "snippets": dict(snippets)}, ensure_ascii=False, indent=1
+            )
+            draft.write_text(text, encoding="utf-8")
+
+
+_FIELDS = {one.name for one in fields(Entry)}
+
+
+def _entry(saved: Mapping[str, Any]) -> Entry:
+    return Entry(**{name: value for name, value in saved.items() if name in _FIELDS})
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + CUT

@@ -1,0 +1,211 @@
+"""The SQL consoles of a window: opened, named, given what is open, and what they ask of the window."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import QObject
+
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import UnknownTable
+from lamella.core.jobs import Job
+from lamella.core.query.builder import Query
+from lamella.core.query.line import Line, query_of_line
+from lamella.core.query.source import Source
+from lamella.core.store.table import Table
+from lamella.ui.window.dataset_tab import DatasetTab
+from lamella.ui.window.failures import sentence
+from lamella.ui.window.file_watch import is_file
+from lamella.ui.window.tab_set import is_console
+from lamella.ui.window.table_columns import ask_table_of_shown
+from lamella.ui.window.window import Window
+
+if TYPE_CHECKING:
+    from lamella.ui.sql.console import SqlConsole
+    from lamella.ui.sql.open_names import OpenData
+
+log = logging.getLogger(__name__)
+ICON = "sql"
+ABOUT = "SQL over what is open"
+
+
+class SqlConsoles(QObject):
+    """`attach` connects a result's grid with the window's menus and actions."""
+
+    def __init__(self, window: Window, attach: Callable[[DatasetTab], object], parent: QObject) -> None:
+        super().__init__(parent)
+        self._window, self._attach = window, attach
+        self._opened = 0
+
+    @property
+    def all(self) -> list[SqlConsole]:
+        consoles: list[Any] = [widget for widget in self._window.tabs.widgets if is_console(widget)]
+        return consoles
+
+    @property
+    def current(self) -> SqlConsole | None:
+        current: Any = self._window.tabs.current
+        return current if is_console(current) else None
+
+    def show(self) -> None:
+        """The console that was opened last; another one where a console is in front, or none is open."""
+        consoles = self.all
+        if self.current is not None or not consoles:
+            self.open()
+        else:
+            self._window.tabs.show_tab(consoles[-1])
+            consoles[-1].setFocus()
+
+    def open(self, state: Mapping[str, Any] | None = None) -> SqlConsole:
+        """With the text of a `state`, or with a statement of what is in front."""
+        tab = None if state is not None or self.current is not None else self._window.tabs.dataset_tab
+        console = self.make(state)
+        if tab is not None:
+            self._begin_with(console, tab)
+        self._window.tabs.add(console, console.title, ICON, ABOUT)
+        console.setFocus()
+        return console
+
+    def make(self, state: Mapping[str, Any] | None = None) -> SqlConsole:
+        """One that is shown nowhere yet, with the text of a `state`."""
+        from lamella.ui.sql.console import SqlConsole
+
+        window = self._window
+        console = SqlConsole(
+            self.open_data, window.tasks, window.commits, window.memory.saved_views, self._attach
+        )
+        self._opened += 1
+        console.title = "SQL" if self._opened == 1 else f"SQL {self._opened}"
+        if state is not None:
+            console.restore(state)
+        console.changed.connect(window.update_state)
+        console.title_changed.connect(partial(self._rename, console))
+        console.table_requested.connect(partial(ask_table_of_shown, window))
+        console.steps_requested.connect(partial(self._show_steps, console))
+        console.tables_changed.connect(lambda _: window.library.refresh())
+        return console
+
+    def _rename(self, console: SqlConsole, title: str) -> None:
+        self._window.tabs.rename(console, title, ABOUT)
+        self._window.update_state()
+
+    def open_for_steps(self, tab: DatasetTab) -> None:
+        """A console with what a tab shows as SQL."""
+        line, dataset, window = tab.line, tab.dataset, self._window
+
+        def write(job: Job) -> str:
+            from lamella.core.query.pipeline_sql import to_sql
+
+            query = query_of_line(line, dataset, line.active)
+            return to_sql(query.pipeline, query.sources, job)
+
+        def show(text: str) -> None:
+            self.open({**self._names_of(tab), "text": text, "title": f"SQL {tab.name}"})
+
+        window.tasks.read(
+            write, show, lambda error: tab.messages.say(sentence(error), kind="message-danger"), owner=self,
+            quiet=True,
+        )  # fmt: skip
+
+    def save(self, otherwise: Callable[[], object]) -> None:
+        """The text of the console in front, as a snippet."""
+        if self.current is not None:
+            self.current.ask_snippet()
+        else:
+            otherwise()
+
+    def follow_changes(self) -> None:
+        """Stores, tables or files have changed."""
+        for console in self.all:
+            console.show_stores()
+
+    def reopen(self, key: tuple[str, ...]) -> bool:
+        """One that was closed; False for the key of another tab."""
+        if key[0] != ICON:
+            return False
+        self.open(json.loads(key[1]))
+        return True
+
+    def open_data(self) -> OpenData:
+        """What consoles may read."""
+        from lamella.ui.sql.open_names import OpenData, OpenStore
+
+        window = self._window
+        tables: dict[str, list[str]] = {}
+        listed = [entry.key for entry in window.sidebar.entries("table")]
+        shown = [tab.key for tab in window.tabs.dataset_tabs if tab.table is not None]
+        for store, table in dict.fromkeys([*listed, *shown]):
+            tables.setdefault(store, []).append(table)
+        stores = tuple(
+            OpenStore(store, store.name, tuple(tables.get(str(store.path), ())))
+            for store in window.library.stores
+        )
+        files = tuple((tab.name, tab.dataset) for tab in window.tabs.dataset_tabs if is_file(tab.key))
+        return OpenData(stores, files)
+
+    def _begin_with(self, console: SqlConsole, tab: DatasetTab) -> None:
+        """Its rows, with the cursor where conditions go."""
+        from lamella.core.query.sql.completion import Words
+        from lamella.ui.sql.open_names import short_name
+
+        console.restore(self._names_of(tab))
+        name = short_name(tab.name) if is_file(tab.key) else tab.key[1]
+        text = f"select *\nfrom {Words(reserved=RESERVED).quoted(name)}\nlimit 100"
+        console.restore({"text": text, "cursor": len(text)})
+
+    def _names_of(self, tab: DatasetTab) -> dict[str, str]:
+        """The store of a table, so that its name needs no prefix."""
+        return {"store": tab.key[0]} if tab.table is not None else {}
+
+    def _show_steps(self, console: SqlConsole, text: str) -> None:
+        """In the tab of the first dataset that the statement names."""
+        datasets, window = console.names.datasets(), self._window
+
+        def find(name: str) -> Source:
+            alike = {known.casefold(): known for known in datasets}
+            known = name if name in datasets else alike.get(name.casefold())
+            if known is None:
+                raise UnknownTable(name, "what is open", list(datasets))
+            return datasets[known]()
+
+        def read(job: Job) -> Query:
+            from lamella.core.query.sql_reader import from_text
+
+            return from_text(text, find)
+
+        def show(query: Query) -> None:
+            first = query.sources[query.name]
+            others = {name: source for name, source in query.sources.items() if name != query.name}
+            line = Line.of(query.pipeline.steps, others)
+            key = self._key_of(first)
+            if key is None:
+                console.results.messages.say(f"{query.name} is not open any more", kind="message-danger")
+            else:
+                window.opening.open_key(key, lambda tab: tab.apply(line))
+
+        window.tasks.read(
+            read, show,
+            lambda error: console.results.messages.say(
+                f"The statement cannot be shown as steps: {sentence(error)}", kind="message-danger"
+            ),
+            owner=console, quiet=True,
+        )  # fmt: skip
+
+    def _key_of(self, source: Source) -> tuple[str, ...] | None:
+        if isinstance(source, Table):
+            return str(source.store.path), source.name
+        tabs = self._window.tabs.dataset_tabs
+        return next((tab.key for tab in tabs if isinstance(source, Dataset) and tab.dataset is source), None)
+
+
+RESERVED = frozenset(
+    [
+        "all", "and", "as", "case", "desc", "from", "group", "in", "limit", "not", "null", "on", "or",
+        "order", "select", "table", "to", "union", "user", "using", "when", "where", "with",
+    ]
+)  # fmt: skip
+"""The words among DuckDB's that files and tables are likely to be called by."""
