@@ -387,6 +387,18 @@ LONG_FORMS = {
     "queries": property_test(
         "random queries against plain Python", 4, 2000, "tests/property/test_queries_agree.py"
     ),
+    "spark": property_test(
+        "random queries on DuckDB and on Sail, by Spark Connect",
+        3,
+        200,
+        "tests/property/test_spark_agrees.py",
+    ),
+    "apache-spark": LongForm(
+        "the same on Apache Spark itself, which needs Java",
+        15,
+        ("-m", "pytest", "-q", "-rs", "tests/property/test_spark_agrees.py"),
+        {"LAMELLA_LONG_RUNS": "200", "LAMELLA_SPARK": "apache"},
+    ),
     "levels": property_test(
         "random groups under subtotals against plain Python", 2, 2000, "tests/property/test_group_levels.py"
     ),

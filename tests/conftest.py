@@ -102,6 +102,25 @@ def qtbot(qapp: object, request: pytest.FixtureRequest) -> QtBot:
     return bot
 
 
+@pytest.fixture(scope="session")
+def spark_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of a Spark Connect server that the tests share: Sail, or what LAMELLA_SPARK names, `apache` or an
+    address."""
+    from tests import spark_servers
+
+    named = os.environ.get("LAMELLA_SPARK", "sail")
+    if named.startswith("sc://"):
+        yield named
+        return
+    running = (
+        spark_servers.apache_spark(tmp_path_factory.mktemp("spark"))
+        if named == "apache"
+        else spark_servers.sail()
+    )
+    with running as server:
+        yield server.address
+
+
 class Connection(sqlite3.Connection):
     """A connection to SQLite of which the suite knows whether it was closed."""
 

@@ -36,6 +36,7 @@ from lamella.core.datasets.text.json_document import ArraySource
 from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.scan.snapshot import FileSegment
 from lamella.core.validation import path_of
 
@@ -371,9 +372,16 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
     and `names`, too, with `decimal`, `thousands`, `dates` and `zone` for what is text. Cancelling `job` ends
     an opening that takes long, such as of a view of a database.
 
+    `sc://host:15002/database.table`, or `…/parquet:/path`, is a table that a Spark server sees: queries of it
+    run there, and none of these options apply.
+
     Raises `FileProblem`, `SeveralTables` where one has to be named, `NoSuchTable`, `UnknownColumn` for one of
     `text_columns`, `types` or `names`, `BadData` for an option that cannot be, and `Cancelled`.
     """
+    if is_server_address(path):
+        from lamella.core.datasets.spark import open_spark_table
+
+        return open_spark_table(str(path), job=job)
     location = data_files(locate(path)) if isinstance(path, (str, Path)) else locate_several(path)
     known = common_format(location)
     reading = read_options(

@@ -19,7 +19,6 @@ from lamella.core.filters.temporal import unit_ns
 from lamella.core.filters.to_sql import in_sql_units, literal, sql_range, sql_unit_ns
 from lamella.core.filters.values import convert, float_width, nearest_float, value_range
 from lamella.core.libraries import exp
-from lamella.core.query import execute as answers
 from lamella.core.query.duckdb_types import sql_type
 from lamella.core.query.expressions import Named
 from lamella.core.query.fields import (
@@ -210,7 +209,7 @@ def _spread(compiler: Compiling, parts: int, name: str, rows: Node, kind: pa.Dat
         met, used = condition(finite & no_end, rows.fields)
         rows = FilterNode(rows, [met], used)
     ends = tuple((end, Aggregate(end, Named(name))) for end in ("min", "max"))
-    ends_table = answers.read(compiler.group_node(rows, [], ends), compiler.job)
+    ends_table = compiler.read(compiler.group_node(rows, [], ends))
     return equal_edges(ends_table.column(0)[0], ends_table.column(1)[0], parts)
 
 

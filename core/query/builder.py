@@ -15,7 +15,7 @@ from lamella.core.filters.condition import Condition, condition_of
 from lamella.core.jobs import Job
 from lamella.core.query.expressions import computes_from, expression_of
 from lamella.core.query.scan_query import as_scan
-from lamella.core.query.source import merge_sources, related_keys, sibling, whole_snapshot
+from lamella.core.query.source import engine_of, merge_sources, related_keys, sibling, whole_snapshot
 from lamella.core.query.steps import (
     Aggregate,
     Aggregates,
@@ -392,7 +392,8 @@ class Query(Fluent):
     def schema(self) -> pa.Schema:
         """Of the answer, with the notes of columns that come from a dataset as they are. Raises like `read`
         for steps that do not fit."""
-        return self._node(Job()).fields.schema_with_notes
+        engine = engine_of(self)
+        return self._node(Job()).fields.schema_with_notes if engine is None else engine.schema(self, Job())
 
     def read(self, job: Job | None = None) -> pa.Table:
         """The answer. Its columns have the types that the datasets' have.
@@ -403,7 +404,9 @@ class Query(Fluent):
         from lamella.core.query import execute as answers
         from lamella.core.query import scan_query, statements
 
-        query, job = as_scan(self.pipeline.steps), job or Job()
+        query, job, engine = as_scan(self.pipeline.steps), job or Job(), engine_of(self)
+        if engine is not None:
+            return engine.read(self, job)
         if query is not None:
             return scan_query.read_scan(self._snapshot(self.pipeline.source, job), query, job)
         if statements.can_be_cached(self.pipeline):
@@ -423,8 +426,8 @@ class Query(Fluent):
         """The same rows streamed, in batches of `batch_size` rows where that is given."""
         from lamella.core.query import execute as answers
 
-        job = job or Job()
-        reader = answers.batches(self._node(job), job)
+        job, engine = job or Job(), engine_of(self)
+        reader = answers.batches(self._node(job), job) if engine is None else engine.batches(self, job)
         return reader if batch_size is None else sized_batches(reader, batch_size, self.name)
 
     def _stream(self) -> pa.RecordBatchReader:
@@ -438,7 +441,9 @@ class Query(Fluent):
         from lamella.core.query import execute as answers
         from lamella.core.query.find import count_rows
 
-        query, job = as_scan(self.pipeline.steps), job or Job()
+        query, job, engine = as_scan(self.pipeline.steps), job or Job(), engine_of(self)
+        if engine is not None:
+            return engine.count(self, job)
         if query is None or query.sort or query.columns is not None:
             return answers.count(self._node(job), job)
         rows = count_rows(self._snapshot(self.pipeline.source, job), query.where, job) - query.offset

@@ -273,7 +273,7 @@ def pivot_node(compiler: Compiling, step: Pivot, rows: Node) -> Node:
 def column_values(compiler: Compiling, rows: Node, field: Field) -> list[pa.Scalar]:
     """The values of a column, in order, null last."""
     groups = GroupNode(rows, Fields(rows.fields.place, (field,)), [field.identifier], {})
-    return list(answers.read(groups, compiler.job, MOST_COLUMNS + 1).column(0))
+    return list(compiler.read(groups, MOST_COLUMNS + 1).column(0))
 
 
 def _rank(across: Field) -> exp.Expr:
@@ -387,9 +387,15 @@ class Compiler:
         self._datasets, self._columns = count(), count()
 
     def rows(self, pipeline: Pipeline) -> Node:
-        return self._following(
-            pipeline.steps, ScanNode(self._find(pipeline.source), next(self._datasets), by_id=self._by_id)
-        )
+        return self._following(pipeline.steps, self.scan(pipeline.source))
+
+    def scan(self, name: str) -> Node:
+        """The rows of a dataset."""
+        return ScanNode(self._find(name), next(self._datasets), by_id=self._by_id)
+
+    def read(self, node: Node, most: int | None = None) -> pa.Table:
+        """At most so many rows of a part of the query: what is read to know its columns."""
+        return answers.read(node, self.job, most)
 
     def _following(self, steps: Iterable[Step], rows: Node) -> Node:
         for step in steps:

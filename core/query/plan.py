@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias
 
+import pyarrow as pa
 from pyarrow import types as is_
 
 from lamella.core.arrow.types import holds
@@ -330,6 +331,8 @@ class Compiling(Protocol):
     def reachable(self, names: Iterable[str], rows: Node) -> tuple[Node, list[Field]]: ...
 
     def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> Node: ...
+
+    def read(self, node: Node, most: int | None = None) -> pa.Table: ...
 
     def new(self) -> str: ...
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from lamella.core.errors import BadQuery
 from lamella.core.jobs import Job
 from lamella.core.scan.snapshot import Snapshot
 
@@ -58,6 +59,51 @@ class Pinned(Protocol):
     def pinned_version(self) -> int: ...
 
 
+class Engine(Protocol):
+    """What answers queries of rows that lie elsewhere: it computes there, and answers alone travel. All of it
+    blocks, and is stopped by cancelling the job."""
+
+    @property
+    def title(self) -> str:
+        """What people call it, with where it is."""
+        ...
+
+    def schema(self, query: Question, job: Job) -> pa.Schema: ...
+
+    def read(self, query: Question, job: Job) -> pa.Table: ...
+
+    def batches(self, query: Question, job: Job) -> pa.RecordBatchReader: ...
+
+    def count(self, query: Question, job: Job) -> int: ...
+
+
+class Question(Protocol):
+    """A query, as engines take it."""
+
+    @property
+    def pipeline(self) -> Any: ...
+
+    @property
+    def sources(self) -> Mapping[str, Source]: ...
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """Rows that lie elsewhere."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+
+def engine_of(query: Question) -> Engine | None:
+    """The one that has to answer the query; None for rows that are here."""
+    for name in query.pipeline.sources():
+        source = query.sources[name]
+        if isinstance(source, Remote):
+            return source.engine
+    return None
+
+
 class SourceStore(Protocol):
     """What a table of a store knows the others by."""
 
@@ -94,7 +140,13 @@ class SnapshotSource:
 
 
 def whole_snapshot(source: Source, job: Job) -> Snapshot:
-    """All rows, frozen: what is not reachable yet is read first."""
+    """All rows, frozen: what is not reachable yet is read first. Raises `BadQuery` for those elsewhere."""
+    if isinstance(source, Remote):
+        raise BadQuery(
+            f"'{source.name}' lies on {source.engine.title}, and cannot be read here as a whole",
+            "Its rows stay there, and answers alone travel",
+            "Ask for it as a query, or export it and open the file",
+        )
     snapshot = source.snapshot()
     if not snapshot.complete and isinstance(source, Fillable):
         source.fill(job)

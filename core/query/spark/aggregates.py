@@ -1,0 +1,151 @@
+"""What differs between DuckDB and Spark in aggregates. One that is made of several takes the condition beside
+it inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyarrow import types as is_
+
+from lamella.core.libraries import exp
+from lamella.core.query.spark.writing import (
+    Context,
+    NotInDialect,
+    Rule,
+    call,
+    case,
+    spark_cast,
+    whole,
+    with_type,
+)
+
+
+def condition_inside(node: exp.Filter, _context: Context) -> exp.Expr:
+    """An aggregate that is made of another one has the condition inside already."""
+    return node.this if node.this.meta.get("filtered") else node
+
+
+def _collected(name: str, value: exp.Expr, node: exp.Expr) -> exp.Expr:
+    """A list of values that meet the condition beside the aggregate, if there is one."""
+    made = call(name, value)
+    if isinstance(node.parent, exp.Filter):
+        condition = node.parent.expression.this.copy()
+        made = exp.Filter(this=made, expression=exp.Where(this=condition))
+    return made
+
+
+def _composed(made: exp.Expr) -> exp.Expr:
+    made.meta["filtered"] = True
+    return made
+
+
+def array_agg(node: exp.ArrayAgg, _context: Context) -> exp.Expr:
+    """Nulls are left out there: what is collected are structs, which are never null. `number_rows` has put
+    the number of each row in place of its order."""
+    inside = node.this
+    if isinstance(inside, exp.Order) and isinstance(inside.this, exp.Distinct):
+        return _composed(call("array_sort", _collected("collect_set", inside.this.expressions[0], node)))
+    if isinstance(inside, exp.Order):
+        pair = call("struct", inside.expressions[0].this, inside.this)
+        pair = call(
+            "named_struct",
+            exp.Literal.string("n"),
+            pair.expressions[0],
+            exp.Literal.string("v"),
+            pair.expressions[1],
+        )
+        item = exp.Lambda(this=exp.Var(this="one.v"), expressions=[exp.to_identifier("one")])
+        return _composed(call("transform", call("array_sort", _collected("collect_list", pair, node)), item))
+    if isinstance(inside, exp.Anonymous) and inside.this == "struct":
+        return call("collect_list", inside)
+    raise NotInDialect("a list of rows without an order is another each time there", "Sort the rows first")
+
+
+def first(name: str) -> Rule:
+    def rule(node: Any, _context: Context) -> exp.Expr:
+        inside = node.this
+        if not isinstance(inside, exp.Order):
+            raise NotInDialect(
+                "the first and the last of rows without an order are others each time there",
+                "Sort the rows first",
+            )
+        return call(name, inside.this, inside.expressions[0].this)
+
+    return rule
+
+
+def quantile(node: Any, context: Context) -> exp.Expr:
+    """Between the two values around a place among all in order: Spark's own takes NaN and the infinities
+    otherwise."""
+    values = call("array_sort", _collected("collect_list", node.this, node))
+    part = node.expression.sql("spark")
+    place = f"({part} * (array_size(a) - 1))"
+    low, high = (f"get(a, CAST({name}({place}) AS INT))" for name in ("floor", "ceil"))
+    between = f"{low} + ({high} - {low}) * ({place} - floor({place}))"
+    body = exp.Var(this=f"CASE WHEN equal_null({low}, {high}) THEN {low} ELSE {between} END")
+    once = exp.Lambda(this=body, expressions=[exp.to_identifier("a")])
+    return _composed(call("get", call("transform", call("array", values), once), whole(0)))
+
+
+def stddev_of_all(node: exp.StddevPop, _context: Context) -> exp.Expr:
+    """Of a single value 0, whatever it is."""
+    value = node.this
+    if isinstance(node.parent, exp.Filter):
+        value = case(node.parent.expression.this.copy(), value)
+    single = exp.EQ(this=exp.Count(this=value.copy()), expression=whole(1))
+    return _composed(case(single, spark_cast(whole(0), "DOUBLE"), call("stddev_pop", value)))
+
+
+def quantile_of_values(node: Any, context: Context) -> exp.Expr:
+    """A value itself, of whatever type: Spark's own takes numbers alone."""
+    values = call("array_sort", _collected("collect_list", node.this, node))
+    place = exp.Mul(this=spark_cast(node.expression, "DOUBLE"), expression=call("array_size", values.copy()))
+    before = exp.Sub(this=call("ceil", place), expression=whole(1))
+    return _composed(call("get", values, spark_cast(call("greatest", before, whole(0)), "INT")))
+
+
+def mode(node: exp.Mode, context: Context) -> exp.Expr:
+    value = node.this.this if isinstance(node.this, exp.Order) else node.this
+    known = context.type_of(value)
+    if known is None or not is_.is_boolean(known):
+        return call("mode", value, exp.true())
+    if isinstance(node.parent, exp.Filter):
+        value = case(node.parent.expression.this.copy(), value)
+    return _composed(spark_cast(call("mode", spark_cast(value, "INT"), exp.true()), "BOOLEAN"))
+
+
+def extreme(node: Any, context: Context) -> exp.Expr:
+    """Sail 0.7 finds another extreme each time where NaN is among the values, and none where all are
+    infinite: both are counted by themselves. NaN is the greatest number."""
+    known, value = context.type_of(node.this), node.this
+    if known is None or not is_.is_floating(known):
+        return node if known is None else with_type(node, known)
+    if isinstance(node.parent, exp.Filter):
+        value = case(node.parent.expression.this.copy(), value)
+    least, name = isinstance(node, exp.Min), "FLOAT" if is_.is_float32(known) else "DOUBLE"
+    endless = spark_cast(exp.Literal.string("inf" if least else "-inf"), name)
+    nan = spark_cast(exp.Literal.string("NaN"), name)
+    nans = call("count_if", call("isnan", value.copy()))
+    is_inside = (exp.LT if least else exp.GT)(this=value.copy(), expression=endless.copy())
+    is_number = exp.Not(this=call("isnan", value.copy()))
+    inside = type(node)(this=case(exp.And(this=is_number, expression=is_inside), value.copy()))
+    count = exp.Count(this=value.copy())
+    if least:
+        others = exp.Case(
+            ifs=[
+                exp.If(this=exp.GT(this=count, expression=nans), true=endless),
+                exp.If(this=exp.GT(this=nans.copy(), expression=whole(0)), true=nan),
+            ]
+        )
+        made: exp.Expr = exp.Coalesce(this=inside, expressions=[others])
+    else:
+        ends = case(exp.GT(this=count, expression=whole(0)), endless)
+        made = case(
+            exp.GT(this=nans, expression=whole(0)), nan, exp.Coalesce(this=inside, expressions=[ends])
+        )
+    return _composed(with_type(made, known))
+
+
+def avg(node: exp.Avg, context: Context) -> exp.Expr:
+    """Spark rounds the mean of decimals to decimals."""
+    return exp.Avg(this=spark_cast(node.this, "DOUBLE"))

@@ -1,0 +1,54 @@
+"""Answers of a Spark server to queries: as a table, streamed, or counted."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lamella.core.jobs import Job
+from lamella.core.query.engine import not_too_deep
+from lamella.core.query.plan import Node, select_count
+from lamella.core.query.source import Question
+from lamella.core.query.spark.plan import SparkCompiler
+from lamella.core.remote.spark_connect import SparkServer
+
+
+class SparkEngine:
+    """Answers queries of the tables of one server, as `core.query.source.Engine`."""
+
+    def __init__(self, server: SparkServer) -> None:
+        self.server = server
+
+    @property
+    def title(self) -> str:
+        return f"Spark Connect · {self.server.place}"
+
+    def schema(self, query: Question, job: Job) -> pa.Schema:
+        compiler, node = self._plan(query, job)
+        compiler.statement(node)
+        return node.fields.schema_with_notes
+
+    def statement(self, query: Question, job: Job) -> str:
+        """The query in Spark's dialect."""
+        compiler, node = self._plan(query, job)
+        return compiler.statement(node)
+
+    def read(self, query: Question, job: Job) -> pa.Table:
+        compiler, node = self._plan(query, job)
+        return compiler.read(node)
+
+    def batches(self, query: Question, job: Job) -> pa.RecordBatchReader:
+        compiler, node = self._plan(query, job)
+        pieces = compiler.pieces(node)
+        return pa.RecordBatchReader.from_batches(
+            node.fields.schema, (batch for piece in pieces for batch in piece.to_batches())
+        )
+
+    def count(self, query: Question, job: Job) -> int:
+        compiler, node = self._plan(query, job)
+        sql = compiler.translated(select_count(node, compiler.query_context))
+        return int(self.server.read(sql, job).column(0)[0].as_py())
+
+    def _plan(self, query: Question, job: Job) -> tuple[SparkCompiler, Node]:
+        compiler = SparkCompiler(self.server, query.sources.__getitem__, job)
+        with not_too_deep(query.pipeline.source):
+            return compiler, compiler.rows(query.pipeline)

@@ -1,0 +1,178 @@
+"""Statements in DuckDB's dialect as Spark's, with the same answer: ONE table of what differs.
+
+What stands in no table here, and is no plain SQL, is refused before anything runs. The session's time zone is
+UTC. A `Context` says what types columns have, because some differences depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from lamella.core.libraries import exp, sqlglot
+from lamella.core.query.spark import aggregates, values
+from lamella.core.query.spark.reshaping import lift_unnests, limit_offsets, number_rows
+from lamella.core.query.spark.writing import Context, NotInDialect, Rule, as_it_is, call, renamed
+
+
+def to_spark(statement: str, context: Context | None = None) -> str:
+    """The statement in Spark's dialect. Raises `NotInDialect`."""
+    context = context or Context()
+    try:
+        tree = sqlglot.parse_one(statement, dialect="duckdb")
+    except sqlglot.errors.SqlglotError as error:
+        raise NotInDialect("the statement cannot be read", str(error).partition("\n")[0]) from error
+    lift_unnests(tree)
+    number_rows(tree)
+    limit_offsets(tree)
+    root = exp.Paren(this=tree)
+    for node in reversed(list(root.walk(bfs=True))):  # what is inside comes first
+        if node is root:
+            continue
+        mended = _mended(node, context)
+        if mended is not node:
+            node.replace(mended)
+    return str(root.this.sql("spark", normalize_functions=False, copy=False))
+
+
+def _mended(node: exp.Expr, context: Context) -> exp.Expr:
+    if isinstance(node, exp.Anonymous):
+        rule = FUNCTIONS.get(str(node.this).casefold())
+        if rule is None:
+            raise NotInDialect(f"the function {str(node.this).casefold()}() has no equal there")
+        return rule(node, context)
+    rule = rules().get(type(node))
+    if rule is not None:
+        return rule(node, context)
+    if isinstance(node, exp.Func) and not isinstance(node, plain_functions()):
+        raise NotInDialect(f"the function {node.sql_name().casefold()}() has no equal there")
+    return node
+
+
+FUNCTIONS: dict[str, Rule] = {
+    # numbers
+    "isfinite": values.is_finite,
+    "isnan": values.nan_or_null,
+    "error": values.error,
+    # times
+    "date_part": values.date_part,
+    "timezone": values.timezone,
+    "epoch_us": values.epoch,
+    "make_timestamp": values.from_epoch(zoned=False),
+    "make_timestamptz": values.from_epoch(zoned=True),
+    "make_date": values.make_date,
+    "date_diff": values.date_diff,
+    "to_seconds": values.to_seconds,
+    "to_hours": values.to_hours,
+    # texts
+    "strlen": renamed("octet_length"),
+    "octet_length": renamed("octet_length"),
+    "ends_with": renamed("endswith"),
+    "suffix": renamed("endswith"),
+    # lists, structs and maps
+    "row": renamed("struct"),
+    "list_extract": values.list_extract,
+    "struct_extract_at": values.struct_field,
+    "map_extract_value": values.value_of_map,
+    "list_position": renamed("array_position"),
+    # aggregates
+    "arg_min_null": renamed("min_by"),
+    "arg_max_null": renamed("max_by"),
+    "count_if": renamed("count_if"),
+    # which rows: any, and always the same
+    "hash": renamed("xxhash64"),
+    # made by what reshapes statements
+    "posexplode": as_it_is,
+    "get": as_it_is,
+    "array_repeat": as_it_is,
+    "struct": as_it_is,
+}
+"""By the name that sqlglot leaves as it is."""
+
+
+@cache
+def rules() -> Mapping[type, Rule]:
+    """By what sqlglot makes of a function or an operator."""
+    return {
+        exp.Table: values.table,
+        exp.Cast: values.cast,
+        exp.TryCast: values.cast,
+        exp.Floor: values.floor("floor"),
+        exp.Ceil: values.floor("ceil"),
+        exp.Round: values.round_value,
+        exp.Sign: values.sign,
+        exp.IntDiv: values.divide_whole,
+        exp.Div: values.divide,
+        exp.Mod: values.modulo,
+        exp.IsNan: values.nan_or_null,
+        exp.NullSafeNEQ: values.differ,
+        exp.NullSafeEQ: values.same,
+        exp.EQ: values.equal,
+        exp.Distinct: values.distinct,
+        exp.NEQ: values.compared,
+        exp.LT: values.compared,
+        exp.LTE: values.compared,
+        exp.GT: values.compared,
+        exp.GTE: values.compared,
+        exp.In: values.compared,
+        exp.Between: values.compared,
+        exp.Window: values.window,
+        exp.Ordered: values.ordered,
+        exp.Add: values.add_or_subtract,
+        exp.Sub: values.add_or_subtract,
+        exp.Extract: values.date_part,
+        exp.TimestampTrunc: values.date_trunc,
+        exp.DateTrunc: values.date_trunc,
+        exp.UnixToTime: values.unix_to_time,
+        exp.DateDiff: values.date_diff,
+        exp.Bracket: values.list_extract,
+        exp.Struct: values.struct,
+        exp.Array: lambda node, _: call("array", *node.expressions),
+        exp.MapFromEntries: values.map_of_entries,
+        exp.Filter: aggregates.condition_inside,
+        exp.ArrayAgg: aggregates.array_agg,
+        exp.First: aggregates.first("min_by"),
+        exp.Last: aggregates.first("max_by"),
+        exp.PercentileCont: aggregates.quantile,
+        exp.PercentileDisc: aggregates.quantile_of_values,
+        exp.Mode: aggregates.mode,
+        exp.Avg: aggregates.avg,
+        exp.Min: aggregates.extreme,
+        exp.Max: aggregates.extreme,
+        exp.Concat: values.concat,
+        exp.Trim: values.trim,
+        exp.Length: values.length_of,
+        exp.Contains: renamed("contains"),
+        exp.StartsWith: renamed("startswith"),
+        exp.EndsWith: renamed("endswith"),
+        exp.RegexpLike: renamed("rlike"),
+        exp.Unhex: renamed("unhex"),
+        exp.ByteLength: renamed("octet_length"),
+        exp.ArraySize: renamed("array_size"),
+        exp.Transform: renamed("transform"),
+        exp.ArrayFilter: values.list_filter,
+        exp.Nullif: renamed("nullif"),
+        exp.Substring: renamed("substring"),
+        exp.Replace: renamed("replace"),
+        exp.Pow: renamed("power"),
+        exp.Log: values.log,
+        exp.DateFromParts: values.make_date,
+        exp.Ln: renamed("ln"),
+        exp.Stddev: renamed("stddev_samp"),
+        exp.StddevSamp: renamed("stddev_samp"),
+        exp.StddevPop: aggregates.stddev_of_all,
+        exp.Variance: renamed("var_samp"),
+        exp.VariancePop: renamed("var_pop"),
+        exp.ApproxDistinct: renamed("approx_count_distinct"),
+        exp.CountIf: renamed("count_if"),
+    }
+
+
+@cache
+def plain_functions() -> tuple[type, ...]:
+    """Functions and operators that mean the same there, and are written by sqlglot."""
+    return (
+        exp.Abs, exp.And, exp.Or, exp.Xor, exp.Case, exp.Coalesce, exp.Count, exp.Exp, exp.Greatest, exp.If,
+        exp.Least, exp.Lower, exp.RowNumber, exp.DenseRank, exp.Rank, exp.Sqrt, exp.Sum, exp.Upper,
+        exp.Exists, exp.CurrentDate,
+    )  # fmt: skip

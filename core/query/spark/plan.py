@@ -1,0 +1,297 @@
+"""What the steps of a query mean on a Spark server: the compiler of DuckDB's queries, over tables there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.errors import BadQuery, NoRoom
+from lamella.core.jobs import Job
+from lamella.core.libraries import exp
+from lamella.core.query.compile import Compiler
+from lamella.core.query.duckdb_types import from_duckdb
+from lamella.core.query.engine import memory_limit
+from lamella.core.query.fields import Field, Fields, alias, column, func, number, quoted, refuse_twice
+from lamella.core.query.functions.aggregates import AGGREGATES
+from lamella.core.query.plan import GroupNode, Identifiers, LimitNode, Node, QueryContext, Rank, select_answer
+from lamella.core.query.source import Source
+from lamella.core.query.spark.dialect import to_spark
+from lamella.core.query.spark.writing import Context, NotInDialect
+from lamella.core.query.steps import (
+    Aggregates,
+    Facets,
+    Sample,
+    Sql,
+    Step,
+)
+from lamella.core.remote.spark_connect import SparkServer
+from lamella.core.scan.snapshot import Snapshot, noted_field
+
+_TABLE = "__lamella_s"
+NO_CURSOR: Any = None
+"""No rows are handed to a server."""
+AS_TEXT = "A type that is not known here; shown as text"
+NO_ORDER = "A table of a Spark server has no order"
+
+
+@runtime_checkable
+class SparkSource(Protocol):
+    """A table of a Spark server. `relation` is its SQL, `stored_schema` what the server tells of its columns;
+    `key` are those that tell its rows apart, by which they are in order, if somebody has said so."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def stored_schema(self) -> pa.Schema: ...
+
+    @property
+    def server(self) -> SparkServer: ...
+
+    @property
+    def relation(self) -> str: ...
+
+    @property
+    def key(self) -> tuple[str, ...]: ...
+
+
+class SparkScan(Node):
+    """The rows of a table of the server, or of a SELECT there: `table` is what statements call it. Columns
+    are named by their places, so that names that are alike, or odd, are never seen there."""
+
+    def __init__(
+        self, table: str, place: str, stored: pa.Schema, key: Sequence[str] = (), depth: int = 1
+    ) -> None:
+        self.table, self._stored, self.depth = table, stored, depth
+        fields = [Field(one.name, one.type, f"{table}c{n}") for n, one in enumerate(shown_schema(stored))]
+        self.fields = Fields(place, tuple(fields), trusted=True)
+        self.order = tuple(Rank(self.fields[name].identifier) for name in key)
+
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        names = [f"c{place}" for place in range(len(self._stored))]
+        columns = [quoted(name) for name in names]
+        table = exp.Table(this=quoted(self.table), alias=exp.TableAlias(this=quoted("t"), columns=columns))
+        values = [
+            alias(self._value(column(name), stored.type, one.type), one.identifier)
+            for name, stored, one in zip(names, self._stored, self.fields.all, strict=True)
+            if one.identifier in identifiers
+        ]
+        return exp.select(*(values or [alias(number(1), f"{self.table}none")])).from_(table)
+
+    @staticmethod
+    def _value(value: exp.Expr, stored: pa.DataType, shown: pa.DataType) -> exp.Expr:
+        """As text where nothing here has the type."""
+        return value if is_.is_string(stored) or not is_.is_string(shown) else exp.cast(value, "text")
+
+
+def shown_schema(stored: pa.Schema) -> pa.Schema:
+    """The columns as they are seen here: what only the server can compute with is text, and noted; columns
+    that would have one name get numbers."""
+    fields, names = [], set[str]()
+    for one in stored:
+        name, again = one.name, 2
+        while name in names:
+            name, again = f"{one.name}#{again}", again + 1
+        names.add(name)
+        known = _is_known(one.type)
+        fields.append(noted_field(name, _plain(one.type) if known else pa.string(), "" if known else AS_TEXT))
+    return pa.schema(fields)
+
+
+def _is_known(kind: pa.DataType) -> bool:
+    if is_.is_nested(kind):
+        return all(_is_known(kind.field(place).type) for place in range(kind.num_fields))
+    return not (
+        is_.is_interval(kind)
+        or is_.is_duration(kind)
+        or is_.is_null(kind)
+        or isinstance(kind, pa.BaseExtensionType)
+    )
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """The same without what servers differ in: nullability, names of list items, wide offsets."""
+    if is_.is_large_string(kind) or is_.is_string_view(kind):
+        return pa.string()
+    if is_.is_large_binary(kind) or is_.is_binary_view(kind):
+        return pa.binary()
+    if is_.is_list(kind) or is_.is_large_list(kind):
+        return pa.list_(_plain(kind.value_type))
+    if is_.is_struct(kind):
+        return pa.struct([pa.field(one.name, _plain(one.type)) for one in kind])
+    if is_.is_map(kind):
+        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
+    if is_.is_timestamp(kind):
+        return pa.timestamp("us", None if kind.tz is None else "UTC")
+    return kind
+
+
+class SparkCompiler(Compiler):
+    """`find` gives the table of a name."""
+
+    def __init__(self, server: SparkServer, find: Callable[[str], Source], job: Job) -> None:
+        super().__init__(_no_snapshot, job, by_id=False)
+        self.server, self._find_source = server, find
+        self.tables: dict[str, str] = {}
+        self.types: dict[str, pa.DataType] = {}
+        self._steps: list[tuple[Step, Node, Node]] = []
+
+    @property
+    def context(self) -> Context:
+        return Context(self.types, self.tables)
+
+    def scan(self, name: str) -> Node:
+        source = self._find_source(name)
+        if not isinstance(source, SparkSource) or source.server is not self.server:
+            raise elsewhere(source.name, self.server)
+        scan = SparkScan(self._table_of(source.relation), source.name, source.stored_schema, source.key)
+        return self._known(scan)
+
+    def _table_of(self, sql: str) -> str:
+        name = f"{_TABLE}{len(self.tables)}"
+        self.tables[name] = sql
+        return name
+
+    def after(self, step: Step, rows: Node) -> Node:
+        own = _MEANINGS.get(type(step))
+        try:
+            node = self._known(super().after(step, rows) if own is None else own(self, step, rows))
+        except NotInDialect as error:
+            raise _refusal(step, rows, error) from error
+        self._steps.append((step, rows, node))
+        return node
+
+    def statement(self, node: Node, most: int | None = None) -> str:
+        """The rows in their order, as SQL for Spark. Raises `BadQuery`, which names the step, for what that
+        cannot say."""
+        query = select_answer(node, self.query_context)
+        return self.translated(query if most is None else query.limit(most))
+
+    def translated(self, query: exp.Query) -> str:
+        """Of the rows after the last step. Raises as `statement`."""
+        try:
+            return to_spark(query.sql("duckdb"), self.context)
+        except NotInDialect:
+            for step, rows, node in self._steps:
+                try:
+                    to_spark(select_answer(node, self.query_context).sql("duckdb"), self.context)
+                except NotInDialect as error:
+                    raise _refusal(step, rows, error) from error
+            raise
+
+    @property
+    def query_context(self) -> QueryContext:
+        return QueryContext(NO_CURSOR, self.job)
+
+    def read(self, node: Node, most: int | None = None) -> pa.Table:
+        """At most so many rows. Raises `NoRoom` once they take more memory than a query may."""
+        pieces, total_bytes = list[pa.Table](), 0
+        for piece in self.pieces(node, most):
+            pieces.append(piece)
+            total_bytes += piece.nbytes
+            if total_bytes > memory_limit():
+                raise NoRoom(
+                    f"the answer takes more than the {memory_limit() >> 20:,} MB that a query may take",
+                    "It is handed over whole",
+                    "Ask for fewer rows or columns, or take it in batches()",
+                )
+        return pa.concat_tables(pieces) if pieces else node.fields.schema.empty_table()
+
+    def pieces(self, node: Node, most: int | None = None) -> Iterator[pa.Table]:
+        """The rows as they come, with the types that the query has."""
+        for piece in self.server.stream(self.statement(node, most), self.job):
+            yield from_duckdb(piece, node.fields.schema)
+
+    def group_node(self, rows: Node, keys: Sequence[Field], aggregates: Aggregates) -> GroupNode:
+        for _, one in aggregates:
+            function = AGGREGATES.get(one.function)
+            if function is not None and function.ordered and not rows.order:
+                raise BadQuery(
+                    f"{rows.fields.place}: '{function.id}' of rows that are not sorted cannot be told",
+                    NO_ORDER,
+                    "Sort the rows first, or name the key of the table",
+                )
+        node = super().group_node(rows, keys, aggregates)
+        self._known(node)
+        return node
+
+    def _known(self, node: Node) -> Node:
+        self.types.update({one.identifier: one.type for one in node.fields.all})
+        return node
+
+    def _spark_sample(self, step: Sample, rows: Node) -> Node:
+        """By a hash of the key, or of the values where there is none: any rows, and always the same."""
+        ranks: list[exp.Expr] = [column(rank.identifier) for rank in rows.order]
+        if not ranks:
+            ranks = [column(one.identifier) for one in rows.fields.all if not is_.is_nested(one.type)]
+        return SampleNode(rows, step.count, [func("hash", number(step.seed), *ranks)])
+
+    def _spark_sql(self, step: Sql, rows: Node) -> Node:
+        """What somebody typed, in DuckDB's dialect; the server says what columns its answer has."""
+        from lamella.core.query.sql.step import tables_named
+
+        tables_named(step.text, step.rows)
+        parts = {step.rows: rows, **{name: self.scan(source) for name, source in step.tables}}
+        types = {one.name: one.type for node in parts.values() for one in node.fields.all}
+        body = to_spark(step.text.strip().rstrip(";"), Context(types))
+        named = ", ".join(f"{_quoted(name)} AS ({self._with_names(node)})" for name, node in parts.items())
+        sql = f"WITH {named} SELECT * FROM ({body})"
+        stored = self.server.schema(sql, self.job)
+        refuse_twice(stored.names, rows.fields.place)
+        return SparkScan(self._table_of(f"({sql})"), rows.fields.place, stored, depth=rows.depth + 1)
+
+    def _with_names(self, node: Node) -> str:
+        """The rows with the names that people know."""
+        identifiers = Identifiers(one.identifier for one in node.fields.all)
+        values = [alias(column(one.identifier), one.name) for one in node.fields.all]
+        query = exp.select(*values).from_(node.source(identifiers, self.query_context))
+        return to_spark(query.sql("duckdb"), self.context)
+
+    def _spark_facets(self, step: Facets, rows: Node) -> Node:
+        raise NotInDialect("several answers at once cannot be asked for there", "Ask for them one by one")
+
+
+class SampleNode(LimitNode):
+    """As a limit, with the columns that tell rows apart, or all."""
+
+    def __init__(self, rows: Node, count: int, by: Sequence[exp.Expr]) -> None:
+        super().__init__(rows, count, 0, [*by, *(rank.sql for rank in rows.order)])
+        self._hashed = Identifiers(one.name for value in by for one in value.find_all(exp.Column))
+
+    def query(self, identifiers: Identifiers, context: QueryContext) -> exp.Select:
+        return super().query(identifiers | self._hashed, context)
+
+
+def _refusal(step: Step, rows: Node, error: NotInDialect) -> BadQuery:
+    return BadQuery(
+        f"{rows.fields.place}: the step '{type(step).__name__.lower()}' cannot run on Spark Connect",
+        error.subject,
+        error.fix or "Run it here: open a file with the same rows",
+    )
+
+
+def elsewhere(name: str, server: SparkServer) -> BadQuery:
+    """Local rows, or those of another server, in a query that runs on this one."""
+    return BadQuery(
+        f"'{name}' cannot be joined with a table of {server.place}",
+        "The server does not see it, and nothing is uploaded there",
+        "Write it to where the server reads, and open it from there; or export the table and join it here",
+    )
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _no_snapshot(name: str) -> Snapshot:
+    raise AssertionError(f"{name} is on a server")
+
+
+_MEANINGS: dict[type[Step], Callable[..., Node]] = {
+    Sample: SparkCompiler._spark_sample,
+    Sql: SparkCompiler._spark_sql,
+    Facets: SparkCompiler._spark_facets,
+}

@@ -1,0 +1,110 @@
+"""What Spark's SELECTs are built otherwise for: lists as rows, and aggregates that heed the order of rows."""
+
+from __future__ import annotations
+
+from lamella.core.libraries import exp
+
+NUMBER = "__lamella_number"
+"""The column with the numbers of rows in their order, within the group."""
+
+
+def lift_unnests(tree: exp.Expr) -> None:
+    """Lists that DuckDB makes rows of among the columns, side by side, in a LATERAL VIEW: of one of them, the
+    others by its places. All have one length, and a number of the place among them is known by it."""
+    for select in list(tree.find_all(exp.Select)):
+        lists = [
+            one
+            for one in select.expressions
+            if isinstance(one, exp.Alias) and isinstance(one.this, exp.Explode)
+        ]
+        if not lists:
+            continue
+        main = next((one for one in lists if not _is_places(one.this.this)), lists[0])
+        place = next((one.alias for one in lists if _is_places(one.this.this)), f"{main.alias}_place")
+        others = [one for one in lists if one is not main and one.alias != place]
+        columns = [one for one in select.expressions if one not in lists]
+        values = main.this.this
+        if _is_places(values):
+            values, main_name = _some_of(values), f"{main.alias}_item"
+        else:
+            main_name = main.alias
+        made = [exp.alias_(_item(one.this.this, place), one.alias, quoted=True) for one in others]
+        select.set("expressions", [*columns, *made])
+        view = exp.Lateral(
+            this=exp.Anonymous(this="posexplode", expressions=[values]),
+            view=True,
+            alias=exp.TableAlias(
+                this=exp.to_identifier(f"{main.alias}_view", quoted=True),
+                columns=[exp.to_identifier(name, quoted=True) for name in (place, main_name)],
+            ),
+        )
+        select.append("laterals", view)
+
+
+def _item(values: exp.Expr, place: str) -> exp.Expr:
+    return exp.Anonymous(this="get", expressions=[values, exp.column(exp.to_identifier(place, quoted=True))])
+
+
+def _is_places(values: exp.Expr) -> bool:
+    """0, 1, 2 and so on."""
+    if isinstance(values, exp.GenerateSeries):
+        return True
+    if not isinstance(values, exp.Array):
+        return False
+    return [one.sql() for one in values.expressions] == [str(n) for n in range(len(values.expressions))]
+
+
+def _some_of(values: exp.Expr) -> exp.Expr:
+    """A list of so many items, whichever."""
+    if isinstance(values, exp.Array):
+        return values
+    count = values.args["end"]
+    return exp.Anonymous(this="array_repeat", expressions=[exp.Literal.number(1), count])
+
+
+MOST_LIMITED = 2**31 - 1
+"""Spark counts the rows of a limit, with those of the offset, as a whole number of 32 bits."""
+
+
+def limit_offsets(tree: exp.Expr) -> None:
+    """Sail 0.7 forgets the order below an offset that has no limit, where the rows are computed with."""
+    for select in list(tree.find_all(exp.Select)):
+        if select.args.get("offset") and not select.args.get("limit") and select is not tree:
+            most = MOST_LIMITED - int(select.args["offset"].expression.name)
+            select.set("limit", exp.Limit(expression=exp.Literal.number(most)))
+
+
+def number_rows(tree: exp.Expr) -> None:
+    """Rows are numbered in their order, within their group, below aggregates that heed it."""
+    for select in list(tree.find_all(exp.Select)):
+        ordered = _own_orders(select)
+        if not ordered:
+            continue
+        keys = select.args["group"].expressions if select.args.get("group") else []
+        window = exp.Window(
+            this=exp.RowNumber(),
+            partition_by=[key.copy() for key in keys],
+            order=exp.Order(expressions=[one.copy() for one in ordered[0].expressions]),
+        )
+        source = select.args["from_"].pop()  # a copy would leave the SELECTs in it behind
+        inner = exp.select("*", exp.alias_(window, NUMBER, quoted=True))
+        inner.set("from_", source)
+        select.set("from_", exp.From(this=inner.subquery("t", copy=False)))
+        number = exp.column(exp.to_identifier(NUMBER, quoted=True))
+        for one in ordered:
+            one.set("expressions", [exp.Ordered(this=number.copy())])
+
+
+def _own_orders(select: exp.Select) -> list[exp.Order]:
+    """The orders of rows that aggregates of the SELECT itself name."""
+    found = []
+    for one in select.expressions:
+        for node in one.find_all(exp.ArrayAgg, exp.First, exp.Last):
+            order = node.this
+            if (
+                isinstance(order, exp.Order)
+                and not isinstance(order.this, exp.Distinct)
+                and node.parent_select is select
+            ):
+                found.append(order)
+    return found

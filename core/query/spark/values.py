@@ -1,0 +1,418 @@
+"""What differs between DuckDB and Spark in values: numbers, times, texts, lists and structs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.libraries import exp
+from lamella.core.query.spark.types import cast_kind, spark_type
+from lamella.core.query.spark.writing import (
+    Context,
+    NotInDialect,
+    Rule,
+    arguments,
+    call,
+    case,
+    listed,
+    not_null,
+    spark_cast,
+    whole,
+    with_type,
+    without_sign_of_zero,
+)
+
+# ------------------------------------------------------------------------------------------- tables and types
+
+
+def table(node: exp.Table, context: Context) -> exp.Expr:
+    if isinstance(node.this, exp.Func):
+        raise NotInDialect(f"{node.this.sql('duckdb')} gives no rows there", "Name a table of the server")
+    sql = context.tables.get(node.name)
+    if sql is not None and not node.db:
+        node.set("this", exp.Var(this=sql))
+    return node
+
+
+def cast(node: exp.Cast, context: Context) -> exp.Expr:
+    """Fractions are rounded to whole numbers in DuckDB, and cut off in Spark; floats and instants are written
+    otherwise."""
+    safe, value = isinstance(node, exp.TryCast), node.this
+    known, wanted = context.type_of(value), cast_kind(node)
+    name = spark_type(node.to)
+    if name is None:
+        raise NotInDialect(f"there is no type {node.to.sql('duckdb')} there")
+    if known is not None and wanted is not None and is_.is_string(wanted):
+        if is_.is_floating(known):
+            raise NotInDialect(
+                "numbers with a fraction are written as text in another way there",
+                "Round them first, or leave them numbers",
+            )
+        if is_.is_timestamp(known) and known.tz is not None:
+            raise NotInDialect(
+                "times with a zone are written as text in another way there", "Leave them times"
+            )
+    if known is not None and wanted is not None and (is_.is_integer(wanted) or name == "DECIMAL(38, 0)"):
+        if is_.is_floating(known):
+            value = call("rint", value)
+        elif is_.is_decimal(known) and known.scale > 0:
+            value = call("round", value, whole(0))
+    return spark_cast(value, name, safe)
+
+
+# ---------------------------------------------------------------------------------------------------- numbers
+
+
+def floor(name: str) -> Rule:
+    """Spark's gives a whole number of 64 bits, which holds no large float."""
+
+    def rule(node: Any, context: Context) -> exp.Expr:
+        value, known = node.this, context.type_of(node.this)
+        if known is None:
+            raise NotInDialect(f"{name}() of a value whose type is not known", "Cast it first")
+        if not is_.is_floating(known):
+            return call(name, value)
+        small = exp.LT(this=call("abs", value.copy()), expression=spark_cast(whole(2**52), "DOUBLE"))
+        return with_type(case(small, spark_cast(call(name, value.copy()), "DOUBLE"), value), known)
+
+    return rule
+
+
+def round_value(node: exp.Round, context: Context) -> exp.Expr:
+    """Spark rounds the digits that a float is written with, DuckDB the float times a power of ten."""
+    value, known, digits = node.this, context.type_of(node.this), node.args.get("decimals")
+    if digits is None:
+        digits = whole(0)
+    if known is None or not is_.is_floating(known):
+        return call("round", value, digits)
+    places = int(digits.sql())
+    if not places:
+        return call("round", value)
+    power = spark_cast(exp.Literal.string(f"1e{abs(places)}"), "DOUBLE")
+    there, back = (exp.Mul, exp.Div) if places > 0 else (exp.Div, exp.Mul)
+    moved = exp.Paren(this=there(this=value, expression=power))
+    made = exp.Paren(this=back(this=call("round", moved), expression=power.copy()))
+    finite = exp.LT(
+        this=call("abs", value.copy()),
+        expression=spark_cast(exp.Literal.string(f"1e{300 - abs(places)}"), "DOUBLE"),
+    )
+    return with_type(case(finite, made, value.copy()), known)
+
+
+def sign(node: exp.Sign, context: Context) -> exp.Expr:
+    """NaN has none."""
+    return case(call("isnan", spark_cast(node.this.copy(), "DOUBLE")), whole(0), call("sign", node.this))
+
+
+def divide_whole(node: exp.IntDiv, context: Context) -> exp.Expr:
+    one, other = (part.sql("spark", normalize_functions=False) for part in (node.this, node.expression))
+    return exp.Paren(this=exp.Var(this=f"{one} DIV {other}"))
+
+
+def divide(node: exp.Div, context: Context) -> exp.Expr:
+    """DuckDB divides whole numbers into a fraction, and by zero into null."""
+    return exp.Div(
+        this=as_double(node.this),
+        expression=unless_zero(as_double(node.expression)),
+        typed=True,
+        safe=True,
+    )
+
+
+def modulo(node: exp.Mod, context: Context) -> exp.Expr:
+    return exp.Mod(this=node.this, expression=unless_zero(node.expression))
+
+
+def as_double(value: exp.Expr) -> exp.Expr:
+    is_nullif = isinstance(value, exp.Anonymous) and value.this == "nullif"
+    kind = cast_kind(value.expressions[0] if is_nullif else value)
+    return value if kind is not None and is_.is_float64(kind) else spark_cast(value, "DOUBLE")
+
+
+def unless_zero(value: exp.Expr) -> exp.Expr:
+    if isinstance(value, exp.Anonymous) and value.this == "nullif":
+        return value
+    if isinstance(value, exp.Literal) and value.name.strip("0."):
+        return value
+    return call("nullif", value, whole(0))
+
+
+def differ(node: exp.NullSafeNEQ, context: Context) -> exp.Expr:
+    return exp.Not(this=same(node, context))
+
+
+def same(node: Any, context: Context) -> exp.Expr:
+    alike = compared(node, context)
+    return call("equal_null", alike.this, alike.expression)
+
+
+def equal(node: exp.EQ, context: Context) -> Any:
+    """NaN equals itself, also where a server takes it for unequal; both parts can be keys of a join."""
+    sides = node.this, node.expression
+    kinds = [context.type_of(side) for side in sides]
+    if not all(kind is not None and is_.is_floating(kind) for kind in kinds):
+        return compared(node, context)
+    zero = spark_cast(whole(0), "DOUBLE")
+    one, other = (
+        exp.Add(this=call("nanvl", spark_cast(side.copy(), "DOUBLE"), zero.copy()), expression=zero.copy())
+        for side in sides
+    )
+    nans = [call("isnan", side.copy()) for side in sides]
+    same = exp.EQ(this=one, expression=other)
+    return exp.Paren(this=exp.And(this=same, expression=exp.EQ(this=nans[0], expression=nans[1])))
+
+
+def distinct(node: exp.Distinct, context: Context) -> exp.Expr:
+    node.set("expressions", [without_sign_of_zero(one, context) for one in node.expressions])
+    return node
+
+
+def compared(node: Any, context: Context) -> Any:
+    """A number beside floats is a float: as a decimal it would make decimals of them."""
+    parts = [node.this, *listed(node.args.get("expression")), *node.expressions]
+    kinds = [context.type_of(part) for part in parts if part is not None]
+    if any(kind is not None and is_.is_floating(kind) for kind in kinds):
+        for part in parts:
+            number = part.this if isinstance(part, exp.Neg) else part
+            if isinstance(number, exp.Literal) and not number.is_string:
+                part.replace(spark_cast(part.copy(), "DOUBLE"))
+    return node
+
+
+def ordered(node: exp.Ordered, context: Context) -> exp.Expr:
+    """0 and -0 are one number in an order."""
+    node.set("this", without_sign_of_zero(node.this, context))
+    return node
+
+
+def window(node: exp.Window, context: Context) -> exp.Expr:
+    keys = node.args.get("partition_by") or []
+    node.set("partition_by", [without_sign_of_zero(key, context) for key in keys])
+    return node
+
+
+def log(node: exp.Log, _context: Context) -> exp.Expr:
+    if node.this.name != "10" or node.expression is None:
+        raise NotInDialect("a logarithm to another base than 10 or e has no equal there")
+    return call("log10", node.expression)
+
+
+def nan_or_null(node: Any, _context: Context) -> exp.Expr:
+    """Of null it is null."""
+    (value,) = arguments(node)
+    return case(not_null(value.copy()), call("isnan", value))
+
+
+def is_finite(node: Any, context: Context) -> exp.Expr:
+    (value,) = arguments(node)
+    known = context.type_of(value)
+    if known is not None and not is_.is_floating(known):
+        return not_null(value)
+    number = spark_cast(value, "DOUBLE")
+    endless = spark_cast(exp.Literal.string("inf"), "DOUBLE")
+    return exp.Paren(this=exp.LT(this=call("abs", number), expression=endless))
+
+
+# ------------------------------------------------------------------------------------------------------ times
+
+_PARTS = {
+    "year": "year", "quarter": "quarter", "month": "month", "week": "weekofyear", "day": "dayofmonth",
+    "doy": "dayofyear", "hour": "hour", "minute": "minute", "second": "second",
+}  # fmt: skip
+
+
+def date_part(node: Any, context: Context) -> exp.Expr:
+    part, value = (
+        (str(node.this.name), node.expression)
+        if isinstance(node, exp.Extract)
+        else (node.expressions[0].name, node.expressions[1])
+    )
+    part = part.casefold()
+    if part in ("isodow", "dayofweekiso"):
+        return exp.Paren(this=exp.Add(this=call("weekday", value), expression=whole(1)))
+    name = _PARTS.get(part)
+    if name is None:
+        raise NotInDialect(f"the part '{part}' of a time has no equal there")
+    return call(name, value)
+
+
+def date_trunc(node: Any, context: Context) -> exp.Expr:
+    unit = node.args["unit"].name
+    return call("date_trunc", exp.Literal.string(unit.casefold()), node.this)
+
+
+def timezone(node: exp.Anonymous, context: Context) -> exp.Expr:
+    """Of an instant what clocks show, of that the instant: in the session's own zone a cast does both."""
+    zone, value = node.expressions
+    known = context.type_of(value)
+    if zone.name.casefold() not in ("utc", "etc/utc") or known is None or not is_.is_timestamp(known):
+        raise NotInDialect("times are seen in UTC there, and in no other zone", "Compute with times in UTC")
+    zoned = known.tz is not None
+    made = spark_cast(value, "TIMESTAMP_NTZ" if zoned else "TIMESTAMP")
+    return with_type(made, pa.timestamp("us", None if zoned else "UTC"))
+
+
+def epoch(node: Any, context: Context) -> exp.Expr:
+    (value,) = arguments(node)
+    return call("unix_micros", spark_cast(value, "TIMESTAMP"))
+
+
+def from_epoch(zoned: bool) -> Rule:
+    def rule(node: Any, _context: Context) -> exp.Expr:
+        made = call("timestamp_micros", spark_cast(arguments(node)[0], "BIGINT"))
+        kind = pa.timestamp("us", "UTC" if zoned else None)
+        return with_type(made if zoned else spark_cast(made, "TIMESTAMP_NTZ"), kind)
+
+    return rule
+
+
+def unix_to_time(node: Any, context: Context) -> exp.Expr:
+    """What sqlglot reads of make_timestamp(…)."""
+    scale = node.args.get("scale")
+    if scale is None or scale.name != "6":
+        raise NotInDialect("times are counted in microseconds there")
+    made = call("timestamp_micros", spark_cast(node.this, "BIGINT"))
+    return with_type(spark_cast(made, "TIMESTAMP_NTZ"), pa.timestamp("us"))
+
+
+def make_date(node: Any, context: Context) -> exp.Expr:
+    parts = arguments(node)
+    if len(parts) == 1:
+        return with_type(call("date_from_unix_date", spark_cast(parts[0], "INT")), pa.date32())
+    return call("make_date", *parts)
+
+
+def date_diff(node: Any, context: Context) -> exp.Expr:
+    if isinstance(node, exp.Anonymous):
+        unit, first, last = node.expressions[0].name, node.expressions[1], node.expressions[2]
+    else:
+        unit, first, last = (
+            (node.args["unit"].name if node.args.get("unit") else "day"),
+            node.expression,
+            node.this,
+        )
+    if unit.casefold() != "day":
+        raise NotInDialect(f"differences of times in the unit '{unit}' are counted otherwise there")
+    return call("datediff", last, first)
+
+
+def add_or_subtract(node: Any, context: Context) -> Any:
+    """Dates: so many days later; and how many days lie between two."""
+    one, other = context.type_of(node.this), context.type_of(node.expression)
+    if isinstance(node.expression, exp.Anonymous) and node.expression.this == "make_dt_interval":
+        seconds = node.expression.expressions[-1]
+        if seconds.name == "0":
+            return node.this if one is None else with_type(node.this, one)
+    if one is not None and is_.is_timestamp(one) and not (other is not None and is_.is_timestamp(other)):
+        return with_type(node, one)
+    if one is None or not is_.is_date(one):
+        return node
+    if other is not None and is_.is_date(other):
+        return call("datediff", node.this, node.expression)
+    if other is not None and is_.is_integer(other):
+        name = "date_add" if isinstance(node, exp.Add) else "date_sub"
+        return with_type(call(name, node.this, node.expression), pa.date32())
+    return node
+
+
+def to_seconds(node: exp.Anonymous, context: Context) -> exp.Expr:
+    zero = whole(0)
+    return call("make_dt_interval", zero, zero.copy(), zero.copy(), node.expressions[0])
+
+
+def to_hours(node: exp.Anonymous, context: Context) -> exp.Expr:
+    return call("make_dt_interval", whole(0), node.expressions[0])
+
+
+# --------------------------------------------------------------------------------------------- lists, structs
+
+
+def list_extract(node: Any, _context: Context) -> exp.Expr:
+    """Counted from 1; null beyond the end."""
+    if isinstance(node, exp.Bracket):
+        values, place, offset = node.this, node.expressions[0], node.args.get("offset") or 0
+        if isinstance(place, exp.Slice) or len(node.expressions) != 1:
+            raise NotInDialect("slices of lists have no equal there")
+        return call(
+            "get",
+            values,
+            spark_cast(exp.Sub(this=exp.Paren(this=place), expression=whole(offset)), "INT")
+            if offset
+            else spark_cast(place, "INT"),
+        )
+    values, place = node.expressions
+    if isinstance(place, exp.Literal):
+        return call("get", values, whole(int(place.name) - 1))
+    return call("get", values, spark_cast(exp.Sub(this=exp.Paren(this=place), expression=whole(1)), "INT"))
+
+
+def list_filter(node: exp.ArrayFilter, context: Context) -> exp.Expr:
+    kind = context.type_of(node.this)
+    made = call("filter", node.this, node.expression)
+    return made if kind is None else with_type(made, kind)
+
+
+def struct_field(node: exp.Anonymous, context: Context) -> exp.Expr:
+    """By its number in DuckDB, by its name in Spark."""
+    value, place = node.expressions
+    kind = context.type_of(value)
+    if kind is None or not is_.is_struct(kind):
+        raise NotInDialect(
+            "a field of this value cannot be named there", "Compute the field as a column first"
+        )
+    inner = kind.field(int(place.name) - 1)
+    made = exp.Dot(this=value, expression=exp.to_identifier(inner.name, quoted=True))
+    return with_type(made, inner.type)
+
+
+def struct(node: exp.Struct, _context: Context) -> exp.Expr:
+    parts: list[exp.Expr] = []
+    for part in node.expressions:
+        if not isinstance(part, exp.PropertyEQ):
+            return call("struct", *node.expressions)
+        parts += [exp.Literal.string(part.this.name), part.expression]
+    return call("named_struct", *parts)
+
+
+def map_of_entries(node: Any, _context: Context) -> exp.Expr:
+    """The keys are numbers here: as wide as those that are looked for."""
+    for row in node.find_all(exp.Anonymous):
+        if str(row.this) == "struct":
+            row.set("expressions", [spark_cast(row.expressions[0], "BIGINT"), *row.expressions[1:]])
+    return call("map_from_entries", *arguments(node))
+
+
+def value_of_map(node: exp.Anonymous, _context: Context) -> exp.Expr:
+    entries, key = node.expressions
+    return call("try_element_at", entries, spark_cast(key, "BIGINT"))
+
+
+def error(node: Any, _context: Context) -> exp.Expr:
+    """What it says begins with what is known before it runs."""
+    texts = [one.name for one in node.find_all(exp.Literal) if one.is_string]
+    return call(
+        "raise_error", exp.Literal.string((texts[0] if texts else "a value cannot be computed").rstrip(": "))
+    )
+
+
+def concat(node: Any, _context: Context) -> exp.Expr:
+    """Nulls count as nothing."""
+    return call("concat_ws", exp.Literal.string(""), *(spark_cast(one, "STRING") for one in arguments(node)))
+
+
+def trim(node: exp.Trim, _context: Context) -> exp.Expr:
+    side = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.args.get("position") or "").upper(), "btrim")
+    characters = node.expression
+    if characters is None:
+        return call(side, node.this)
+    # btrim takes the characters last, the other two of Spark's take them first
+    return call("btrim", node.this, characters) if side == "btrim" else call(side, characters, node.this)
+
+
+def length_of(node: Any, context: Context) -> exp.Expr:
+    known = context.type_of(node.this)
+    nested = known is not None and (is_.is_list(known) or is_.is_large_list(known))
+    is_list = nested or (isinstance(node.this, exp.Anonymous) and node.this.this in ("filter", "array"))
+    return call("array_size" if is_list else "length", node.this)

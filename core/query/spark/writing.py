@@ -1,0 +1,112 @@
+"""What Spark's SQL is written with: what is known of a statement's columns, and pieces of expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import types as is_
+
+from lamella.core.errors import BadSql
+from lamella.core.libraries import exp
+from lamella.core.query.spark.types import cast_kind
+
+
+class NotInDialect(BadSql):
+    """What has no equal in Spark's dialect; `what` says it as a subject, such as "nanoseconds"."""
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        self.subject = what
+        super().__init__(f"Spark Connect: {what}", fix=fix)
+
+
+@dataclass(frozen=True)
+class Context:
+    """`types` are those of columns by their identifiers, `tables` the SQL of tables by what the statement
+    calls them."""
+
+    types: Mapping[str, pa.DataType] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+
+    def type_of(self, value: exp.Expr) -> pa.DataType | None:
+        """Arrow's, where it is known."""
+        while isinstance(value, exp.Paren):
+            value = value.this
+        if "arrow" in value.meta:
+            return value.meta["arrow"]
+        if isinstance(value, exp.Column) and not value.table:
+            return self.types.get(value.name)
+        if isinstance(value, exp.Case):
+            kinds = [self.type_of(branch.args["true"]) for branch in value.args["ifs"]]
+            return next(
+                (kind for kind in kinds if kind is not None),
+                self.type_of(value.args.get("default") or exp.Null()),
+            )
+        if isinstance(value, (exp.Coalesce, exp.Min, exp.Max, exp.Abs, exp.Neg)):
+            return self.type_of(value.this)
+        return cast_kind(value)
+
+
+Rule = Callable[[Any, Context], "exp.Expr"]
+
+
+def call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    """A function of Spark's by its own name."""
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def spark_cast(value: exp.Expr, name: str, safe: bool = False) -> exp.Expr:
+    """To a type of Spark's by its own name."""
+    kind = exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
+    return exp.TryCast(this=value, to=kind, safe=True) if safe else exp.Cast(this=value, to=kind)
+
+
+def whole(value: int) -> exp.Expr:
+    return exp.Literal.number(value)
+
+
+def case(condition: exp.Expr, value: exp.Expr, otherwise: exp.Expr | None = None) -> exp.Expr:
+    return exp.Case(ifs=[exp.If(this=condition, true=value)], default=otherwise)
+
+
+def not_null(value: exp.Expr) -> exp.Expr:
+    return exp.Not(this=exp.Is(this=value, expression=exp.Null()))
+
+
+def renamed(name: str) -> Rule:
+    """Another name for a function of the same meaning."""
+
+    def rule(node: Any, _context: Context) -> exp.Expr:
+        return call(name, *arguments(node))
+
+    return rule
+
+
+def arguments(node: exp.Expr) -> list[exp.Expr]:
+    if isinstance(node, exp.Anonymous):
+        return list(node.expressions)
+    return [
+        part for name in node.arg_types for part in listed(node.args.get(name)) if isinstance(part, exp.Expr)
+    ]
+
+
+def listed(part: Any) -> list[Any]:
+    return part if isinstance(part, list) else [part]
+
+
+def as_it_is(node: Any, _context: Context) -> Any:
+    return node
+
+
+def with_type(made: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    made.meta["arrow"] = kind
+    return made
+
+
+def without_sign_of_zero(value: exp.Expr, context: Context) -> exp.Expr:
+    known = context.type_of(value)
+    if known is None or not is_.is_floating(known):
+        return value
+    return exp.Add(this=value, expression=spark_cast(whole(0), "DOUBLE"))

@@ -1,0 +1,484 @@
+"""A Spark Connect server: where it is, what it holds, and the answers of its SQL as streams of Arrow."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import re
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError
+from lamella.core.jobs import Job
+from lamella.core.processes import call_after_fork
+from lamella.core.remote.connections import Connection, Connections
+
+SCHEME = "sc://"
+DEFAULT_PORT = 15002
+ZONE = "UTC"
+"""Of the session: in it the server writes and reads timestamps with a zone."""
+_ADDRESS = re.compile(r"sc://(?P<host>\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(?P<port>\d{1,5}))?(?P<rest>/.*)?", re.S)
+_PARAMETERS = re.compile(r";\s*use_ssl=(true|false)\s*$", re.I)
+_SECRETS = re.compile(r";[^;/]*(token|password|secret)[^;=/]*=", re.I)
+_PART = r"(?:`(?:[^`]|``)+`|[^`.]+)"
+FORMATS = ("parquet", "delta", "iceberg", "orc", "csv", "json", "avro", "text")
+"""In which a server may read a path."""
+
+_WANTED = {
+    "spark.sql.caseSensitive": "true",  # columns 'n' and 'N' are two
+    "spark.sql.ansi.enabled": "true",  # a value that does not fit ends the query, as in DuckDB
+}
+CONNECT_SECONDS = 4.0
+SILENCE_SECONDS = 1.0
+"""After so long without an answer it is asked whether the server is still there."""
+_WAIT_SECONDS = 0.05
+_BATCHES_AHEAD = 4
+
+
+class ServerProblem(LamellaError):
+    """A server that cannot be reached, refuses who asks, or is gone; `server` is its address."""
+
+    def __init__(self, server: str, what: str, why: str = "", fix: str = "") -> None:
+        self.server = server
+        super().__init__(f"{server}: {what}", why, fix)
+
+
+class ServerRefusal(BadQuery):
+    """What a server says against a statement."""
+
+
+@dataclass(frozen=True)
+class ServerTable:
+    """A table that the server sees: its name part by part, as `("catalog", "database", "table")`, or a
+    `path` there, with the `format` of its files."""
+
+    parts: tuple[str, ...] = ()
+    format: str = ""
+    path: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a tab is called."""
+        return self.parts[-1] if self.parts else self.path.rstrip("/").rpartition("/")[2] or self.path
+
+    @property
+    def sql(self) -> str:
+        """In Spark's dialect."""
+        parts = self.parts or (self.format, self.path)
+        return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+    @property
+    def address(self) -> str:
+        """Behind the server's address."""
+        if not self.parts:
+            return f"{self.format}:{self.path}"
+        return ".".join(_written(part) for part in self.parts)
+
+    @classmethod
+    def parse(cls, text: str) -> ServerTable:
+        """`trips`, with catalog and database before it or not, or `parquet:/data/trips`. Names with dots
+        stand in backticks. Raises `BadData`."""
+        text = text.strip()
+        form, colon, path = text.partition(":")
+        if colon and form.casefold() in FORMATS and path.strip():
+            return cls((), form.casefold(), path.strip())
+        if colon and re.fullmatch(r"\w+", form) and "`" not in form:
+            raise BadData(
+                f"'{text}' names no table of a Spark server",
+                f"There is no format '{form}'",
+                f"Write a table as database.table, a path as parquet:/path: {', '.join(FORMATS)}",
+            )
+        found = re.findall(_PART, text)
+        parts = tuple(one[1:-1].replace("``", "`") if one.startswith("`") else one for one in found)
+        if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", text):
+            raise BadData(
+                f"'{text}' names no table of a Spark server",
+                fix="Write it as database.table, with names of dots in backticks, or parquet:/path",
+            )
+        return cls(parts)
+
+
+def _written(part: str) -> str:
+    return part if re.fullmatch(r"[^`.:/;\s]+", part) else "`" + part.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True)
+class ServerAddress:
+    """`sc://host:port`, and whether it is spoken to over TLS."""
+
+    host: str
+    port: int = DEFAULT_PORT
+    use_ssl: bool = False
+
+    def __str__(self) -> str:
+        return f"{SCHEME}{self.host}:{self.port}" + (";use_ssl=true" if self.use_ssl else "")
+
+    def of(self, table: ServerTable) -> str:
+        ssl = ";use_ssl=true" if self.use_ssl else ""
+        return f"{SCHEME}{self.host}:{self.port}/{table.address}{ssl}"
+
+
+def is_server_address(text: object) -> bool:
+    return isinstance(text, str) and text.casefold().startswith(SCHEME)
+
+
+def parse_address(text: str) -> tuple[ServerAddress, ServerTable | None]:
+    """`sc://host:port`, with or without a table or a path behind it. Raises `BadData`; no message holds a
+    token."""
+    if _SECRETS.search(text):
+        raise BadData(
+            "The address of a Spark server holds a secret",
+            "Addresses are saved and shown as they are, secrets never are",
+            "Leave it out, and save a connection that refers to it: env:NAME or keyring:SERVICE/USER",
+        )
+    given = _PARAMETERS.search(text)
+    found = _ADDRESS.fullmatch(text[: given.start()] if given else text)
+    if found is None or int(found["port"] or 1) not in range(1, 65536):
+        raise BadData(f"'{text}' is no address of a Spark server", fix="Write it as sc://host:15002/table")
+    address = ServerAddress(
+        found["host"], int(found["port"] or DEFAULT_PORT), given is not None and given[1].casefold() == "true"
+    )
+    rest = unquote((found["rest"] or "").removeprefix("/"))
+    return address, ServerTable.parse(rest) if rest else None
+
+
+class SparkServer:
+    """A session on a server, made when it is first used. Any thread; statements run side by side."""
+
+    def __init__(self, address: ServerAddress, connection: Connection | None = None) -> None:
+        """`connection` says who asks; without one nobody in particular does."""
+        self.address, self._connection = address, connection
+        self._lock = threading.Lock()
+        self._client: Any = None
+        self._is_reached_directly = self._is_set_up = False
+        self._set_up_lock = threading.Lock()
+        call_after_fork(self)
+
+    @property
+    def place(self) -> str:
+        """As it is shown."""
+        return (
+            self.address.host
+            if self.address.port == DEFAULT_PORT
+            else f"{self.address.host}:{self.address.port}"
+        )
+
+    def stream(self, sql: str, job: Job) -> Iterator[pa.Table]:
+        """The answer of a statement in Spark's dialect, in pieces as they come; the first one may be empty.
+
+        Cancelling `job` ends it on the server too. Raises `ServerProblem`, within five seconds where the
+        server is gone, and `ServerRefusal`.
+        """
+        with _Answer(self, self._connected(job), sql, job) as answer:
+            yield from answer
+
+    def read(self, sql: str, job: Job | None = None) -> pa.Table:
+        """The whole answer."""
+        pieces = list(self.stream(sql, job or Job()))
+        return pa.concat_tables([piece for piece in pieces if piece.num_rows] or pieces[:1])
+
+    def schema(self, sql: str, job: Job | None = None) -> pa.Schema:
+        """Of a statement's answer. It does not run."""
+        return next(iter(self.stream(f"SELECT * FROM (\n{sql}\n) LIMIT 0", job or Job()))).schema
+
+    @property
+    def version(self) -> str:
+        return str(self.read("SELECT version()").column(0)[0])
+
+    def catalogs(self, job: Job | None = None) -> list[str]:
+        return _first_column(self.read("SHOW CATALOGS", job))
+
+    def databases(self, catalog: str = "", job: Job | None = None) -> list[str]:
+        """Of a catalog, the current one by default."""
+        inside = f" IN {ServerTable((catalog,)).sql}" if catalog else ""
+        return _first_column(self.read(f"SHOW DATABASES{inside}", job))
+
+    def tables(self, database: Sequence[str] = (), job: Job | None = None) -> list[ServerTable]:
+        """Of a database, given by its catalog and its name, the current one by default; temporary views of
+        this session are left out."""
+        inside = f" IN {ServerTable(tuple(database)).sql}" if database else ""
+        rows = self.read(f"SHOW TABLES{inside}", job).to_pylist()
+        names = [row["tableName"] for row in rows if not row["isTemporary"]]
+        return [ServerTable((*database, name)) for name in sorted(names, key=str.casefold)]
+
+    def close(self) -> None:
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            with suppress(Exception):
+                client.close()
+
+    def forked(self) -> None:
+        """A channel's threads stayed in the parent."""
+        self._lock, self._set_up_lock, self._client = threading.Lock(), threading.Lock(), None
+
+    def is_reachable(self) -> bool:
+        """Whether something listens there; it may be slow to answer all the same. Blocks for seconds."""
+        try:
+            host = self.address.host.strip("[]")
+            with socket.create_connection((host, self.address.port), CONNECT_SECONDS - SILENCE_SECONDS):
+                return True
+        except OSError:
+            return False
+
+    @property
+    def watches(self) -> bool:
+        """Whether a connection of its own tells that the server is gone: not through a proxy."""
+        return self._is_reached_directly
+
+    def _connected(self, job: Job) -> Any:
+        with self._lock:
+            if self._client is None:
+                job.report(0, None, f"Connecting to {self.place}")
+                self._is_reached_directly = self.is_reachable()
+                self._client, self._is_set_up = self._connect(), False
+            return self._client
+
+    def set_up(self, client: Any) -> None:
+        """What holds in the session, before its first statement. Blocks."""
+        from pyspark.sql.connect.conf import RuntimeConf
+
+        with self._set_up_lock:
+            if self._is_set_up:
+                return
+            settings = RuntimeConf(client)
+            settings.set("spark.sql.session.timeZone", ZONE)
+            for name, value in _WANTED.items():
+                with suppress(_errors()):  # a server that lacks a setting, or fixes it, has its own way
+                    settings.set(name, value)
+            self._is_set_up = True
+
+    def _connect(self) -> Any:
+        client_class, builder_class = _library()
+        options = [("grpc.enable_retries", 0), ("grpc.max_receive_message_length", -1)]
+        ssl = "/;use_ssl=true" if self.address.use_ssl else ""
+        builder = builder_class(f"{SCHEME}{self.address.host}:{self.address.port}{ssl}", options)
+        token = None if self._connection is None else self._connection.secret("token")
+        if token:
+            builder.set(builder.PARAM_TOKEN, token)
+        if self._connection is not None and self._connection.account:
+            builder.set(builder.PARAM_USER_ID, self._connection.account)
+        builder.set(builder.PARAM_USER_AGENT, "lamella")
+        client = client_class(builder, use_reattachable_execute=False)
+        client.set_retry_policies([])
+        return client
+
+
+def _library() -> tuple[Any, Any]:
+    """Raises `LamellaError` where it is not installed."""
+    try:
+        with warnings.catch_warnings():
+            # It warns of pandas 3, through which no answer goes: they come as Arrow.
+            warnings.simplefilter("ignore")
+            from pyspark.sql.connect.client import DefaultChannelBuilder, SparkConnectClient
+
+            # It would write whole statements to the standard error.
+            logging.getLogger("SQLQueryContextLogger").disabled = True
+    except ImportError as error:
+        raise LamellaError(
+            "Spark servers are reached through a library that is not installed",
+            str(error).partition("\n")[0],
+            "pip install 'lamella[remote]'",
+        ) from error
+    return SparkConnectClient, DefaultChannelBuilder
+
+
+def _errors() -> type[Exception]:
+    from pyspark.errors import PySparkException
+
+    return PySparkException
+
+
+def _first_column(table: pa.Table) -> list[str]:
+    return [str(value) for value in table.column(0).to_pylist()]
+
+
+class _Answer:
+    """One statement: a thread waits for the server, so that whoever wants the rows can stop waiting."""
+
+    def __init__(self, server: SparkServer, client: Any, sql: str, job: Job) -> None:
+        self._server, self._client, self._sql, self._job = server, client, sql, job
+        self._pieces: queue.Queue[pa.Table | BaseException | None] = queue.Queue(_BATCHES_AHEAD)
+        self._closed = threading.Event()
+        self._tasks: tuple[int, int] | None = None
+        self._tag = f"lamella-{id(self):x}-{time.monotonic_ns():x}"
+
+    def __enter__(self) -> _Answer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End it on the server, if it has not come to its end."""
+        if not self._closed.is_set():
+            self._closed.set()
+            threading.Thread(target=self._interrupt, name="stop Spark query", daemon=True).start()
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        self._job.check()
+        threading.Thread(target=self._receive, name="Spark query", daemon=True).start()
+        while True:
+            piece = self._next()
+            if piece is None:
+                self._closed.set()
+                return
+            if isinstance(piece, BaseException):
+                self._closed.set()
+                raise _problem(self._server, piece) from None
+            yield piece
+
+    def _next(self) -> pa.Table | BaseException | None:
+        asked_at, probe = time.monotonic(), _Probe(self._server)
+        while True:
+            try:
+                return self._pieces.get(timeout=_WAIT_SECONDS)
+            except queue.Empty:
+                if self._job.cancelled:
+                    self.close()
+                    raise Cancelled from None
+            if self._tasks is not None:
+                self._job.report(*self._tasks)
+            if time.monotonic() - asked_at > SILENCE_SECONDS and probe.found_gone():
+                self._closed.set()
+                return ConnectionError("nothing listens there any more")
+
+    def _receive(self) -> None:
+        from pyspark.sql.connect.plan import SQL
+
+        client, registered = self._client, False
+        try:
+            self._server.set_up(client)
+            client.add_tag(self._tag)
+            client.register_progress_handler(self._progress)
+            registered = True
+            schema, pieces = None, 0
+            for part in client.to_table_as_iterator(SQL(self._sql).to_proto(client), {}):
+                if not isinstance(part, pa.Table):
+                    schema = part
+                    continue
+                pieces += 1
+                if not self._put(part):
+                    return
+            if schema is not None and not pieces:
+                self._put(_arrow_schema(schema).empty_table())
+            self._put(None)
+        except BaseException as error:  # noqa: BLE001 -- it is raised where the rows are waited for
+            self._put(error)
+        finally:
+            if registered:
+                client.remove_progress_handler(self._progress)
+                client.remove_tag(self._tag)
+
+    def _put(self, piece: pa.Table | BaseException | None) -> bool:
+        while not self._closed.is_set():
+            with suppress(queue.Full):
+                self._pieces.put(piece, timeout=_WAIT_SECONDS)
+                return True
+        return False
+
+    def _progress(self, stages: Any, inflight_tasks: int, operation_id: str, done: bool) -> None:
+        """Called by the client for every statement that it runs, on the thread that waits for it."""
+        if threading.current_thread().name == "Spark query" and stages:
+            total = sum(stage.num_tasks for stage in stages)
+            self._tasks = sum(stage.num_completed_tasks for stage in stages), total
+
+    def _interrupt(self) -> None:
+        with suppress(Exception):
+            self._client.interrupt_tag(self._tag)
+
+
+class _Probe:
+    """Asks by a connection of its own, beside the wait for an answer, whether the server is there."""
+
+    def __init__(self, server: SparkServer) -> None:
+        self._server = server
+        self._thread: threading.Thread | None = None
+        self._gone = False
+        self._next_at = 0.0
+
+    def found_gone(self) -> bool:
+        """Returns at once."""
+        idle = self._thread is None or not self._thread.is_alive()
+        if self._server.watches and idle and time.monotonic() >= self._next_at:
+            self._next_at = time.monotonic() + SILENCE_SECONDS
+            self._thread = threading.Thread(target=self._ask, name="Spark server there", daemon=True)
+            self._thread.start()
+        return self._gone
+
+    def _ask(self) -> None:
+        self._gone = not self._server.is_reachable()
+
+
+def _arrow_schema(schema: Any) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone=ZONE)
+
+
+_GONE = frozenset({"UNAVAILABLE", "DEADLINE_EXCEEDED"})
+_DENIED = frozenset({"UNAUTHENTICATED", "PERMISSION_DENIED"})
+
+
+def _problem(server: SparkServer, error: BaseException) -> BaseException:
+    """What the error of the client's library means."""
+    from grpc import RpcError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    raw: Any = error
+
+    if isinstance(error, ConnectionError):
+        return _gone(server, str(error))
+    if not isinstance(error, (PySparkException, RpcError)):
+        return error
+    is_raw = isinstance(error, RpcError)
+    code = (raw.code() if is_raw else getattr(error, "_grpc_status_code", None)) or ""
+    code = getattr(code, "name", "")
+    message = _first_line(raw.details() or "" if is_raw else str(error))
+    if code in _GONE:
+        return _gone(server, message)
+    if code in _DENIED:
+        return ServerProblem(
+            server.place,
+            "the server refuses who asks",
+            message,
+            "Check the token that the saved connection refers to",
+        )
+    return ServerRefusal(f"Spark Connect · {server.place}: the server refuses the query", message)
+
+
+def _gone(server: SparkServer, why: str) -> ServerProblem:
+    return ServerProblem(
+        server.place,
+        "the Spark server does not answer",
+        why,
+        "Check the address, and that the server runs, then try again",
+    )
+
+
+def _first_line(message: str) -> str:
+    details = re.search(r'details = "(.+?)"$', message, re.M)
+    if details is not None:  # what gRPC says of itself has many lines
+        return details[1][:500].rstrip(".")
+    line = next((line for line in message.strip().splitlines() if line.strip()), "")
+    return line[:500].rstrip(".")
+
+
+_servers: dict[tuple[ServerAddress, Connection | None], SparkServer] = {}
+_servers_lock = threading.Lock()
+
+
+def server_at(address: ServerAddress) -> SparkServer:
+    """The session of this process on a server, through the saved connection that leads there."""
+    connection = Connections().serving(f"{SCHEME}{address.host}:{address.port}/")
+    with _servers_lock:
+        return _servers.setdefault((address, connection), SparkServer(address, connection))
