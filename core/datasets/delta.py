@@ -40,6 +40,8 @@ READER_FEATURES = frozenset(
 NEWEST_READER = 3
 MAPPING = "delta.columnMapping."
 FIELD_ID = b"PARQUET:field_id"
+MOST_BROKEN = 3
+"""Commits at the end of a log that are passed over to list the ones before."""
 CLEANED_UP = "Delta Lake cleans up what is older than the table's retention"
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*")
@@ -88,11 +90,16 @@ class Log:
                     checkpoints.add(int(found[1]))
         except OSError as error:
             raise cannot_read(root / DELTA_LOG, error) from error
+        log = cls(root, commits, frozenset(checkpoints))
         if not commits and not checkpoints:
-            raise FileProblem(
-                root, "has an empty Delta log", "No version of the table was committed", "Write it again"
-            )
-        return cls(root, commits, frozenset(checkpoints))
+            raise log.nothing()
+        return log
+
+    def nothing(self) -> FileProblem:
+        """Where it can give no version at all."""
+        return FileProblem(
+            self.root, "has an empty Delta log", "No version of the table was committed", "Write it again"
+        )
 
     @property
     def newest(self) -> int:
@@ -155,10 +162,21 @@ def versions_of(path: str | Path) -> list[DeltaVersion]:
     if not is_delta_table(root):
         raise FileProblem(root, "is no Delta table", f"It has no folder {DELTA_LOG}", "Check the path")
     log = Log.of(root)
-    table = _table_at(log, log.newest)
-    with _explained(log, log.newest):
-        history = {commit["version"]: commit for commit in table.history()}
+    history = {commit["version"]: commit for commit in _history(log)}
     return [_version(number, history.get(number, {})) for number in reversed(log.versions)]
+
+
+def _history(log: Log) -> list[dict[str, Any]]:
+    """Of the newest version that can be read: the last commits may not be written to their end."""
+    problem: FileProblem | None = None
+    for number in log.versions[: -MOST_BROKEN - 1 : -1]:
+        try:
+            table = _table_at(log, log.wanted(number))
+            with _explained(log, number):
+                return table.history()
+        except FileProblem as error:
+            problem = problem or error
+    raise problem or log.nothing()
 
 
 def _version(number: int, commit: Mapping[str, Any]) -> DeltaVersion:

@@ -250,6 +250,15 @@ def test_a_commit_that_was_not_written_to_its_end_is_said(share: float, trips: P
     with pytest.raises(FileProblem, match=r"Open version 2"):
         open_dataset(trips)
     assert sorted(opened(trips, 2).read()["n"].to_pylist()) == [1, 3, 4]
+    assert [version.number for version in versions_of(trips)] == [3, 2, 1, 0]
+
+
+def test_a_log_without_commits_is_said(tmp_path: Path) -> None:
+    (tmp_path / "_delta_log").mkdir()
+    with pytest.raises(FileProblem, match="has an empty Delta log"):
+        open_dataset(tmp_path)
+    with pytest.raises(FileProblem, match="has an empty Delta log"):
+        versions_of(tmp_path)
 
 
 def test_a_data_file_of_another_length_is_refused(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
 
 import duckdb
@@ -235,3 +238,24 @@ def test_statistics_of_floats_are_left_out(tmp_path: Path) -> None:
 def test_names_that_differ_by_their_case_get_a_number(tmp_path: Path) -> None:
     write(tmp_path / "t", pa.table({"Order Date": [1], "order date": [2]}))
     assert open_dataset(tmp_path / "t").schema.names == ["Order Date", "order date_2"]
+
+
+IN_SAIL = """
+import json, sys
+from lamella.core.bench.systems.spark_connect import session
+with session() as spark:
+    rows = spark.read.format("delta").load(sys.argv[1]).orderBy("n").toArrow()
+    print(json.dumps(rows.select(["n", "k"]).to_pylist()))
+"""
+
+
+@pytest.mark.skipif(find_spec("pysail") is None, reason="pysail is not installed: pip install pysail")
+def test_a_spark_connect_server_reads_it(tmp_path: Path) -> None:
+    rows = pa.table({"n": [1, 2], "k": ["a b", None]})
+    write(tmp_path / "t", rows, partition_by=["k"])
+    write(tmp_path / "t", pa.table({"n": [3], "k": ["é"]}), mode="append")
+    (tmp_path / "script.py").write_text(IN_SAIL)  # pyspark's client takes `python -c` for a shell of Spark's
+    words = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "t")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [{"n": 1, "k": "a b"}, {"n": 2, "k": None}, {"n": 3, "k": "é"}]
