@@ -323,6 +323,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("benchmark_file", "Run a benchmark of your own…", "Tools", 1,
            tip="A Python file with its data, its systems and what they are asked"),
     Action("saved_runs", "Saved runs…", "Tools", 1, tip="Look at earlier benchmarks, and compare them"),
+    Action("indexes", "Indexes…", "Tools", 2, "Ctrl+Shift+I", context=("column",),
+           tip="The indexes of this table: what they take, when they were used, new ones",
+           when=lambda s: s.table),
     Action("palette", "Commands…", "Tools", 2, "Ctrl+K", "search",
            tip="Find a command, step, column, table, view, tab or file"),
 

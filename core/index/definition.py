@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from lamella.core.jobs import Job
-from lamella.core.scan.snapshot import Column, Snapshot
+from lamella.core.scan.snapshot import Column, FileSegment, Snapshot
 
 Options = Mapping[str, Any]
 
@@ -56,6 +56,9 @@ class Kind(Protocol):
     def make(self, place: IndexFolder, index: Index, snapshot: Snapshot, job: Job) -> None:
         """Write what is missing to find the rows of `snapshot`; called for a new index, and whenever the
         table's files changed. Cut short, it leaves what the next call goes on with."""
+
+    def path(self, place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Path | None:
+        """Where the index of a data file is, there or not; None where the file lacks the column."""
 
     def drop(self, place: IndexFolder, index: Index) -> None:
         """Remove the files of the index, whichever snapshots they are for."""

@@ -20,6 +20,7 @@ from lamella.core.index.definition import Index, IndexFolder
 from lamella.core.index.registry import kind_of
 from lamella.core.index.runs import NotServed
 from lamella.core.index.sorted import Sorted, SortedChanges
+from lamella.core.index.usage import IndexUsage
 from lamella.core.jobs import Job
 from lamella.core.processes import call_after_fork
 from lamella.core.scan.snapshot import Column, FileSegment, MemorySegment, Snapshot
@@ -107,6 +108,7 @@ class OpenIndexes:
         self._open: OrderedDict[Path, _OpenFile] = OrderedDict()
         self._placed: WeakKeyDictionary[Snapshot, IndexPlacement] = WeakKeyDictionary()
         self.changes = SortedChanges()
+        self.usage = IndexUsage(place)
         self._one_at_a_time = threading.Lock()
         call_after_fork(self)
 
@@ -131,6 +133,10 @@ class OpenIndexes:
     @property
     def any_sorted(self) -> bool:
         return bool(self._sorted)
+
+    def note_sorted(self, column: Column) -> None:
+        """That the sorted index of a column found rows."""
+        self.usage.note(f"{SORTED}-{column.key}")
 
     def is_sorted(self, column: Column) -> bool:
         """Whether there is a sorted index of the column itself."""
@@ -162,6 +168,7 @@ class OpenIndexes:
         with self._one_at_a_time:
             self._open.clear()
         self.changes.let_go()
+        self.usage.save()
         if "fulltext" in vars(self):
             self.fulltext.let_go()
 
@@ -170,6 +177,7 @@ class OpenIndexes:
         with self._one_at_a_time:
             for path in [p for p in self._open if index.owns(p.name)]:
                 del self._open[path]
+        self.usage.forget(index.stem)
         if index.kind == FULLTEXT:
             self.fulltext.forget(index)
 

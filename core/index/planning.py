@@ -293,6 +293,10 @@ def find_by_index(
     if candidates.rest and len(positions):
         positions = positions[are_met(snapshot, positions, And(candidates.rest))]
     names = ", ".join(dict.fromkeys(candidates.indexes))
+    for name in columns_read(where):
+        column = indexed_column(snapshot, name)
+        if column is not None and index_name(column) in candidates.indexes:
+            indexes_of(snapshot).note_sorted(column)
     return IndexedRows(in_sort_order(snapshot, positions, keys, columns), names, looked_at)
 
 
@@ -307,7 +311,10 @@ def _first_in_order(
     if bound is not None and not (isinstance(bound, Bound) and bound.column == column.name):
         return None
     rows = first_rows(snapshot, keys, first, bound)
-    return None if rows is None else IndexedRows(rows, index_name(column), rows)
+    if rows is None:
+        return None
+    indexes_of(snapshot).note_sorted(column)
+    return IndexedRows(rows, index_name(column), rows)
 
 
 def _candidates(snapshot: Snapshot, where: Filter) -> Candidates | None:

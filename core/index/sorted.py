@@ -399,6 +399,11 @@ class SortedKind:
                 write_file(path, build_sorted(segment, column, job), segment, column)
         job.report(len(files), len(files))
 
+    def path(self, place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Path | None:
+        held = (column for one, column in _files(index, snapshot) if one is segment)
+        column = next(held, None)
+        return None if column is None else sorted_path(place, segment, column)
+
     def drop(self, place: IndexFolder, index: Index) -> None:
         for path in place.folder.glob(f"*.{index.stem}-*"):
             if index.owns(path.name):

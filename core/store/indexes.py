@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, overload
 
 from lamella.core.errors import BadData, ReadOnlyStore
 from lamella.core.index.definition import Index, Options
 from lamella.core.index.registry import entry_of, index_of, kind_of
 from lamella.core.jobs import Job
-from lamella.core.scan.snapshot import Column, project
+from lamella.core.scan.snapshot import Column, FileSegment, project
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.folder import disk_problems
 from lamella.core.store.table_version import Reader, TableVersion
@@ -28,6 +30,25 @@ class TableIndex:
     def __str__(self) -> str:
         options = [f"{name}={value!r}" for name, value in self.options.items() if value is not None]
         return ", ".join([f"{self.kind} index on {', '.join(self.columns)}", *options])
+
+
+@dataclass(frozen=True)
+class IndexStatus:
+    """An index, and how it stands: of `data_files` so many `built` ones with `rows` of the table's, bytes on
+    disk, `pending_rows` that are looked at in memory, and when it was last used, in UTC, as far as is
+    known."""
+
+    index: TableIndex
+    num_bytes: int
+    rows: int
+    pending_rows: int
+    built: int
+    data_files: int
+    last_used: dt.datetime | None
+
+    @property
+    def is_complete(self) -> bool:
+        return self.built == self.data_files
 
 
 def entered(catalog: Catalog, table_id: int) -> list[Index]:
@@ -140,6 +161,28 @@ class Indexes(Sequence[TableIndex]):
         self._index_new_files(Job())
         return described(index, now)
 
+    def status(self) -> list[IndexStatus]:
+        """How each stands, the first made first. Looks at the files, and not into them."""
+        state = self._reader.current()
+        return [self._status(index, state) for index in indexes_of_table(self._catalog, state)]
+
+    def _status(self, index: Index, state: TableVersion) -> IndexStatus:
+        indexes, snapshot = self._reader.indexes, state.snapshot
+        kind, place = kind_of(index.kind), indexes.place
+        rows = num_bytes = built = data_files = 0
+        for segment in snapshot.segments:
+            if not isinstance(segment, FileSegment):
+                continue
+            path = kind.path(place, index, segment, snapshot)
+            data_files += path is not None
+            if path is None or path.exists():
+                built += path is not None
+                rows += segment.num_rows
+            num_bytes += 0 if path is None else _size_of(path)
+        pending = sum(s.num_rows for s in snapshot.segments if not isinstance(s, FileSegment))
+        last_used = indexes.usage.last_used(index.stem)
+        return IndexStatus(described(index, state), num_bytes, rows, pending, built, data_files, last_used)
+
     def drop(self, columns: str | Sequence[str], kind: str = "sorted") -> None:
         """Remove the index of this kind on these columns; raises `BadData` where there is none."""
         names, state = names_of(columns, f"{self._name}: indexes.drop"), self._reader.current()
@@ -180,6 +223,15 @@ class Indexes(Sequence[TableIndex]):
             f"{self._name} has no {kind} index on {', '.join(names)}",
             fix=f"There is: {there}" if there else "It has no indexes",
         )
+
+
+def _size_of(path: Path) -> int:
+    """Of a file, or of all that is in a folder; what goes meanwhile counts nothing."""
+    try:
+        files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
+        return sum(one.stat().st_size for one in files)
+    except OSError:
+        return 0
 
 
 def _own_column(state: TableVersion, name: str) -> Column:

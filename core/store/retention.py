@@ -16,6 +16,7 @@ from lamella.core.errors import BadData, StoreBusy, StoreProblem, shown
 from lamella.core.index.definition import DRAFT
 from lamella.core.index.open_indexes import indexes_of
 from lamella.core.index.registry import index_of, kind_of
+from lamella.core.index.usage import USAGE_FILE
 from lamella.core.store.catalog.queries import Catalog
 from lamella.core.store.catalog.transaction import RemovedFile, Transaction
 from lamella.core.store.folder import Layout, Readers, Reading, remove_empty
@@ -50,12 +51,16 @@ def sweep(catalog: Catalog) -> list[int]:
     known = {PurePosixPath(path) for path in catalog.known_paths()}
     sizes: list[int] = []
     for folder, files in there.items():
+        usage = folder / USAGE_FILE
+        unused = [usage] if usage.is_file() and not is_link(usage) else []
         if folder.name not in tables:
-            for entry in files:
+            for entry in [*files, *unused]:
                 sizes += _removed(entry)
             remove_empty(folder)
             continue
         indexes = [index_of(catalog.path, *entry_row) for entry_row in catalog.indexes(tables[folder.name])]
+        if not indexes:
+            sizes += [size for entry in unused for size in _removed(entry)]
         names = {path.name for path in known if path.parent.name == folder.name}
         for entry in files:
             needed = any(kind_of(index.kind).needs(index, entry.name, names) for index in indexes)

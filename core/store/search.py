@@ -70,6 +70,7 @@ def find_words(  # noqa: PLR0913 -- all that can be asked of a search
     condition = condition_of(where, f"{name}: where", snapshot)
     within = None if condition is None else np.sort(find_rows(snapshot, condition, (), job))
     last = min(first + count, snapshot.num_rows)
+    indexes.usage.note(text_query.index.stem)
     hits = search(snapshot, text_query.index, indexes.fulltext, text_query.node, last, within, job)
     return _answer(state, text_query, Hits(hits.positions[first:], hits.scores[first:]), wanted, how, job)
 

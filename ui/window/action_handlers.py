@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
     from lamella.ui.editing.change_dialog import ChangeDialog, SelectedRows
+    from lamella.ui.indexes.manager import IndexesDialog
 
 
 def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeDialog | None:
@@ -165,6 +166,13 @@ def show_saved_runs(window: Window) -> ResultsBrowser:
     browser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     browser.show()
     return browser
+
+
+def manage_indexes(tab: DatasetTab) -> IndexesDialog | None:
+    """The indexes of the tab's table; None where it shows a file."""
+    from lamella.ui.indexes.manager import show_indexes
+
+    return show_indexes(tab)
 
 
 def benchmark(window: Window, choice: Choice) -> None:
@@ -379,6 +387,7 @@ def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "benchmark_table": on(partial(benchmark_table, window)),
         "benchmark_file": lambda: ask_benchmark_file(window),
         "saved_runs": lambda: show_saved_runs(window),
+        "indexes": on(manage_indexes),
         "palette": lambda: palette(window).open(),
         "shortcuts": lambda: ShortcutsDialog(window).open(),
         "about": lambda: AboutDialog(window).open(),

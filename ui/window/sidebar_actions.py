@@ -16,7 +16,7 @@ from lamella.core.jobs import Job
 from lamella.core.store.store import Store
 from lamella.ui import theme
 from lamella.ui.widgets.sidebar import Entry
-from lamella.ui.window.action_handlers import benchmark_table
+from lamella.ui.window.action_handlers import benchmark_table, manage_indexes
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.file_watch import entry_key, is_file
 
@@ -65,10 +65,12 @@ class SidebarActions(QObject):
         if entry.kind == "table":
             measure = partial(window.opening.open_key, entry.key, partial(benchmark_table, window))
             store_diagram: Choice = ("relation", "Relations diagram", partial(window.diagrams.show, path))
+            indexes = partial(window.opening.open_key, entry.key, manage_indexes)
             return [
                 show,
                 compare,
                 store_diagram,
+                ("search", "Indexes…", indexes),
                 ("benchmark", "Benchmark this table…", measure),
                 LINE,
                 copy_name,

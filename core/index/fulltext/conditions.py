@@ -43,6 +43,7 @@ def rows_with_words(snapshot: Snapshot, condition: Predicate, job: Job) -> np.nd
 def _search(snapshot: Snapshot, index: Index, column: Column, text: str, job: Job) -> np.ndarray:
     node = _in_column(read_words(text, column.name), column.name)
     assert isinstance(snapshot.indexes, OpenIndexes)
+    snapshot.indexes.usage.note(index.stem)
     hits = search(snapshot, index, snapshot.indexes.fulltext, node, snapshot.num_rows, None, job)
     return np.sort(hits.positions)
 

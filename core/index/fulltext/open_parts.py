@@ -342,6 +342,9 @@ class FulltextKind:
                 files.write(path, source_of(place, index, segment, snapshot), job)
         job.report(len(segments), len(segments))
 
+    def path(self, place: IndexFolder, index: Index, segment: FileSegment, snapshot: Snapshot) -> Path | None:
+        return files.path_of(place, segment, index)
+
     def drop(self, place: IndexFolder, index: Index) -> None:
         for path in place.folder.glob(f"*.{index.stem}-*"):
             if index.owns(path.name):

@@ -451,3 +451,48 @@ def test_the_page_about_indexes_holds_from_top_to_bottom(
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) > 3
     exec(compile("\n".join(blocks), "docs/indexes.md", "exec"), {})
+
+
+def test_status_says_size_rows_and_when_an_index_was_used(store: Store, table: Table) -> None:
+    table.indexes.create("n")
+    table.indexes.create("name", kind="fulltext")
+    by_number, by_words = table.indexes.status()
+    assert str(by_number.index) == "sorted index on n" and by_words.index.columns == ("name",)
+    assert by_number.rows == by_words.rows == ROWS and by_number.is_complete and by_words.is_complete
+    assert by_number.num_bytes > 0 and by_words.num_bytes > 0
+    assert by_number.last_used is None and by_words.last_used is None
+    table.insert([{"n": 1, "name": "one more"}])
+    assert table.indexes.status()[0].pending_rows == 1
+
+    assert table.count(col("n") == 7) == 5
+    assert table.indexes.status()[0].last_used is not None and table.indexes.status()[1].last_used is None
+    table.search("more")
+    used = [one.last_used for one in table.indexes.status()]
+    store.close()
+    with Store.open(store.path) as again:
+        assert [one.last_used for one in again["t"].indexes.status()] == used
+        again["t"].indexes.drop("n")
+        again["t"].indexes.create("n")
+        assert again["t"].indexes.status()[-1].last_used is None
+        again["t"].indexes.drop("n")
+        again["t"].indexes.drop("name", kind="fulltext")
+        again.maintenance.vacuum()
+        assert index_files(again) == []
+
+
+def test_status_tells_an_index_that_is_to_be_built_again(store: Store, table: Table) -> None:
+    table.indexes.create("n")
+    (file,) = (store.path / "index").rglob("*.sorted-*")
+    file.unlink()
+    (status,) = table.indexes.status()
+    assert not status.is_complete and (status.built, status.data_files, status.num_bytes) == (0, 1, 0)
+    assert table.count(col("n") == 7) == 5
+    assert table.indexes.status()[0].is_complete
+
+
+def test_what_is_written_of_use_is_no_matter_of_trust(store: Store, table: Table) -> None:
+    table.indexes.create("n")
+    (folder,) = {file.parent for file in (store.path / "index").rglob("*.sorted-*")}
+    for text in ("{", "[1]", '{"sorted-1": "x"}', '{"sorted-1": 1e300}', "\0"):
+        (folder / "last-used.json").write_text(text)
+        assert table.indexes.status()[0].last_used is None

@@ -1,0 +1,176 @@
+"""Indexes of a table are seen, built, dropped and built again through the window."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox
+
+from lamella import Store, col
+from lamella.core.index.sorted import SortedKind
+from lamella.core.store.table import Table
+from lamella.ui.indexes.manager import IndexesDialog, ago_text
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Table]:
+    with Store.open(tmp_path / "store") as store:
+        rows = {
+            "n": list(range(500)),
+            "title": [f"Fox {i}" for i in range(500)],
+            "body": [f"lazy dog {i % 7}" for i in range(500)],
+            "tags": [[i] for i in range(500)],
+        }
+        made = store.create_table("books", pa.table(rows))
+        made.maintenance.flush()
+        yield made
+
+
+@pytest.fixture
+def dialog(qtbot, table, tasks) -> IndexesDialog:
+    made = IndexesDialog(table, "books", tasks)
+    qtbot.addWidget(made)
+    made.show()
+    return made
+
+
+@pytest.fixture
+def listed(qtbot, dialog) -> Callable[[int], list[list[str]]]:
+    """The texts of the list, once it has so many rows."""
+
+    def listed(count: int) -> list[list[str]]:
+        qtbot.waitUntil(lambda: len(dialog.statuses) == count and not dialog.cancel.isVisible())
+        return [[dialog.list.item(r, c).text() for c in range(7)] for r in range(dialog.list.rowCount())]
+
+    return listed
+
+
+def click(button) -> None:
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def test_indexes_are_built_and_used_and_listed(dialog, table, listed) -> None:
+    assert listed(0) == [] and dialog.nothing.isVisible()
+    click(dialog.new)
+    dialog.form.column.setCurrentText("n")
+    click(dialog.form.build)
+    (line,) = listed(1)
+    assert line[:3] == ["n", "Sorted", ""] and line[4:] == ["500", "Never", "Ready"] and "B" in line[3]
+    click(dialog.new)
+    dialog.form.kind.setCurrentIndex(1)
+    dialog.form.texts.choose(["title", "body"])
+    dialog.form.language.setCurrentText("German")
+    weights = dialog.form.weights.findChildren(type(dialog.form.weights))
+    assert weights and not dialog.form.column.isVisible()
+    box = next(one for one in dialog.form.weights.children() if one.property("value") is not None)
+    box.setValue(2.5)
+    click(dialog.form.build)
+    assert listed(2)[1][:3] == ["title × 2.5, body", "Full text", "German"]
+    assert table.search("fox", limit=1).num_rows == 1 and table.count(col("n") == 3) == 1
+    dialog.refresh()
+    table.insert([{"n": 9, "title": "x", "body": "y", "tags": []}])
+
+
+def test_an_index_is_refused_where_there_is_one_and_columns_must_fit(dialog, table, listed) -> None:
+    table.indexes.create("n")
+    dialog.refresh()
+    listed(1)
+    click(dialog.new)
+    form = dialog.form
+    form.column.setCurrentText("n")
+    assert form.news.text() == "There is such an index already" and not form.build.isEnabled()
+    assert form.column.findText("tags") < 0 and form.column.findText("_id") < 0
+    form.kind.setCurrentIndex(1)
+    form.texts.choose([])
+    assert form.news.text() == "Choose a column" and not form.build.isEnabled()
+    click(form.cancel)
+    assert not form.isVisible() and dialog.new.isEnabled()
+
+
+def test_drop_asks_and_offers_to_build_it_again(dialog, table, listed, qtbot) -> None:
+    table.indexes.create(["title"], kind="fulltext", weights={"title": 3}, language=None)
+    dialog.refresh()
+    listed(1)
+    click(dialog.drop)
+    box = dialog.findChild(QMessageBox)
+    assert "full-text index of title" in box.text() and "built again" in box.informativeText()
+    box.reject()
+    assert len(table.indexes) == 1
+    click(dialog.drop)
+    box = dialog.findChildren(QMessageBox)[-1]
+    click(next(button for button in box.buttons() if button.text() == "Drop"))
+    listed(0)
+    assert not table.indexes
+    (again,) = dialog.messages.buttons
+    click(again)
+    assert listed(1)[0][:3] == ["title × 3", "Full text", "None: words as they are"]
+
+
+@pytest.fixture
+def slow_build():
+    """An index that is built only once it may be; the build has begun when `begun` is set."""
+    begun, may_go_on, make = threading.Event(), threading.Event(), SortedKind.make
+
+    def wait(self, place, index, snapshot, job) -> None:
+        begun.set()
+        with job.interrupted_by(may_go_on.set):
+            may_go_on.wait()
+        make(self, place, index, snapshot, job)
+
+    with patch.object(SortedKind, "make", wait):
+        yield begun, may_go_on
+        may_go_on.set()
+
+
+def test_an_index_is_right_when_the_table_changes_while_it_is_built(
+    dialog, table, listed, qtbot, slow_build
+) -> None:
+    begun, may_go_on = slow_build
+    click(dialog.new)
+    click(dialog.form.build)
+    qtbot.waitUntil(begun.is_set)
+    assert dialog.progress.isVisible() and not dialog.new.isEnabled()
+    table.insert({"n": [7, 7], "title": ["a", "b"], "body": ["", ""], "tags": [[], []]})
+    table.update_where("n = 8", {"$set": {"n": 7}})
+    table.delete(where=col("n") == 9)
+    may_go_on.set()
+    listed(1)
+    assert table.explain(where=col("n") == 7).index == "sorted index on n"
+    assert table.count(col("n") == 7) == 4 and table.count(col("n").is_in([8, 9])) == 0
+
+
+def test_a_build_that_is_cancelled_leaves_nothing(dialog, table, listed, qtbot, slow_build) -> None:
+    begun, _ = slow_build
+    click(dialog.new)
+    click(dialog.form.build)
+    qtbot.waitUntil(begun.is_set)
+    click(dialog.cancel)
+    qtbot.waitUntil(lambda: "Stopped" in dialog.messages.label.text())
+    assert not table.indexes and dialog.new.isEnabled() and not dialog.progress.isVisible()
+
+
+def test_a_table_that_is_dropped_meanwhile_says_so(dialog, table, listed, qtbot) -> None:
+    listed(0)
+    table.store.drop_table("books")
+    click(dialog.new)
+    click(dialog.form.build)
+    qtbot.waitUntil(dialog.messages.isVisible)
+    assert "books" in dialog.messages.label.text()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(3, "Just now"), (60, "1 minute ago"), (7300, "2 hours ago"), (86_400 * 40, "40 days ago")],
+)
+def test_times_of_use_are_told_as_people_tell_them(seconds, text) -> None:
+    now = dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    assert ago_text(now - dt.timedelta(seconds=seconds), now) == text
+    assert ago_text(None, now) == "Never"

@@ -1,0 +1,206 @@
+"""The form of a new index: its kind, its columns, and what a full-text index needs to know of words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDoubleSpinBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.arrow.types import ID
+from lamella.core.errors import visible
+from lamella.core.index.fulltext.open_parts import is_text
+from lamella.core.index.fulltext.part import ENGLISH, LANGUAGES
+from lamella.core.index.sorted import can_be_ordered
+from lamella.core.jobs import Job
+from lamella.core.store.indexes import TableIndex
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.filters.word_index import FULLTEXT, size_text, time_text
+from lamella.ui.tasks import Tasks
+from lamella.ui.widgets.popover import ColumnsChoice
+
+SORTED = "sorted"
+MOST_WEIGHT = 100.0
+MOST_WEIGHED = 6
+"""Columns that have a field for their weight each."""
+TAKEN = "There is such an index already"
+AS_THEY_ARE = "Words as they are"
+
+
+@dataclass(frozen=True)
+class NewIndex:
+    kind: str
+    columns: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+class IndexForm(QFrame):
+    """`wanted` has the index that is to be built."""
+
+    wanted = Signal(NewIndex)
+    closed = Signal()
+
+    def __init__(self, table: Table, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        theme.variant(self, "card")
+        self._table, self._tasks = table, tasks
+        self._taken: set[tuple[str, tuple[str, ...]]] = set()
+        schema = table.schema
+        own = [one for one in schema if one.name != ID]
+        self._sortable = [one.name for one in own if can_be_ordered(one.type)]
+        self._texts = [one.name for one in own if is_text(one.type)]
+        self._weights: dict[str, QDoubleSpinBox] = {}
+        self._make()
+        self._lay_out()
+        self._connect()
+        self._change_kind()
+
+    @property
+    def index(self) -> NewIndex:
+        """As it is chosen now."""
+        if self.kind.currentData() == SORTED:
+            return NewIndex(SORTED, tuple(filter(None, (self.column.currentData(),))))
+        names = tuple(self.texts.names)
+        language = self.language.currentData()
+        weights = {name: box.value() for name, box in self._weights.items() if name in names}
+        options: dict[str, Any] = {"language": language}
+        if any(weight != 1 for weight in weights.values()):
+            options["weights"] = weights
+        return NewIndex(FULLTEXT, names, options)
+
+    def begin(self, kind: str, column: str = "") -> None:
+        """With this kind and column chosen, where the table has such."""
+        self.kind.setCurrentIndex(self.kind.findData(kind))
+        if column in self._sortable:
+            self.column.setCurrentIndex(self.column.findData(column))
+        if column in self._texts:
+            self.texts.choose([column])
+        (self.column if kind == SORTED else self.texts).setFocus()
+
+    def show_taken(self, indexes: Sequence[TableIndex]) -> None:
+        """Those that there are already."""
+        self._taken = {(index.kind, index.columns) for index in indexes}
+        self._check()
+
+    def _make(self) -> None:
+        self.kind = QComboBox()
+        self.kind.setAccessibleName("Kind")
+        self.kind.addItem("Sorted: finds values, ranges and beginnings of text", SORTED)
+        self.kind.addItem("Full text: finds words, the best rows first", FULLTEXT)
+        self.column = QComboBox()
+        self.column.setAccessibleName("Column")
+        for name in self._sortable:
+            self.column.addItem(visible(name), name)
+        self.texts = ColumnsChoice("Columns of text", self._texts)
+        self.texts.choose(self._texts[:1])
+        self.language = QComboBox()
+        self.language.setAccessibleName("Language")
+        for language in sorted(LANGUAGES):
+            self.language.addItem(language.capitalize(), language)
+        self.language.addItem(AS_THEY_ARE, None)
+        self.language.setCurrentIndex(self.language.findData(ENGLISH))
+        self.weights = QWidget()
+        self._weight_row = QHBoxLayout(self.weights)
+        self._weight_row.setContentsMargins(0, 0, 0, 0)
+        self._weight_row.setSpacing(theme.S)
+        self.news = QLabel(wordWrap=True)
+        theme.variant(self.news, "caption")
+        self.build, self.cancel = QPushButton("Build the index"), QPushButton("Cancel")
+        theme.variant(self.build, "primary")
+
+    def _lay_out(self) -> None:
+        self._form = QFormLayout()
+        self._form.setHorizontalSpacing(theme.L)
+        self._form.setVerticalSpacing(theme.S)
+        self._form.addRow("Kind", self.kind)
+        self._form.addRow("Column", self.column)
+        self._form.addRow("Columns", self.texts)
+        self._form.addRow("Language", self.language)
+        self._form.addRow("Weights", self.weights)
+        buttons = QHBoxLayout()
+        buttons.addWidget(self.news, 1)
+        buttons.addWidget(self.cancel)
+        buttons.addWidget(self.build)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.M, theme.M, theme.M, theme.M)
+        layout.setSpacing(theme.M)
+        layout.addLayout(self._form)
+        layout.addLayout(buttons)
+
+    def _connect(self) -> None:
+        self.kind.currentIndexChanged.connect(lambda _: self._change_kind())
+        self.column.currentIndexChanged.connect(lambda _: self._check())
+        self.texts.changed.connect(self._change_texts)
+        self.language.currentIndexChanged.connect(lambda _: self._check())
+        self.build.clicked.connect(lambda: self.wanted.emit(self.index))
+        self.cancel.clicked.connect(self.closed)
+
+    def _change_kind(self) -> None:
+        is_sorted = self.kind.currentData() == SORTED
+        self._form.setRowVisible(self.column, is_sorted)
+        for widget in (self.texts, self.language, self.weights):
+            self._form.setRowVisible(widget, not is_sorted)
+        self._change_texts()
+
+    def _change_texts(self) -> None:
+        """A field for the weight of each column, where there are several and not too many."""
+        names = self.texts.names
+        kept = {name: box.value() for name, box in self._weights.items()}
+        while (item := self._weight_row.takeAt(0)) is not None:
+            if item.widget() is not None:
+                item.widget().deleteLater()
+        self._weights = {}
+        for name in names if 1 < len(names) <= MOST_WEIGHED else ():
+            box = QDoubleSpinBox(decimals=1, minimum=0.1, maximum=MOST_WEIGHT, singleStep=0.5)
+            box.setValue(kept.get(name, 1.0))
+            box.setAccessibleName(f"Weight of {visible(name)}")
+            box.setToolTip("A word found in this column counts so many times")
+            self._weights[name] = box
+            self._weight_row.addWidget(QLabel(visible(name)))
+            self._weight_row.addWidget(box)
+        self._weight_row.addStretch(1)
+        shown = self.kind.currentData() == FULLTEXT and bool(self._weights)
+        self._form.setRowVisible(self.weights, shown)
+        self._check()
+
+    def _check(self) -> None:
+        index = self.index
+        problem = ""
+        if not index.columns:
+            none = not (self._sortable if index.kind == SORTED else self._texts)
+            problem = "No column can have such an index" if none else "Choose a column"
+        elif (index.kind, index.columns) in self._taken:
+            problem = TAKEN
+        theme.variant(self.news, "danger" if problem else "caption")
+        self.news.setText(problem)
+        self.build.setEnabled(not problem)
+        if not problem and index.kind == FULLTEXT and len(index.columns) == 1:
+            self._estimate(index.columns[0])
+
+    def _estimate(self, column: str) -> None:
+        table, index = self._table, self.index
+
+        def work(job: Job) -> str:
+            from lamella.core.index.fulltext.conditions import expected_cost
+
+            cost = expected_cost(table.snapshot(), column, job)
+            return f"About {size_text(cost.num_bytes)}, built in about {time_text(cost.seconds)}"
+
+        def show(text: str) -> None:
+            if self.index == index and self.build.isEnabled():
+                self.news.setText(text)
+
+        self._tasks.read(work, show, lambda error: show(""), owner=self, quiet=True)

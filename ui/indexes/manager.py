@@ -1,0 +1,362 @@
+"""The indexes of a table: what there is, what it takes, when it was used; made, dropped and made again."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+from functools import partial
+from typing import Protocol
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QMessageBox,
+    QProgressBar,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job, Progress
+from lamella.core.store.indexes import IndexStatus, TableIndex
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.filters.word_index import FULLTEXT
+from lamella.ui.indexes.form import IndexForm, NewIndex
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.message_bar import MessageBar
+from lamella.ui.window.commits import Commits
+
+HEADINGS = ("Columns", "Kind", "Language", "Size", "Rows", "Last used", "State")
+RIGHT = (3, 4)
+KINDS = {"sorted": "Sorted", FULLTEXT: "Full text"}
+NONE_YET = "No index yet. One finds rows by a value, or by words, without reading all of them."
+MINUTE, HOUR, DAY = 60, 3_600, 86_400
+READY = "Ready"
+MOMENT = "%Y-%m-%d %H:%M"
+KB, MB, GB = 10**3, 10**6, 10**9
+
+
+class IndexesDialog(QDialog):
+    """`changed` after an index was made or dropped. What is being built goes on when the dialog is closed;
+    the Stop button of the window ends it then."""
+
+    changed = Signal()
+
+    def __init__(self, table: Table, name: str, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._table, self._name, self._tasks = table, name, tasks
+        self._building: Handle | None = None
+        self.statuses: list[IndexStatus] = []
+        self.setWindowTitle(f"Indexes of {visible(name)}")
+        self._make()
+        self._lay_out()
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look again, such as after rows changed."""
+        self._tasks.read(
+            lambda job: self._table.indexes.status(), self._show, self._fail, owner=self, quiet=True
+        )  # fmt: skip
+
+    def follow(self, table: Table, commit: object) -> None:
+        """A table was changed."""
+        if table is self._table:
+            self.refresh()
+
+    def begin_new(self, kind: str = "sorted", column: str = "") -> None:
+        """Open the form of a new index."""
+        self.form.begin(kind, column)
+        self.form.show()
+        self.new.setEnabled(False)
+
+    def _begin(self) -> None:
+        self.begin_new()
+
+    # ------------------------------------------------------------------ set-up
+
+    def _make(self) -> None:
+        self.list = QTableWidget(0, len(HEADINGS))
+        self.list.setAccessibleName("Indexes")
+        self.list.setHorizontalHeaderLabels(HEADINGS)
+        self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.list.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.list.setTabKeyNavigation(False)
+        self.list.setShowGrid(False)
+        theme.variant(self.list, "preview")
+        self.list.setMinimumHeight(7 * theme.current().line_height())
+        self.list.verticalHeader().hide()
+        header = self.list.horizontalHeader()
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        header.setHighlightSections(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        self.nothing = QLabel(NONE_YET, wordWrap=True)
+        theme.variant(self.nothing, "muted")
+        self.new, self.drop = QPushButton("New index…"), QPushButton("Drop…")
+        theme.variant(self.drop, "danger")
+        self.drop.setEnabled(False)
+        self.close_button = QPushButton("Close")
+        self.form = IndexForm(self._table, self._tasks)
+        self.form.hide()
+        self.progress = QProgressBar(textVisible=False)
+        self.progress.setAccessibleName("Building")
+        self.news = QLabel(wordWrap=True)
+        self.cancel = QPushButton("Cancel")
+        self.messages = MessageBar(self)
+        self._show_building(False)
+        self.list.itemSelectionChanged.connect(self._allow)
+        self.new.clicked.connect(self._begin)
+        self.drop.clicked.connect(self._ask_drop)
+        self.cancel.clicked.connect(self._stop)
+        self.close_button.clicked.connect(self.accept)
+        self.form.wanted.connect(self.build)
+        self.form.closed.connect(self._close_form)
+
+    def _lay_out(self) -> None:
+        under_way = QHBoxLayout()
+        under_way.addWidget(self.news, 2)
+        under_way.addWidget(self.progress, 1)
+        under_way.addWidget(self.cancel)
+        buttons = QHBoxLayout()
+        for button in (self.new, self.drop):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        buttons.addWidget(self.close_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.L, theme.L, theme.L, theme.L)
+        layout.setSpacing(theme.M)
+        layout.addWidget(self.messages)
+        layout.addWidget(self.nothing)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.form)
+        layout.addLayout(under_way)
+        layout.addLayout(buttons)
+        line = theme.current().line_height()
+        self.resize(48 * line, 26 * line)
+
+    # ------------------------------------------------------------------ showing
+
+    def _show(self, statuses: Sequence[IndexStatus]) -> None:
+        self.statuses = list(statuses)
+        self.nothing.setVisible(not statuses)
+        self.list.setVisible(bool(statuses))
+        chosen = self.list.currentRow()
+        self.list.setRowCount(len(statuses))
+        for row, status in enumerate(statuses):
+            for column, (text, tip) in enumerate(_cells(status)):
+                item = QTableWidgetItem(text)
+                item.setToolTip(tip)
+                if column in RIGHT:
+                    item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                self.list.setItem(row, column, item)
+        if statuses:
+            self.list.selectRow(min(max(chosen, 0), len(statuses) - 1))
+        self.form.show_taken([status.index for status in statuses])
+        self._allow()
+
+    def _allow(self) -> None:
+        self.drop.setEnabled(bool(self.list.selectedItems()) and not self._table.store.read_only)
+        self.new.setEnabled(
+            self._building is None and not self._table.store.read_only and self.form.isHidden()
+        )
+
+    def _close_form(self) -> None:
+        self.form.hide()
+        self._allow()
+        self.new.setFocus()
+
+    def _show_building(self, building: bool, text: str = "") -> None:
+        self.news.setText(text)
+        self.news.setVisible(bool(text))
+        for widget in (self.progress, self.cancel):
+            widget.setVisible(building)
+        self.progress.setRange(0, 0)
+
+    def _fail(self, error: Exception) -> None:
+        self._building = None
+        self._show_building(False)
+        self._allow()
+        self.messages.say(message(error), kind="message-danger")
+
+    # ------------------------------------------------------------------ making and dropping
+
+    def build(self, index: NewIndex) -> None:
+        """In the background, for the rows there are and those that come meanwhile."""
+        table, called = self._table, index_text(index.kind, index.columns)
+
+        def work(job: Job) -> TableIndex:
+            return table.indexes.create(list(index.columns), index.kind, job, **index.options)
+
+        self._close_form()
+        self._building = self._tasks.read(
+            work,
+            lambda made: self._built(called),
+            self._fail,
+            progress=partial(self._show_progress, called),
+            stopped=self._stopped,
+            owner=self,
+            text=f"Building the {called}",
+        )
+        self._building.shown_by = self
+        self._show_building(True, f"Building the {called}…")
+        self._allow()
+
+    def _show_progress(self, called: str, progress: Progress) -> None:
+        if progress.total:
+            self.progress.setRange(0, progress.total)
+            self.progress.setValue(progress.done)
+            self.news.setText(f"Building the {called}: {progress.done:,} of {progress.total:,} files")
+
+    def _built(self, called: str) -> None:
+        self._building = None
+        self._show_building(False)
+        self.messages.say(f"Built the {called}", kind="message-success")
+        self.refresh()
+        self.changed.emit()
+
+    def _stop(self) -> None:
+        if self._building is not None:
+            self.cancel.setEnabled(False)
+            self._building.cancel()
+
+    def _stopped(self) -> None:
+        self._building = None
+        self.cancel.setEnabled(True)
+        self._show_building(False)
+        self._allow()
+        self.messages.say("Stopped; nothing of the index was kept")
+
+    def _ask_drop(self) -> QMessageBox | None:
+        row = self.list.currentRow()
+        if not 0 <= row < len(self.statuses):
+            return None
+        status = self.statuses[row]
+        called = index_text(status.index.kind, status.index.columns)
+        box = QMessageBox(QMessageBox.Icon.Question, "Lamella", f"Drop the {called}?", parent=self)
+        box.setInformativeText(
+            f"It frees {size_text(status.num_bytes)}. Rows stay as they are; {_slower(status.index.kind)} "
+            "It can be built again."
+        )
+        drop = box.addButton("Drop", QMessageBox.ButtonRole.DestructiveRole)
+        box.addButton(QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        box.finished.connect(lambda _: box.clickedButton() is drop and self._drop(status.index))
+        box.finished.connect(box.deleteLater)
+        box.open()
+        return box
+
+    def _drop(self, index: TableIndex) -> None:
+        table, called = self._table, index_text(index.kind, index.columns)
+
+        def dropped(_: object) -> None:
+            again = NewIndex(index.kind, index.columns, dict(index.options))
+            self.messages.say(f"Dropped the {called}", ("Build it again", lambda: self.build(again)))
+            self.refresh()
+            self.changed.emit()
+
+        self._tasks.read(
+            lambda job: table.indexes.drop(list(index.columns), index.kind), dropped, self._fail, owner=self,
+            text=f"Dropping the {called}",
+        )  # fmt: skip
+
+
+class TableTab(Protocol):
+    """What shows a table."""
+
+    table: Table | None
+    name: str
+    tasks: Tasks
+    commits: Commits
+
+    def window(self) -> QWidget: ...
+
+
+def show_indexes(tab: TableTab) -> IndexesDialog | None:
+    """The indexes of the table of a tab; None for files, which have none."""
+    table = tab.table
+    if table is None:
+        return None
+    dialog = IndexesDialog(table, tab.name, tab.tasks, tab.window())
+    dialog.finished.connect(dialog.deleteLater)
+    tab.commits.committed.connect(dialog.follow)
+    dialog.open()
+    return dialog
+
+
+def index_text(kind: str, columns: Sequence[str]) -> str:
+    """`sorted index of delay`."""
+    return f"{KINDS.get(kind, kind).lower().replace(' ', '-')} index of {', '.join(map(visible, columns))}"
+
+
+def _slower(kind: str) -> str:
+    if kind == FULLTEXT:
+        return "words cannot be searched without it."
+    return "filters and sorts by this column read all of them again."
+
+
+def _cells(status: IndexStatus) -> list[tuple[str, str]]:
+    """Text and tooltip of each."""
+    index, used = status.index, status.last_used
+    language = index.options.get("language")
+    spoken = (str(language).capitalize() if language else "None: words as they are") if (
+        index.kind == FULLTEXT) else ""  # fmt: skip
+    pending = f"{status.pending_rows:,} more are in memory, and found there" if status.pending_rows else ""
+    return [
+        (_weighted(index), ", ".join(map(visible, index.columns))),
+        (KINDS.get(index.kind, index.kind), ""),
+        (spoken, "Words with the same stem are found together" if language else ""),
+        (size_text(status.num_bytes), f"{status.num_bytes:,} bytes"),
+        (f"{status.rows + status.pending_rows:,}", pending),
+        (
+            ago_text(used, dt.datetime.now(dt.UTC)),
+            "" if used is None else f"{used.astimezone():%Y-%m-%d %H:%M}",
+        ),
+        state_text(status),
+    ]
+
+
+def _weighted(index: TableIndex) -> str:
+    """`title × 2, body`."""
+    weights = index.options.get("weights") or [1.0] * len(index.columns)
+    pairs = zip(index.columns, weights, strict=True)
+    return ", ".join(visible(name) + (f" × {weight:g}" if weight != 1 else "") for name, weight in pairs)
+
+
+def state_text(status: IndexStatus) -> tuple[str, str]:
+    if status.is_complete:
+        return READY, ""
+    missing = status.data_files - status.built
+    return (
+        f"{missing:,} of {status.data_files:,} files missing",
+        "What is missing is built when the index is used next",
+    )
+
+
+def size_text(num_bytes: int) -> str:
+    for size, name in ((GB, "GB"), (MB, "MB"), (KB, "kB")):
+        if num_bytes >= size:
+            return f"{num_bytes / size:.1f} {name}"
+    return f"{num_bytes} B"
+
+
+def ago_text(used: dt.datetime | None, now: dt.datetime) -> str:
+    if used is None:
+        return "Never"
+    seconds = (now - used).total_seconds()
+    if seconds < MINUTE:
+        return "Just now"
+    for size, name in ((DAY, "day"), (HOUR, "hour"), (MINUTE, "minute")):
+        count = int(seconds // size)
+        if count:
+            return f"{count:,} {name}{'' if count == 1 else 's'} ago"
+    return "Just now"
