@@ -196,6 +196,8 @@ ACTIONS: tuple[Action, ...] = (
            tip="A text in all rows that are shown, or words by a full-text index"),
     Action("find_next", "Find next", "Edit", 4, "F3", when=_on_dataset),
     Action("find_previous", "Find previous", "Edit", 4, "Shift+F3", when=_on_dataset),
+    Action("find_everywhere", "Find everywhere…", "Edit", 4, "Ctrl+Shift+K", "search",
+           tip="A text in all tables of the open stores, and in all open files"),
     Action("replace", "Replace…", "Edit", 4, "Ctrl+H", "search", context=("column",),
            tip="Find a text or a regular expression, and put another text in its place", when=_on_editable),
     Action("insert_rows", "Insert rows", "Edit", 4, "Ctrl+Shift+Insert", "plus", context=("cell", "row"),

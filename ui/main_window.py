@@ -46,6 +46,7 @@ from lamella.ui.window.file_watch import Key, entry_key, is_file
 from lamella.ui.window.library import IdleFlush, Library, ask_fill_up, ask_open_anyway, ask_tables
 from lamella.ui.window.memory import Memory, WindowEntry
 from lamella.ui.window.opening import Opening
+from lamella.ui.window.searches import Searches
 from lamella.ui.window.sidebar_actions import SidebarActions
 from lamella.ui.window.sql_consoles import SqlConsoles
 from lamella.ui.window.store_actions import StoreActions
@@ -376,7 +377,7 @@ class MainWindow(QMainWindow):
         self.sidebar_actions = SidebarActions(self)
         self.trail = Trail(self.opening)
         self.trail.changed.connect(self.update_state)
-        self.diagrams = Diagrams(self)
+        self.diagrams, self.searches = Diagrams(self), Searches(self)
         self.store_actions = StoreActions(self)
         self.consoles = SqlConsoles(self, self._attach, self)
         self.commands = ActionSet(self, handlers(self))

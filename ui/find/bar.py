@@ -126,22 +126,20 @@ class FindBar(QFrame):
         self.show_hidden("")
 
     def _make(self) -> None:
-        self.text_mode, self.word_mode = _segment("Text"), _segment("Words")
+        self.text_mode, self.word_mode = segment_button("Text"), segment_button("Words")
         self.text_mode.setToolTip("Find a text anywhere in cells")
         self.word_mode.setToolTip("Search by words, the best rows first: by a full-text index")
         self._modes = QButtonGroup(self)
         for mode in (self.text_mode, self.word_mode):
             self._modes.addButton(mode)
         self.text_mode.setChecked(True)
-        for mode in (self.text_mode, self.word_mode):
-            mode.hide()
         self.field = QLineEdit(maxLength=LONGEST, clearButtonEnabled=True)
         self.field.setPlaceholderText("Find in all rows")
         self.field.setAccessibleName("Find")
         self.field.setMinimumWidth(FIELD_WIDTH)
-        self.case = _toggle("Aa", "Match case")
-        self.whole = _toggle("“ab”", "Whole cell: the text is all of it")
-        self.regex = _toggle(".*", "Regular expression, as RE2 has it")
+        self.case = option_button("Aa", "Match case")
+        self.whole = option_button("“ab”", "Whole cell: the text is all of it")
+        self.regex = option_button(".*", "Regular expression, as RE2 has it")
         self.columns = FindColumns()
         self.news = _News()
         self.show_column = QPushButton("Show it")
@@ -276,13 +274,13 @@ class _News(QLabel):
         self.setToolTip(self._text if shown != self._text else "")
 
 
-def _segment(text: str) -> QToolButton:
+def segment_button(text: str) -> QToolButton:
     button = QToolButton(text=text, checkable=True)
     theme.variant(button, "segment")
     return button
 
 
-def _toggle(text: str, says: str) -> QToolButton:
+def option_button(text: str, says: str) -> QToolButton:
     button = QToolButton(text=text, checkable=True, toolTip=says)
     theme.variant(button, "tight")
     button.setAccessibleName(says)

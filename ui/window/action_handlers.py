@@ -387,6 +387,7 @@ def _window_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "benchmark_table": on(partial(benchmark_table, window)),
         "benchmark_file": lambda: ask_benchmark_file(window),
         "saved_runs": lambda: show_saved_runs(window),
+        "find_everywhere": window.searches.show,
         "indexes": on(manage_indexes),
         "palette": lambda: palette(window).open(),
         "shortcuts": lambda: ShortcutsDialog(window).open(),

@@ -122,7 +122,7 @@ class DatasetTab(QWidget):
         exports = saved_views.with_name("exports.json")
         self.charting = Charting(self, self._beside, exports)
         self.comparing = Comparing(self, self._beside, exports)
-        self.finding = Finding(self)
+        self.finding = Finding(self, self._beside)
         self._connect()
         self.saved_state = TabState(self)
         self.reload(from_top=True)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
-from PySide6.QtCore import QObject, QTimer
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import QObject, QSignalBlocker, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from lamella.core.arrow.types import ID
 from lamella.core.errors import LamellaError, visible
@@ -18,11 +18,13 @@ from lamella.core.jobs import Progress
 from lamella.core.query.cell_search import CellSearch, Displayed, Hits, TextPattern
 from lamella.core.query.cell_search.conditions import condition_of_hits
 from lamella.core.query.cell_search.hits import Cell
+from lamella.ui.filters.word_index import FULLTEXT
 from lamella.ui.find.bar import FindBar
 from lamella.ui.formats.formats import Format, formatted
 from lamella.ui.grid.hits import HitMarks, HitPainter
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.grid.texts import ROUNDED, ROUNDED_DIGITS, screen_texts
+from lamella.ui.steps.step_line import StepLine
 from lamella.ui.tasks import Handle
 from lamella.ui.widgets.controls import breakable
 from lamella.ui.window.block_editing import BlockEditing
@@ -44,6 +46,9 @@ class SearchedTab(Tab, Protocol):
     blocks: BlockEditing
     charting: Charting
 
+    where: Filter | None
+    steps: StepLine
+
     def add_filter(self, condition: Filter) -> None: ...
 
     def layout(self) -> QVBoxLayout: ...
@@ -55,9 +60,10 @@ class Finding(QObject):
     """Nothing of it is made before somebody wants to find something. Rows that come in the place of others
     are searched anew; the cursor stays where it is then."""
 
-    def __init__(self, tab: SearchedTab) -> None:
+    def __init__(self, tab: SearchedTab, place: QHBoxLayout) -> None:
+        """`place` is where the grid stands."""
         super().__init__(tab)  # type: ignore[arg-type]
-        self._tab = tab
+        self._tab, self._place = tab, place
         self._bar: FindBar | None = None
         self._words: WordSearchPanel | None = None
         self.marks: HitMarks | None = None
@@ -96,7 +102,8 @@ class Finding(QObject):
 
     @property
     def running(self) -> bool:
-        return self._pause.isActive() or self._handle is not None
+        words = self._words is not None and self._words.running
+        return words or self._pause.isActive() or self._handle is not None
 
     def open(self) -> None:
         """Show the bar, to type in."""
@@ -106,11 +113,30 @@ class Finding(QObject):
             self.bar.show()
             self._show_columns()
             if self.bar.finds_words:
-                self._change_mode()
+                self.words.show()
+                self.words.search()
             else:
                 self._begin(go=False)
         self._origin = None
         self.bar.begin()
+
+    def look_for(self, pattern: TextPattern) -> None:
+        """Show the bar with a pattern that was typed elsewhere. The cursor stays where it is."""
+        bar = self.bar
+        with QSignalBlocker(bar):
+            bar.text_mode.setChecked(True)
+            bar.field.setText(pattern.text)
+            bar.columns.choose(None)
+            for option, on in (
+                (bar.case, pattern.case),
+                (bar.whole, pattern.whole),
+                (bar.regex, pattern.regex),
+            ):
+                option.setChecked(on)
+        bar.show()
+        self._show_columns()
+        self._origin = None
+        self._begin(go=False)
 
     def close(self) -> None:
         """Nothing is marked any more. The bar keeps what was typed."""
@@ -118,6 +144,7 @@ class Finding(QObject):
         self._search = self._hit = None
         self._show_hits()
         if self._words is not None:
+            self._words.stop()
             self._words.hide()
         if self._bar is not None:
             self._bar.hide()
@@ -126,6 +153,8 @@ class Finding(QObject):
     def stop(self) -> None:
         """What was found by now stays."""
         self._pause.stop()
+        if self._words is not None:
+            self._words.stop()
         if self._handle is not None:
             handle, self._handle = self._handle, None
             handle.cancel()
@@ -139,8 +168,7 @@ class Finding(QObject):
                 return
             self._tab.grid.setFocus()
         if self.bar.finds_words:
-            if self._words is not None:
-                self._words.step(direction)
+            self.words.step(direction)
         elif self._pause.isActive() or self.hits is None or (self.hits.count == 0 and self.running):
             self._goes = True  # as soon as there is one
         else:
@@ -172,6 +200,9 @@ class Finding(QObject):
     # ------------------------------------------------------------------ looking
 
     def _typed(self) -> None:
+        if self.bar.finds_words:
+            self.words.typed()
+            return
         if self._origin is None:
             self._origin = self._cursor()
         self._stop_looking()
@@ -421,8 +452,7 @@ class Finding(QObject):
             return
         self._show_columns()
         if self.bar.finds_words:
-            if self._words is not None:
-                self._words.follow()
+            self.words.search()
         elif self.bar.field.text():
             self._origin = None
             self._begin(go=self._goes)
@@ -447,11 +477,34 @@ class Finding(QObject):
         self._stop_looking()
         self._search = self._hit = None
         self._show_hits()
-        if not self.bar.finds_words:
-            if self._words is not None:
-                self._words.hide()
+        if self.bar.finds_words:
+            self.words.show()
+            self.words.search()
+        else:
+            self.words.stop()
+            self.words.hide()
             self._begin(go=False)
         self.bar.begin()
+
+    @property
+    def words(self) -> WordSearchPanel:
+        """The panel of the rows that words are in."""
+        if self._words is None:
+            from lamella.ui.find.word_search import WordSearchPanel
+
+            self._words = WordSearchPanel(self._tab, self.bar)
+            self._words.index_requested.connect(self._ask_index)
+            self._words.import_requested.connect(self._tab.steps.import_requested)
+            self._place.addWidget(self._words)
+        return self._words
+
+    def _ask_index(self) -> None:
+        from lamella.ui.indexes.manager import show_indexes
+
+        dialog = show_indexes(self._tab)
+        if dialog is not None:
+            dialog.begin_new(FULLTEXT)
+            dialog.changed.connect(self.words.search)
 
     def _made(self) -> FindBar:
         bar = FindBar()

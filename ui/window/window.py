@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lamella.ui.window.library import Library
     from lamella.ui.window.memory import Memory
     from lamella.ui.window.opening import Opening
+    from lamella.ui.window.searches import Searches
     from lamella.ui.window.store_actions import StoreActions
     from lamella.ui.window.tab_set import TabSet
     from lamella.ui.window.trail import Trail
@@ -53,6 +54,7 @@ class Window(Protocol):
     trail: Trail
     diagrams: Diagrams
     store_actions: StoreActions
+    searches: Searches
     sidebar: Sidebar
     appearance: Appearance
     commands: ActionSet

@@ -1,0 +1,50 @@
+"""Results show where they are and why, one line of any text."""
+
+from __future__ import annotations
+
+import pytest
+
+from lamella.core.query.cell_search import TextPattern
+from lamella.ui.find.result_list import AFTER, BEFORE, Result, ResultList, snippet_of
+
+
+def marked(text: str, pattern: TextPattern) -> str:
+    return snippet_of(text, pattern).replace(BEFORE, "[").replace(AFTER, "]")
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "snippet"),
+    [
+        ("A fox, a Fox", TextPattern("fox"), "A [fox], a [Fox]"),
+        ("A fox, a Fox", TextPattern("Fox", case=True), "A fox, a [Fox]"),
+        ("a\nb\0c", TextPattern("b"), "a↵[b]␀c"),
+        ("over " * 100 + "the dog", TextPattern("dog"), "…over over over over over over over the [dog]"),
+        ("x1234", TextPattern(r"\d{2}", regex=True), "x[12]34"),
+        ("Übergröße", TextPattern("GRÖ", regex=True), "Über[grö]ße"),
+        ("whole", TextPattern("WHOLE", whole=True), "[whole]"),
+        ("fox " * 200, TextPattern("fox"), "[fox] " * 40 + "…"),
+    ],
+)
+def test_a_snippet_is_the_piece_around_what_is_found(text, pattern, snippet) -> None:
+    assert marked(text, pattern) == snippet
+
+
+def test_steps_go_from_result_to_result_past_headings(qtbot) -> None:
+    shown = ResultList()
+    qtbot.addWidget(shown)
+    chosen: list[str] = []
+    shown.chosen.connect(lambda result: chosen.append(result.place))
+    assert not shown.step(1)
+    rows = [
+        Result("A", heading=True),
+        Result("a1"),
+        Result("B", heading=True),
+        Result("b1", f"{BEFORE}x{AFTER}y"),
+    ]
+    shown.show_results(rows[:2])
+    shown.show_results(rows)
+    for direction in (1, 1, 1, -1):
+        shown.step(direction)
+    assert chosen == ["a1", "b1", "a1", "b1"] and rows[3].text == "b1, xy"
+    shown.show_results(rows[:1])
+    assert not shown.step(1)

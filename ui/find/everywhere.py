@@ -1,0 +1,244 @@
+"""A tab that looks for a text, or for words, in all tables of the open stores and all open files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QButtonGroup, QFrame, QHBoxLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job, Progress
+from lamella.core.query.cell_search import TextPattern
+from lamella.ui import theme
+from lamella.ui.find.bar import CUT, LONGEST, option_button, segment_button
+from lamella.ui.find.result_list import Result, ResultList
+from lamella.ui.find.table_search import Key, ListSources, Source, TableResults, search_source
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import IconButton
+
+PAUSE_MS = 300
+HINT = "Type a text to find it in every column of all tables and open files."
+NO_SOURCES = "There is nothing to look through: open a store or a file first."
+NOTHING = "Nothing found in {tables}."
+
+
+class SearchEverywhere(QWidget):
+    """`chosen` has the result that is to be shown; `status_changed` when `status` may be another."""
+
+    chosen = Signal(Result)
+    status_changed = Signal()
+
+    def __init__(
+        self, sources: Callable[[], ListSources], tasks: Tasks, parent: QWidget | None = None
+    ) -> None:
+        """`sources` is asked for each search."""
+        super().__init__(parent)
+        self._sources, self._tasks = sources, tasks
+        self._handle: Handle | None = None
+        under_way = self._under_way = list[Handle]()
+        self.destroyed.connect(lambda: [handle.cancel() for handle in under_way])
+        self._wanted: Sequence[Source] = ()
+        self.tables: dict[Key, TableResults] = {}
+        """What is found by now, by table, in the order that they are looked through."""
+        self.status = ""
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self.search)
+        self._make()
+        self._lay_out()
+        self._say(HINT)
+
+    @property
+    def running(self) -> bool:
+        return self._pause.isActive() or self._handle is not None
+
+    @property
+    def pattern(self) -> TextPattern:
+        flags = self.case.isChecked(), self.whole.isChecked(), self.regex.isChecked()
+        if self.words.isChecked():
+            flags = (False, False, False)
+        return TextPattern(self.field.text(), *flags)
+
+    def begin(self) -> None:
+        self.field.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.field.selectAll()
+
+    def search(self) -> None:
+        """Look through everything there is now; what was looked for before is dropped."""
+        self._drop()
+        self.tables = {}
+        pattern, words = self.pattern, self.words.isChecked()
+        problem = pattern.problem if pattern.text else ""
+        theme.variant(self.field, "invalid" if problem else "")
+        if not pattern.text or problem:
+            self._show()
+            self._say(problem or HINT, "danger" if problem else "muted")
+            return
+        tables, list_sources, wanted = self.tables, self._sources(), list[Source]()
+        self._wanted = wanted
+
+        def work(job: Job) -> None:
+            sources = list_sources(job)
+            wanted.extend(sources)
+            for place, source in enumerate(sources):
+                job.report(place, len(sources), source.title)
+
+                def publish(found: TableResults, place: int = place, source: Source = source) -> None:
+                    tables[source.key] = found
+                    job.report(place, len(sources), source.title)
+
+                publish(search_source(source, pattern, words, job, publish))
+
+        self._handle = self._tasks.read(
+            work,
+            lambda _: self._finish(tables),
+            partial(self._fail, tables),
+            progress=partial(self._show_progress, tables),
+            stopped=lambda: self._stopped(tables),
+            owner=self,
+            text=f"Finding “{visible(pattern.text[:40])}” everywhere",
+        )
+        self._handle.shown_by = self
+        self._under_way[:] = [self._handle]
+        self.stop.show()
+        self._show()
+
+    def stop_search(self) -> None:
+        """What was found by now stays."""
+        if self._handle is not None:
+            self._handle.cancel()
+
+    # ------------------------------------------------------------------ showing
+
+    def _show_progress(self, tables: dict[Key, TableResults], progress: Progress) -> None:
+        if tables is self.tables:
+            self._show()
+            self._say(f"{self._found_text()} so far · looking in {visible(progress.text)}…")
+
+    def _finish(self, tables: dict[Key, TableResults]) -> None:
+        if tables is self.tables:
+            self._end()
+            count = len(self._wanted)
+            if not count:
+                self._say(NO_SOURCES)
+                return
+            looked = f"{count:,} table{'' if count == 1 else 's'} and files" if count != 1 else "one table"
+            some = any(one.count for one in tables.values())
+            self._say(f"{self._found_text()} in {looked}" if some else NOTHING.format(tables=looked))
+
+    def _stopped(self, tables: dict[Key, TableResults]) -> None:
+        if tables is self.tables:
+            self._end()
+            done = sum(one.complete for one in tables.values())
+            self._say(f"Stopped: {self._found_text()} in {done:,} of {len(self._wanted):,} tables and files")
+
+    def _fail(self, tables: dict[Key, TableResults], error: Exception) -> None:
+        if tables is self.tables:
+            self._end()
+            self._say(f"{self._found_text()} until the search failed", "danger")
+        self._tasks.failed.emit(error)
+
+    def _end(self) -> None:
+        self._handle = None
+        self.stop.hide()
+        self._show()
+
+    def _found_text(self) -> str:
+        count = sum(one.count for one in list(self.tables.values()))
+        return f"{count:,} found"
+
+    def _show(self) -> None:
+        """Tables where something is found, or went wrong."""
+        results: list[Result] = []
+        for table in list(self.tables.values()):
+            if table.count or table.problem:
+                results += [table.heading, *table.results]
+        self.list.show_results(results)
+
+    def _say(self, text: str, look: str = "muted") -> None:
+        theme.variant(self.news, look)
+        self.news.setText(text)
+        self.status = text
+        self.status_changed.emit()
+
+    def _drop(self) -> None:
+        self._pause.stop()
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            handle.cancel()
+        self.stop.hide()
+
+    def _typed(self) -> None:
+        self._drop()
+        self._pause.start()
+
+    def _change_mode(self) -> None:
+        for option in (self.case, self.whole, self.regex):
+            option.setVisible(not self.words.isChecked())
+        self._typed()
+        self.field.setFocus()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key = event.key()
+        if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self.field.hasFocus():
+            self.search() if self._pause.isActive() else self.list.step(1)
+        elif key == Qt.Key.Key_Down and self.field.hasFocus():
+            self.list.setFocus()
+        else:
+            super().keyPressEvent(event)
+
+    # ------------------------------------------------------------------ set-up
+
+    def _make(self) -> None:
+        self.text, self.words = segment_button("Text"), segment_button("Words")
+        self.text.setToolTip("Any text, in any column: all rows are looked through")
+        self.words.setToolTip("By full-text indexes; tables without one are looked through for the text")
+        self._modes = QButtonGroup(self)
+        for mode in (self.text, self.words):
+            self._modes.addButton(mode)
+        self.text.setChecked(True)
+        self.field = QLineEdit(maxLength=LONGEST, clearButtonEnabled=True)
+        self.field.setPlaceholderText("Find in all tables and open files")
+        self.field.setAccessibleName("Find everywhere")
+        self.case = option_button("Aa", "Match case")
+        self.whole = option_button("“ab”", "Whole cell: the text is all of it")
+        self.regex = option_button(".*", "Regular expression, as RE2 has it")
+        self.stop = IconButton("stop", "Stop looking (Ctrl+.)")
+        self.stop.hide()
+        self.news = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self.list = ResultList()
+        self.list.chosen.connect(self.chosen)
+        self.field.textChanged.connect(lambda _: self._typed())
+        self.field.inputRejected.connect(lambda: self._say(CUT, "danger"))
+        for option in (self.case, self.whole, self.regex):
+            option.toggled.connect(lambda _: self._typed())
+        self._modes.buttonToggled.connect(lambda _, on: self._change_mode() if on else None)
+        self.stop.clicked.connect(self.stop_search)
+        self.setFocusProxy(self.field)
+
+    def _lay_out(self) -> None:
+        bar = QFrame()
+        theme.variant(bar, "bar")
+        row = QHBoxLayout(bar)
+        row.setContentsMargins(theme.S, theme.XS + 2, theme.S, theme.XS + 2)
+        row.setSpacing(theme.XS)
+        modes = QHBoxLayout()
+        modes.setSpacing(0)
+        modes.addWidget(self.text)
+        modes.addWidget(self.words)
+        row.addLayout(modes)
+        row.addSpacing(theme.XS)
+        row.addWidget(self.field, 1)
+        for widget in (self.case, self.whole, self.regex, self.stop):
+            row.addWidget(widget)
+        news = QHBoxLayout()
+        news.setContentsMargins(theme.M, theme.S, theme.M, theme.S)
+        news.addWidget(self.news, 1)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(bar)
+        layout.addLayout(news)
+        layout.addWidget(self.list, 1)

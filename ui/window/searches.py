@@ -1,0 +1,152 @@
+"""The search in everything that is open, as a tab of a window, and the way from a result to its row."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import shiboken6
+from PySide6.QtCore import QObject
+
+from lamella.core.datasets.base import Dataset
+from lamella.core.errors import LamellaError, StoreProblem
+from lamella.core.jobs import Job
+from lamella.core.query.line import Line
+from lamella.core.query.source import whole_snapshot
+from lamella.core.store.store import Store
+from lamella.ui.find.table_search import ListSources, Source
+from lamella.ui.window.commits import row_of
+from lamella.ui.window.file_watch import is_file
+
+if TYPE_CHECKING:
+    from lamella.ui.find.everywhere import SearchEverywhere
+    from lamella.ui.find.result_list import Result
+    from lamella.ui.window.dataset_tab import DatasetTab
+    from lamella.ui.window.window import Window
+
+TITLE = "Find everywhere"
+GONE = "The row is not in {name} any more"
+STEPS_OFF = "The steps were removed to show the row"
+
+
+class Searches(QObject):
+    """One tab, which stays as it is while other tabs are looked at."""
+
+    def __init__(self, window: Window) -> None:
+        super().__init__(window)  # type: ignore[call-overload]
+        self._window = window
+        self._tab: SearchEverywhere | None = None
+
+    @property
+    def tab(self) -> SearchEverywhere | None:
+        """None where it is not open."""
+        tab = self._tab
+        there = tab is not None and shiboken6.isValid(tab) and tab in self._window.tabs.widgets
+        return tab if there else None
+
+    @property
+    def current(self) -> SearchEverywhere | None:
+        """The tab, where it is in front."""
+        return self.tab if self.tab is not None and self.tab is self._window.tabs.current else None
+
+    def show(self) -> SearchEverywhere:
+        tab, window = self.tab, self._window
+        if tab is None:
+            from lamella.ui.find.everywhere import SearchEverywhere
+
+            tab = self._tab = SearchEverywhere(self._sources, window.tasks)
+            tab.chosen.connect(self._go)
+            tab.status_changed.connect(window.update_state)
+            window.tabs.add(tab, TITLE, "search", "A text in all tables and open files")
+        else:
+            window.tabs.show_tab(tab)
+        tab.begin()
+        return tab
+
+    def _sources(self) -> ListSources:
+        """Files that are open first, then the tables of the open stores."""
+        window = self._window
+        files = [
+            Source(tab.key, tab.name, str(Path(tab.key[0]).parent), partial(_dataset_of, tab.dataset))
+            for tab in window.tabs.dataset_tabs
+            if is_file(tab.key)
+        ]
+        stores = list(window.library.stores)
+        return lambda job: [*files, *(one for store in stores for one in _tables(store))]
+
+    # ------------------------------------------------------------------ going there
+
+    def _go(self, result: Result) -> None:
+        self._window.opening.open_key(result.key, partial(self._arrive, result))
+
+    def _arrive(self, result: Result, tab: DatasetTab) -> None:
+        """At the row, without the steps of the tab where they leave it out."""
+        view, row_id = tab.view, result.row_id
+        if view is None:
+            return
+        if row_id is None:
+            if tab.line.active:
+                tab.apply(Line())
+                tab.messages.say(STEPS_OFF, ("Back", tab.go_back))
+            tab.when_shown(partial(self._show_cell, tab, result, result.row))
+            return
+        if tab.editable is None:
+            self._without_steps(result, tab)
+            return
+
+        def look(job: Job) -> int | None:
+            return row_of(view, row_id, result.row, job)
+
+        def go(row: int | None) -> None:
+            if tab.view is not view:
+                return
+            if row is not None:
+                self._show_cell(tab, result, row)
+            elif tab.line.active:
+                self._without_steps(result, tab)
+            else:
+                tab.messages.say(GONE.format(name=tab.name))
+
+        tab.tasks.read(look, go, tab.failures.show, owner=tab, text="Finding the row")
+
+    def _without_steps(self, result: Result, tab: DatasetTab) -> None:
+        tab.steps.close_editor()
+        tab.apply(Line())
+        tab.when_shown(partial(self._arrive, result, tab))
+        tab.messages.say(STEPS_OFF, ("Back", tab.go_back))
+
+    def _show_cell(self, tab: DatasetTab, result: Result, row: int) -> None:
+        """Of a column that is shown from now on, if it was hidden. The find bar goes on from there."""
+        names = tab.grid.grid_model.names
+        tab.grid.setFocus()
+        tab.grid.go_to(row, tab.grid.first_place())
+        if result.column in names:
+            tab.grid.go_to_column(names.index(result.column))
+        if self.tab is not None and not self.tab.words.isChecked():
+            tab.finding.look_for(self.tab.pattern)
+
+
+def _dataset_of(dataset: Dataset, job: Job) -> Dataset:
+    """Read to its end, where it is a file that fills."""
+    whole_snapshot(dataset, job)
+    return dataset
+
+
+def _tables(store: Store) -> list[Source]:
+    """Blocks. A store that cannot be read is one that says why."""
+    path = str(store.path)
+    try:
+        return [Source((path, name), name, store.name, partial(_table, store, name)) for name in store.tables]
+    except LamellaError as error:
+        return [Source((path,), store.name, path, partial(_refuse, error))]
+
+
+def _refuse(error: LamellaError, job: Job) -> Dataset:
+    raise error
+
+
+def _table(store: Store, name: str, job: Job) -> Dataset:
+    if name not in store.tables:
+        raise StoreProblem(f"{name} was dropped or renamed")
+    return store[name]
