@@ -37,6 +37,7 @@ from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
 from lamella.ui.window.file_watch import table_of_file
 from lamella.ui.window.group_rows import OF_A_SUBTOTAL
+from lamella.ui.window.searches import manage_indexes
 from lamella.ui.window.window import Window
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from lamella.ui.bench.saved_runs import ResultsBrowser
     from lamella.ui.bench.user_benchmark_dialogs import UserScriptDialog, UserTableDialog
     from lamella.ui.editing.change_dialog import ChangeDialog, SelectedRows
-    from lamella.ui.indexes.manager import IndexesDialog
 
 
 def ask_change(tab: DatasetTab, window: Window, kind: str = "update") -> ChangeDialog | None:
@@ -166,13 +166,6 @@ def show_saved_runs(window: Window) -> ResultsBrowser:
     browser.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     browser.show()
     return browser
-
-
-def manage_indexes(tab: DatasetTab) -> IndexesDialog | None:
-    """The indexes of the tab's table; None where it shows a file."""
-    from lamella.ui.indexes.manager import show_indexes
-
-    return show_indexes(tab)
 
 
 def benchmark(window: Window, choice: Choice) -> None:

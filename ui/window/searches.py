@@ -15,13 +15,14 @@ from lamella.core.jobs import Job
 from lamella.core.query.line import Line
 from lamella.core.query.source import whole_snapshot
 from lamella.core.store.store import Store
-from lamella.ui.find.table_search import ListSources, Source
 from lamella.ui.window.commits import row_of
 from lamella.ui.window.file_watch import is_file
 
 if TYPE_CHECKING:
     from lamella.ui.find.everywhere import SearchEverywhere
     from lamella.ui.find.result_list import Result
+    from lamella.ui.find.table_search import ListSources, Source
+    from lamella.ui.indexes.manager import IndexesDialog
     from lamella.ui.window.dataset_tab import DatasetTab
     from lamella.ui.window.window import Window
 
@@ -66,6 +67,8 @@ class Searches(QObject):
 
     def _sources(self) -> ListSources:
         """Files that are open first, then the tables of the open stores."""
+        from lamella.ui.find.table_search import Source
+
         window = self._window
         files = [
             Source(tab.key, tab.name, str(Path(tab.key[0]).parent), partial(_dataset_of, tab.dataset))
@@ -127,6 +130,13 @@ class Searches(QObject):
             tab.finding.look_for(self.tab.pattern)
 
 
+def manage_indexes(tab: DatasetTab) -> IndexesDialog | None:
+    """The indexes of the tab's table; None where it shows a file."""
+    from lamella.ui.indexes.manager import show_indexes
+
+    return show_indexes(tab)
+
+
 def _dataset_of(dataset: Dataset, job: Job) -> Dataset:
     """Read to its end, where it is a file that fills."""
     whole_snapshot(dataset, job)
@@ -135,6 +145,8 @@ def _dataset_of(dataset: Dataset, job: Job) -> Dataset:
 
 def _tables(store: Store) -> list[Source]:
     """Blocks. A store that cannot be read is one that says why."""
+    from lamella.ui.find.table_search import Source
+
     path = str(store.path)
     try:
         return [Source((path, name), name, store.name, partial(_table, store, name)) for name in store.tables]
