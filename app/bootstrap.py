@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from lamella.app import __version__, launch, logs, paths
 from lamella.app.launch import FileOpenEvents, LaunchServer
 from lamella.core.errors import LamellaError
+from lamella.core.remote.paths import path_or_address
 
 if TYPE_CHECKING:
     from lamella.ui.bench.window_driver import LamellaWindow
@@ -30,8 +31,9 @@ def application() -> QApplication:
     return made
 
 
-def run(files: Sequence[Path], with_sample: bool = False, new_window: bool = False) -> int:
+def run(named: Sequence[Path | str], with_sample: bool = False, new_window: bool = False) -> int:
     """The exit code of the event loop. Raises LamellaError, once it was shown, when the window cannot be."""
+    files = [path_or_address(each) for each in named]
     qt = application()
     server = LaunchServer()
     handler = logs.start()

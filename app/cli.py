@@ -226,6 +226,12 @@ def _index(arguments: argparse.Namespace) -> int:
     return store.index(arguments)
 
 
+def _connections(arguments: argparse.Namespace) -> int:
+    from lamella.app.commands import connections
+
+    return connections.run(arguments)
+
+
 def _checks(arguments: argparse.Namespace) -> int:
     from lamella.app.commands import store
 
@@ -268,7 +274,7 @@ def window_parser() -> argparse.ArgumentParser:
         epilog="\n".join(
             [
                 "commands:",
-                *(f"  {name:10} {about}" for name, (about, _, _) in COMMANDS.items()),
+                *(f"  {name:11} {about}" for name, (about, _, _) in COMMANDS.items()),
                 "",
                 FILE_NOTE,
             ]
@@ -276,7 +282,11 @@ def window_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "files", type=Path, nargs="*", metavar="FILE", help="files and folders to open in place"
+        "files",
+        type=options.path_of,
+        nargs="*",
+        metavar="FILE",
+        help="files, folders and addresses to open in place",
     )
     parser.add_argument("--sample", action="store_true", help="open the sample data, ready to edit")
     parser.add_argument("--new-window", action="store_true", help="even where a window is open already")
@@ -318,5 +328,6 @@ COMMANDS = {
     "versions": ("the versions of a Delta table", options.versions, _run_on_store),
     "store": ("measure, move, vacuum, expire and restore a store", options.store, _store),
     "relations": ("how the tables of a store belong together", options.relations, _relations),
+    "connections": ("list, add, try and remove connections to servers", options.connections, _connections),
     "make-data": ("write a Parquet file of made data", options.make_data, _make_data),
 }

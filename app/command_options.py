@@ -261,7 +261,9 @@ to be damaged; 130 when stopped with Ctrl+C. All tables are there whole, or none
 def import_file(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = IMPORT_EXAMPLES
-    parser.add_argument("file", type=Path, nargs="+", metavar="FILE", help="files, folders or patterns")
+    parser.add_argument(
+        "file", type=path_of, nargs="+", metavar="FILE", help="files, folders, patterns or addresses"
+    )
     parser.add_argument("target", metavar="STORE[:TABLE]", help="a store's folder; made when missing")
     parser.add_argument(
         "--as-one", action="store_true", help="the rows of all files in one table, columns by name"
@@ -461,7 +463,7 @@ def export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="STORE|FILE", help="a store, or a file, folder or pattern of files")
     parser.add_argument("table", nargs="?", metavar="TABLE", help="of a store, where it has several")
     parser.add_argument(
-        "target", metavar="TARGET", help=f"a file: {', '.join(f.suffixes[0] for f in FORMATS)}"
+        "target", metavar="TARGET", help=f"a file or address: {', '.join(f.suffixes[0] for f in FORMATS)}"
     )
     ids = ", ".join(known.id for known in FORMATS)
     parser.add_argument("--format", metavar="NAME", help=f"where the name of TARGET does not say it: {ids}")
@@ -557,9 +559,49 @@ def store(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def connections(parser: argparse.ArgumentParser) -> None:
+    from lamella.core.remote.connections import REFERENCES
+    from lamella.core.remote.kinds import KINDS
+
+    secrets = "; ".join(
+        f"{kind.name}: {', '.join(secret.name for secret in kind.secrets)}" for kind in KINDS if kind.secrets
+    )
+    parser.add_argument(
+        "act", nargs="?", choices=("list", "add", "remove", "test"), help="list, when left out"
+    )
+    parser.add_argument("name", nargs="?", metavar="NAME", help="of the connection")
+    parser.add_argument("address", nargs="?", metavar="ADDRESS", help="with test: what to ask for")
+    parser.add_argument("--json", action="store_true", help="with list: as JSON, an object a line")
+    added = parser.add_argument_group("with add")
+    added.add_argument("--kind", metavar="KIND", help=", ".join(kind.name for kind in KINDS))
+    added.add_argument("--endpoint", metavar="URL", help="of the server, where it is not the kind's own")
+    added.add_argument("--region", metavar="NAME", help="of S3")
+    added.add_argument("--profile", metavar="NAME", help="of AWS's profile files; of gs, the key file")
+    added.add_argument("--account", metavar="NAME", help="the storage account of az, or the user")
+    added.add_argument("--anonymous", action="store_true", help="read what everybody may read")
+    added.add_argument(
+        "--places",
+        type=names,
+        metavar="NAME,NAME,…",
+        help="the buckets, containers or hosts it serves",
+    )
+    added.add_argument(
+        "--secret",
+        action="append",
+        metavar="NAME=REFERENCE",
+        help=f"where a secret is: {REFERENCES}; may be repeated. Names are of {secrets}",
+    )
+    added.add_argument("--replace", action="store_true", help="in the place of one of this name")
+
+
 def _store_and_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("store", type=Path, metavar="STORE")
     parser.add_argument("table", metavar="TABLE", nargs="?", help="one table instead of all")
+
+
+def path_of(text: str) -> Path | str:
+    """An address stays text, of which a path would make a folder: whoever opens it reads it."""
+    return text if "://" in text else Path(text)
 
 
 def whole_number(text: str) -> int:

@@ -20,6 +20,9 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from PySide6.QtWidgets import QApplication, QWidget
 
+from lamella.core.errors import LamellaError
+from lamella.core.remote.paths import path_or_address
+
 VERSION = 1
 GREETING = b"lamella launch %d\n" % VERSION
 CONFIRMATION = b"opened\n"
@@ -37,7 +40,7 @@ log = logging.getLogger(__name__)
 
 def encode(files: Sequence[Path]) -> bytes:
     """File names are bytes on Linux, and need not be text. Raises OSError when the current folder is gone."""
-    return b"".join(b"\0" + os.fsencode(file.absolute()) for file in files) + END
+    return b"".join(b"\0" + os.fsencode(str(file.absolute())) for file in files) + END
 
 
 def decode(message: bytes) -> list[Path] | None:
@@ -46,8 +49,8 @@ def decode(message: bytes) -> list[Path] | None:
     if not end or rest or (body and not body.startswith(b"\0")):
         return None
     try:
-        files = [Path(os.fsdecode(name)) for name in body.split(b"\0")[1:]]
-    except UnicodeDecodeError:  # Windows: file names are text there
+        files = [path_or_address(os.fsdecode(name)) for name in body.split(b"\0")[1:]]
+    except (UnicodeDecodeError, LamellaError):  # Windows: file names are text there
         return None
     return files if all(file.is_absolute() for file in files) else None
 

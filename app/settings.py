@@ -11,7 +11,7 @@ from typing import Any
 
 from lamella.app import paths
 from lamella.core.errors import FileProblem
-from lamella.core.settings import Settings
+from lamella.core.settings import Settings, setting_named
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 MIGRATIONS: Sequence[Migration] = ()  # the first brings version 1 to version 2, and so on
@@ -119,11 +119,15 @@ MEGABYTE = 1 << 20
 
 
 def apply_limits(settings: Settings) -> None:
-    """A 0 leaves the engine's own choice, and its libraries unloaded."""
+    """What is as it is by default leaves the libraries that it is about unloaded."""
     if settings["page_cache_mb"]:
         from lamella.core.scan import cache as caches
 
         caches.limit(settings["page_cache_mb"] * MEGABYTE)
+    if settings["remote_cache_mb"] != setting_named("remote_cache_mb").default:
+        from lamella.core.remote import cache as remote_cache
+
+        remote_cache.limit(settings["remote_cache_mb"] * MEGABYTE)
     if settings["query_memory_mb"]:
         from lamella.core.query.engine import limit_memory
 

@@ -49,7 +49,7 @@ class FileProblem(LamellaError):
     """A file or folder that cannot be read or written as asked."""
 
     def __init__(self, path: Path | str, what: str, why: str = "", fix: str = "") -> None:
-        self.path, self.problem = Path(path), what
+        self.path, self.problem = path if isinstance(path, Path) else Path(path), what
         super().__init__(f"{path}: {what}", why, fix)
 
     @property
@@ -58,6 +58,10 @@ class FileProblem(LamellaError):
         name = self.path.name or str(self.path)
         says_of_file = self.problem.partition(" ")[0] in PREDICATES
         return f"{name}{' ' if says_of_file else ': '}{self.problem}"
+
+
+CHANGED_ON_DISK = "changed on disk since it was opened"
+"""The problem of a file that is another one by now: it can be reloaded."""
 
 
 class DamagedFile(FileProblem):

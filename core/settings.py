@@ -60,6 +60,8 @@ SETTINGS = (
             "has, at most 2 GB", low=0, high=1_048_576),
     Setting("query_memory_mb", 0, "Memory a query may use before it spills to disk, in MB; 0 is half of what "
             "the machine has", low=0, high=1_048_576),
+    Setting("remote_cache_mb", 10_240, "Disk for what was read of files elsewhere, in MB; 0 keeps nothing",
+            low=0, high=104_857_600),
     Setting("default_store", "", "The folder of the store that imports go to; empty is 'My tables' in the "
             "user's data folder"),
     Setting("mongodb_uri", "mongodb://localhost:27017", "The MongoDB server that a benchmark may ask"),

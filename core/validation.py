@@ -81,7 +81,7 @@ def _refuse_address(value: Any, text: str, what: str) -> None:
     raise FileProblem(
         text[:200],
         f"{what} cannot be at an address that begins with {scheme[1]}",
-        "Lamella works on files and folders of this machine, also of disks and networks that it has mounted",
+        "That works on this machine alone, also on disks and networks that it has mounted",
         fix,
     )
 

@@ -23,6 +23,8 @@ from lamella.core.datasets.text.delimited import RaggedRow
 from lamella.core.errors import DamagedFile, LamellaError, UnknownTable
 from lamella.core.jobs import Job
 from lamella.core.query.builder import Query
+from lamella.core.remote.addresses import is_file_address
+from lamella.core.remote.paths import path_or_address
 from lamella.core.store.paths import is_store
 from lamella.core.store.store import Store
 from lamella.core.store.table import Table
@@ -67,7 +69,7 @@ def open_source(
                 shutil.copyfileobj(sys.stdin.buffer, file)
             with offering_options(reading is not None):
                 yield from _files(str(path), {**options, "cache_dir": Path(folder) / "cache"})
-    elif is_store(path_of(where, "the store or file")):
+    elif not is_file_address(where) and is_store(path_of(where, "the store or file")):
         if reading:
             option = next(iter(reading)).replace("_", "-")
             raise LamellaError(f"--{option} is of files", fix="Leave it out: a store's values have types")
@@ -180,7 +182,7 @@ class TablesSource(Mapping[str, Dataset]):
             raise LamellaError(problem.what, problem.why, f"Give --table: {names}") from problem
 
     def view(self, name: str) -> Query:
-        return FileViews(paths.saved_views()).query(name, [Path(self._path)], self.table)
+        return FileViews(paths.saved_views()).query(name, [path_or_address(self._path)], self.table)
 
     def sql(self, text: str, parameters: Parameters, options: SQLOptions, job: Job) -> pa.Table:
         refuse_of_stores(options)

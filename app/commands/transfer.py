@@ -97,12 +97,12 @@ def _sources(arguments: argparse.Namespace, name: str | None, job: Job) -> Itera
 
 
 def _opened(
-    arguments: argparse.Namespace, file: Path | Sequence[str], table: str | None, job: Job
+    arguments: argparse.Namespace, file: Path | str | Sequence[str], table: str | None, job: Job
 ) -> Dataset:
     return open_dataset(file, checksums=arguments.checksums, table=table, job=job, **reading_of(arguments))
 
 
-def _tables(arguments: argparse.Namespace, file: Path, target: str | None) -> list[str | None]:
+def _tables(arguments: argparse.Namespace, file: Path | str, target: str | None) -> list[str | None]:
     """The table of a file that is named, or all of a file that holds several."""
     if arguments.table is not None:
         return [arguments.table]
@@ -198,9 +198,7 @@ def _losses(rows: Dataset | Query, arguments: argparse.Namespace, options: Expor
         schema = pa.schema([field for field in schema if field.name in options.columns])
     elif not options.include_ids:
         schema = pa.schema([field for field in schema if field.name != ID])
-    known = format_for(
-        path_of(arguments.target, "the export"), options.format, "partition_by" in options.values
-    )
+    known = format_for(Path(arguments.target), options.format, "partition_by" in options.values)
     known.values(options.values)
     return _losses_text(known, schema)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
     path = location.files[0]
     stamp = stamp_of(path)
     with _as_file_problem(path):
-        source = pa.memory_map(str(path))
+        source = pa.memory_map(os.fspath(path))
         reader = pa.ipc.open_file(source)
         columns = ArrowColumns(reader.schema)
         _refuse_without_columns(path, columns)
@@ -35,7 +36,7 @@ def open_arrow_file(location: Location, options: OpenOptions) -> Dataset:
 
     def batches(job: Job) -> Generator[tuple[pa.RecordBatch, int], None, None]:
         refuse_changed([stamp])
-        with _as_file_problem(path), pa.OSFile(str(path)) as file:
+        with _as_file_problem(path), pa.OSFile(os.fspath(path)) as file:
             opened = pa.ipc.open_file(file)
             for number in range(opened.num_record_batches):
                 yield opened.get_batch(number), file.tell()
@@ -48,13 +49,13 @@ def open_arrow_stream(location: Location, options: OpenOptions) -> Dataset:
     """Raises `FileProblem`."""
     path = location.files[0]
     stamp = stamp_of(path)
-    with _as_file_problem(path), pa.OSFile(str(path)) as file:
+    with _as_file_problem(path), pa.OSFile(os.fspath(path)) as file:
         columns = ArrowColumns(pa.ipc.open_stream(file).schema)
     _refuse_without_columns(path, columns)
 
     def batches(job: Job) -> Generator[tuple[pa.RecordBatch, int], None, None]:
         refuse_changed([stamp])
-        with _as_file_problem(path), pa.OSFile(str(path)) as file:
+        with _as_file_problem(path), pa.OSFile(os.fspath(path)) as file:
             for batch in pa.ipc.open_stream(file):
                 yield batch, file.tell()
 

@@ -70,7 +70,7 @@ def is_workbook(contents: Contents) -> bool:
     import zipfile
 
     try:
-        with zipfile.ZipFile(contents.path) as archive:
+        with contents.path.open("rb") as file, zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError):
         return b"xl/" in contents.head or _SPREADSHEET in contents.head
@@ -136,7 +136,7 @@ def _kind_of_zip(contents: Contents) -> str | None:
 
     names = contents.head
     try:
-        with zipfile.ZipFile(contents.path) as archive:
+        with contents.path.open("rb") as file, zipfile.ZipFile(file) as archive:
             files = [name for name in archive.namelist() if not name.endswith("/")]
     except (zipfile.BadZipFile, OSError):
         files = []

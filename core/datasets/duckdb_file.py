@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -142,7 +143,7 @@ def _qualified_name(connection: duckdb.DuckDBPyConnection, table: str) -> str:
 @contextmanager
 def _connection(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     try:
-        with duckdb.connect(str(path), read_only=True, config=_CONFIGURATION) as connection:
+        with duckdb.connect(os.fspath(path), read_only=True, config=_CONFIGURATION) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             yield connection
     except (duckdb.Error, UnicodeEncodeError) as error:

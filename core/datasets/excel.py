@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
 import re
 import threading
 import zipfile
@@ -393,7 +394,7 @@ def _workbook(path: Path) -> Iterator[CalamineWorkbook]:
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
     try:
-        with CalamineWorkbook.from_path(path) as book:
+        with CalamineWorkbook.from_path(os.fspath(path)) as book:
             yield book
     except PasswordError as error:
         raise FileProblem(

@@ -36,6 +36,8 @@ from lamella.core.datasets.text.json_document import ArraySource
 from lamella.core.datasets.text.source import ZIP
 from lamella.core.errors import FileProblem
 from lamella.core.jobs import Job
+from lamella.core.remote.files import files as remote_files
+from lamella.core.remote.paths import RemotePath, path_or_address
 from lamella.core.remote.spark_connect import is_server_address
 from lamella.core.scan.snapshot import FileSegment
 from lamella.core.validation import path_of
@@ -49,9 +51,10 @@ STORE = "store"
 @dataclass(frozen=True)
 class Format:
     """`suffixes` are usual, without the dot; files are recognised by what they hold. `media` are the media
-    types that the program is offered for. `several`: whether more
-    than one file can be opened as one dataset. `options` are those of `OpenOptions` that it heeds. `tables`
-    lists what a file of several tables holds. `is_folder`: a folder whose files only it knows how to take."""
+    types that the program is offered for. `several`: whether more than one file can be opened as one dataset.
+    `is_read_whole`: its library wants a file of this machine, so that one elsewhere is fetched first.
+    `options` are those of `OpenOptions` that it heeds. `tables` lists what a file of several tables holds.
+    `is_folder`: a folder whose files only it knows how to take."""
 
     id: str
     label: str
@@ -61,6 +64,7 @@ class Format:
     media: tuple[str, ...] = ()
     several: bool = False
     is_text: bool = False
+    is_read_whole: bool = False
     options: tuple[str, ...] = ()
     tables: Callable[[Path], list[TableEntry]] | None = None
     foreign_keys: Callable[[Path], list[ForeignKey]] | None = None
@@ -162,15 +166,16 @@ FORMATS = (
         several=True, options=("checksums",), media=("application/vnd.apache.parquet",),
     ),
     Format(
-        "arrow", "Arrow", ("arrow", "feather", "ipc"), is_arrow_file, _open_arrow_file,
+        "arrow", "Arrow", ("arrow", "feather", "ipc"), is_arrow_file, _open_arrow_file, is_read_whole=True,
         media=("application/vnd.apache.arrow.file",),
     ),
     Format(
-        "arrow-stream", "Arrow stream", ("arrows",), is_arrow_stream, _open_arrow_stream,
+        "arrow-stream", "Arrow stream", ("arrows",), is_arrow_stream, _open_arrow_stream, is_read_whole=True,
         media=("application/vnd.apache.arrow.stream",),
     ),
     Format(
         "excel", "Excel workbook", ("xlsx", "xlsm", "xlsb", "xls", "ods"), is_workbook, _open_sheet,
+        is_read_whole=True,
         options=("table", "header", "cells", *TYPED), tables=_sheets,
         media=(
             f"application/{_SHEET}", "application/vnd.ms-excel",
@@ -178,12 +183,12 @@ FORMATS = (
         ),
     ),
     Format(
-        "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite,
+        "sqlite", "SQLite", ("sqlite", "sqlite3", "db", "db3"), is_sqlite, _open_sqlite, is_read_whole=True,
         options=("table", *TYPED), tables=_sqlite_tables, foreign_keys=_sqlite_keys,
         media=("application/vnd.sqlite3",),
     ),
     Format(
-        "duckdb", "DuckDB", ("duckdb", "ddb"), is_duckdb, _open_duckdb,
+        "duckdb", "DuckDB", ("duckdb", "ddb"), is_duckdb, _open_duckdb, is_read_whole=True,
         options=("table",), tables=_duckdb_tables, foreign_keys=_duckdb_keys,
     ),
     Format(
@@ -253,7 +258,8 @@ def _named_parquet(path: Path) -> bool:
 
 def data_files(location: Location) -> Location:
     """What lies in a folder without notes: texts of one field on one line are no tables."""
-    if location.is_delta or not location.root.is_dir() or is_parquet(look_into(location.files[0])):
+    is_file = location.files == (location.root,)
+    if location.is_delta or is_file or not location.root.is_dir() or is_parquet(look_into(location.files[0])):
         return location
     files = tuple(file for file in location.files if not _is_note(file))
     if not files:
@@ -382,8 +388,11 @@ def open_dataset(  # noqa: PLR0913 -- each is a choice of its own
         from lamella.core.datasets.spark import open_spark_table
 
         return open_spark_table(str(path), job=job)
-    location = data_files(locate(path)) if isinstance(path, (str, Path)) else locate_several(path)
+    location = data_files(locate(path, job)) if isinstance(path, (str, Path)) else locate_several(path, job)
     known = common_format(location)
+    for path_elsewhere in location.files if known.is_read_whole else ():
+        if isinstance(path_elsewhere, RemotePath):
+            remote_files.local_copy(path_elsewhere, job)
     reading = read_options(
         {
             "encoding": encoding, "delimiter": delimiter, "quote": quote, "header": header,
@@ -454,7 +463,11 @@ def edit_problem(dataset: Dataset) -> FileProblem | None:
     paths = getattr(dataset, "paths", ())
     if not paths:
         return FileProblem(dataset.name, "is no file")
-    path = Path(paths[0])
+    path = path_or_address(paths[0])
+    if isinstance(path, RemotePath):
+        return FileProblem(
+            path, "lies elsewhere", "Files elsewhere are read, and written as a whole alone", COPY
+        )
     problem = _format_problem(dataset, path, len(paths))
     return problem or _rights_problem(path)
 

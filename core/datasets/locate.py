@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 
-from lamella.core.errors import BadData, FileProblem, nearest
+from lamella.core.errors import CHANGED_ON_DISK, BadData, FileProblem, nearest
+from lamella.core.jobs import Job
+from lamella.core.remote.addresses import Address, is_file_address
+from lamella.core.remote.files import files
+from lamella.core.remote.listing import matches, pages
+from lamella.core.remote.paths import RemotePath, path_or_address
+from lamella.core.remote.problems import MissingFile
+from lamella.core.remote.server import Entry
 from lamella.core.validation import path_of
 
 DELTA_LOG = "_delta_log"
@@ -29,8 +36,11 @@ class Location:
     is_delta: bool = False
 
 
-def locate(path: str | Path) -> Location:
-    """The data files that `path` means; raises `FileProblem` where there are none."""
+def locate(path: str | Path, job: Job | None = None) -> Location:
+    """The data files that `path` means, elsewhere those at an address; raises `FileProblem` where there are
+    none. Elsewhere folders are listed, which `job` may cancel."""
+    if isinstance(path, RemotePath) or is_file_address(path):
+        return _elsewhere(RemotePath(path), job or Job())
     root = path_of(path, "the file")
     try:
         if root.is_dir():
@@ -48,12 +58,61 @@ def locate(path: str | Path) -> Location:
     raise missing(root)
 
 
-def locate_several(paths: Sequence[str | Path]) -> Location:
+def _elsewhere(root: RemotePath, job: Job) -> Location:
+    address = root.address
+    if address.is_pattern:
+        found = _data_files(address, matches(address, job))
+        if not found:
+            raise FileProblem(
+                root, "matches no file", fix="Check the pattern: * stands for any name, ** for any folders"
+            )
+        plain = _before_sign(address.key.split("/"))
+        return Location(root, plain[-1] if plain else address.place, found)
+    folder = not address.key or address.key.endswith("/")
+    try:
+        if not folder or address.kind.name == "http":
+            files.known(address, fresh=True)
+            return Location(root, root.stem, (root,))
+    except MissingFile as problem:
+        found = _data_files(address, pages(address, True, job)) if address.kind.name != "http" else ()
+        if not found:
+            raise problem from None
+        return Location(root, root.name.removesuffix(".parquet"), found)
+    found = _data_files(address, pages(address, True, job))
+    if not found:
+        raise FileProblem(
+            root, "holds no data files", "Every file in it is hidden, empty or missing", "Choose another"
+        )
+    return Location(root, root.name, found)
+
+
+def _data_files(root: Address, listing: Iterable[Sequence[Entry]]) -> tuple[Path, ...]:
+    """Those of a listing that have content and that no program keeps for itself, in the order of their names.
+    What the listing says of them need not be asked again."""
+    prefix = root.key.strip("/")
+    found = []
+    for page in listing:
+        for address, status in page:
+            inside = address.key if root.is_pattern else address.key[len(prefix) :]
+            if DELTA_LOG in inside.split("/"):
+                raise FileProblem(
+                    RemotePath(str(root)),
+                    "is or holds a Delta table",
+                    "Those of its files that are no longer rows of it lie there, too",
+                    "Copy its folder here, and open that",
+                )
+            if status and status.size and not any(_hidden(part) for part in inside.split("/") if part):
+                files.note(address, status)
+                found.append(RemotePath(str(address)))
+    return tuple(sorted(found))
+
+
+def locate_several(paths: Sequence[str | Path], job: Job | None = None) -> Location:
     """Several files in the order in which they are named, and folders' and globs' among them. Raises
     `FileProblem`, and `BadData` where none is named."""
     if not isinstance(paths, Sequence) or not paths:
         raise BadData("no file is named", fix="Give a path, or a list of paths")
-    found = [locate(path) for path in paths]
+    found = [locate(path, job) for path in paths]
     if len(found) == 1:
         return found[0]
     for location in found:
@@ -65,8 +124,24 @@ def locate_several(paths: Sequence[str | Path]) -> Location:
                 "Open it by itself",
             )
     files = tuple(dict.fromkeys(file for location in found for file in location.files))
-    root = Path(os.path.commonpath([file.parent for file in files]))
+    root = _common_folder(files)
     return Location(root, _common_name(files) or root.name or found[0].name, files)
+
+
+def _common_folder(files: Sequence[Path]) -> Path:
+    elsewhere = [file for file in files if isinstance(file, RemotePath)]
+    if not elsewhere:
+        return Path(os.path.commonpath([file.parent for file in files]))
+    parts = zip(*(file.parent.parts for file in elsewhere), strict=False)
+    shared = [same[0] for same in takewhile(lambda each: len(set(each)) == 1, parts)]
+    if len(elsewhere) < len(files) or not shared:
+        raise FileProblem(
+            elsewhere[0],
+            "cannot be shown as one with the others",
+            "They lie on different servers, or on this machine",
+            "Open them one by one, or import them into one table",
+        )
+    return RemotePath("/".join(shared))
 
 
 def _common_name(files: Sequence[Path]) -> str:
@@ -93,7 +168,6 @@ def cannot_read(path: Path, error: OSError) -> FileProblem:
     )
 
 
-CHANGED_ON_DISK = "changed on disk since it was opened"
 Stamp = tuple[str, int, int]
 """A path, the size of the file there and when it was last changed, in ns; -1 and 0 where there is none."""
 
@@ -110,7 +184,7 @@ def fingerprint_of(path: Path) -> tuple[int, int]:
 def stamp_of(path: Path) -> Stamp:
     try:
         status = path.stat()
-    except OSError:
+    except (OSError, MissingFile):
         return str(path), -1, 0
     return str(path), status.st_size, status.st_mtime_ns
 
@@ -118,7 +192,7 @@ def stamp_of(path: Path) -> Stamp:
 def refuse_changed(stamps: Iterable[Stamp]) -> None:
     """Raise `FileProblem` for the first file that is not what it was when it was opened."""
     for stamp in stamps:
-        path = Path(stamp[0])
+        path = path_or_address(stamp[0])
         if stamp_of(path) != stamp:
             raise FileProblem(path, CHANGED_ON_DISK, fix="Reload it to see its new content")
 
@@ -178,8 +252,8 @@ def _folder(root: Path) -> Location:
 
 def _pattern(root: Path) -> Location:
     anchor = Path(*_before_sign(root.parts))
-    matches = (Path(match) for match in glob.glob(str(root), recursive=True))  # noqa: PTH207 -- absolute patterns
-    files = _visible(anchor, matches)
+    found = (Path(match) for match in glob.glob(str(root), recursive=True))  # noqa: PTH207 -- absolute patterns
+    files = _visible(anchor, found)
     folders = {folder for file in files for folder in file.parents if anchor in (folder, *folder.parents)}
     _refuse_parts_of_tables(anchor, [folder for folder in sorted(folders) if is_delta_table(folder)])
     if not files:

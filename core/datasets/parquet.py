@@ -19,6 +19,7 @@ from lamella.core.datasets.locate import Location
 from lamella.core.datasets.partitions import folder_columns, noted_types
 from lamella.core.errors import FileProblem, LamellaError
 from lamella.core.query.engine import cursor
+from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.file_checks import AT_ONCE_BYTES
 from lamella.core.scan.parquet_file import (
     EncryptedColumns,
@@ -294,7 +295,7 @@ def untyped_columns(path: Path) -> list[str]:
     cannot read the footer either."""
     try:
         with cursor(of=str(path)) as own:
-            nodes = own.execute(_LEAVES, [str(path)]).fetchall()
+            nodes = own.execute(_LEAVES, [duckdb_name(path)]).fetchall()
     except LamellaError:
         return []
     untyped, place = [], 1

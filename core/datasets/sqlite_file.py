@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import time
@@ -417,7 +418,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     how = "immutable=1" if is_still else "mode=ro"
     with _as_file_problem(path):
         return sqlite3.connect(
-            f"{path.absolute().as_uri()}?{how}",
+            f"{Path(os.fspath(path)).absolute().as_uri()}?{how}",
             uri=True,
             timeout=BUSY_SECONDS,
             isolation_level=None,

@@ -30,6 +30,7 @@ from lamella.core.query.duckdb_types import (
     to_duckdb,
 )
 from lamella.core.query.pruning import files_of
+from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan import chunks as whole
 from lamella.core.scan.cache import row_numbers
 from lamella.core.scan.parquet_file import Footer, check_whole, unchanged
@@ -282,7 +283,10 @@ def _is_flat_in_duckdb(footer: Footer, name: str) -> bool:
     place, own = footer.schema.get_field_index(name), sql_type(footer.coarse_schema.field(name).type)
     if own is None:
         return False
-    path, hive = exp.array(exp.Literal.string(str(footer.path))), _option("hive_partitioning", exp.false())
+    path, hive = (
+        exp.array(exp.Literal.string(duckdb_name(footer.path))),
+        _option("hive_partitioning", exp.false()),
+    )
     with engine.cursor(of=str(footer.path)) as cursor:
         stored = cursor.sql(exp.select("*").from_(exp.func("read_parquet", path, hive)).sql("duckdb")).types
         wanted = cursor.sql(f"SELECT NULL::{own}").types
@@ -530,7 +534,7 @@ def _union(queries: Sequence[exp.Query]) -> exp.Query:
 
 
 def _paths(files: Iterable[FileSegment]) -> exp.Expr:
-    return exp.array(*(exp.Literal.string(str(f.path)) for f in files))
+    return exp.array(*(exp.Literal.string(duckdb_name(f.path)) for f in files))
 
 
 def _option(name: str, value: exp.Expr) -> exp.Expr:

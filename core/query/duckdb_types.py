@@ -15,6 +15,7 @@ from lamella.core.errors import LamellaError
 from lamella.core.filters.to_arrow import decimals, ordered
 from lamella.core.libraries import exp
 from lamella.core.query import engine
+from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.parquet_file import Footer
 
 Made = Callable[[pa.Array], pa.Array]
@@ -88,7 +89,7 @@ def _makes_other_times(footer: Footer, name: str) -> bool:
     """
     place, width = footer.schema.get_field_index(name), len(footer.schema.names)
     names = ", ".join(f"f{number}" for number in range(width))
-    files = exp.array(exp.Literal.string(str(footer.path))).sql("duckdb")
+    files = exp.array(exp.Literal.string(duckdb_name(footer.path))).sql("duckdb")
     other = (
         f"SELECT 1 FROM read_parquet({files}, hive_partitioning = false) AS f({names})"
         f" POSITIONAL JOIN arrow AS a(value) WHERE f.f{place} IS DISTINCT FROM a.value LIMIT 1"

@@ -20,6 +20,8 @@ from lamella.core.errors import BadData, BadQuery, Cancelled, LamellaError, NoRo
 from lamella.core.jobs import Job
 from lamella.core.libraries import duckdb
 from lamella.core.processes import call_after_fork, never_finalize
+from lamella.core.remote.duckdb_files import problem_in, register
+from lamella.core.remote.files import files
 
 INTERRUPT_EVERY_SECONDS = 0.02
 
@@ -168,25 +170,31 @@ def interruptible(
     try:
         with job.interrupted_by(stop.ask):
             yield
-    except duckdb.InterruptException as error:
-        raise Cancelled from error
-    except duckdb.OutOfMemoryException as error:
-        raise no_room(str(error)) from error
-    except duckdb.IOException as error:
-        raise LamellaError(f"{of}: a file could not be read or written", str(error)) from error
-    except (duckdb.InternalException, duckdb.FatalException) as error:
-        _engine.begin_anew() if confined is None else _confined.forget(confined)
-        raise _broken(of, error) from error
     except duckdb.Error as error:
-        raise _refused(of, error) from error
+        raise problem_in(error) or _problem(of, error, confined) from error
     except (OSError, pa.ArrowException) as error:  # also an interrupt, on its way through an Arrow stream
         if job.cancelled:
             raise Cancelled from error
+        if problem := problem_in(error):
+            raise problem from error
         if isinstance(error, pa.ArrowException):
             raise _refused(of, error) from error
         raise
     finally:
         stop.end()
+
+
+def _problem(of: str, error: duckdb.Error, confined: Confined | None) -> Exception:
+    if isinstance(error, duckdb.InterruptException):
+        return Cancelled()
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return no_room(str(error))
+    if isinstance(error, duckdb.IOException):
+        return LamellaError(f"{of}: a file could not be read or written", str(error))
+    if isinstance(error, (duckdb.InternalException, duckdb.FatalException)):
+        _engine.begin_anew() if confined is None else _confined.forget(confined)
+        return _broken(of, error)
+    return _refused(of, error)
 
 
 def engine_of(confined: Confined | None) -> Engine:
@@ -248,12 +256,17 @@ class Engine:
         self._confined = confined
         self._lock = threading.Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        self._reads_elsewhere = False
         self.cache = CountedCache[Hashable, Any](MOST_KEPT)
         call_after_fork(self)
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         with self._lock:
-            return self._database().cursor()
+            database = self._database()
+            if files.are_used and not self._reads_elsewhere:
+                register(database)
+                self._reads_elsewhere = True
+            return database.cursor()
 
     def limit_memory(self, total_bytes: int) -> None:
         with self._lock:
@@ -281,6 +294,7 @@ class Engine:
 
     def _database(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
+            self._reads_elsewhere = False
             connection = duckdb.connect(":memory:", config=_configuration(self.memory_bytes))
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("SET enable_progress_bar = false")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from bisect import bisect_left, bisect_right
@@ -16,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from lamella.core.errors import DamagedFile, FileProblem
+from lamella.core.errors import CHANGED_ON_DISK, DamagedFile, FileProblem
+from lamella.core.remote.paths import RemotePath
 from lamella.core.scan.checksums import checksum_of_open
 from lamella.core.scan.file_checks import (
     OTHER_FOOTER,
@@ -27,6 +27,7 @@ from lamella.core.scan.file_checks import (
     identity_of,
     record_of,
 )
+from lamella.core.scan.parquet_source import footer_bytes, open_parquet
 from lamella.core.scan.snapshot import FileSegment
 
 KEPT_FOOTERS = 4096
@@ -316,9 +317,8 @@ class Footer:
         self, int96_unit: str | None, coded: Sequence[str] = (), verifying: bool = True
     ) -> pq.ParquetFile:
         try:
-            file = pa.OSFile(str(self.path))  # a path costs as much again as all else here
-            return pq.ParquetFile(
-                file, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None,
+            return open_parquet(
+                self.path, metadata=self.metadata, pre_buffer=False, read_dictionary=list(coded) or None,
                 coerce_int96_timestamp_unit=int96_unit,
                 page_checksum_verification=verifying,
             )  # fmt: skip
@@ -401,9 +401,7 @@ def unchanged(segment: FileSegment) -> Footer:
             raise
         raise DamagedFile(segment.path, "is damaged", problem.why, segment.remedy) from problem
     if segment.fingerprint not in (None, footer.fingerprint):
-        raise FileProblem(
-            segment.path, "changed on disk since it was opened", fix="Reload it to see its new content"
-        )
+        raise FileProblem(segment.path, CHANGED_ON_DISK, fix="Reload it to see its new content")
     record = footer.record
     if record.accepted is not segment.names:
         _refuse_other(segment, footer)
@@ -415,6 +413,7 @@ def unchanged(segment: FileSegment) -> Footer:
 
 def check_whole(segments: Sequence[FileSegment]) -> None:
     """Have the files checked, once, that an engine is to read which verifies nothing: most in the background.
+    Those elsewhere are not: it would fetch all of them.
 
     Raises `DamagedFile` for one that is known to be damaged.
     """
@@ -422,7 +421,7 @@ def check_whole(segments: Sequence[FileSegment]) -> None:
     due = [
         FileCheck(segment.path, footer.record, segment.checksum, footer.metadata)
         for segment, footer in zip(segments, footers, strict=True)
-        if footer.is_verified and not footer.record.is_checked
+        if footer.is_verified and not footer.record.is_checked and not isinstance(footer.path, RemotePath)
     ]
     if due:
         checks.begin(due)
@@ -514,9 +513,9 @@ def _is_one_and_null(chunk: pq.ColumnChunkMetaData) -> bool:
 def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
     size, changed = record.identity[2:]
     try:
-        with pq.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             footer = Footer(path, (size, changed), file.metadata, record, is_verified)
-        signed = _footer_bytes(path) == footer.metadata.serialized_size + SIGNATURE_BYTES
+        signed = footer_bytes(path) == footer.metadata.serialized_size + SIGNATURE_BYTES
     except REFUSALS as error:
         record.note_wrong_pages()
         raise unreadable(path, error) from error
@@ -528,12 +527,6 @@ def _parse(path: Path, record: FileRecord, is_verified: bool) -> Footer:
             "Decrypt it with the program that has its keys",
         )
     return footer
-
-
-def _footer_bytes(path: Path) -> int:
-    with path.open("rb", buffering=0) as file:
-        file.seek(-8, os.SEEK_END)
-        return int.from_bytes(file.read(4), "little")
 
 
 def _remember(parsed: Footer) -> Footer:

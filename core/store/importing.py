@@ -70,7 +70,9 @@ def import_file(
     beside it, called like it with `_bad_lines` behind. A cancelled or failed import leaves nothing behind.
     Raises `FileProblem`, `StoreProblem`, `UnknownColumn`, `Cancelled`.
     """
-    dataset = open_dataset(path, ragged=ragged, text_columns=text_columns, checksums=checksums, **reading)
+    dataset = open_dataset(
+        path, ragged=ragged, text_columns=text_columns, checksums=checksums, job=job, **reading
+    )
     return import_dataset(dataset, store, table_name, job)
 
 

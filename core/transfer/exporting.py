@@ -26,6 +26,8 @@ from lamella.core.query.find import find_rows
 from lamella.core.query.scan_query import scan_query_of
 from lamella.core.query.source import whole_snapshot
 from lamella.core.query.view import View
+from lamella.core.remote.addresses import is_file_address
+from lamella.core.remote.paths import RemotePath
 from lamella.core.scan.parquet_file import footer_of
 from lamella.core.scan.read import tables, take_rows
 from lamella.core.scan.snapshot import Snapshot, project
@@ -37,6 +39,7 @@ from lamella.core.transfer.formats import (
     format_named,
     format_of_suffix,
 )
+from lamella.core.transfer.uploads import refuse_target, uploaded
 from lamella.core.transfer.writer import MAKE_ROOM, Rows, UnknownOption, Values, put_on_disk, sync_folder
 from lamella.core.validation import names_of, path_of
 
@@ -116,12 +119,16 @@ class Destination:
     ) -> Destination:
         """Raises `FileProblem` where something is there already, unless `overwrite`, and where it cannot be
         written; `UnknownFormat`, `UnknownOption` and `BadData` for what else does not fit."""
-        target = path_of(path, "the export")
+        elsewhere = RemotePath(path) if isinstance(path, RemotePath) or is_file_address(path) else None
+        target = elsewhere or path_of(path, "the export")
         named = dict(values or {})
         kind = format_for(target, format, bool(named.get("partition_by")))
         read = kind.values(named)
-        kind.refuse_target(target, read)
-        _refuse_target(target, overwrite, kind.adds(read))
+        if elsewhere is None:
+            kind.refuse_target(target, read)
+            _refuse_target(target, overwrite, kind.adds(read))
+        else:
+            _refuse_elsewhere(elsewhere, kind, read, overwrite)
         return cls(target, kind, read)
 
     def write(self, rows: Rows, job: Job) -> Export:
@@ -136,7 +143,8 @@ class Destination:
             self.format.write(self.path, count.rows, self.values, job)
             sizes = [file.stat().st_size for file in _files(self.path) if file not in before]
             return Export(self.path, count.done, sum(sizes), len(sizes))
-        with published(self.path) as draft:
+        path = self.path
+        with uploaded(path, job) if isinstance(path, RemotePath) else published(path) as draft:
             self.format.write(draft, count.rows, self.values, job)
             job.check()
             sizes = [file.stat().st_size for file in _files(draft)]
@@ -146,6 +154,24 @@ class Destination:
 def _files(path: Path) -> list[Path]:
     """All those of a folder, or the file itself."""
     return [file for file in path.rglob("*") if file.is_file()] if path.is_dir() else [path]
+
+
+def _refuse_elsewhere(target: RemotePath, kind: Format, values: Values, overwrite: bool) -> None:
+    if kind.adds(values):
+        raise FileProblem(
+            target,
+            "cannot be added to",
+            "Files elsewhere are written as a whole",
+            "Leave add out, or export to this machine",
+        )
+    if kind.id == "delta":
+        raise FileProblem(
+            target,
+            "cannot be a Delta table",
+            "Their log is written file by file, where others could see half of it",
+            "Export the table to this machine, and copy its folder",
+        )
+    refuse_target(target, overwrite, bool(values.get("partition_by")))
 
 
 class _Count:

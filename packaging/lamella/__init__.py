@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from lamella.core.query import agg as agg
     from lamella.core.query.comparison import compare as compare
     from lamella.core.query.expressions import col as col
+    from lamella.core.remote.connections import Connection as Connection
+    from lamella.core.remote.connections import Connections as Connections
     from lamella.core.store.store import Store as Store
     from lamella.core.transfer.exporting import export as export
     from lamella.core.transfer.saving import save_edits as save_edits
@@ -70,6 +72,8 @@ _ERRORS = (
 
 # Modules by name, not imports: a benchmark's child process must load no more than the one system it measures.
 _MODULES = {
+    "Connection": "lamella.core.remote.connections",
+    "Connections": "lamella.core.remote.connections",
     "Highlight": "lamella.core.index.fulltext.snippets",
     "Store": "lamella.core.store.store",
     "compare": "lamella.core.query.comparison",

@@ -78,7 +78,24 @@ CALLS: dict[str, Callable[[str], object]] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+OF_FILES = ("export", "partitioned", "open in place", "import", "SQL")
+"""What takes addresses of files elsewhere, too: tests/core/remote has those that mean something."""
+OF_THIS_MACHINE = [name for name in CALLS if name not in OF_FILES]
+
+
+@pytest.mark.parametrize("name", OF_FILES)
+@pytest.mark.parametrize(
+    "address", ["postgres://user:secret@server/base", "mongodb+srv://server", "file:///a/b"]
+)
+def test_an_address_that_means_nothing_is_refused(here: Path, name: str, address: str) -> None:
+    before = set(here.rglob("*"))
+    with pytest.raises(LamellaError, match="begins with") as caught:
+        CALLS[name](address)
+    assert "secret" not in str(caught.value)
+    assert set(here.glob("*")) <= before
+
+
+@pytest.mark.parametrize("call", [CALLS[name] for name in OF_THIS_MACHINE], ids=OF_THIS_MACHINE)
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_is_no_path(here: Path, call: Callable[[str], object], address: str) -> None:
     before = set(here.rglob("*"))
@@ -123,8 +140,13 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 @pytest.mark.parametrize("address", ["s3://bucket/store", "postgres://server/base"])
 def test_commands_refuse_addresses(
-    here: Path, capsys: pytest.CaptureFixture[str], command: list[str], address: str
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    command: list[str],
+    address: str,
 ) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # where nothing listens
     try:
         code = main([word.format(address) for word in command])
     except SystemExit as ended:

@@ -34,6 +34,7 @@ from lamella.core.query.source import When
 from lamella.core.query.sql.problems import place_of, place_of_name
 from lamella.core.query.sql.sources import Sources, make_view, snapshots_of
 from lamella.core.query.sql.statement import Statement, cached_statement, parse_statement, quote_hint
+from lamella.core.remote.duckdb_files import duckdb_name
 from lamella.core.scan.snapshot import Snapshot
 
 
@@ -392,7 +393,7 @@ def _confined(request: SqlRequest, sources: Sources, tables: Mapping[str, Snapsh
         )
     if request.files:
         return Confined(None, (), request.memory)
-    paths = {str(file.path) for snapshot in tables.values() for file in files_of(snapshot)}
+    paths = {duckdb_name(file.path) for snapshot in tables.values() for file in files_of(snapshot)}
     outside = sorted(path for path in paths if not path.startswith(sources.folders))
     return Confined(sources.folders, tuple(outside), request.memory)
 

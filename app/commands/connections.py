@@ -1,0 +1,92 @@
+"""`lamella connections`: the saved connections listed, added, tried and removed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from lamella.app.commands import OK, terminal
+from lamella.core.errors import LamellaError
+from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.kinds import KINDS
+from lamella.core.remote.trial import try_connection
+
+FIELDS = ("endpoint", "region", "profile", "account")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """One of `list`, `add`, `remove` and `test`; without any, the list."""
+    work = {None: _list, "list": _list, "add": _add, "remove": _remove, "test": _test}[arguments.act]
+    work(arguments, Connections())
+    return OK
+
+
+def _list(arguments: argparse.Namespace, saved: Connections) -> None:
+    for problem in saved.problems():
+        print(f"lamella: {saved.path}: {problem}", file=sys.stderr)
+    if arguments.json:
+        for connection in saved.values():
+            print(json.dumps(connection.to_json(), ensure_ascii=False))
+        return
+    if not saved:
+        kinds = ", ".join(kind.name for kind in KINDS)
+        print(f"No connections are saved. Kinds that can be added: {kinds}")
+        print("lamella connections add NAME --kind KIND")
+    for connection in saved.values():
+        print(f"{connection.name}  {connection.of_kind.label}{_details(connection)}")
+
+
+def _details(connection: Connection) -> str:
+    """Everything but the name and kind; of secrets the references."""
+    parts = [getattr(connection, name) for name in FIELDS if getattr(connection, name)]
+    parts += ["anonymous"] if connection.anonymous else []
+    parts += [f"{connection.of_kind.places}: {', '.join(connection.places)}"] if connection.places else []
+    parts += [f"{name} from {reference}" for name, reference in connection.secrets.items()]
+    return "".join(f"  {part}" for part in parts)
+
+
+def _add(arguments: argparse.Namespace, saved: Connections) -> None:
+    name = _one_name(arguments)
+    if arguments.kind is None:
+        raise LamellaError("Nothing says what to connect to", fix="Give --kind, such as s3")
+    connection = Connection(
+        name,
+        arguments.kind,
+        **{field: getattr(arguments, field) or "" for field in FIELDS},
+        anonymous=arguments.anonymous,
+        places=tuple(arguments.places or ()),
+        secrets=_secrets(arguments.secret or ()),
+    )
+    saved.save(connection, arguments.replace)
+    print(f"The connection '{name}' is saved in {saved.path}")
+
+
+def _secrets(words: list[str]) -> dict[str, str]:
+    """`NAME=REFERENCE` each. What follows the sign may be a secret by mistake, so that it is not repeated."""
+    found = {}
+    for word in words:
+        name, sign, reference = word.partition("=")
+        if not sign:
+            raise LamellaError("A secret has a name and a reference", fix="Write access_key=env:MY_KEY")
+        found[name] = reference
+    return found
+
+
+def _remove(arguments: argparse.Namespace, saved: Connections) -> None:
+    name = _one_name(arguments)
+    saved.delete(name)
+    print(f"The connection '{name}' is removed")
+
+
+def _test(arguments: argparse.Namespace, saved: Connections) -> None:
+    connection = saved[_one_name(arguments)]
+    with terminal.job() as job:
+        trial = try_connection(connection, arguments.address or "", job)
+    print(trial.sentence)
+
+
+def _one_name(arguments: argparse.Namespace) -> str:
+    if arguments.name is None:
+        raise LamellaError("Nothing says which connection is meant", fix="Give its name")
+    return str(arguments.name)

@@ -1,0 +1,140 @@
+"""Addresses of files that lie elsewhere: `s3://bucket/key`, `https://host/path`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from urllib.parse import quote, unquote
+
+from lamella.core.errors import BadData, FileProblem
+from lamella.core.remote.kinds import Kind, kind_of_scheme
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_AZURE_HOST = re.compile(r"([a-z0-9]+)\.(?:dfs|blob)\.core\.windows\.net")
+_SECRET_PARAMETERS = re.compile(
+    r"(?i)(?<=[?&])(x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|signature"
+    r"|sig|awsaccesskeyid|token|access_token|api_?key|key|password|delegation)=([^&#]+)"
+)
+HIDDEN = "…"
+_ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az"}
+GLOB_SIGNS = frozenset("*?[")
+
+_urls: dict[str, str] = {}
+"""Of addresses with secrets in them, by the form that is shown: in memory alone."""
+
+
+def is_address(value: object) -> bool:
+    """Whether text names a place on a server. A drive, `C:/data`, and `file://` are none."""
+    match = _SCHEME.match(value) if isinstance(value, str) else None
+    return match is not None and match[1].casefold() != "file"
+
+
+def is_file_address(value: object) -> bool:
+    """Whether text is an address at which files are opened, those of unknown schemes among them, which
+    `Address.parse` refuses."""
+    return is_address(value) and not str(value).casefold().startswith("sc://")
+
+
+@dataclass(frozen=True)
+class Address:
+    """`place` is the bucket, container or host with its port; `key` what follows it, without its first slash,
+    as the server knows it. `user` is the connection or the account that the address names before an `@`."""
+
+    scheme: str
+    place: str
+    key: str = ""
+    user: str = ""
+    query: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Raises `UnknownScheme`, and `FileProblem` for what is no address, or holds a password."""
+        match = _SCHEME.match(text)
+        if match is None or "\0" in text or "\n" in text:
+            raise BadData(
+                f"{text[:200]!r} is no address", fix="Give one such as s3://bucket/folder/file.parquet"
+            )
+        scheme = match[1].casefold()
+        kind = kind_of_scheme(scheme)
+        place, slash, key = text[match.end() :].partition("/")
+        user, at, place = place.rpartition("@")
+        if ":" in user:
+            raise FileProblem(
+                f"{scheme}://{place}{slash}{key}",
+                "cannot be opened with a password in its address",
+                "Addresses are shown and remembered",
+                "Leave it out, and add a connection that names where the password is",
+            )
+        query = ""
+        if kind.name == "http":
+            key, _, query = key.partition("#")[0].partition("?")
+            key = unquote(key)
+        if kind.name == "az" and at and (account := _AZURE_HOST.fullmatch(place)):
+            user, place = account[1], user
+        if not place and kind.name != "hdfs":
+            fix = f"Give one such as {scheme}://{_EXAMPLES[kind.places]}/file.parquet"
+            raise FileProblem(text, f"names no {kind.places.removesuffix('s')}", fix=fix)
+        shown = cls(_ALIASES.get(scheme, scheme), place, key, user, _SECRET_PARAMETERS.sub(_hide, query))
+        if HIDDEN in shown.query and query != shown.query:
+            _urls[str(shown)] = query
+        return shown
+
+    @cached_property
+    def kind(self) -> Kind:
+        return kind_of_scheme(self.scheme)
+
+    @cached_property
+    def url(self) -> str:
+        """What a web server is asked for, with the secrets of its address. Raises `FileProblem` for one that
+        was written down without them."""
+        query = _urls.get(str(self), self.query)
+        if HIDDEN in query:
+            raise FileProblem(
+                str(self),
+                "cannot be opened again",
+                "Its address held a secret, which was not saved",
+                "Open it by the whole address",
+            )
+        return f"{self.scheme}://{self.place}/{quote(self.key, safe='/~')}{'?' if query else ''}{query}"
+
+    def __str__(self) -> str:
+        at = "@" if self.user else ""
+        key = quote(self.key, safe="/~*[]=,+:() ") if self.kind.name == "http" else self.key
+        slash = "/" if key or self.kind.name in ("http", "hdfs") else ""
+        text = f"{self.scheme}://{self.user}{at}{self.place}{slash}{key}"
+        return f"{text}?{self.query}" if self.query else text
+
+    @property
+    def name(self) -> str:
+        """The last part: of a bucket itself its name."""
+        return self.key.rstrip("/").rpartition("/")[2] or self.place
+
+    @property
+    def parent(self) -> Address:
+        return self.at(self.key.rstrip("/").rpartition("/")[0])
+
+    @property
+    def is_pattern(self) -> bool:
+        """On web servers, which are not listed, these are signs like any others."""
+        return self.kind.name != "http" and bool(GLOB_SIGNS & set(self.key))
+
+    def at(self, key: str) -> Address:
+        """Another file of the same bucket or host."""
+        return replace(self, key=key, query="")
+
+    def child(self, name: str) -> Address:
+        folder = self.key.rstrip("/")
+        return self.at(f"{folder}/{name}" if folder else name)
+
+
+_EXAMPLES = {"buckets": "bucket", "containers": "container", "hosts": "example.org"}
+
+
+def _hide(parameter: re.Match[str]) -> str:
+    return f"{parameter[1]}={HIDDEN}"
+
+
+def without_secrets(text: str) -> str:
+    """Text of a server or library, in which addresses may stand, without the secrets in these."""
+    return re.sub(r"://[^/@\s:]+:[^/@\s]+@", f"://{HIDDEN}@", _SECRET_PARAMETERS.sub(_hide, text))

@@ -1,0 +1,270 @@
+"""Ranges of files that lie elsewhere, kept on the local disk up to a limit; the longest unused make room.
+
+A range is a file of its own, called by where it begins and ends and by its checksum. It appears by being
+renamed, so that two processes can share the folder without a lock, and what a crash left half-written is
+never believed. A folder holds the ranges of one file with one content: its name is a hash of address and
+etag.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import re
+import shutil
+import threading
+import time
+import uuid
+import zlib
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.server import Data, Status
+
+DEFAULT_BYTES = 10 << 30
+LEAST_FREE_BYTES, LEAST_FREE_SHARE = 1 << 30, 0.05
+"""Of a disk, which a cache leaves to others."""
+SWEPT_TO = 0.9
+REST_SECONDS = 60.0
+"""A folder that could not be written is not tried again for so long."""
+TOUCH_SECONDS = 60.0
+STALE_SECONDS = 3600.0
+"""A draft of that age belongs to a process that is gone."""
+COPY_FOLDER = "whole"
+_RANGE = re.compile(r"(\d+)-(\d+)\.([0-9a-f]{8})")
+_ENTRY = re.compile("[0-9a-f]{24}")
+_LONGEST_NAME = 120
+
+log = logging.getLogger(__name__)
+Range = tuple[int, int]
+
+
+def default_folder() -> Path:
+    home = os.environ.get("LAMELLA_HOME")
+    if home:
+        return Path(home) / "cache" / "remote"
+    import platformdirs
+
+    return platformdirs.user_cache_path("Lamella", appauthor=False) / "remote"
+
+
+class RangeCache:
+    """`most_bytes` of 0 keeps nothing. Any thread, and any number of processes. Nothing here raises because
+    of the disk: what cannot be kept is fetched again."""
+
+    def __init__(self, folder: Path | None = None, most_bytes: int = DEFAULT_BYTES) -> None:
+        self._folder = folder
+        self.most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._rests_until = 0.0
+        self._written = 0
+        self._total: int | None = None
+
+    @property
+    def folder(self) -> Path:
+        return self._folder or default_folder()
+
+    def entry(self, address: Address, status: Status) -> CacheEntry:
+        key = f"{address}\n{status.size}\n{status.modified_ns}\n{status.etag}"
+        return CacheEntry(self, self.folder / hashlib.sha256(key.encode()).hexdigest()[:24])
+
+    def size(self) -> int:
+        """Bytes of everything kept."""
+        return sum(size for _, size, _ in self._files())
+
+    def clear(self) -> None:
+        for folder in self._entries():
+            shutil.rmtree(folder, ignore_errors=True)
+        self._total = None
+
+    def may_write(self, count: int) -> bool:
+        """Whether so many bytes have a place; the longest unused make room."""
+        if count > self.most_bytes or time.monotonic() < self._rests_until:
+            return False
+        with self._lock:
+            if self._total is None:
+                self._total = self.size()
+            if self._total + count > self.most_bytes:
+                self._total = self._sweep(int(self.most_bytes * SWEPT_TO) - count)
+            self._total += count
+        return not self._is_disk_full()
+
+    def _is_disk_full(self) -> bool:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            disk = shutil.disk_usage(self.folder)
+        except OSError as error:
+            self.rest(error)
+            return True
+        return disk.free < min(LEAST_FREE_BYTES, int(LEAST_FREE_SHARE * disk.total))
+
+    def rest(self, error: OSError) -> None:
+        """The folder cannot be written: leave it alone for a while."""
+        if time.monotonic() >= self._rests_until:
+            log.warning("%s: what is read elsewhere is not kept: %s", self.folder, error.strerror or error)
+        self._rests_until = time.monotonic() + REST_SECONDS
+
+    def _sweep(self, most_bytes: int) -> int:
+        """Remove the longest unused until the others fit, and drafts of processes that are gone."""
+        now, files = time.time(), sorted(self._files())
+        total = sum(size for _, size, _ in files)
+        for used, size, path in files:
+            is_draft = path.name.endswith(".part")
+            if total <= most_bytes and not is_draft:
+                continue
+            if is_draft and now - used < STALE_SECONDS:
+                continue
+            with suppress(OSError):
+                path.unlink()
+                total -= size
+        for folder in self._entries():
+            with suppress(OSError):  # of one that holds something
+                (folder / COPY_FOLDER).rmdir()
+            with suppress(OSError):
+                folder.rmdir()
+        return total
+
+    def _files(self) -> Iterable[tuple[float, int, Path]]:
+        """When each was used last, its size, and where it is."""
+        for folder in self._entries():
+            for path in (*_inside(folder), *_inside(folder / COPY_FOLDER)):
+                with suppress(OSError):
+                    status = path.stat()
+                    if path.is_file():
+                        yield status.st_mtime, status.st_size, path
+
+    def _entries(self) -> list[Path]:
+        return [path for path in _inside(self.folder) if _ENTRY.fullmatch(path.name)]
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
+class CacheEntry:
+    """What is kept of one file with one content."""
+
+    def __init__(self, cache: RangeCache, folder: Path) -> None:
+        self._cache, self.folder = cache, folder
+        self._lock = threading.Lock()
+        self._ranges: list[tuple[int, int, str]] | None = None
+        self._touched = dict[str, float]()
+
+    def read(self, start: int, stop: int) -> Data | None:
+        """The bytes, where all of them are kept; None otherwise."""
+        parts: list[Data] = []
+        place = start
+        while place < stop:
+            found = self._range_at(place)
+            if found is None:
+                return None
+            begin, end, name = found
+            data = self._load(name, begin, end)
+            if data is None:
+                return None
+            upto = min(end, stop)
+            parts.append(memoryview(data)[place - begin : upto - begin])
+            place = upto
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def missing(self, ranges: Iterable[Range]) -> list[Range]:
+        """What is not kept of these ranges, in order, each part once."""
+        gaps: list[Range] = []
+        place = 0
+        for start, stop in sorted(ranges):
+            place = max(place, start)
+            while place < stop:
+                found = self._range_at(place)
+                if found is not None:
+                    place = found[1]
+                    continue
+                end = min(stop, self._next_begin(place))
+                gaps.append((place, end))
+                place = end
+        return gaps
+
+    def write(self, start: int, data: Data) -> None:
+        if not data or not self._cache.may_write(len(data)):
+            return
+        name = f"{start}-{start + len(data)}.{zlib.crc32(data):08x}"
+        draft = self.folder / f"{uuid.uuid4().hex}.part"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(data)
+            draft.replace(self.folder / name)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            self._cache.rest(error)
+            return
+        with self._lock:
+            if self._ranges is not None:
+                self._ranges.append((start, start + len(data), name))
+                self._ranges.sort()
+
+    def copy_path(self, name: str) -> Path:
+        """Where a whole copy lies, called like the file, so that messages and suffixes are the same."""
+        safe = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", name)[-_LONGEST_NAME:] or "file"
+        return self.folder / COPY_FOLDER / safe
+
+    def _range_at(self, place: int) -> tuple[int, int, str] | None:
+        """The range that holds this byte and reaches farthest."""
+        ranges = self._known()
+        best = None
+        for begin, end, name in reversed(ranges[: bisect_right(ranges, (place, float("inf"), ""))]):
+            if end > place and (best is None or end > best[1]):
+                best = (begin, end, name)
+        return best
+
+    def _next_begin(self, place: int) -> int:
+        ranges = self._known()
+        at = bisect_right(ranges, (place, float("inf"), ""))
+        return ranges[at][0] if at < len(ranges) else 1 << 62
+
+    def _known(self) -> Sequence[tuple[int, int, str]]:
+        with self._lock:
+            if self._ranges is None:
+                names = (_RANGE.fullmatch(path.name) for path in _inside(self.folder))
+                self._ranges = sorted((int(m[1]), int(m[2]), m[0]) for m in names if m is not None)
+            return list(self._ranges)
+
+    def _load(self, name: str, begin: int, end: int) -> bytes | None:
+        """None, and forgotten, where the file is gone or holds other bytes than it should, which a process
+        looks at once."""
+        path = self.folder / name
+        try:
+            data = path.read_bytes()
+        except OSError:
+            data = b""
+        is_whole = len(data) == end - begin
+        if not is_whole or (name not in self._touched and f"{zlib.crc32(data):08x}" != name[-8:]):
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
+            with self._lock:
+                self._ranges = [one for one in self._ranges or () if one[2] != name]
+            return None
+        self._touch(path)
+        return data
+
+    def _touch(self, path: Path) -> None:
+        """Note that it was used, now and then."""
+        now, before = time.monotonic(), self._touched.get(path.name)
+        if before is None or now - before >= TOUCH_SECONDS:
+            self._touched[path.name] = now
+            with suppress(OSError):
+                os.utime(path)
+
+
+cache = RangeCache()
+
+
+def limit(most_bytes: int) -> None:
+    """Of all ranges together; 0 keeps none."""
+    cache.most_bytes = most_bytes

@@ -1,0 +1,446 @@
+"""Reading files that lie elsewhere: by ranges, several at a time, through the cache on the local disk."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import stat
+import tempfile
+import threading
+import time
+import uuid
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, TypeVar
+
+from lamella.core.errors import CHANGED_ON_DISK, FileProblem
+from lamella.core.jobs import Job
+from lamella.core.processes import call_after_fork
+from lamella.core.remote import paths
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.cache import CacheEntry, Range, cache
+from lamella.core.remote.listing import is_folder, missing
+from lamella.core.remote.paths import RemotePath
+from lamella.core.remote.problems import MissingFile, RemoteProblem
+from lamella.core.remote.server import Data, NoRanges, Server, Status, patiently
+from lamella.core.remote.servers import servers
+
+FRESH_SECONDS = 30.0
+"""What is known of a file holds for so long without asking. Reading always tells when it changed."""
+PARALLEL_READS = 8
+PART_BYTES = 8 << 20
+"""Larger ranges are fetched in several parts at a time."""
+GAP_BYTES = 16 << 10
+"""Between ranges that are fetched as one: less than what a request costs."""
+TAIL_BYTES = 64 << 10
+"""Fetched at once where the end of a file is looked at: its last bytes say where its footer begins."""
+FIRST_AHEAD_BYTES, MOST_AHEAD_BYTES = 256 << 10, 16 << 20
+"""Read ahead where a file is read from one place on, twice as much each time."""
+MOST_KNOWN = 100_000
+MOST_ENTRIES = 256
+BUFFER_BYTES = 64 << 10
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+class RemoteFiles:
+    """What is known of files elsewhere. `are_used`: whether one was opened so far. Any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[Address, tuple[Status, float]] = OrderedDict()
+        self._entries: OrderedDict[tuple[Address, Status], CacheEntry] = OrderedDict()
+        self._whole_alone: set[tuple[Address, Status]] = set()
+        self.are_used = False
+        call_after_fork(self)
+
+    def forked(self) -> None:
+        self._lock = threading.Lock()
+
+    # ------------------------------------------------------------------ what is known
+
+    def known(self, address: Address, fresh: bool = False) -> Status:
+        """Size, time and etag; asked for anew where that is `fresh`, or what is known is old."""
+        with self._lock:
+            found = self._known.get(address)
+        if found is not None and not fresh and time.monotonic() - found[1] < FRESH_SECONDS:
+            return found[0]
+        server = servers.server(address)
+        try:
+            status = patiently(lambda: server.status(address))
+        except MissingFile as problem:
+            self.forget(address)
+            raise missing(problem, address) from None
+        self.note(address, status)
+        return status
+
+    def note(self, address: Address, status: Status) -> None:
+        """What a listing says of a file."""
+        with self._lock:
+            self._known[address] = (status, time.monotonic())
+            self._known.move_to_end(address)
+            if len(self._known) > MOST_KNOWN:
+                self._known.popitem(last=False)
+
+    def forget(self, address: Address) -> None:
+        with self._lock:
+            self._known.pop(address, None)
+
+    def forget_all(self) -> None:
+        """Ask about every file anew."""
+        with self._lock:
+            self._known.clear()
+            self._entries.clear()
+
+    # ------------------------------------------------------------------ the shape of paths
+
+    def status(self, path: RemotePath) -> os.stat_result:
+        return _stat_result(path.address, self.known(path.address))
+
+    def open(self, path: RemotePath, buffering: int) -> IO[bytes]:
+        raw = self.file(path.address)
+        return raw if buffering == 0 else io.BufferedReader(raw, BUFFER_BYTES)  # type: ignore[return-value]
+
+    def file(self, address: Address) -> RemoteFile:
+        self.are_used = True
+        return RemoteFile(self, address, self.known(address))
+
+    def is_there(self, path: RemotePath) -> bool:
+        try:
+            self.known(path.address)
+        except MissingFile:
+            return self.is_folder(path)
+        return True
+
+    def is_folder(self, path: RemotePath) -> bool:
+        return is_folder(path.address)
+
+    def local_copy(self, path: RemotePath, job: Job | None = None) -> Path:
+        """A whole copy on this machine, fetched where there is none. Blocks; raises `FileProblem`, and
+        `Cancelled` when the job is."""
+        address = path.address
+        status = self.known(address)
+        copy = self.entry(address, status).copy_path(address.name)
+        if _is_whole(copy, status):
+            with suppress(OSError):
+                os.utime(copy)
+            return copy
+        return self._fetch_whole(address, status, copy, job or Job())
+
+    # ------------------------------------------------------------------ reading
+
+    def entry(self, address: Address, status: Status) -> CacheEntry:
+        key = (address, status)
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                entry = self._entries[key] = cache.entry(address, status)
+                if len(self._entries) > MOST_ENTRIES:
+                    self._entries.popitem(last=False)
+            self._entries.move_to_end(key)
+            return entry
+
+    def fetch(self, address: Address, status: Status, ranges: Iterable[Range]) -> dict[int, Data]:
+        """Fetch what the cache has not got of these ranges, by where each part begins; kept from then on."""
+        ranges = list(ranges)
+        gaps = _joined(self.entry(address, status).missing(ranges))
+        if not gaps:
+            return {}
+        if (address, status) in self._whole_alone:
+            return self._from_copy(address, status, gaps)
+        server = servers.server(address)
+        parts = [part for gap in gaps for part in _split(gap, ranges)]
+        read = partial(self._read_part, server, address, status)
+        try:
+            found = _at_once(read, parts)
+            patiently(lambda: server.confirm(address, status))
+        except NoRanges:
+            self._whole_alone.add((address, status))
+            return self._from_copy(address, status, gaps)
+        except RemoteProblem as problem:
+            if problem.problem == CHANGED_ON_DISK or isinstance(problem, MissingFile):
+                self.forget(address)
+            raise
+        fetched = {start: data for (start, _), data in zip(parts, found, strict=True)}
+        entry = self.entry(address, status)
+        _at_once(lambda start: entry.write(start, fetched[start]), list(fetched))
+        return fetched
+
+    def _read_part(self, server: Server, address: Address, status: Status, part: Range) -> Data:
+        start, stop = part
+        data = patiently(lambda: server.read(address, start, stop, status))
+        if len(data) != stop - start:
+            raise RemoteProblem(
+                address,
+                "is shorter than the server says",
+                f"Of the {stop - start:,} bytes from {start:,} on came {len(data):,}",
+                "Wait until it is written, and open it again",
+            )
+        return data
+
+    def _from_copy(self, address: Address, status: Status, gaps: Sequence[Range]) -> dict[int, Data]:
+        """Of servers that send whole files alone."""
+        copy = self.local_copy(RemotePath(str(address)))
+        with copy.open("rb") as file:
+            found: dict[int, Data] = {}
+            for start, stop in gaps:
+                file.seek(start)
+                found[start] = file.read(stop - start)
+            return found
+
+    def _fetch_whole(self, address: Address, status: Status, copy: Path, job: Job) -> Path:
+        draft = copy.with_name(f"{uuid.uuid4().hex}.part")
+        try:
+            if not cache.may_write(status.size):
+                raise OSError("The cache has no room for it")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            return self._write_copy(address, status, draft, copy, job)
+        except OSError:
+            folder = Path(tempfile.mkdtemp(prefix="lamella-remote-"))
+            _temporary.append(folder)
+            return self._write_copy(address, status, folder / "draft.part", folder / copy.name, job)
+
+    def _write_copy(self, address: Address, status: Status, draft: Path, copy: Path, job: Job) -> Path:
+        text = f"Fetching {address.name}"
+        try:
+            with draft.open("wb") as file:
+                job.report(0, status.size or None, text)
+                if (address, status) in self._whole_alone or not self._write_parts(
+                    address, status, file, job
+                ):
+                    file.seek(0)
+                    self._write_stream(address, file, status, job)
+            draft.replace(copy)
+        except OSError as error:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            if copy.parent in _temporary:
+                raise FileProblem(
+                    copy,
+                    "cannot be written",
+                    error.strerror or str(error),
+                    f"{address} is fetched whole: make room there",
+                ) from error
+            raise
+        except BaseException:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+            raise
+        return copy
+
+    def _write_parts(self, address: Address, status: Status, file: IO[bytes], job: Job) -> bool:
+        """False where the server has no ranges. A few parts at a time, so that little is in memory."""
+        server, entry = servers.server(address), self.entry(address, status)
+        parts = _split((0, status.size))
+        for at in range(0, len(parts), PARALLEL_READS):
+            some = parts[at : at + PARALLEL_READS]
+            kept = [entry.read(start, stop) for start, stop in some]
+            wanted = [part for part, data in zip(some, kept, strict=True) if data is None]
+            try:
+                read = iter(_at_once(partial(self._read_part, server, address, status), wanted))
+                for (_, stop), data in zip(some, kept, strict=True):
+                    file.write(next(read) if data is None else data)
+                    job.report(stop, status.size)
+            except NoRanges:
+                self._whole_alone.add((address, status))
+                return False
+        patiently(lambda: server.confirm(address, status))
+        return True
+
+    def _write_stream(self, address: Address, file: IO[bytes], status: Status, job: Job) -> None:
+        done = 0
+        for piece in servers.server(address).stream(address):
+            file.write(piece)
+            done += len(piece)
+            job.report(done, status.size or None)
+        if status.size and done != status.size:
+            raise RemoteProblem(
+                address,
+                "is not whole",
+                f"{done:,} bytes came instead of {status.size:,}",
+                "Try again, or ask who runs the server",
+            )
+
+
+_temporary: list[Path] = []
+"""Folders of copies that had no place in the cache: gone with the process."""
+
+
+def remove_temporary_copies() -> None:
+    while _temporary:
+        shutil.rmtree(_temporary.pop(), ignore_errors=True)
+
+
+def _is_whole(copy: Path, status: Status) -> bool:
+    try:
+        return copy.stat().st_size == status.size
+    except OSError:
+        return False
+
+
+def _joined(gaps: Sequence[Range]) -> list[Range]:
+    """Neighbours with little between them as one."""
+    joined: list[Range] = []
+    for start, stop in gaps:
+        if joined and start - joined[-1][1] <= GAP_BYTES:
+            joined[-1] = (joined[-1][0], stop)
+        else:
+            joined.append((start, stop))
+    return joined
+
+
+def _at_once(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """The answers in order, several of them made at a time."""
+    if len(items) < 2:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(min(PARALLEL_READS, len(items)), "remote reads") as threads:
+        return list(threads.map(work, items))
+
+
+def _split(gap: Range, ranges: Iterable[Range] = ()) -> list[Range]:
+    """In parts of about `PART_BYTES`, where possible where one of the ranges begins: it is then read from one
+    part alone."""
+    start, stop = gap
+    cuts = sorted({begin for begin, _ in ranges if start < begin < stop})
+    parts: list[Range] = []
+    while start < stop:
+        reach = start + PART_BYTES
+        inside = cuts[bisect_right(cuts, start) : bisect_right(cuts, reach)]
+        following = cuts[bisect_right(cuts, reach) :][:1]
+        if reach >= stop:
+            end = stop
+        elif inside:
+            end = inside[-1]
+        else:  # a long range: whole where a second part would be a short one
+            end = min(following[0] if following else stop, start + 2 * PART_BYTES)
+        parts.append((start, end))
+        start = end
+    return parts
+
+
+def _stat_result(address: Address, status: Status) -> os.stat_result:
+    number = int.from_bytes(hashlib.sha256(f"{address}\n{status.etag}".encode()).digest()[:7], "big")
+    seconds = status.modified_ns // 1_000_000_000
+    modified = seconds * 1_000_000_000 + number % 1_000_000_000
+    mode = stat.S_IFREG | stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
+    fields = (mode, number, 0, 1, 0, 0, status.size, seconds, seconds, seconds)
+    times = dict.fromkeys(("st_atime_ns", "st_mtime_ns", "st_ctime_ns"), modified)
+    return os.stat_result(fields, times)
+
+
+class RemoteFile(io.RawIOBase):
+    """A file with one content, for reading. Raises `FileProblem` when the server has another by now."""
+
+    place: int
+
+    def __init__(self, files: RemoteFiles, address: Address, status: Status) -> None:
+        self._files, self.address, self.status = files, address, status
+        self.place = self._expected = 0
+        self._ahead = FIRST_AHEAD_BYTES
+        self._window: dict[int, Data] = {}
+
+    @property
+    def size(self) -> int:
+        return self.status.size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self.place, io.SEEK_END: self.size}[whence]
+        self.place = max(0, base + offset)
+        return self.place
+
+    def tell(self) -> int:
+        return self.place
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        data = self.read_range(self.place, min(self.place + len(view), self.size))
+        view[: len(data)] = data
+        self.place += len(data)
+        return len(data)
+
+    def read(self, size: int | None = -1) -> bytes:
+        stop = self.size if size is None or size < 0 else min(self.place + size, self.size)
+        data = bytes(self.read_range(self.place, stop))
+        self.place += len(data)
+        return data
+
+    def prefetch(self, ranges: Iterable[Range]) -> None:
+        """Fetch ranges that are going to be read, several at a time, and hold them until `release`."""
+        wanted = [(start, min(stop, self.size)) for start, stop in ranges]
+        self._window.update(self._files.fetch(self.address, self.status, wanted))
+
+    def release(self) -> None:
+        self._window.clear()
+
+    def read_range(self, start: int, stop: int) -> Data:
+        if stop <= start:
+            return b""
+        for at, data in self._window.items():
+            if at <= start and stop <= at + len(data):
+                return memoryview(data)[start - at : stop - at]
+        entry = self._files.entry(self.address, self.status)
+        kept = entry.read(start, stop)
+        if kept is not None:
+            self._expected = stop
+            return kept
+        fetched = self._files.fetch(self.address, self.status, [self._with_more(start, stop)])
+        self._expected = stop
+        return _assembled(start, stop, fetched, entry) or self._fetched_anew(start, stop)
+
+    def _with_more(self, start: int, stop: int) -> Range:
+        """With what is likely read next: the end of the file, or what follows where it is read in order."""
+        if self.size - start <= TAIL_BYTES:
+            return max(0, self.size - TAIL_BYTES), self.size
+        if start != self._expected or start == 0:
+            self._ahead = FIRST_AHEAD_BYTES
+            return start, stop
+        self._ahead = min(2 * self._ahead, MOST_AHEAD_BYTES)
+        return start, min(self.size, max(stop, start + self._ahead))
+
+    def _fetched_anew(self, start: int, stop: int) -> Data:
+        """Where the cache lost a part meanwhile."""
+        server = servers.server(self.address)
+        return patiently(lambda: server.read(self.address, start, stop, self.status))
+
+
+def _assembled(start: int, stop: int, fetched: dict[int, Data], entry: CacheEntry) -> Data | None:
+    """From parts that were just fetched, and kept ones between them."""
+    pieces: list[Data] = []
+    place = start
+    for at, data in sorted(fetched.items()):
+        if at + len(data) <= place or at >= stop:
+            continue
+        if at > place:
+            kept = entry.read(place, at)
+            if kept is None:
+                return None
+            pieces.append(kept)
+            place = at
+        upto = min(stop, at + len(data))
+        pieces.append(memoryview(data)[place - at : upto - at])
+        place = upto
+    if place < stop:
+        kept = entry.read(place, stop)
+        if kept is None:
+            return None
+        pieces.append(kept)
+    return b"".join(pieces)
+
+
+files = RemoteFiles()
+paths.use(files)

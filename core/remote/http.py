@@ -1,0 +1,107 @@
+"""HTTP for web servers and WebHDFS, through `urllib3`: limits of time, and problems in words."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.problems import Unreachable, unreachable
+from lamella.core.remote.server import CONNECT_SECONDS, SILENT_SECONDS
+
+if TYPE_CHECKING:
+    import urllib3
+
+TRIES = 3
+"""Where a connection breaks: servers end those that were idle."""
+PAUSE_SECONDS = 0.2
+MOST_CONNECTIONS = 16
+
+
+class HttpClient:
+    """Any thread. Asks again where a connection breaks, not where a server answers."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        import urllib3
+
+        timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=SILENT_SECONDS)
+        self._pool = urllib3.PoolManager(
+            maxsize=MOST_CONNECTIONS,
+            timeout=timeout,
+            retries=False,
+            headers={"Accept-Encoding": "identity", **headers},
+            ssl_context=_trust(),
+        )
+
+    def ask(
+        self,
+        method: str,
+        url: str,
+        address: Address,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> urllib3.BaseHTTPResponse:
+        """The answer, whatever its status; with `preload_content=False` its body is still to be read. Raises
+        `Unreachable`."""
+        import urllib3
+
+        whole = dict(self._pool.headers) | dict(headers or {})
+        for tries_left in reversed(range(TRIES if method in ("GET", "HEAD") else 1)):
+            try:
+                return self._pool.request(method, url, headers=whole, **options)
+            except urllib3.exceptions.HTTPError as error:
+                # What is not there is not there a moment later, and what was silent was so for long.
+                final = isinstance(
+                    error, (urllib3.exceptions.TimeoutError, urllib3.exceptions.NewConnectionError)
+                )
+                if final or not tries_left:
+                    raise broken(address, error) from None
+                time.sleep(PAUSE_SECONDS)
+        raise AssertionError("unreachable")
+
+
+def broken(address: Address, error: Exception) -> Unreachable:
+    import urllib3.exceptions as kinds
+
+    why = "It closed the connection"
+    if isinstance(error, kinds.NameResolutionError):
+        why = "Its name is not known"
+    elif isinstance(error, kinds.NewConnectionError):
+        why = "Nothing listens there"
+    elif isinstance(error, kinds.TimeoutError):
+        why = "It did not answer in time"
+    elif isinstance(error, kinds.SSLError):
+        why = "Its certificate is not trusted here"
+    elif isinstance(error, kinds.IncompleteRead) or "IncompleteRead" in str(error):
+        why = "It broke off in the middle of its answer"
+    return unreachable(address, why)
+
+
+def _trust() -> ssl.SSLContext:
+    """The certificates of the system, or where a bundled Python finds none, those that `certifi` brings."""
+    context = ssl.create_default_context()
+    paths = ssl.get_default_verify_paths()
+    found = [path for path in (paths.cafile, paths.capath) if path and Path(path).exists()]
+    if not found and not context.get_ca_certs():
+        import certifi
+
+        context.load_verify_locations(certifi.where())
+    return context
+
+
+def wait_of(answer: urllib3.BaseHTTPResponse) -> float | None:
+    """The seconds of `Retry-After`; None where it says nothing."""
+    value = answer.headers.get("Retry-After", "")
+    return float(value) if value.isdigit() else None
+
+
+def time_of(text: str | None) -> int:
+    """Of a header, in ns; 0 where it is none."""
+    try:
+        return int(parsedate_to_datetime(text or "").timestamp()) * 1_000_000_000
+    except (ValueError, TypeError):
+        return 0

@@ -1,0 +1,96 @@
+"""What lies in folders elsewhere: a page at a time, by pattern, with progress and cancel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from lamella.core.jobs import Job
+from lamella.core.remote.addresses import GLOB_SIGNS, Address
+from lamella.core.remote.problems import MissingFile, RemoteProblem, with_guesses
+from lamella.core.remote.server import Entry, Server, patiently
+from lamella.core.remote.servers import servers
+
+MOST_SIBLINGS = 5000
+"""Names that a missing file is compared with."""
+
+
+def pages(folder: Address, recursive: bool = False, job: Job | None = None) -> Iterator[list[Entry]]:
+    """What lies in a folder: its files and folders, or all files below it. A million of them take no more
+    memory than a page; cancelling the job ends it at the next. Raises `FileProblem` and `Cancelled`."""
+    job = job or Job()
+    count = 0
+    job.check()
+    for page in _patient_pages(servers.server(folder), folder, recursive, job):
+        count += len(page)
+        job.report(count, text=f"Listing {folder}: {count:,}")
+        yield page
+
+
+def _patient_pages(server: Server, folder: Address, recursive: bool, job: Job) -> Iterator[list[Entry]]:
+    """The first page may be throttled like any read. A later one ends the listing: it cannot go on there."""
+    first, others = patiently(lambda: _first(server, folder, recursive), job)
+    yield from first
+    yield from others
+
+
+def _first(
+    server: Server, folder: Address, recursive: bool
+) -> tuple[list[list[Entry]], Iterator[list[Entry]]]:
+    iterator = server.entries(folder, recursive)
+    first = next(iterator, None)
+    return ([] if first is None else [first]), iterator
+
+
+def matches(pattern: Address, job: Job | None = None) -> Iterator[list[Entry]]:
+    """The files that a pattern means: `*` any name, `**` any folders. Listed is what lies below the folder
+    before the first sign."""
+    parts = pattern.key.split("/")
+    plain = next(at for at, part in enumerate(parts) if GLOB_SIGNS & set(part))
+    expression = _expression(parts)
+    deep = len(parts) - plain > 1 or "**" in parts
+    for page in pages(pattern.at("/".join(parts[:plain])), deep, job):
+        yield [entry for entry in page if not entry.is_folder and expression.fullmatch(entry.address.key)]
+
+
+def _expression(parts: Sequence[str]) -> re.Pattern[str]:
+    import fnmatch
+
+    text = ""
+    for at, part in enumerate(parts):
+        last = at == len(parts) - 1
+        if part == "**":
+            text += ".*" if last else "(?:.*/)?"
+            continue
+        name = fnmatch.translate(part).removeprefix("(?s:").removesuffix(r")\Z").removesuffix(r")\z")
+        text += name.replace(".*", "[^/]*") + ("" if last else "/")
+    return re.compile(text, re.DOTALL)
+
+
+def is_folder(address: Address) -> bool:
+    """Whether something lies below the address. Web servers have no folders."""
+    if address.kind.name == "http" or address.is_pattern:
+        return False
+    try:
+        return any(page for page in pages(address))
+    except MissingFile:
+        return False
+
+
+def missing(problem: MissingFile, address: Address) -> MissingFile:
+    """The problem, with names beside the file that may be meant."""
+    if address.kind.name == "http" or not address.key:
+        return problem
+    names: list[str] = []
+    try:
+        for page in pages(address.parent):
+            names += [entry.address.name for entry in page]
+            if len(names) >= MOST_SIBLINGS:
+                break
+    except RemoteProblem:
+        return problem
+    if not names and not problem.why and address.parent.key:
+        return MissingFile(
+            address, problem.problem, f"Nothing lies in {address.parent} either", "Check the address"
+        )
+    return with_guesses(problem, address, names)

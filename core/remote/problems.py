@@ -1,0 +1,117 @@
+"""What goes wrong with servers, in words that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lamella.core.errors import CHANGED_ON_DISK, FileProblem, nearest
+from lamella.core.remote.addresses import Address, without_secrets
+
+
+class RemoteProblem(FileProblem):
+    """A file elsewhere that cannot be read or written as asked."""
+
+    def __init__(self, address: Address | str, what: str, why: str = "", fix: str = "") -> None:
+        super().__init__(str(address), what, without_secrets(why), fix)
+
+
+class MissingFile(RemoteProblem):
+    """Nothing is there, or no bucket."""
+
+
+class AccessDenied(RemoteProblem):
+    """Credentials are missing or wrong, or do not suffice."""
+
+
+class Unreachable(RemoteProblem):
+    """The server does not answer, or no longer."""
+
+
+class Throttled(RemoteProblem):
+    """The server asks to be asked less often. `seconds` is for how long, where it says so."""
+
+    def __init__(self, address: Address | str, seconds: float | None = None) -> None:
+        self.seconds = seconds
+        super().__init__(
+            address,
+            "could not be read for now",
+            "The server asks for fewer requests, and did so again each time",
+            "Wait a little, and try again",
+        )
+
+
+WAY_TO_CREDENTIALS = "Add a connection with references to the right ones, or set them in the environment"
+_MESSAGES = {
+    "InvalidAccessKeyId": "The access key is not known there",
+    "SignatureDoesNotMatch": "The secret key does not fit the access key",
+    "ExpiredToken": "The session has ended",
+    "RequestTimeTooSkewed": "The clock of this machine is wrong",
+    "AuthenticationFailed": "The account key or token is not the right one",
+}
+_NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
+
+
+def of_status(address: Address, status: int, code: str = "", seconds: float | None = None) -> RemoteProblem:
+    """The problem that an HTTP status stands for; `code` is the word that S3 and its like have for it."""
+    if code in _NO_BUCKET:
+        place = address.kind.places.removesuffix("s")
+        return MissingFile(
+            address,
+            "is not there",
+            f"There is no {place} '{address.place}'",
+            "Check its name and the endpoint",
+        )
+    if status in (401, 403):
+        why = _MESSAGES.get(code, "")
+        if status == 401 or why:
+            what = "cannot be opened with these credentials"
+            return AccessDenied(address, what, why or "The server wants to know who asks", WAY_TO_CREDENTIALS)
+        why = "The server refuses it to those who ask with these credentials, or without any"
+        return AccessDenied(address, "may not be read", why, WAY_TO_CREDENTIALS)
+    if status in (404, 410):
+        return MissingFile(address, "is not there", fix="Check the address")
+    if status == 412:
+        return changed(address)
+    if status in (429, 503) or code == "SlowDown":
+        return Throttled(address, seconds)
+    why = f"The server answered {status}{f' ({code})' if code else ''}"
+    if status == 301 or code in (
+        "PermanentRedirect",
+        "AuthorizationHeaderMalformed",
+        "IllegalLocationConstraint",
+    ):
+        return RemoteProblem(address, "lies in another region", why, "Give the connection its region")
+    fix = (
+        "Try again later, or ask who runs the server"
+        if status >= 500
+        else "Check the address and the connection"
+    )
+    return RemoteProblem(address, "could not be read", why, fix)
+
+
+def changed(address: Address) -> RemoteProblem:
+    return RemoteProblem(address, CHANGED_ON_DISK, fix="Reload it to see its new content")
+
+
+def unreachable(address: Address | str, why: str) -> Unreachable:
+    return Unreachable(
+        address,
+        "could not be reached",
+        why,
+        "Check the network and the endpoint of the connection, and try again",
+    )
+
+
+def no_credentials(address: Address, where: str) -> AccessDenied:
+    return AccessDenied(
+        address, "cannot be opened without credentials", f"There are none in {where}", WAY_TO_CREDENTIALS
+    )
+
+
+def with_guesses(problem: MissingFile, address: Address, siblings: Sequence[str]) -> MissingFile:
+    """The problem with names of files beside it that may be meant."""
+    near = nearest(address.name, siblings, least=0.7)
+    if not near:
+        return problem
+    guesses = " or ".join(f"'{address.parent.child(name)}'" for name in near)
+    return MissingFile(address, problem.problem, problem.why, f"Did you mean {guesses}?")

@@ -1,0 +1,67 @@
+"""The servers that were asked so far, one for each bucket or host, with the connection that serves it."""
+
+from __future__ import annotations
+
+import threading
+
+from lamella.core.processes import call_after_fork
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.server import Server
+
+
+class Servers:
+    """The servers that were asked so far, with connections that stay open. A forked child makes its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._servers: dict[tuple[str, str, str, Connection | None], Server] = {}
+        self._chosen: Connection | None = None
+        call_after_fork(self)
+
+    def server(self, address: Address) -> Server:
+        """Raises `FileProblem` and what `Connections` raise."""
+        connection = self.connection(address)
+        key = (address.kind.name, address.scheme, f"{address.user}@{address.place}", connection)
+        with self._lock:
+            server = self._servers.get(key)
+        if server is None:
+            server = new_server(address, connection)
+            with self._lock:
+                server = self._servers.setdefault(key, server)
+        return server
+
+    def connection(self, address: Address) -> Connection | None:
+        """The one that the address names before an `@`, or else the saved one that serves it."""
+        saved = Connections()
+        if address.user and address.user in saved:
+            return saved[address.user]
+        return saved.serving(str(address))
+
+    def forget(self) -> None:
+        """Ask with credentials read anew: what they refer to may have changed."""
+        with self._lock:
+            self._servers.clear()
+
+    def forked(self) -> None:
+        self._lock = threading.Lock()
+        self._servers = {}
+
+
+def new_server(address: Address, connection: Connection | None) -> Server:
+    """One of its own, for a connection that need not be saved."""
+    kind = address.kind.name
+    if kind == "http":
+        from lamella.core.remote.web import WebServer
+
+        return WebServer(connection)
+    if kind == "hdfs":
+        from lamella.core.remote.webhdfs import WebHdfs
+
+        return WebHdfs(address, connection)
+    from lamella.core.remote.object_store import ObjectStore
+
+    return ObjectStore(address, connection)
+
+
+servers = Servers()

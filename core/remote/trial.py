@@ -1,0 +1,90 @@
+"""Trying a connection: whether its server answers, and what it offers with these credentials."""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from lamella.core.jobs import Job
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.connections import BadConnection, Connection
+from lamella.core.remote.kinds import kind_of_scheme
+from lamella.core.remote.problems import unreachable
+from lamella.core.remote.server import CONNECT_SECONDS, Server, patiently
+from lamella.core.remote.servers import new_server
+
+FIRST_ENTRIES = 20
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of it: a place that was listed or asked, some names in it, and seconds that it took."""
+
+    address: str
+    names: tuple[str, ...]
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """`s3://trips answers in 12 ms: 2024, 2025`."""
+        names = ", ".join(self.names[:5]) + (", …" if len(self.names) > 5 else "")
+        return f"{self.address} answers in {self.seconds * 1000:,.0f} ms{f': {names}' if names else ''}"
+
+
+def try_connection(connection: Connection, address: str = "", job: Job | None = None) -> Trial:
+    """Ask the server for what lies at an address: left out, for the first bucket that the connection names,
+    or the root of a file system. Of Spark it is whether something listens. Blocks for some seconds at most.
+    Raises `FileProblem`, `MissingSecret`, and `BadConnection` where nothing says what to ask for."""
+    begun = time.monotonic()
+    text = address or _address_of(connection)
+    if connection.kind == "spark":
+        _knock(connection)
+        return Trial(text, (), time.monotonic() - begun)
+    place = Address.parse(text)
+    if kind_of_scheme(place.scheme).name != connection.kind:
+        raise BadConnection(
+            f"The connection '{connection.name}' does not serve {text}",
+            f"It is one to {connection.of_kind.label}",
+            field="kind",
+        )
+    server = new_server(place, connection)
+    names = patiently(lambda: _names(server, place), job)
+    return Trial(text, names, time.monotonic() - begun)
+
+
+def _names(server: Server, place: Address) -> tuple[str, ...]:
+    if place.kind.name == "http":
+        server.status(place)
+        return ()
+    page: list[str] = []
+    for entries in server.entries(place):
+        page = [entry.address.name for entry in entries[:FIRST_ENTRIES]]
+        break
+    return tuple(page)
+
+
+def _address_of(connection: Connection) -> str:
+    kind = connection.of_kind
+    if kind.name == "spark":
+        return connection.endpoint
+    if kind.name == "hdfs" and connection.endpoint:
+        return f"hdfs://{urlsplit(connection.endpoint).netloc}/"
+    if not connection.places:
+        raise BadConnection(
+            f"Nothing says what to ask of the connection '{connection.name}'",
+            f"It names none of its {kind.places}",
+            f"Give an address, such as {kind.schemes[0]}://{kind.places.removesuffix('s')}/",
+            field="places",
+        )
+    scheme = "https" if kind.name == "http" else kind.schemes[0]
+    return f"{scheme}://{connection.places[0]}/"
+
+
+def _knock(connection: Connection) -> None:
+    server = urlsplit(connection.endpoint)
+    try:
+        socket.create_connection((server.hostname or "", server.port or 15002), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise unreachable(connection.endpoint, error.strerror or str(error)) from error

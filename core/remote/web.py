@@ -1,0 +1,130 @@
+"""Files of web servers, read by ranges where the server has them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from lamella.core.jobs import Job
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.connections import Connection
+from lamella.core.remote.http import HttpClient, broken, time_of, wait_of
+from lamella.core.remote.problems import RemoteProblem, changed, of_status
+from lamella.core.remote.server import Entry, NoRanges, Status
+
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+OK, PARTIAL, NO_METHOD = 200, 206, (400, 403, 405, 501)
+PIECE_BYTES = 1 << 20
+
+
+class WebServer:
+    """Those of `http://` and `https://` as a `Server`: there are no folders, and nothing is written."""
+
+    def __init__(self, connection: Connection | None) -> None:
+        headers = {"User-Agent": "Lamella"}
+        if connection is not None and (token := connection.secret("token")):
+            headers["Authorization"] = f"Bearer {token}"
+        elif connection is not None and (password := connection.secret("password")) is not None:
+            login = f"{connection.account}:{password}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(login).decode()}"
+        self._client = HttpClient(headers)
+
+    def status(self, address: Address) -> Status:
+        answer = self._client.ask("HEAD", address.url, address)
+        if answer.status in NO_METHOD or "Content-Length" not in answer.headers:
+            return self._status_of_first_byte(address)
+        if answer.status != OK:
+            raise of_status(address, answer.status, seconds=wait_of(answer))
+        return _status(answer.headers, int(answer.headers["Content-Length"]))
+
+    def _status_of_first_byte(self, address: Address) -> Status:
+        """Of servers that do not answer HEAD, such as where an address is signed for GET alone."""
+        answer = self._client.ask("GET", address.url, address, {"Range": "bytes=0-0"}, preload_content=False)
+        try:
+            if answer.status not in (OK, PARTIAL):
+                raise of_status(address, answer.status, seconds=wait_of(answer))
+            place = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+            length = place[3] if place else answer.headers.get("Content-Length", "")
+        finally:
+            answer.close()
+        if not str(length).isdigit():
+            return Status(
+                sum(map(len, self.stream(address))), time_of(answer.headers.get("Last-Modified")), ""
+            )
+        return _status(answer.headers, int(length))
+
+    def read(self, address: Address, start: int, stop: int, status: Status) -> bytes:
+        headers = {"Range": f"bytes={start}-{stop - 1}"}
+        answer = self._client.ask("GET", address.url, address, headers, preload_content=False)
+        try:
+            if answer.status == OK and (start or stop < status.size):
+                raise NoRanges
+            if answer.status not in (OK, PARTIAL):
+                raise (
+                    changed(address)
+                    if answer.status == 416
+                    else of_status(address, answer.status, seconds=wait_of(answer))
+                )
+            place = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+            size = int(place[3]) if place else status.size
+            if not _is_same(_status(answer.headers, size), status):
+                raise changed(address)
+            return _body(answer, address)
+        finally:
+            answer.release_conn()
+
+    def confirm(self, address: Address, status: Status) -> None:
+        """Each answer says of which content it is."""
+
+    def stream(self, address: Address) -> Iterator[bytes]:
+        answer = self._client.ask("GET", address.url, address, preload_content=False)
+        if answer.status != OK:
+            answer.close()
+            raise of_status(address, answer.status, seconds=wait_of(answer))
+        import urllib3
+
+        try:
+            yield from answer.stream(PIECE_BYTES, decode_content=False)
+        except urllib3.exceptions.HTTPError as error:
+            raise broken(address, error) from None
+        finally:
+            answer.close()
+
+    def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
+        """Web servers do not say what they have."""
+        return iter(())
+
+    def upload(self, address: Address, source: Path, job: Job) -> None:
+        raise RemoteProblem(
+            address,
+            "cannot be written",
+            "Web servers are read alone",
+            "Choose a file of this machine, or of s3://, gs://, az:// or webhdfs://",
+        )
+
+    def delete(self, address: Address) -> None:
+        raise RemoteProblem(address, "cannot be removed", "Web servers are read alone")
+
+
+def _body(answer: object, address: Address) -> bytes:
+    import urllib3
+
+    assert isinstance(answer, urllib3.BaseHTTPResponse)
+    try:
+        return answer.read(decode_content=False)
+    except urllib3.exceptions.HTTPError as error:
+        raise broken(address, error) from None
+
+
+def _status(headers: Mapping[str, str], size: int) -> Status:
+    modified = headers.get("Last-Modified", "")
+    return Status(size, time_of(modified), headers.get("ETag", ""))
+
+
+def _is_same(one: Status, other: Status) -> bool:
+    """By what both answers say."""
+    tags = {status.etag.removeprefix("W/") for status in (one, other) if status.etag}
+    times = {status.modified_ns for status in (one, other) if status.modified_ns}
+    return one.size == other.size and len(tags) < 2 and len(times) < 2

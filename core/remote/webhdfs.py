@@ -1,0 +1,228 @@
+"""HDFS over HTTP: Hadoop's WebHDFS, which needs neither Java nor native libraries on this machine.
+
+`fsspec` has a client for it, too. This one is as short, lists folders in pages (LISTSTATUS_BATCH), limits the
+time of silence, and writes so that nothing is visible before it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode, urljoin, urlsplit
+
+from lamella.core.jobs import Job
+from lamella.core.remote.addresses import Address
+from lamella.core.remote.connections import Connection
+from lamella.core.remote.http import HttpClient, broken, wait_of
+from lamella.core.remote.problems import (
+    AccessDenied,
+    MissingFile,
+    RemoteProblem,
+    changed,
+    of_status,
+)
+from lamella.core.remote.server import Entry, Status
+
+DEFAULT_PORT, DEFAULT_TLS_PORT = 9870, 9871
+PIECE_BYTES = 1 << 20
+_MISSING = ("FileNotFoundException",)
+_DENIED = ("AccessControlException", "SecurityException")
+
+
+class WebHdfs:
+    """A namenode as a `Server`."""
+
+    def __init__(self, address: Address, connection: Connection | None) -> None:
+        self._root = _root(address, connection)
+        user = address.user if connection is None or address.user != connection.name else ""
+        user = user or (connection.account if connection else "") or os.environ.get("HADOOP_USER_NAME", "")
+        token = connection.secret("token") if connection else None
+        self._who = {"delegation": token} if token else {"user.name": user} if user else {}
+        self._client = HttpClient({})
+
+    def status(self, address: Address) -> Status:
+        item = self._json("GET", address, "GETFILESTATUS")["FileStatus"]
+        if item["type"] == "DIRECTORY":
+            raise MissingFile(address, "is a folder", fix="Open the folder, or a file in it")
+        return _status(item)
+
+    def is_folder(self, address: Address) -> bool:
+        return bool(self._json("GET", address, "GETFILESTATUS")["FileStatus"]["type"] == "DIRECTORY")
+
+    def read(self, address: Address, start: int, stop: int, status: Status) -> bytes:
+        options = {"offset": start, "length": stop - start}
+        answer = self._ask("GET", address, "OPEN", options, preload_content=False)
+        with _answered(address):
+            try:
+                return bytes(answer.read(decode_content=False))
+            finally:
+                answer.release_conn()
+
+    def confirm(self, address: Address, status: Status) -> None:
+        if self.status(address) != status:
+            raise changed(address)
+
+    def stream(self, address: Address) -> Iterator[bytes]:
+        answer = self._ask("GET", address, "OPEN", preload_content=False)
+        with _answered(address):
+            try:
+                yield from answer.stream(PIECE_BYTES, decode_content=False)
+            finally:
+                answer.close()
+
+    def entries(self, folder: Address, recursive: bool = False) -> Iterator[list[Entry]]:
+        folders = [folder]
+        while folders:
+            current = folders.pop()
+            for page in self._pages(current):
+                entries = [_entry(current, item) for item in page]
+                inside = [entry.address for entry in entries if entry.is_folder]
+                yield [entry for entry in entries if not entry.is_folder] if recursive else entries
+                folders += inside if recursive else []
+
+    def _pages(self, folder: Address) -> Iterator[list[Any]]:
+        after = ""
+        while True:
+            options = {"startAfter": after} if after else {}
+            listing = self._json("GET", folder, "LISTSTATUS_BATCH", options)["DirectoryListing"]
+            page = listing["partialListing"]["FileStatuses"]["FileStatus"]
+            yield page
+            if not listing["remainingEntries"] or not page:
+                return
+            after = page[-1]["pathSuffix"]
+
+    def upload(self, address: Address, source: Path, job: Job) -> None:
+        """Written beside it under another name, and renamed when it is whole."""
+        draft = address.parent.child(f".{address.name}.{uuid.uuid4().hex[:8]}.part")
+        try:
+            self._create(draft, source, job)
+            done = self._json(
+                "PUT", draft, "RENAME", {"destination": f"/{address.key}", "renameoptions": "OVERWRITE"}
+            )
+            if done.get("boolean") is False:
+                raise RemoteProblem(address, "cannot be written", "The server did not rename it into place")
+        except BaseException:
+            self._remove_quietly(draft)
+            raise
+
+    def _create(self, draft: Address, source: Path, job: Job) -> None:
+        total = source.stat().st_size
+        first = self._request("PUT", self._url(draft, "CREATE", {"overwrite": "true"}), draft, redirect=False)
+        target = first.headers.get("Location", "")
+        if first.status != 307 or not target:
+            raise _problem(draft, first.status, first.data, "written", wait_of(first))
+
+        def pieces() -> Iterator[bytes]:
+            done = 0
+            with source.open("rb") as file:
+                while piece := file.read(PIECE_BYTES):
+                    job.report(done, total, f"Writing {draft.name[1:].rpartition('.')[0]}")
+                    yield piece
+                    done += len(piece)
+
+        headers = {"Content-Type": "application/octet-stream"}
+        answer = self._request("PUT", target, draft, headers=headers, body=pieces(), redirect=False)
+        if answer.status != 201:
+            raise _problem(draft, answer.status, answer.data, "written", wait_of(answer))
+        job.report(total, total)
+
+    def _remove_quietly(self, draft: Address) -> None:
+        try:
+            self.delete(draft)
+        except RemoteProblem:
+            return  # the first problem is the one to tell; the server is likely gone
+
+    def delete(self, address: Address) -> None:
+        self._json("DELETE", address, "DELETE")
+
+    def _json(self, method: str, address: Address, act: str, options: dict[str, Any] | None = None) -> Any:
+        answer = self._ask(method, address, act, options)
+        try:
+            return json.loads(answer.data) if answer.data else {}
+        except ValueError:
+            raise RemoteProblem(
+                address,
+                "could not be read",
+                "The server does not speak WebHDFS",
+                "Check the endpoint of the connection: it is the namenode's web address",
+            ) from None
+
+    def _ask(
+        self, method: str, address: Address, act: str, options: dict[str, Any] | None = None, **how: Any
+    ) -> Any:
+        answer = self._request(method, self._url(address, act, options or {}), address, **how)
+        if answer.status >= 400:
+            data = answer.data
+            raise _problem(address, answer.status, data, "read", wait_of(answer))
+        return answer
+
+    def _request(self, method: str, url: str, address: Address, **how: Any) -> Any:
+        return self._client.ask(method, url, address, **how)
+
+    def _url(self, address: Address, act: str, options: dict[str, Any]) -> str:
+        query = urlencode({"op": act, **self._who, **options})
+        return urljoin(self._root, f"/webhdfs/v1/{quote(address.key)}?{query}")
+
+
+def _root(address: Address, connection: Connection | None) -> str:
+    """The namenode's web address. The port of `hdfs://` is for Hadoop's own protocol."""
+    if connection is not None and connection.endpoint:
+        return connection.endpoint
+    if not address.place:
+        raise RemoteProblem(
+            address,
+            "names no host",
+            "hdfs:///path leaves it to a connection, and none serves it",
+            "Add a connection with the namenode's web address, or name the host",
+        )
+    tls = address.scheme == "swebhdfs"
+    server = urlsplit(f"//{address.place}")
+    port = None if address.scheme == "hdfs" else server.port
+    host = f"[{server.hostname}]" if ":" in (server.hostname or "") else server.hostname
+    return f"http{'s' if tls else ''}://{host}:{port or (DEFAULT_TLS_PORT if tls else DEFAULT_PORT)}"
+
+
+def _status(item: Any) -> Status:
+    etag = f"{item['modificationTime']}-{item['length']}-{item.get('fileId', 0)}"
+    return Status(int(item["length"]), int(item["modificationTime"]) * 1_000_000, etag)
+
+
+def _entry(folder: Address, item: Any) -> Entry:
+    address = folder.child(item["pathSuffix"]) if item["pathSuffix"] else folder
+    return Entry(address, None if item["type"] == "DIRECTORY" else _status(item))
+
+
+@contextmanager
+def _answered(address: Address) -> Iterator[None]:
+    import urllib3
+
+    try:
+        yield
+    except urllib3.exceptions.HTTPError as error:
+        raise broken(address, error) from None
+
+
+def _problem(address: Address, status: int, body: bytes, act: str, seconds: float | None) -> RemoteProblem:
+    """WebHDFS says what Java threw."""
+    try:
+        remote = json.loads(body)["RemoteException"]
+        name, message = str(remote["exception"]), str(remote.get("message", "")).partition("\n")[0]
+    except (ValueError, KeyError, TypeError):
+        return of_status(address, status, seconds=seconds)
+    if name in _MISSING:
+        return MissingFile(address, "is not there", fix="Check the address")
+    if name in _DENIED or status in (401, 403):
+        if "SafeMode" in message or name == "SafeModeException":
+            return RemoteProblem(
+                address, f"could not be {act}", "The namenode is in safe mode", "Wait for it"
+            )
+        fix = "Add a connection with the user or token who may, or ask the owner"
+        return AccessDenied(address, f"may not be {act}", message, fix)
+    if name in ("RetriableException", "StandbyException"):
+        return of_status(address, 503, seconds=seconds)
+    return RemoteProblem(address, f"could not be {act}", f"The server answered: {message or name}")

@@ -1,0 +1,114 @@
+"""What the libraries that read object storage cost, against one server: why `obstore` reads it.
+
+    python -m tests.bench.remote_bench http://127.0.0.1:7070 KEY SECRET BUCKET
+
+writes 256 MB into the bucket, and takes medians of a size, of a range of 64 KB, of 24 ranges of 2 MB by eight
+threads (as a page of a Parquet file needs), and of the whole. Libraries that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+SIZE, REPEATS, THREADS = 256 << 20, 7, 8
+KEY = "remote_bench"
+Read = Callable[[int, int], int]
+
+
+def libraries(
+    endpoint: str, key: str, secret: str, bucket: str
+) -> Iterator[tuple[str, Callable[[], int], Read]]:
+    """The name, what answers the file's size, and what reads a range and answers its length."""
+    with suppress(ImportError):
+        store = opened(endpoint, key, secret, bucket)
+        yield (
+            "obstore",
+            lambda: store.head(KEY)["size"],
+            lambda start, stop: len(store.get_range(KEY, start=start, end=stop)),
+        )
+    with suppress(ImportError):
+        from pyarrow.fs import S3FileSystem
+
+        system = S3FileSystem(
+            access_key=key, secret_key=secret, endpoint_override=endpoint, region="us-east-1"
+        )
+        file = system.open_input_file(f"{bucket}/{KEY}")
+        yield (
+            "pyarrow.fs",
+            lambda: system.get_file_info(f"{bucket}/{KEY}").size,
+            lambda start, stop: len(file.read_at(stop - start, start)),
+        )
+    with suppress(ImportError):
+        from s3fs import S3FileSystem as Fsspec
+
+        other = Fsspec(key=key, secret=secret, endpoint_url=endpoint)
+
+        def size() -> int:
+            other.invalidate_cache()
+            return int(other.info(f"{bucket}/{KEY}")["size"])
+
+        yield "s3fs", size, lambda start, stop: len(other.cat_file(f"{bucket}/{KEY}", start=start, end=stop))
+
+
+def opened(endpoint: str, key: str, secret: str, bucket: str) -> Any:
+    from obstore.store import S3Store
+
+    return S3Store(
+        bucket,
+        endpoint=endpoint,
+        access_key_id=key,
+        secret_access_key=secret,
+        region="us-east-1",
+        client_options={"allow_http": True},
+    )
+
+
+def median(work: Callable[[], object], repeats: int = REPEATS) -> float:
+    times = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - begun)
+    return statistics.median(times) * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("endpoint", "key", "secret", "bucket"):
+        parser.add_argument(name)
+    options = vars(parser.parse_args())
+    opened(**options).put(KEY, os.urandom(SIZE))
+    chance = random.Random(1)
+    starts = [chance.randrange(SIZE - (2 << 20)) for _ in range(24)]
+    print("| library | size, ms | 64 KB, ms | 24 × 2 MB, ms | 256 MB, ms |\n|---|---:|---:|---:|---:|")
+    with ThreadPoolExecutor(THREADS) as threads:
+        for name, size, read in libraries(**options):
+            read(0, 10)
+
+            def many(read: Read = read) -> list[int]:
+                return list(threads.map(lambda start: read(start, start + (2 << 20)), starts))
+
+            def whole(read: Read = read) -> list[int]:
+                return list(
+                    threads.map(lambda start: read(start, start + (8 << 20)), range(0, SIZE, 8 << 20))
+                )
+
+            times = (
+                median(size, 21),
+                median(lambda read=read: read(0, 64 << 10), 21),
+                median(many),
+                median(whole, 3),
+            )
+            print(f"| {name} | {' | '.join(f'{time:.1f}' for time in times)} |")
+
+
+if __name__ == "__main__":
+    main()

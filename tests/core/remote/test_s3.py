@@ -1,0 +1,216 @@
+"""Files of a bucket are opened in place, and read no further than is needed."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella import Cancelled, FileProblem, Store, agg, col, open_dataset, sql
+from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.jobs import Job
+from lamella.core.remote.cache import cache
+from lamella.core.remote.files import files
+from lamella.core.remote.paths import RemotePath
+from lamella.core.remote.servers import servers
+from lamella.core.store.importing import import_file
+from tests.remote_servers import Proxy, S3Server
+
+ROWS = 200_000
+
+
+@pytest.fixture(scope="module")
+def trips() -> pa.Table:
+    chance = np.random.default_rng(1)
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "fare": chance.random(ROWS),
+            "tip": chance.random(ROWS),
+            "vendor": [f"vendor {n}" for n in chance.integers(0, 5, ROWS)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def parquet(trips: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(trips, sink, row_group_size=ROWS // 4)
+    return sink.getvalue()
+
+
+def chunk_bytes(parquet: bytes, columns: list[str], groups: list[int]) -> int:
+    metadata = pq.ParquetFile(io.BytesIO(parquet)).metadata
+    places = [metadata.schema.names.index(name) for name in columns]
+    return sum(metadata.row_group(g).column(p).total_compressed_size for g in groups for p in places)
+
+
+def test_a_parquet_file_opens_and_answers_as_if_it_were_local(
+    s3: S3Server, bucket: str, parquet: bytes, trips: pa.Table, tmp_path: Path
+):
+    s3.put(bucket, "2024/trips.parquet", parquet)
+    (tmp_path / "trips.parquet").write_bytes(parquet)
+    here, there = open_dataset(tmp_path / "trips.parquet"), open_dataset(f"s3://{bucket}/2024/trips.parquet")
+    assert there.name == here.name
+    assert there.read().equals(here.read())
+    dear = col("fare") > 0.99
+    assert there.where(dear).read().equals(here.where(dear).read())
+    grouped = [
+        d.group_by("vendor").agg(tip=agg.max("tip"), n=agg.count()).sort("vendor").read()
+        for d in (here, there)
+    ]
+    assert grouped[0].equals(grouped[1])
+    assert there.sort("-fare").limit(3).read().equals(here.sort("-fare").limit(3).read())
+
+
+def test_bytes_that_are_read_are_those_of_the_chunks(s3: S3Server, proxy: Proxy, bucket: str, parquet: bytes):
+    """Footer, chunks and headers of HTTP together, against the chunks alone."""
+    s3.put(bucket, "trips.parquet", parquet)
+    dataset = open_dataset(f"s3://{bucket}/trips.parquet")
+    opened = proxy.sent_bytes
+    dataset.read(columns=["fare"])
+    whole_column = chunk_bytes(parquet, ["fare"], [0, 1, 2, 3])
+    assert whole_column <= proxy.sent_bytes - opened <= 1.1 * whole_column
+    dataset.where(col("tip") > 0.5).count()
+    with_tip = chunk_bytes(parquet, ["fare", "tip"], [0, 1, 2, 3])
+    assert proxy.sent_bytes <= 1.1 * with_tip + opened
+    assert opened <= 150_000
+    before = proxy.sent_bytes
+    dataset.read(columns=["vendor", "fare"], offset=10, limit=50)
+    first_group = chunk_bytes(parquet, ["vendor"], [0])
+    assert proxy.sent_bytes - before <= 1.1 * first_group + 2000
+
+
+def test_what_was_read_once_is_not_fetched_again(s3: S3Server, proxy: Proxy, bucket: str, parquet: bytes):
+    s3.put(bucket, "trips.parquet", parquet)
+    first = open_dataset(f"s3://{bucket}/trips.parquet").read()
+    sent, requests = proxy.sent_bytes, proxy.requests
+    files.forget_all()
+    again = open_dataset(f"s3://{bucket}/trips.parquet").read()
+    assert again.equals(first)
+    assert proxy.requests - requests <= 4
+    assert proxy.sent_bytes - sent < len(parquet) // 2
+    assert cache.size() > 0
+
+
+def test_a_folder_and_a_pattern_are_one_dataset(s3: S3Server, bucket: str):
+    for year in (2023, 2024):
+        for month in ("01", "02"):
+            sink = io.BytesIO()
+            pq.write_table(pa.table({"n": [year * 100 + int(month)]}), sink)
+            s3.put(bucket, f"trips/year={year}/{month}.parquet", sink.getvalue())
+    s3.put(bucket, "trips/_SUCCESS", b"")
+    s3.put(bucket, "trips/.hidden/x.parquet", b"no Parquet")
+    folder = open_dataset(f"s3://{bucket}/trips")
+    assert folder.name == "trips"
+    assert folder.read().to_pydict() == {
+        "n": [202301, 202302, 202401, 202402],
+        "year": [2023, 2023, 2024, 2024],
+    }
+    assert open_dataset(f"s3://{bucket}/trips/*/01.parquet").read()["n"].to_pylist() == [202301, 202401]
+    assert open_dataset(f"s3://{bucket}/**/02.parquet").read()["n"].to_pylist() == [202302, 202402]
+    assert open_dataset(f"s3://{bucket}/trips/year=2024/").num_rows == 2
+    with pytest.raises(FileProblem, match="matches no file"):
+        open_dataset(f"s3://{bucket}/trips/*.csv")
+
+
+def test_every_format_opens_from_a_bucket(s3: S3Server, bucket: str, tmp_path: Path):
+    """Text is read in order; what libraries want as a whole is fetched first, and then found again."""
+    with Store.open(tmp_path / "store") as store:
+        store.create_table("rows", [{"n": i, "word": f"w{i}"} for i in range(1000)])
+        for suffix in ("csv", "jsonl", "csv.gz", "xlsx", "arrow", "sqlite", "duckdb", "parquet"):
+            path = tmp_path / f"rows.{suffix}"
+            if suffix == "csv.gz":
+                path.write_bytes(gzip.compress((tmp_path / "rows.csv").read_bytes()))
+            else:
+                store["rows"].export(path)
+            s3.put(bucket, f"in/rows.{suffix}", path.read_bytes())
+            there = open_dataset(f"s3://{bucket}/in/rows.{suffix}")
+            assert there.name == "rows", suffix
+            assert there.read()["n"].to_pylist() == list(range(1000)), suffix
+            assert str(there.paths[0]) == f"s3://{bucket}/in/rows.{suffix}"
+
+
+def test_sql_reads_files_elsewhere(s3: S3Server, bucket: str, parquet: bytes):
+    s3.put(bucket, "trips.parquet", parquet)
+    address = f"s3://{bucket}/trips.parquet"
+    assert sql("SELECT count(*) AS n FROM t WHERE id < 10", {"t": address}).to_pydict() == {"n": [10]}
+
+
+def test_import_and_export(s3: S3Server, bucket: str, parquet: bytes, trips: pa.Table, tmp_path: Path):
+    s3.put(bucket, "trips.parquet", parquet)
+    with Store.open(tmp_path / "store") as store:
+        table = import_file(f"s3://{bucket}/trips.parquet", store)
+        assert table.num_rows == ROWS
+        done = table.export(f"s3://{bucket}/out/cheap.csv", where="fare < 0.001", columns=["id", "fare"])
+        assert str(done.path) == f"s3://{bucket}/out/cheap.csv"
+        cheap = open_dataset(done.path).read()
+        assert cheap["id"].to_pylist() == table.where("fare < 0.001").read()["id"].to_pylist()
+        with pytest.raises(FileProblem, match="is there already"):
+            table.export(f"s3://{bucket}/out/cheap.csv")
+        table.export(f"s3://{bucket}/out/cheap.csv", where="id = 1", overwrite=True)
+        assert open_dataset(f"s3://{bucket}/out/cheap.csv").num_rows == 1
+        table.export(f"s3://{bucket}/out/by_vendor", partition_by=["vendor"])
+        assert open_dataset(f"s3://{bucket}/out/by_vendor").num_rows == ROWS
+        with pytest.raises(FileProblem, match="holds something already"):
+            table.export(f"s3://{bucket}/out/by_vendor", partition_by=["vendor"], overwrite=True)
+
+
+def test_an_export_that_is_cancelled_leaves_nothing(s3: S3Server, bucket: str, tmp_path: Path):
+    """Cancelled as its second part is sent: neither an object nor parts of one are left."""
+    path = tmp_path / "large.bin"
+    path.write_bytes(os.urandom(20 << 20))
+    target = RemotePath(f"s3://{bucket}/large.bin")
+
+    class CancelledInside(Job):
+        def report(self, done: int, total: int | None = None, text: str = "") -> None:
+            if done:
+                self.cancel()
+            super().report(done, total, text)
+
+    with pytest.raises(Cancelled):
+        servers.server(target.address).upload(target.address, path, CancelledInside())
+    assert not target.exists()
+    assert "Uploads" not in s3.client.list_multipart_uploads(Bucket=bucket)
+    servers.server(target.address).upload(target.address, path, Job())
+    assert target.stat().st_size == 20 << 20
+
+
+def test_a_file_that_changes_is_refused_as_a_local_one_is(s3: S3Server, bucket: str, trips: pa.Table):
+    """Though size and time are the same: by its etag."""
+    address = f"s3://{bucket}/trips.parquet"
+    for columns in (["id", "fare"], ["id", "tip"]):
+        sink = io.BytesIO()
+        pq.write_table(trips.select(columns).rename_columns(["id", "x"]), sink, row_group_size=ROWS // 4)
+        s3.put(bucket, "trips.parquet", sink.getvalue())
+        if columns[1] == "fare":
+            dataset = open_dataset(address)
+            dataset.read(limit=10)
+    for read in (
+        lambda: dataset.read(offset=ROWS - 10),
+        lambda: dataset.where("x > 0.5").count(),
+        lambda: dataset.group_by("id").agg(n=agg.count()).limit(1).read(),
+    ):
+        with pytest.raises(FileProblem) as caught:
+            read()
+        assert is_changed_on_disk(caught.value), caught.value
+    assert open_dataset(address).read()["x"].equals(trips["tip"])
+
+
+def test_two_processes_share_the_cache(s3: S3Server, proxy: Proxy, bucket: str, parquet: bytes):
+    s3.put(bucket, "trips.parquet", parquet)
+    code = "import sys, lamella; print(lamella.open_dataset(sys.argv[1]).read()['id'].to_numpy().sum())"
+    command = [sys.executable, "-c", code, f"s3://{bucket}/trips.parquet"]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert [one.communicate()[0].strip() for one in both] == [str(sum(range(ROWS)))] * 2
+    before = proxy.sent_bytes
+    assert open_dataset(f"s3://{bucket}/trips.parquet").read()["id"].to_numpy().sum() == sum(range(ROWS))
+    assert proxy.sent_bytes - before < 5_000

@@ -1,0 +1,306 @@
+"""Servers on loopback that tests read from: S3 that checks signatures, a web server, and a connection that
+fails.
+
+Each is started when a test first asks for it, lives for the session, and is used through connections as a
+user has them: nothing in the product knows of these.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, ClassVar
+from urllib.parse import unquote
+
+PATIENCE_SECONDS = 30.0
+REGION = "us-east-1"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+# ------------------------------------------------------------------------------------ S3
+
+_MOTO = """
+import sys
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=int(sys.argv[1]), verbose=False)
+server.start()
+sys.stdin.read()  # until the one that started it ends
+"""
+
+
+@dataclass
+class S3Server:
+    """moto's S3 in a process of its own. It refuses requests whose signature is wrong."""
+
+    endpoint: str
+    access_key: str
+    secret_key: str
+    process: subprocess.Popen[bytes] = field(repr=False)
+
+    @property
+    def client(self) -> Any:
+        """boto3's, to prepare buckets and to look at what was written."""
+        return _boto("s3", self.endpoint, self.access_key, self.secret_key)
+
+    def bucket(self, name: str) -> str:
+        self.client.create_bucket(Bucket=name)
+        return name
+
+    def put(self, bucket: str, key: str, data: bytes) -> None:
+        self.client.put_object(Bucket=bucket, Key=key, Body=data)
+
+
+def _boto(service: str, endpoint: str, access_key: str, secret_key: str) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    return boto3.client(
+        service,
+        endpoint_url=endpoint,
+        region_name=REGION,
+        aws_access_key_id=access_key,
+        aws_secret_access_key=secret_key,
+        config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 1}),
+    )
+
+
+@cache
+def s3_server() -> S3Server:
+    """Started once; it ends with this process, whose end closes its input."""
+    port = free_port()
+    process = subprocess.Popen(
+        [sys.executable, "-c", _MOTO, str(port)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "MOTO_S3_CUSTOM_ENDPOINTS": ""},
+    )
+    endpoint = f"http://127.0.0.1:{port}"
+    _wait_for(port, process)
+    iam = _boto("iam", endpoint, "root", "root")
+    iam.create_user(UserName="lamella")
+    key = iam.create_access_key(UserName="lamella")["AccessKey"]
+    everything = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}
+    iam.put_user_policy(UserName="lamella", PolicyName="all", PolicyDocument=json.dumps(everything))
+    check = urllib.request.Request(
+        f"{endpoint}/moto-api/reset-auth", b"0", {"Content-Type": "text/plain"}, method="POST"
+    )
+    urllib.request.urlopen(check).close()
+    return S3Server(endpoint, key["AccessKeyId"], key["SecretAccessKey"], process)
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        time.sleep(0.05)
+    raise RuntimeError("the server did not start")
+
+
+# ------------------------------------------------------------------ a connection that fails
+
+
+class Proxy:
+    """Between a client and a server: counts the bytes that the server sends, and does to the connection what
+    a test says."""
+
+    def __init__(self, endpoint: str) -> None:
+        host, _, port = endpoint.rpartition("//")[2].partition(":")
+        self._target = (host, int(port))
+        self.sent_bytes = self.requests = 0
+        self.stalls_after: int | None = None
+        self.drops_after: int | None = None
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._open: set[socket.socket] = set()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._accept, name="proxy", daemon=True)
+        self._workers: list[threading.Thread] = []
+        self._thread.start()
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self._target)
+            except OSError:
+                client.close()
+                continue
+            self._open |= {client, server}
+            for source, sink, counts in ((client, server, False), (server, client, True)):
+                worker = threading.Thread(target=self._pump, args=(source, sink, counts), daemon=True)
+                worker.start()
+                self._workers.append(worker)
+
+    def _pump(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                if counts:
+                    self.sent_bytes += len(data)
+                    if self.drops_after is not None and self.sent_bytes > self.drops_after:
+                        break
+                    if self.stalls_after is not None and self.sent_bytes > self.stalls_after:
+                        source.recv(1)
+                        return
+                else:
+                    self.requests += data.count(b" HTTP/1.1\r\n")
+                sink.sendall(data)
+        for side in (source, sink):
+            with contextlib.suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """The server is gone: open connections end, and new ones are refused."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for one in list(self._open):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+            one.close()
+        self._thread.join()
+        for worker in self._workers:
+            worker.join()
+
+
+@contextlib.contextmanager
+def proxy_to(endpoint: str) -> Iterator[Proxy]:
+    proxy = Proxy(endpoint)
+    try:
+        yield proxy
+    finally:
+        proxy.close()
+
+
+# ------------------------------------------------------------------------------------ web
+
+
+class WebServer(http.server.ThreadingHTTPServer):
+    """Files in memory, with ranges and etags as web servers have them, and faults that a test asks for:
+    `throttles` requests are answered with 503 first, `has_ranges` and `answers_head` may be switched off."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.files: dict[str, bytes] = {}
+        self.throttles = 0
+        self.has_ranges = self.answers_head = True
+        self.etags: dict[str, str] = {}
+        self.login = ""
+        self.seconds_a_piece = 0.0
+        self.cuts_to: int | None = None
+        self.sent_bytes = 0
+        self.log: list[str] = []
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), name="web server")
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def close(self) -> None:
+        self.shutdown()
+        self.server_close()
+        self._thread.join()
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: WebServer
+    _kinds: ClassVar[dict[str, str]] = {}
+
+    def do_HEAD(self) -> None:
+        if not self.server.answers_head:
+            self._refuse(405)
+            return
+        self._answer(False)
+
+    def do_GET(self) -> None:
+        self._answer(True)
+
+    def _answer(self, sends: bool) -> None:
+        server = self.server
+        server.log.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
+        if server.throttles:
+            server.throttles -= 1
+            self._refuse(503, {"Retry-After": "0"})
+            return
+        if server.login and self.headers.get("Authorization") != server.login:
+            self._refuse(401)
+            return
+        path = unquote(self.path.partition("?")[0])
+        data = server.files.get(path)
+        if data is None:
+            self._refuse(404)
+            return
+        start, stop = 0, len(data)
+        wanted = self.headers.get("Range", "")
+        if wanted and server.has_ranges:
+            first, _, last = wanted.removeprefix("bytes=").partition("-")
+            start, stop = int(first), min(int(last) + 1, len(data))
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{len(data)}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(stop - start))
+        self.send_header("ETag", server.etags.get(path, f'"{hash(data):x}"'))
+        self.send_header("Last-Modified", "Sat, 28 Nov 2026 10:00:00 GMT")
+        self.end_headers()
+        if sends:
+            self._send(data[start:stop])
+
+    def _send(self, data: bytes) -> None:
+        server = self.server
+        if server.cuts_to is not None and len(data) > server.cuts_to:
+            data = data[: server.cuts_to]
+            self.close_connection = True
+        server.sent_bytes += len(data)
+        with contextlib.suppress(OSError):
+            for at in range(0, len(data), 1 << 16):
+                self.wfile.write(data[at : at + (1 << 16)])
+                if server.seconds_a_piece:
+                    time.sleep(server.seconds_a_piece)
+
+    def _refuse(self, status: int, headers: dict[str, str] | None = None) -> None:
+        self.send_response(status)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: `log` has the requests."""
+
+
+@contextlib.contextmanager
+def web_server() -> Iterator[WebServer]:
+    server = WebServer()
+    try:
+        yield server
+    finally:
+        server.close()
