@@ -214,6 +214,7 @@ class WebServer(http.server.ThreadingHTTPServer):
         self.login = ""
         self.seconds_a_piece = 0.0
         self.cuts_to: int | None = None
+        self.is_gone = False
         self.sent_bytes = 0
         self.log: list[str] = []
         self._thread = threading.Thread(target=self.serve_forever, args=(0.01,), name="web server")
@@ -223,10 +224,18 @@ class WebServer(http.server.ThreadingHTTPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    def leave(self) -> None:
+        """Be gone: open connections end, and new ones are refused."""
+        self.is_gone = True
+        self.close()
+
     def close(self) -> None:
         self.shutdown()
         self.server_close()
         self._thread.join()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Clients may leave in the middle of an answer."""
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -246,6 +255,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def _answer(self, sends: bool) -> None:
         server = self.server
         server.log.append(f"{self.command} {self.path} {self.headers.get('Range', '')}".strip())
+        if server.is_gone:
+            self.close_connection = True
+            return
         if server.throttles:
             server.throttles -= 1
             self._refuse(503, {"Retry-After": "0"})

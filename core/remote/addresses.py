@@ -13,8 +13,8 @@ from lamella.core.remote.kinds import Kind, kind_of_scheme
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _AZURE_HOST = re.compile(r"([a-z0-9]+)\.(?:dfs|blob)\.core\.windows\.net")
 _SECRET_PARAMETERS = re.compile(
-    r"(?i)(?<=[?&])(x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|signature"
-    r"|sig|awsaccesskeyid|token|access_token|api_?key|key|password|delegation)=([^&#]+)"
+    r"(?i)(?:(?<=[?&])|(?<!.))(x-amz-(?:signature|credential|security-token)|x-goog-(?:signature|credential)|signature"
+    r"|sig|awsaccesskeyid|token|access_token|api_?key|key|password|delegation)=([^&#\s]+)"
 )
 HIDDEN = "…"
 _ALIASES = {"s3a": "s3", "gcs": "gs", "abfs": "az", "abfss": "az"}

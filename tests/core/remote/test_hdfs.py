@@ -1,0 +1,126 @@
+"""Files of HDFS, through WebHDFS, on Hadoop's own servers: `python3 dev.py test --long hdfs`."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella import Cancelled, FileProblem, Store, agg, open_dataset
+from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.jobs import Job
+from lamella.core.remote import listing
+from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.paths import RemotePath
+from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable
+from lamella.core.remote.servers import servers
+from tests.hdfs_server import hdfs_server
+
+ROWS = 100_000
+
+
+@pytest.fixture(scope="module")
+def namenode() -> Iterator[str]:
+    with hdfs_server() as address:
+        yield address
+
+
+@pytest.fixture
+def root(namenode: str) -> str:
+    """The address of the file system, which a connection serves."""
+    Connections().save(Connection("cluster", "hdfs", endpoint=namenode, account="ann"))
+    return f"hdfs://{namenode.removeprefix('http://').partition(':')[0]}"
+
+
+def put(address: str, data: bytes, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(data)
+    path = RemotePath(address)
+    servers.server(path.address).upload(path.address, source, Job())
+
+
+def parquet(seed: int) -> bytes:
+    sink = io.BytesIO()
+    values = np.random.default_rng(seed).random(ROWS)
+    pq.write_table(pa.table({"n": np.arange(ROWS), "x": values}), sink, row_group_size=ROWS // 4)
+    return sink.getvalue()
+
+
+def test_files_folders_and_patterns_open(root: str, tmp_path: Path):
+    for part in range(12):
+        put(f"{root}/data/year=2024/part {part:02}.parquet", parquet(part), tmp_path)
+    folder = open_dataset(f"{root}/data")
+    assert folder.num_rows == 12 * ROWS
+    assert folder.schema.names == ["n", "x", "year"]
+    assert open_dataset(f"{root}/data/*/part 0[12].parquet").num_rows == 2 * ROWS
+    one = open_dataset(f"{root}/data/year=2024/part 03.parquet")
+    assert one.read().num_rows == ROWS
+    assert one.group_by("n").agg(c=agg.count()).read().num_rows == ROWS
+    names = [e.address.name for p in listing.pages(RemotePath(f"{root}/data/year=2024").address) for e in p]
+    assert len(names) == 12
+
+
+def test_export_import_and_overwrite(root: str, tmp_path: Path):
+    with Store.open(tmp_path / "store") as store:
+        table = store.create_table("t", [{"n": i} for i in range(1000)])
+        table.export(f"{root}/out/rows.parquet")
+        assert open_dataset(f"{root}/out/rows.parquet").num_rows == 1000
+        with pytest.raises(FileProblem, match="is there already"):
+            table.export(f"{root}/out/rows.parquet")
+        table.export(f"{root}/out/rows.parquet", where="n < 10", overwrite=True)
+        assert open_dataset(f"{root}/out/rows.parquet").num_rows == 10
+    names = [e.address.name for p in listing.pages(RemotePath(f"{root}/out").address) for e in p]
+    assert names == ["rows.parquet"]
+
+
+def test_a_cancelled_upload_leaves_nothing(root: str, tmp_path: Path):
+    class CancelledInside(Job):
+        def report(self, done: int, total: int | None = None, text: str = "") -> None:
+            if done:
+                self.cancel()
+            super().report(done, total, text)
+
+    source = tmp_path / "large"
+    source.write_bytes(os.urandom(5 << 20))
+    path = RemotePath(f"{root}/cancelled/large.bin")
+    with pytest.raises(Cancelled):
+        servers.server(path.address).upload(path.address, source, CancelledInside())
+    assert not path.exists()
+    assert not [e for p in listing.pages(RemotePath(f"{root}/cancelled").address) for e in p]
+
+
+def test_a_file_that_changes_is_refused(root: str, tmp_path: Path):
+    put(f"{root}/changing.parquet", parquet(1), tmp_path)
+    dataset = open_dataset(f"{root}/changing.parquet")
+    put(f"{root}/changing.parquet", parquet(2), tmp_path)
+    with pytest.raises(FileProblem) as caught:
+        dataset.read()
+    assert is_changed_on_disk(caught.value)
+
+
+def test_missing_and_forbidden(root: str, namenode: str, tmp_path: Path):
+    put(f"{root}/data2/trips.csv", b"n\n1\n", tmp_path)
+    with pytest.raises(MissingFile, match=r"Did you mean 'hdfs://.*/data2/trips.csv'"):
+        open_dataset(f"{root}/data2/tripz.csv")
+    import urllib.request
+
+    url = f"{namenode}/webhdfs/v1/data2/trips.csv?op=SETPERMISSION&permission=600&user.name=ann"
+    urllib.request.urlopen(urllib.request.Request(url, method="PUT")).close()
+    Connections().save(Connection("cluster", "hdfs", endpoint=namenode, account="bob"), replace=True)
+    servers.forget()
+    with pytest.raises(AccessDenied, match="may not be read"):
+        open_dataset(f"{root}/data2/trips.csv").read()
+
+
+def test_webhdfs_addresses_need_no_connection(root: str, namenode: str, tmp_path: Path):
+    put(f"{root}/plain.csv", b"n\n1\n", tmp_path)
+    Connections().delete("cluster")
+    assert open_dataset(f"webhdfs://{namenode.removeprefix('http://')}/plain.csv").num_rows == 1
+    with pytest.raises(Unreachable):
+        open_dataset("webhdfs://127.0.0.1:9/plain.csv")

@@ -1,0 +1,125 @@
+"""Files of web servers: by ranges where the server has them, and with every fault said in words."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lamella import FileProblem, export, open_dataset
+from lamella.core.datasets.locate import is_changed_on_disk
+from lamella.core.remote.connections import Connection, Connections
+from lamella.core.remote.problems import AccessDenied, MissingFile, Unreachable
+from tests.remote_servers import WebServer
+
+ROWS = 100_000
+
+
+@pytest.fixture(scope="module")
+def parquet() -> bytes:
+    sink = io.BytesIO()
+    values = np.random.default_rng(2).random(ROWS)
+    pq.write_table(pa.table({"n": np.arange(ROWS), "x": values}), sink, row_group_size=ROWS // 4)
+    return sink.getvalue()
+
+
+def test_parquet_is_read_by_ranges(web: WebServer, parquet: bytes):
+    web.files["/data/my trips.parquet"] = parquet
+    dataset = open_dataset(f"{web.url}/data/my%20trips.parquet?v=1")
+    assert dataset.name == "my trips"
+    assert dataset.read(columns=["n"], limit=5)["n"].to_pylist() == [0, 1, 2, 3, 4]
+    assert web.sent_bytes < len(parquet) // 2
+    assert dataset.where("x > 0.5").count() == dataset.where("x > 0.5").read().num_rows
+
+
+def test_text_comes_in_order(web: WebServer):
+    web.files["/rows.csv"] = b"n,word\n" + b"".join(b"%d,w%d\n" % (i, i) for i in range(50_000))
+    rows = open_dataset(f"{web.url}/rows.csv").read()
+    assert rows["n"].to_pylist() == list(range(50_000))
+
+
+@pytest.mark.parametrize("answers_head", [True, False])
+def test_a_server_without_ranges_sends_the_whole_once(web: WebServer, parquet: bytes, answers_head: bool):
+    web.has_ranges, web.answers_head = False, answers_head
+    web.files["/trips.parquet"] = parquet
+    assert open_dataset(f"{web.url}/trips.parquet").read()["n"].to_pylist() == list(range(ROWS))
+    assert web.sent_bytes <= 3 * len(parquet)
+
+
+def test_a_throttling_server_is_asked_again(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"], web.throttles = parquet, 2
+    assert open_dataset(f"{web.url}/trips.parquet").num_rows == ROWS
+    assert web.throttles == 0
+
+
+def test_a_slow_server_is_waited_for(web: WebServer):
+    web.files["/rows.csv"] = b"n\n" + b"1234567\n" * 40_000
+    web.seconds_a_piece = 0.05
+    assert open_dataset(f"{web.url}/rows.csv").read().num_rows == 40_000
+
+
+def test_a_file_that_changes_between_ranges_is_refused(web: WebServer, parquet: bytes):
+    """The etag alone tells: size and time are those that they were."""
+    web.files["/trips.parquet"] = parquet
+    dataset = open_dataset(f"{web.url}/trips.parquet")
+    web.etags["/trips.parquet"] = '"another"'
+    with pytest.raises(FileProblem) as caught:
+        dataset.read()
+    assert is_changed_on_disk(caught.value)
+    assert open_dataset(f"{web.url}/trips.parquet").read().num_rows == ROWS
+
+
+def test_an_answer_that_is_cut_off_is_an_error(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"] = parquet
+    dataset = open_dataset(f"{web.url}/trips.parquet")
+    web.cuts_to = 1000
+    with pytest.raises(Unreachable, match="broke off"):
+        dataset.read(columns=["x"])
+    web.cuts_to = None
+    assert dataset.read(columns=["x"]).num_rows == ROWS
+
+
+def test_half_a_file_is_no_parquet(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"] = parquet[: len(parquet) // 2]
+    with pytest.raises(FileProblem, match=r"trips\.parquet"):
+        open_dataset(f"{web.url}/trips.parquet")
+
+
+def test_missing_and_forbidden(web: WebServer, parquet: bytes, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(MissingFile, match="is not there"):
+        open_dataset(f"{web.url}/none.parquet")
+    web.files["/trips.parquet"], web.login = parquet, "Basic YW5uOnNlY3JldA=="
+    with pytest.raises(AccessDenied, match="credentials"):
+        open_dataset(f"{web.url}/trips.parquet")
+    monkeypatch.setenv("WEB_PASSWORD", "secret")
+    host = web.url.removeprefix("http://")
+    Connections().save(
+        Connection("web", "http", account="ann", places=(host,), secrets={"password": "env:WEB_PASSWORD"})
+    )
+    assert open_dataset(f"{web.url}/trips.parquet").num_rows == ROWS
+
+
+def test_secrets_in_addresses_are_not_shown(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"] = parquet
+    dataset = open_dataset(f"{web.url}/trips.parquet?X-Amz-Signature=abc123&v=2")
+    assert dataset.num_rows == ROWS
+    assert "GET /trips.parquet?X-Amz-Signature=abc123&v=2" in " ".join(web.log)
+    shown = str(dataset.paths[0])
+    assert "abc123" not in shown
+    assert shown.endswith("?X-Amz-Signature=…&v=2")
+    with pytest.raises(FileProblem, match="password") as caught:
+        open_dataset(f"http://ann:hunter2@{web.url[7:]}/trips.parquet")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_server_that_is_gone_is_an_error_and_writing_is_refused(web: WebServer, parquet: bytes):
+    web.files["/trips.parquet"] = parquet
+    dataset = open_dataset(f"{web.url}/trips.parquet")
+    with pytest.raises(FileProblem, match="Web servers are read alone"):
+        export(dataset, f"{web.url}/copy.csv")
+    web.leave()
+    with pytest.raises(Unreachable, match="could not be reached"):
+        dataset.read()
