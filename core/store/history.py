@@ -226,6 +226,11 @@ class History:
         """How many versions are kept."""
         return self._catalog.versions(self._reader.table_id).count()
 
+    def file_bytes(self) -> int:
+        """Of the files of all versions that are kept."""
+        spans = self._catalog.file_spans(self._reader.table_id)
+        return sum({path: size for path, size, first, stop in spans if first < stop}.values())
+
     def undoable(self) -> Commit | None:
         """The commit that `undo` would take back."""
         return undo_target(self.commits())

@@ -28,7 +28,7 @@ from lamella.ui.comparison.summary import ComparisonSummary
 from lamella.ui.grid.compared import INKS, SIGNS, WORDS, ComparisonGrid
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.tasks import Handle, Tasks
-from lamella.ui.widgets.controls import IconButton
+from lamella.ui.widgets.controls import FlowLayout, IconButton
 
 Make = Callable[[Job], Comparison]
 ALL_COLUMNS = "All columns"
@@ -232,15 +232,17 @@ class ComparisonView(QWidget):
     def _lay_out(self) -> None:
         strip = QFrame()
         theme.variant(strip, "difference")
-        line = QHBoxLayout(strip)
-        line.setContentsMargins(theme.M, theme.XS, theme.S, theme.XS)
-        line.setSpacing(theme.XS)
+        around = QHBoxLayout(strip)
+        around.setContentsMargins(theme.M, theme.XS, theme.S, theme.XS)
+        choices = QWidget()
+        line = FlowLayout(theme.XS, choices)
+        around.addWidget(choices, 1)
+        around.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
         for kind, button in self.kinds.items():
             button.setProperty("count", True)
             theme.variant(button, INKS[kind])
             button.setToolTip(f"Show rows that were {WORDS[kind]}")
             line.addWidget(button)
-        line.addStretch(1)
         self.columns.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.columns.setMinimumContentsLength(11)
         self.columns.setToolTip("Rows in which one column differs")
@@ -252,7 +254,6 @@ class ComparisonView(QWidget):
         for widget in (self.columns, self.only, self.place, self.previous, self.next, self.by_column):
             line.addWidget(widget)
         line.addWidget(self.more)
-        line.addWidget(self.close_button)
         self.notes.setContentsMargins(theme.M, theme.XS, theme.M, theme.XS)
         self.notes.setAccessibleName("What to know of the comparison")
         self.notes.hide()

@@ -45,6 +45,7 @@ from lamella.ui.grid.tree import TreeRows
 from lamella.ui.grid.value_popup import Node
 from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.column_page import ColumnFigures, ColumnPage, ValueList, read_figures, read_values
+from lamella.ui.inspector.history_page import HistoryPage
 from lamella.ui.inspector.related_rows import (
     FOLLOW,
     MOST_LINKS,
@@ -62,8 +63,8 @@ WIDTH, LEAST_WIDTH = 300, 240
 MOST_SHARE = 0.45
 """Of the tab, which is narrower where the text is large."""
 FOLLOW_MS = 120
-ROW, COLUMN = "row", "column"
-PAGES = {ROW: "Row", COLUMN: "Column"}
+ROW, COLUMN, HISTORY = "row", "column", "history"
+PAGES = {ROW: "Row", COLUMN: "Column", HISTORY: "History"}
 
 
 class Links(Protocol):
@@ -71,6 +72,14 @@ class Links(Protocol):
 
     @property
     def table(self) -> Table | None: ...
+
+    @property
+    def any_table(self) -> Table | None:
+        """The table of the tab, whatever is shown of it."""
+
+    @property
+    def no_history(self) -> str:
+        """Why there is no such table."""
 
     @property
     def links(self) -> tuple[Link, ...]: ...
@@ -103,6 +112,7 @@ class Inspector(QFrame):
         theme.variant(self, "panel")
         self._grid, self._view, self._links, self._tasks = grid, view, links, tasks
         self.row_page, self.column_page = RowPage(), ColumnPage()
+        self.history_page = HistoryPage(lambda: links.any_table, lambda: links.no_history, tasks)
         self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
         self._shown: tuple[object, ...] = ()
         self._handle: Handle | None = None
@@ -112,7 +122,7 @@ class Inspector(QFrame):
 
     @property
     def page(self) -> str:
-        return ROW if self._pages.currentWidget() is self.row_page else COLUMN
+        return list(PAGES)[max(0, self._pages.currentIndex())]
 
     def show_page(self, page: str) -> None:
         """Open it at "row" or "column"."""
@@ -155,6 +165,11 @@ class Inspector(QFrame):
     # ------------------------------------------------------------------- reading
 
     def _read(self) -> None:
+        if self.page == HISTORY:
+            self.stop()
+            self._shown = ()
+            self.history_page.follow(self._view())
+            return
         view, current, name = self._view(), self._grid.selection.current, self._grid.current_name
         if view is None or current is None or name not in view.schema.names:
             self.stop()
@@ -314,7 +329,7 @@ class Inspector(QFrame):
         scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scrolled.setWidget(self.column_page)
         self.column_page.setAutoFillBackground(False)
-        for widget in (self.row_page, scrolled):
+        for widget in (self.row_page, scrolled, self.history_page):
             self._pages.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

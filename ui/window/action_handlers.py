@@ -32,7 +32,6 @@ from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window import table_columns
 from lamella.ui.window.action_state import current_column
 from lamella.ui.window.commits import row_ids
-from lamella.ui.window.copying import Copying
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.destinations import column_finder, palette
 from lamella.ui.window.file_watch import table_of_file
@@ -271,9 +270,9 @@ def _edit_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "drop_column": on(table_columns.on_column(window, table_columns.drop)),
         "new_table": lambda: table_columns.ask_table(window),
         "make_table": on(partial(table_columns.ask_table_of_shown, window)),
-        "copy": on(lambda tab: copying_of(tab).copy()),
-        "copy_headers": on(lambda tab: copying_of(tab).copy(headers=True)),
-        "copy_as": on(lambda tab: copying_of(tab).ask_format()),
+        "copy": on(lambda tab: tab.comparing.front_copying.copy()),
+        "copy_headers": on(lambda tab: tab.comparing.front_copying.copy(headers=True)),
+        "copy_as": on(lambda tab: tab.comparing.front_copying.ask_format()),
         "review_edits": on(lambda tab: tab.review.toggle()),
         "find": on(lambda tab: tab.finding.open()),
         "find_next": on(lambda tab: tab.finding.step(1)),
@@ -299,7 +298,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "columns": on(lambda tab: _edit_last(tab, Select)),
         "join": on(lambda tab: tab.steps.add(Join)),
         "compute": on(lambda tab: tab.steps.add(Compute)),
-        "chart": on(_toggle_chart),
+        "chart": on(lambda tab: tab.comparing.toggle_chart()),
         "sql": window.consoles.show,
         "sql_steps": on(window.consoles.open_for_steps),
         "back": on(window.trail.go_back),
@@ -315,10 +314,11 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "filter_starts": on(partial(_filter_cell, operator="starts_with", on_null="is_null")),
         "filter_between": on(partial(_filter_selection, between=True)),
         "filter_any": on(partial(_filter_selection, between=False)),
+        "history": on(lambda tab: tab.inspector.show_page("history")),
         "compare": on(lambda tab: tab.comparing.ask(tab.steps.others())),
         "next_difference": on(lambda tab: tab.comparing.go_on()),
         "previous_difference": on(lambda tab: tab.comparing.go_on(backwards=True)),
-        "export": on(_export),
+        "export": on(lambda tab: tab.comparing.export_front()),
         "copy_sql": on(lambda tab: tab.line_actions.copy("sql")),
         "copy_python": on(lambda tab: tab.line_actions.copy("python")),
         "paste_steps": on(lambda tab: tab.line_actions.paste()),
@@ -445,21 +445,6 @@ def _select_row(tab: DatasetTab) -> None:
 def _show_rows_of_group(tab: DatasetTab) -> None:
     if tab.grid.selection.current is not None:
         tab.open_group(tab.grid.selection.current[0])
-
-
-def copying_of(tab: DatasetTab) -> Copying:
-    """Of the rows that are on screen."""
-    compared = tab.comparing.copying if tab.comparing.shown else None
-    return compared or tab.copying
-
-
-def _export(tab: DatasetTab) -> None:
-    tab.comparing.export() if tab.comparing.shown else tab.line_actions.ask_export()
-
-
-def _toggle_chart(tab: DatasetTab) -> None:
-    tab.comparing.hide()
-    tab.charting.toggle()
 
 
 def _toggle_builder(tab: DatasetTab) -> None:

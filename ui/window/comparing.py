@@ -22,7 +22,9 @@ from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.grid.pane import GridPane
 from lamella.ui.steps.step_line import StepLine
+from lamella.ui.window.charting import Charting
 from lamella.ui.window.copying import Copying
+from lamella.ui.window.line_actions import LineActions
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
@@ -49,6 +51,9 @@ class Compared:
 class ComparedTab(Tab, Protocol):
     pane: GridPane
     steps: StepLine
+    copying: Copying
+    line_actions: LineActions
+    charting: Charting
     changed: Any
 
     def window(self) -> QWidget: ...
@@ -84,6 +89,18 @@ class Comparing(QObject):
     @property
     def status(self) -> str:
         return "" if self.view is None else self.view.status
+
+    @property
+    def front_copying(self) -> Copying:
+        """Of the rows that are on screen: those compared, or the tab's own."""
+        return self.copying if self.shown and self.copying is not None else self._tab.copying
+
+    def export_front(self) -> None:
+        self.export() if self.shown else self._tab.line_actions.ask_export()
+
+    def toggle_chart(self) -> None:
+        self.hide()
+        self._tab.charting.toggle()
 
     # ------------------------------------------------------------------- what is compared
 
@@ -172,7 +189,7 @@ class Comparing(QObject):
     def _show(self, compared: Compared) -> None:
         view = self._made()
         self.compared = compared
-        self._tab.charting.hide()  # type: ignore[attr-defined]
+        self._tab.charting.hide()
         self._tab.pane.hide()
         view.show()
         self._tab.messages.float_over(view)

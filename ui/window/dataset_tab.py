@@ -186,6 +186,7 @@ class DatasetTab(QWidget):
         made.closed.connect(lambda: (self.grid.setFocus(), self.changed.emit()))
         self.loader.loaded.connect(lambda _: made.follow())
         self.relations.attach(made)
+        self.versions.attach(made)
         self._beside.addWidget(made)
         return made
 

@@ -20,6 +20,7 @@ from lamella.ui.grid.view import GridView
 from lamella.ui.inspector.related_rows import Follow
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.window.commits import id_at
+from lamella.ui.window.file_watch import version_of
 from lamella.ui.window.loader import Tab
 
 if TYPE_CHECKING:
@@ -27,6 +28,13 @@ if TYPE_CHECKING:
 
 OWN_ROWS = (Where, Sort, Limit, Sample, Select, Compute)
 """Steps that leave each row the one that it is in the table."""
+
+
+OF_FILES = (
+    "A file that is open in place has no history: it is as the last program left it. Import it into a store,"
+    " and every change is kept, can be compared and undone."
+)
+OF_VERSIONS = "The history of the table is beside the rows as they are now."
 
 
 class TabRelations(QObject):
@@ -57,6 +65,17 @@ class TabRelations(QObject):
         if shown is None or ID not in shown.view.snapshot.types:
             return None
         return self._tab.table if all(isinstance(step, OWN_ROWS) for step in shown.line.active) else None
+
+    @property
+    def any_table(self) -> Table | None:
+        """The table of the tab, whatever is shown of it."""
+        return self._tab.table
+
+    @property
+    def no_history(self) -> str:
+        """Why there is no such table."""
+        version = version_of(self._tab.key)
+        return OF_FILES if version is None else f"This is version {version}. {OF_VERSIONS}"
 
     def of_column(self, name: str | None) -> list[Link]:
         """The links that lead on from a column, or from the row where it is the row's `_id` that others

@@ -4,7 +4,7 @@ version says above its rows."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
@@ -12,16 +12,21 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 from lamella.core.errors import LamellaError, StoreProblem, visible
 from lamella.core.jobs import Job
 from lamella.core.store.commit import Commit
-from lamella.core.store.retention import ExpireReport
 from lamella.core.store.rows import OldVersion
 from lamella.core.store.table import Table
 from lamella.ui import theme
 from lamella.ui.dialogs.error_dialog import message
+from lamella.ui.window.comparing import Comparing
 from lamella.ui.window.loader import Tab
+
+if TYPE_CHECKING:
+    from lamella.ui.inspector.inspector import Inspector
+    from lamella.ui.stores.upkeep_dialogs import ExpireDialog
 
 
 class VersionedTab(Tab, Protocol):
     changed: Any
+    comparing: Comparing
 
     def window(self) -> QWidget: ...
 
@@ -60,6 +65,17 @@ class Versions(QObject):
             lambda: self.now_requested.emit(lambda tab: tab.versions.restore(version))
         )
         layout.addWidget(self.banner)
+
+    def attach(self, inspector: Inspector) -> None:
+        """To what its history page wishes."""
+        page, compare = inspector.history_page, self._tab.comparing.compare_versions
+        page.compare_requested.connect(compare)
+        page.open_requested.connect(self.open_requested)
+        page.restore_requested.connect(self.restore)
+        page.undo_requested.connect(self.undo_to)
+        page.name_requested.connect(self.rename)
+        page.expire_requested.connect(self.ask_expire)
+        self.changed.connect(page.refresh)
 
     # ------------------------------------------------------------------- commits
 
@@ -106,16 +122,17 @@ class Versions(QObject):
 
         self._write(work, f"Naming version {version}")
 
-    def expire(self, keep: int | None, older_than: Any, with_files: bool) -> None:
-        """Let go of old versions, and remove the files that no other version has."""
+    def ask_expire(self, versions: int) -> ExpireDialog | None:
+        """Which of so many versions stay; what goes is said before."""
+        from lamella.ui.stores.upkeep_dialogs import ExpireDialog
 
-        def work(table: Table, job: Job) -> str:
-            done = table.maintenance.expire(older_than=older_than, keep_versions=keep)
-            if with_files:
-                table.store.maintenance.vacuum()  # type: ignore[attr-defined]
-            return expired_text(done)
-
-        self._write(work, "Letting versions go")
+        table, tab = self._tab.table, self._tab
+        if table is None:
+            return None
+        dialog = ExpireDialog(table.store, tab.name, versions, tab.tasks, tab.window())  # type: ignore[arg-type]
+        dialog.finished_work.connect(lambda _: self.changed.emit())
+        dialog.open()
+        return dialog
 
     def _write(self, work: Callable[[Table, Job], str], text: str) -> None:
         table, tab = self._tab.table, self._tab
@@ -150,14 +167,6 @@ def undo_to(table: Table, version: int, job: Job) -> Commit:
             "Restore the version instead",
         )
     return last
-
-
-def expired_text(done: ExpireReport) -> str:
-    count = len(done.expired)
-    versions = f"{count:,} {'version' if count == 1 else 'versions'} expired"
-    return (
-        f"{versions}; {done.files:,} {'file is' if done.files == 1 else 'files are'} of no version any more"
-    )
 
 
 class VersionBanner(QFrame):

@@ -19,7 +19,7 @@ from lamella.core.scan.snapshot import SortKey
 from lamella.ui.dialogs.bad_lines import BadLinesDialog
 from lamella.ui.dialogs.error_dialog import ErrorDialog
 from lamella.ui.dialogs.file_import import ReadingDialog
-from lamella.ui.window import dataset_tab
+from lamella.ui.window import file_filling
 from lamella.ui.window.dataset_tab import DatasetTab
 from lamella.ui.window.failures import PAD
 from lamella.ui.window.loader import load
@@ -112,7 +112,7 @@ def test_rows_read_while_a_text_file_came_in_do_not_replace_all_of_them(
         assert was_read.wait(30)
         finish(entry, kept)
 
-    monkeypatch.setattr(dataset_tab, "load", late_answer)
+    monkeypatch.setattr(file_filling, "load", late_answer)
     monkeypatch.setattr(CacheEntry, "finish", late_end)
     (tmp_path / "numbers.csv").write_text("n\n" + "".join(f"{i}\n" for i in range(300_000)))
     window.open_paths([tmp_path / "numbers.csv"])

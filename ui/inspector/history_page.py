@@ -1,0 +1,296 @@
+"""The history of a table: its commits, and what can be done with a version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPoint, Qt, Signal
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QInputDialog,
+    QLabel,
+    QListView,
+    QMenu,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.errors import visible
+from lamella.core.jobs import Job
+from lamella.core.store.commit import Commit
+from lamella.core.store.summary import size_text
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.inspector.commit_list import COMMIT, CommitModel, CommitPainter
+from lamella.ui.tasks import Handle, Tasks
+from lamella.ui.widgets.controls import FlowLayout
+
+PAGE = 200
+"""Commits that are read at a time."""
+
+
+@dataclass(frozen=True)
+class FirstCommits:
+    """The newest commits, how many there are, and the bytes of the files of all versions."""
+
+    name: str
+    commits: tuple[Commit, ...]
+    total: int
+    bytes: int
+
+
+def read_first(table: Table, count: int, job: Job) -> FirstCommits:
+    """Blocks."""
+    history = table.history
+    return FirstCommits(
+        table.name, tuple(history.newest_commits(count)), history.num_versions(), history.file_bytes()
+    )
+
+
+class HistoryPage(QWidget):
+    """Wishes: `compare_requested` has two versions, None as the later one for the newest; the others have a
+    version. `name_requested` has its name before and the new one, too."""
+
+    compare_requested = Signal(int, object)
+    open_requested = Signal(int)
+    restore_requested = Signal(int)
+    undo_requested = Signal(int)
+    name_requested = Signal(int, str, str)
+    expire_requested = Signal(int)
+
+    def __init__(
+        self,
+        table: Callable[[], Table | None],
+        why_none: Callable[[], str],
+        tasks: Tasks,
+        parent: QWidget | None = None,
+    ) -> None:
+        """`why_none` says why there is no table."""
+        super().__init__(parent)
+        self._table, self._why_none, self._tasks = table, why_none, tasks
+        self._handle: Handle | None = None
+        self._shown: object = None
+        self.title, self.figures = QLabel(), QLabel()
+        self.more = QToolButton(text="⋯", accessibleName="More about the history")
+        self.model = CommitModel(self)
+        self.list = QListView()
+        self.nothing = QLabel(wordWrap=True)
+        self.chosen = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
+        self.what_changed, self.against_now = QPushButton("What changed"), QPushButton("Compare with now")
+        self.open, self.restore = QPushButton("Open"), QPushButton("Restore")
+        self.undo, self.name = QPushButton("Undo to here"), QPushButton("Name…")
+        self.both = QPushButton()
+        self._lay_out()
+        self._connect()
+        self._follow()
+
+    @property
+    def selected(self) -> list[Commit]:
+        """The newest first."""
+        commits = [index.data(COMMIT) for index in self.list.selectionModel().selectedIndexes()]
+        return sorted(commits, key=lambda commit: -commit.version)
+
+    @property
+    def is_settled(self) -> bool:
+        return self._handle is None
+
+    def follow(self, shown: object) -> None:
+        """Read the commits again where `shown`, the rows on screen, are others than before."""
+        if shown is not self._shown or shown is None:
+            self._shown = shown
+            self.refresh()
+
+    def refresh(self) -> None:
+        self.stop()
+        table = self._table()
+        for widget in (self.list, self.chosen, self.actions, self.more):
+            widget.setVisible(table is not None)
+        self.nothing.setVisible(table is None)
+        if table is None:
+            self.title.setText("No history")
+            self.nothing.setText(self._why_none())
+            self.figures.clear()
+            return
+        count = max(PAGE, len(self.model.commits))
+        self._handle = self._tasks.read(
+            lambda job: read_first(table, count, job), self._show, self._fail, owner=self, quiet=True
+        )
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def select(self, version: int) -> None:
+        place = self.model.place_of(version)
+        if place >= 0:
+            self.list.setCurrentIndex(self.model.index(place))
+
+    def _show(self, first: FirstCommits) -> None:
+        self._handle = None
+        before = [commit.version for commit in self.selected]
+        self.model.show(first.commits, first.total)
+        self.title.setText(visible(first.name))
+        versions = f"{first.total:,} {'version' if first.total == 1 else 'versions'}"
+        self.figures.setText(f"{versions} · {size_text(first.bytes)}")
+        self.select(before[0] if before and self.model.place_of(before[0]) >= 0 else first.commits[0].version)
+        self._follow()
+
+    def _show_more(self, commits: list[Commit]) -> None:
+        self._handle = None
+        self.model.append(commits)
+        self._follow()
+
+    def _read_more(self, before: int) -> None:
+        table = self._table()
+        if table is not None:
+            self.stop()
+            self._handle = self._tasks.read(
+                lambda job: table.history.newest_commits(PAGE, before),
+                self._show_more, self._fail, owner=self, quiet=True,
+            )  # fmt: skip
+
+    def _fail(self, error: Exception) -> None:
+        self._handle = None
+        self._tasks.failed.emit(error)
+
+    # ------------------------------------------------------------------- what can be done
+
+    def _follow(self) -> None:
+        """What the selected versions let one do."""
+        chosen = self.selected
+        one = chosen[0] if len(chosen) == 1 else None
+        newest = self.model.commits[0].version if self.model.commits else 0
+        self.both.setVisible(len(chosen) == 2)
+        if len(chosen) == 2:
+            self.both.setText(f"Compare {chosen[1].version:,} with {chosen[0].version:,}")
+        for button in (self.what_changed, self.against_now, self.open, self.restore, self.undo, self.name):
+            button.setVisible(len(chosen) != 2)
+        earlier = one is not None and one.version < newest
+        for button in (self.against_now, self.open, self.restore, self.undo):
+            button.setEnabled(earlier)
+        self.what_changed.setEnabled(one is not None and self._before(one) is not None)
+        self.name.setEnabled(one is not None)
+        self.chosen.setText("Select one version, or two to compare them" if one is None else _sentence(one))
+
+    def _before(self, commit: Commit) -> int | None:
+        """The version before it, if that is kept."""
+        place = self.model.place_of(commit.version)
+        behind = self.model.commits[place + 1 : place + 2]
+        return behind[0].version if behind else None
+
+    def show_change(self) -> None:
+        """What the commit that is selected changed."""
+        chosen = self.selected
+        if len(chosen) == 2:
+            self.compare_requested.emit(chosen[1].version, chosen[0].version)
+        elif len(chosen) == 1 and (before := self._before(chosen[0])) is not None:
+            self.compare_requested.emit(before, chosen[0].version)
+
+    def ask_name(self) -> QInputDialog | None:
+        if len(self.selected) != 1:
+            return None
+        commit = self.selected[0]
+        dialog = QInputDialog(self)
+        dialog.setWindowTitle("Name the version")
+        dialog.setLabelText(f"Name of version {commit.version}. One with a name does not expire")
+        dialog.setTextValue(commit.name)
+        dialog.textValueSelected.connect(
+            lambda name: self.name_requested.emit(commit.version, commit.name, name)
+        )
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+        return dialog
+
+    def _emit(self, signal: Callable[[int], object]) -> None:
+        if len(self.selected) == 1:
+            signal(self.selected[0].version)
+
+    def _open_menu(self, point: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for button in self._buttons:
+            if not button.isHidden():
+                action = menu.addAction(button.text(), button.click)
+                action.setEnabled(button.isEnabled())
+        menu.popup(self.list.viewport().mapToGlobal(point))
+
+    # ------------------------------------------------------------------- set-up
+
+    def _lay_out(self) -> None:
+        theme.variant(self.title, "title")
+        theme.variant(self.figures, "caption")
+        theme.variant(self.chosen, "caption")
+        theme.variant(self.nothing, "muted")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignTop)
+        menu = QMenu(self.more)
+        self.expire_action = menu.addAction(
+            "Let versions expire…", lambda: self.expire_requested.emit(self.model.total)
+        )
+        self.more.setMenu(menu)
+        self.more.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.list.setModel(self.model)
+        self.list.setItemDelegate(CommitPainter(self.list))
+        self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.list.setUniformItemSizes(True)
+        self.list.setMouseTracking(True)
+        self.list.setAccessibleName("Versions")
+        self.list.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        theme.variant(self.list, "plain")
+        self._buttons = (
+            self.both, self.what_changed, self.against_now, self.open, self.restore, self.undo, self.name,
+        )  # fmt: skip
+        self.actions = QWidget()
+        flow = FlowLayout(theme.XS, self.actions)
+        for button in self._buttons:
+            theme.variant(button, "ghost")
+            flow.addWidget(button)
+        tips = {
+            self.what_changed: "Against the version before it (Enter)",
+            self.open: "Read-only, in a tab of its own",
+            self.restore: "Make its rows the newest again, as one commit",
+            self.undo: "Take back every commit after it, the last one first; each can be redone",
+            self.name: "A version with a name does not expire",
+        }
+        for button, tip in tips.items():
+            button.setToolTip(tip)
+        head = QHBoxLayout()
+        head.setSpacing(theme.S)
+        head.addWidget(self.title, 1)
+        head.addWidget(self.figures)
+        head.addWidget(self.more)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.M, theme.S, 0, theme.S)
+        layout.setSpacing(theme.S)
+        layout.addLayout(head)
+        layout.addWidget(self.nothing, 1)
+        layout.addWidget(self.list, 1)
+        layout.addWidget(self.chosen)
+        layout.addWidget(self.actions)
+
+    def _connect(self) -> None:
+        self.model.more_requested.connect(self._read_more)
+        self.list.selectionModel().selectionChanged.connect(lambda *_: self._follow())
+        self.list.activated.connect(lambda _: self.show_change())
+        self.list.customContextMenuRequested.connect(self._open_menu)
+        self.both.clicked.connect(self.show_change)
+        self.what_changed.clicked.connect(self.show_change)
+        self.against_now.clicked.connect(
+            lambda: self._emit(lambda version: self.compare_requested.emit(version, None))
+        )
+        self.open.clicked.connect(lambda: self._emit(self.open_requested.emit))
+        self.restore.clicked.connect(lambda: self._emit(self.restore_requested.emit))
+        self.undo.clicked.connect(lambda: self._emit(self.undo_requested.emit))
+        self.name.clicked.connect(self.ask_name)
+        theme.current().changed.connect(self.list.scheduleDelayedItemsLayout)
+
+
+def _sentence(commit: Commit) -> str:
+    at = "" if commit.time is None else f", {commit.time.astimezone():%Y-%m-%d %H:%M:%S}"
+    name = f", called “{visible(commit.name)}”" if commit.name else ""
+    return f"Version {commit.version:,}{name}{at}"
