@@ -56,6 +56,7 @@ from lamella.ui.inspector.related_rows import (
     read_neighbours,
     read_related,
 )
+from lamella.ui.inspector.table_page import PageSubject, TablePage
 from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import IconButton
 
@@ -63,8 +64,8 @@ WIDTH, LEAST_WIDTH = 300, 240
 MOST_SHARE = 0.45
 """Of the tab, which is narrower where the text is large."""
 FOLLOW_MS = 120
-ROW, COLUMN, HISTORY = "row", "column", "history"
-PAGES = {ROW: "Row", COLUMN: "Column", HISTORY: "History"}
+ROW, COLUMN, TABLE, HISTORY = "row", "column", "table", "history"
+PAGES = {ROW: "Row", COLUMN: "Column", TABLE: "Table", HISTORY: "History"}
 
 
 class Links(Protocol):
@@ -112,6 +113,9 @@ class Inspector(QFrame):
         theme.variant(self, "panel")
         self._grid, self._view, self._links, self._tasks = grid, view, links, tasks
         self.row_page, self.column_page = RowPage(), ColumnPage()
+        self.table_page = TablePage(tasks)
+        self.about: Callable[[], PageSubject | None] = lambda: None
+        """What the page about the table is to show."""
         self.history_page = HistoryPage(lambda: links.any_table, lambda: links.no_history, tasks)
         self._pages, self._buttons = QStackedWidget(), dict[str, QToolButton]()
         self._shown: tuple[object, ...] = ()
@@ -165,10 +169,13 @@ class Inspector(QFrame):
     # ------------------------------------------------------------------- reading
 
     def _read(self) -> None:
-        if self.page == HISTORY:
+        if self.page in (TABLE, HISTORY):
             self.stop()
             self._shown = ()
-            self.history_page.follow(self._view())
+            if self.page == TABLE:
+                self.table_page.show_subject(self.about())
+            else:
+                self.history_page.follow(self._view())
             return
         view, current, name = self._view(), self._grid.selection.current, self._grid.current_name
         if view is None or current is None or name not in view.schema.names:
@@ -329,7 +336,7 @@ class Inspector(QFrame):
         scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scrolled.setWidget(self.column_page)
         self.column_page.setAutoFillBackground(False)
-        for widget in (self.row_page, scrolled, self.history_page):
+        for widget in (self.row_page, scrolled, self.table_page, self.history_page):
             self._pages.addWidget(widget)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

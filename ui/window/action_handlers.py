@@ -314,6 +314,7 @@ def _step_handlers(window: Window, on: OnTab) -> dict[str, Handler]:
         "filter_starts": on(partial(_filter_cell, operator="starts_with", on_null="is_null")),
         "filter_between": on(partial(_filter_selection, between=True)),
         "filter_any": on(partial(_filter_selection, between=False)),
+        "table_details": on(lambda tab: tab.inspector.show_page("table")),
         "history": on(lambda tab: tab.inspector.show_page("history")),
         "compare": on(lambda tab: tab.comparing.ask(tab.steps.others())),
         "next_difference": on(lambda tab: tab.comparing.go_on()),

@@ -63,6 +63,7 @@ from lamella.ui.window.versions import Versions
 
 if TYPE_CHECKING:
     from lamella.ui.inspector.inspector import Inspector
+    from lamella.ui.inspector.table_page import PageSubject
 
 
 LATER_FREED_ROWS, FREE_AFTER_MS = 1_000_000, 100
@@ -187,8 +188,20 @@ class DatasetTab(QWidget):
         self.loader.loaded.connect(lambda _: made.follow())
         self.relations.attach(made)
         self.versions.attach(made)
+        made.about = self._subject
+        made.table_page.column_chosen.connect(self._go_to_named)
         self._beside.addWidget(made)
         return made
+
+    def _subject(self) -> PageSubject | None:
+        """What the inspector says of the table or file."""
+        from lamella.ui.inspector.table_page import subject_of
+
+        return None if self.shown is None else subject_of(self.name, self.dataset, self.shown.lines)
+
+    def _go_to_named(self, name: str) -> None:
+        if name in self.grid.grid_model.names:
+            self.grid.go_to_column(self.grid.grid_model.names.index(name))
 
     @property
     def is_inspector_open(self) -> bool:

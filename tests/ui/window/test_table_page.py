@@ -1,0 +1,96 @@
+"""The inspector's page about a table or file: columns, files, metadata, and which row groups are skipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from lamella import col
+from lamella.core.query import agg
+from lamella.core.query.line import Line
+from lamella.core.query.steps import Group
+
+
+@pytest.fixture
+def grouped(window, tmp_path: Path, settled):
+    """Of a file of four row groups, in the order of its numbers."""
+    rows = pa.table({"n": list(range(1000)), "word": ["a", None] * 500, "s": [{"x": 1}] * 1000})
+    path = tmp_path / "grouped.parquet"
+    pq.write_table(rows.replace_schema_metadata({"made by": "a test"}), path, row_group_size=250)
+    window.open_paths([path])
+    return settled()
+
+
+@pytest.fixture
+def page(qtbot, window, grouped):
+    window.commands["table_details"].trigger()
+    made = grouped.inspector.table_page
+    qtbot.waitUntil(lambda: made.storage is not None and made.is_settled)
+    return made
+
+
+def group(page, name: str):
+    tops = [page.tree.topLevelItem(place) for place in range(page.tree.topLevelItemCount())]
+    return next(top for top in tops if top.text(0) == name)
+
+
+def test_columns_files_and_metadata_are_listed(qtbot, window, grouped, page):
+    assert grouped.inspector.page == "table" and page.title.text() == "grouped.parquet"
+    assert page.figures.text().startswith("1,000 rows · 3 columns · ") and "Parquet" in page.kind.text()
+    columns = group(page, "Columns")
+    assert [columns.child(n).text(0) for n in range(3)] == ["n", "word", "s"]
+    tip = columns.child(1).toolTip(0)
+    assert "word: string" in tip and "Encoding: dictionary; codec: snappy" in tip
+    assert "Nulls, by statistics: 500" in tip and "Extent, by statistics: a to a" in tip
+    assert "in 4 chunks" in columns.child(2).toolTip(0)
+    assert group(page, "Files").child(0).text(1) == "1,000 rows"
+    assert group(page, "Metadata").child(0).text(0) == "made by"
+    page.grab()
+
+
+def test_a_column_is_searched_for_and_gone_to(qtbot, grouped, page):
+    page.find.setText("WO")
+    columns = group(page, "Columns")
+    assert [columns.child(n).isHidden() for n in range(3)] == [True, False, True]
+    QTest.mouseClick(
+        page.tree.viewport(),
+        Qt.MouseButton.LeftButton,
+        pos=page.tree.visualItemRect(columns.child(1)).center(),
+    )
+    assert grouped.grid.current_name == "word"
+
+
+def test_row_groups_that_the_filter_skips_are_drawn(qtbot, grouped, page, settled):
+    assert page.groups.text() == "4 row groups" and len(page.strip.rects()) == 4
+    grouped.set_filter(col("n") >= 600)
+    settled()
+    qtbot.waitUntil(lambda: page.is_settled and page.storage.skipped == 2)
+    assert page.groups.text() == "4 row groups, 2 skipped by the filter"
+    tips = [page.strip.tip_at(page.strip.width() * part) for part in (0.1, 0.6)]
+    assert "Row group 1 of 4, skipped" in tips[0] and "n: 0 to 249" in tips[0]
+    assert "Row group 3 of 4, read" in tips[1] and "n: 500 to 749" in tips[1]
+    assert "2 skipped" in page.strip.accessibleName()
+    page.strip.grab()
+
+
+def test_a_computed_result_says_what_it_is(qtbot, grouped, page, settled):
+    grouped.apply(Line.of([Group(("word",), (("n", agg.count()),))]))
+    settled()
+    qtbot.waitUntil(lambda: page.is_settled and "2 rows" in page.figures.text())
+    assert page.kind.text().startswith("Computed from 1,000 rows") and not page.strip.isVisible()
+
+
+def test_a_table_says_its_store_and_version(qtbot, window, table, table_tab, settled):
+    table.set_metadata({"source": "BTS"})
+    table_tab.reload()
+    settled()
+    window.commands["table_details"].trigger()
+    page = table_tab.inspector.table_page
+    qtbot.waitUntil(lambda: page.storage is not None and page.is_settled)
+    assert page.kind.text() == "Table in My tables, version 2"
+    assert group(page, "Metadata").child(0).text(0) == "source"

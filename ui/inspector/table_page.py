@@ -1,0 +1,371 @@
+"""How the table or file of a tab is made up: columns, files, the row groups that a filter skips, metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QHelpEvent, QPainter, QPaintEvent
+from PySide6.QtWidgets import (
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QSizePolicy,
+    QToolTip,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from lamella.core.datasets.base import Dataset
+from lamella.core.datasets.cached import CachedDataset
+from lamella.core.errors import visible
+from lamella.core.filters.expr import Filter
+from lamella.core.jobs import Job
+from lamella.core.query.line import LineView
+from lamella.core.query.source import Pinned
+from lamella.core.query.storage import Storage, StoredColumn, StoredFile, read_storage
+from lamella.core.scan.snapshot import Snapshot
+from lamella.core.store.summary import size_text
+from lamella.core.store.table import Table
+from lamella.ui import theme
+from lamella.ui.grid.model import icon_name
+from lamella.ui.tasks import Handle, Tasks
+
+NAME, KIND, SIZE = range(3)
+COLUMN = Qt.ItemDataRole.UserRole
+HEIGHT, LEAST_GROUP = 20, 3
+MOST_COLUMNS, MOST_FILES = 10_000, 1_000
+LONGEST = 60
+
+
+@dataclass(frozen=True)
+class PageSubject:
+    """What the page is about. `kind` says what it is; `noted` gives, on a worker, what is noted of it, and
+    `remarks` are what people should know of its rows."""
+
+    name: str
+    kind: str
+    snapshot: Snapshot
+    where: Filter | None = None
+    noted: Callable[[], Mapping[str, str]] = dict
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadSubject:
+    storage: Storage
+    noted: Mapping[str, str]
+
+
+def subject_of(name: str, dataset: Dataset, lines: LineView) -> PageSubject:
+    """Of what a tab shows."""
+    view = lines.view
+    if lines.is_computed:
+        steps = len(lines.checked.steps)
+        source = f"{lines.source.num_rows:,} rows of {name} by {steps:,} {'step' if steps == 1 else 'steps'}"
+        return PageSubject(name, f"Computed from {source}", view.snapshot, view.query.where)
+    if isinstance(dataset, Table):
+        kind = f"Table in {dataset.store.name}, version {view.snapshot.token[1]}"
+    elif isinstance(dataset, Pinned):
+        kind = f"Version {dataset.pinned_version} of a table, read-only"
+    else:
+        kind = f"{getattr(dataset, 'format', 'File')}, open in place"
+        kind += ": the sizes are of its cache" if isinstance(dataset, CachedDataset) else ""
+    return PageSubject(
+        name, kind, view.snapshot, view.query.where, lambda: noted_of(dataset), dataset.remarks
+    )
+
+
+def noted_of(dataset: Dataset) -> dict[str, str]:
+    """The metadata of a table or file. Blocks."""
+    if isinstance(dataset, Table):
+        return dict(dataset.metadata)
+    noted = dataset.schema.metadata or {}
+    return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in noted.items()}
+
+
+class RowGroupStrip(QWidget):
+    """Row groups side by side, as wide as they have rows: filled where the filter reads them, empty where it
+    skips them. So many that they would be thinner than a line are drawn together."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._storage: Storage | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName("Row groups")
+
+    def show_storage(self, storage: Storage | None) -> None:
+        self._storage = storage
+        self.setVisible(storage is not None and bool(storage.groups))
+        self.setAccessibleName("Row groups" if storage is None else groups_text(storage))
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, theme.current().px(HEIGHT))
+
+    def rects(self) -> list[tuple[QRectF, range]]:
+        """Of neighbouring row groups, by their places."""
+        if self._storage is None:
+            return []
+        groups, total = self._storage.groups, max(1, sum(g.rows for g in self._storage.groups))
+        found: list[tuple[QRectF, range]] = []
+        left, rows, first = 0.0, 0, 0
+        for place, group in enumerate(groups):
+            rows += group.rows
+            right = self.width() * rows / total
+            same = place + 1 < len(groups) and groups[place + 1].is_read == group.is_read
+            if right - left < LEAST_GROUP and same and len(groups) > self.width() / LEAST_GROUP:
+                continue
+            found.append(
+                (QRectF(left, 0, max(1.0, right - left - 1), self.height()), range(first, place + 1))
+            )
+            left, first = right, place + 1
+        return found
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self._storage is None:
+            return
+        look, painter = theme.current(), QPainter(self)
+        for rect, places in self.rects():
+            is_read = self._storage.groups[places.start].is_read
+            painter.setPen(look.color("accent" if is_read else "border_strong"))
+            painter.setBrush(look.color("card_met" if is_read else "surface"))
+            painter.drawRect(rect.adjusted(0, 0, -1, -1))
+            if not is_read:  # told apart without colour, too
+                painter.drawLine(rect.bottomLeft(), rect.topRight())
+        painter.end()
+
+    def tip_at(self, x: float) -> str:
+        """Of the row group there: its place, rows and extents."""
+        storage = self._storage
+        for rect, places in self.rects():
+            if storage is not None and rect.left() <= x <= rect.right() + 1:
+                group = storage.groups[places.start]
+                word = "read" if group.is_read else "skipped: no row of it can meet the filter"
+                many = f" to {places.stop:,}" if len(places) > 1 else ""
+                head = f"Row group {places.start + 1:,}{many} of {len(storage.groups):,}, {word}"
+                own = f"{group.rows:,} rows · {size_text(group.bytes)} · {visible(group.file)}"
+                return visible("\n".join([head, own, *group.extents]))
+        return ""
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QHelpEvent):
+            QToolTip.showText(event.globalPos(), self.tip_at(event.pos().x()), self)
+            return True
+        return super().event(event)
+
+
+def groups_text(storage: Storage) -> str:
+    total = len(storage.groups)
+    groups = f"{total:,} row {'group' if total == 1 else 'groups'}"
+    return f"{groups}, {storage.skipped:,} skipped by the filter" if storage.skipped else groups
+
+
+class TablePage(QWidget):
+    """`column_chosen` has the name of a column to go to."""
+
+    column_chosen = Signal(str)
+
+    def __init__(self, tasks: Tasks, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._tasks = tasks
+        self._handle: Handle | None = None
+        self._subject: PageSubject | None = None
+        self.storage: Storage | None = None
+        self._noted: Mapping[str, str] = {}
+        self.title, self.kind, self.figures = QLabel(), QLabel(wordWrap=True), QLabel(wordWrap=True)
+        self.strip, self.groups = RowGroupStrip(), QLabel(wordWrap=True)
+        self.find = QLineEdit(placeholderText="Find a column", accessibleName="Find a column")
+        self.tree = QTreeWidget()
+        self._lay_out()
+
+    @property
+    def is_settled(self) -> bool:
+        return self._handle is None
+
+    def show_subject(self, subject: PageSubject | None) -> None:
+        """None while there are no rows."""
+        before = self._subject
+        if _is_same(subject, before):
+            return
+        self.stop()
+        self._subject = subject
+        if subject is None:
+            self.title.setText("Nothing is shown")
+            self.storage = None
+            self.tree.clear()
+            return
+        self.title.setText(visible(subject.name))
+        self.kind.setText(visible(subject.kind))
+        self._handle = self._tasks.read(
+            lambda job: read_subject(subject, job), self._show, self._fail, owner=self, quiet=True
+        )
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+    def _fail(self, error: Exception) -> None:
+        self._handle, self._subject = None, None
+        self._tasks.failed.emit(error)
+
+    def _show(self, read: ReadSubject) -> None:
+        self._handle, storage = None, read.storage
+        self.storage, self._noted = storage, read.noted
+        subject = self._subject
+        if subject is None:
+            return
+        parts = [f"{storage.rows:,} rows", f"{len(storage.columns):,} columns"]
+        if storage.files:
+            count = len(storage.files)
+            parts += [size_text(storage.bytes), f"{count:,} {'file' if count == 1 else 'files'}"]
+        parts += (
+            [f"{storage.memory_rows:,} rows in no file yet"] if storage.files and storage.memory_rows else []
+        )
+        parts += [f"{storage.deleted:,} deleted"] if storage.deleted else []
+        self.figures.setText(" · ".join(parts))
+        self.strip.show_storage(storage)
+        self.groups.setText(groups_text(storage))
+        self.groups.setVisible(bool(storage.groups))
+        self._fill(subject, storage)
+
+    # ------------------------------------------------------------------- the tree
+
+    def _fill(self, subject: PageSubject, storage: Storage) -> None:
+        closed = {self._group_name(place) for place in range(self.tree.topLevelItemCount())
+                  if not self.tree.topLevelItem(place).isExpanded()}  # fmt: skip
+        self.tree.clear()
+        named = {field.name: field.type for field in subject.snapshot.schema}
+        columns = [self._column_item(column, named) for column in storage.columns[:MOST_COLUMNS]]
+        files = [_file_item(file) for file in storage.files[:MOST_FILES]]
+        metadata = [_item(key, value) for key, value in {**storage.metadata, **self._noted}.items()]
+        notes = [_item(text, "") for text in subject.remarks]
+        for name, items in (("Notes", notes), ("Columns", columns), ("Files", files), ("Metadata", metadata)):
+            if items:
+                top = QTreeWidgetItem([name, "", f"{len(items):,}"])
+                top.setForeground(SIZE, theme.current().color("muted"))
+                top.setTextAlignment(SIZE, Qt.AlignmentFlag.AlignRight)
+                top.addChildren(items)
+                self.tree.addTopLevelItem(top)
+                top.setExpanded(name not in closed)
+        if storage.is_partial:
+            self.groups.setText(
+                f"{self.groups.text()}. Sizes of columns are of the first files: there are many"
+            )
+        self._show_matches(self.find.text())
+
+    def _group_name(self, place: int) -> str:
+        return self.tree.topLevelItem(place).text(NAME)
+
+    def _column_item(self, column: StoredColumn, types: Mapping[str, object]) -> QTreeWidgetItem:
+        look = theme.current()
+        item = _item(column.name, column.type, size_text(column.bytes) if column.chunks else "")
+        item.setData(NAME, COLUMN, column.name)
+        kind = types.get(column.name)
+        if kind is not None:
+            item.setIcon(NAME, look.icon(icon_name(kind), "faint"))  # type: ignore[arg-type]
+        for place in (NAME, KIND, SIZE):
+            item.setToolTip(place, visible(column_text(column)))
+        return item
+
+    def _show_matches(self, text: str) -> None:
+        words = text.strip().casefold()
+        for place in range(self.tree.topLevelItemCount()):
+            top = self.tree.topLevelItem(place)
+            for row in range(top.childCount()):
+                item = top.child(row)
+                name = item.data(NAME, COLUMN)
+                item.setHidden(bool(words) and (name is None or words not in name.casefold()))
+
+    def _choose(self, item: QTreeWidgetItem) -> None:
+        name = item.data(NAME, COLUMN)
+        if name is not None:
+            self.column_chosen.emit(name)
+
+    def _restyle(self) -> None:
+        if self._subject is not None and self.storage is not None:
+            self._fill(self._subject, self.storage)
+
+    def _lay_out(self) -> None:
+        theme.variant(self.title, "title")
+        for label in (self.kind, self.figures, self.groups):
+            theme.variant(label, "caption")
+        self.title.setWordWrap(True)
+        self.find.setClearButtonEnabled(True)
+        theme.variant(self.tree, "panel")
+        self.tree.setColumnCount(3)
+        self.tree.setHeaderHidden(True)
+        self.tree.setIndentation(theme.M)
+        self.tree.setUniformRowHeights(True)
+        self.tree.setAccessibleName("Columns, files and metadata")
+        header = self.tree.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Stretch)
+        for place in (KIND, SIZE):
+            header.setSectionResizeMode(place, QHeaderView.ResizeMode.ResizeToContents)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(theme.M, theme.S, theme.S, theme.S)
+        layout.setSpacing(theme.S)
+        for widget in (self.title, self.kind, self.figures, self.strip, self.groups, self.find):
+            layout.addWidget(widget)
+        layout.addWidget(self.tree, 1)
+        self.strip.hide()
+        self.groups.hide()
+        self.find.textChanged.connect(self._show_matches)
+        self.tree.itemClicked.connect(self._choose)
+        self.tree.itemActivated.connect(self._choose)
+        theme.current().changed.connect(self._restyle)
+
+
+def _is_same(one: PageSubject | None, other: PageSubject | None) -> bool:
+    """Whether both are about the same rows and the same filter."""
+    if one is None or other is None:
+        return False
+    return one.snapshot is other.snapshot and one.where == other.where
+
+
+def read_subject(subject: PageSubject, job: Job) -> ReadSubject:
+    """Blocks."""
+    return ReadSubject(read_storage(subject.snapshot, subject.where, job), subject.noted())
+
+
+def column_text(column: StoredColumn) -> str:
+    """All that is known of how a column is stored."""
+    lines = [f"{column.name}: {column.type}"]
+    if column.chunks:
+        ratio = f", {column.raw_bytes / column.bytes:.1f} times smaller by the codec" if column.bytes else ""
+        lines.append(f"{size_text(column.bytes)} in {column.chunks:,} chunks{ratio}")
+        lines.append(f"Encoding: {', '.join(column.encodings)}; codec: {', '.join(column.codecs)}")
+    if column.chunks and column.nulls is not None:
+        lines.append(f"Nulls, by statistics: {column.nulls:,}")
+    if column.chunks and column.has_extremes and column.low is not None:
+        lines.append(f"Extent, by statistics: {_cut(column.low)} to {_cut(column.high)}")
+    return "\n".join([*lines, *([column.note] if column.note else [])])
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _file_item(file: StoredFile) -> QTreeWidgetItem:
+    item = _item(file.path.name, f"{file.rows:,} rows", size_text(file.bytes))
+    groups = f"{file.row_groups:,} row {'group' if file.row_groups == 1 else 'groups'}"
+    item.setToolTip(NAME, visible(f"{file.path}\n{groups}\n{file.created_by}"))
+    return item
+
+
+def _item(name: str, kind: str, size: str = "") -> QTreeWidgetItem:
+    look = theme.current()
+    item = QTreeWidgetItem([visible(name), visible(_cut(kind)), size])
+    item.setToolTip(NAME, visible(name[:2000]))
+    item.setToolTip(KIND, visible(kind[:2000]))
+    for place in (KIND, SIZE):
+        item.setForeground(place, look.color("muted"))
+    item.setTextAlignment(SIZE, Qt.AlignmentFlag.AlignRight)
+    item.setFont(SIZE, look.tabular_font())
+    return item
