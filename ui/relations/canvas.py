@@ -242,6 +242,7 @@ class Canvas(QGraphicsView):
     def _route(self, names: Sequence[str]) -> None:
         """Where they are many, lines go the plain way at first, and around the boxes a few at a time."""
         self._to_route = []
+        self._route_some()
         if not names:
             return
         around = [box.area() for box in self.boxes.values()]
@@ -255,9 +256,11 @@ class Canvas(QGraphicsView):
         many = len(names) > MOST_AT_ONCE
         for name in names:
             self.lines[name].route(boxes, lanes[name], quickly=many)
-        if many:
+        if many:  # to paint what is about to change would take longer than to find it
             self._to_route = [(name, boxes, lanes[name]) for name in names]
+            self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.NoViewportUpdate)
             self._later.start()
+        self.viewport().update()
 
     def _route_some(self) -> None:
         """As many as a frame leaves time for."""
@@ -268,6 +271,8 @@ class Canvas(QGraphicsView):
                 self.lines[name].route(boxes, lane)
         if not self._to_route:
             self._later.stop()
+            self.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.SmartViewportUpdate)
+            self.viewport().update()
 
     # ---------------------------------------------------------------------- zoom
 

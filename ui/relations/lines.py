@@ -17,6 +17,8 @@ from lamella.ui.relations.routing import STUB, Anchor, Point, plain_route, route
 from lamella.ui.relations.schema import Connection
 
 CORNER = 7.0
+FAR = 0.25
+"""Smaller than that, the ends of lines have no signs."""
 TOUCH = 12.0
 """How wide a line is for the mouse."""
 SIGN = 9.0
@@ -42,10 +44,10 @@ class ConnectionLine(QGraphicsItem):
 
     def take(self, connection: Connection) -> None:
         """The same relation as it is known now."""
-        self.connection = connection
+        before, self.connection = self.connection, connection
         self.setToolTip(_tip(connection))
-        self.prepareGeometryChange()
-        self.update()
+        if _look_of(before) != _look_of(connection):
+            self.update()
 
     def route(self, boxes: np.ndarray, lane: int, quickly: bool = False) -> None:
         """Find its way anew; `boxes` as `routing.route` has them. `quickly` takes no notice of them."""
@@ -116,17 +118,20 @@ class ConnectionLine(QGraphicsItem):
         if known.is_suggested or known.problem:
             pen.setDashPattern([4, 3])
         pen.setCapStyle(Qt.PenCapStyle.FlatCap)
-        pen.setCosmetic(option.levelOfDetailFromTransform(painter.worldTransform()) < LEGIBLE)
+        detail = option.levelOfDetailFromTransform(painter.worldTransform())
+        pen.setCosmetic(detail < LEGIBLE)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(pen)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(self._path)
+        if detail < FAR:
+            return
         pen.setStyle(Qt.PenStyle.SolidLine)
         painter.setPen(pen)
         one, other = known.cardinality
         self._paint_end(painter, self._way[0], self._way[1], one, is_target=False)
         self._paint_end(painter, self._way[-1], self._way[-2], other, is_target=True)
-        if option.levelOfDetailFromTransform(painter.worldTransform()) >= LEGIBLE:
+        if detail >= LEGIBLE:
             self._paint_label(painter)
 
     def _paint_end(
@@ -172,6 +177,11 @@ class ConnectionLine(QGraphicsItem):
         painter.setBrush(look.color(ground))
         painter.drawRoundedRect(area, 4, 4)
         painter.drawText(area, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def _look_of(connection: Connection) -> tuple[object, ...]:
+    """What of a relation is drawn."""
+    return connection.name, connection.problem, connection.dangling, connection.cardinality
 
 
 def _tip(connection: Connection) -> str:

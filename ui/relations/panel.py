@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtGui import QContextMenuEvent, QFont, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
@@ -135,13 +135,14 @@ class ConnectionPanel(QFrame):
             head.setFlags(Qt.ItemFlag.ItemIsEnabled)
             head.setFont(0, look.font("caption", bold=True))
             head.setForeground(0, look.color("muted"))
+            figures = look.tabular_font("caption")
             for one in listed:
-                self._line(head, one)
+                self._line(head, one, figures)
             head.setExpanded(True)
         self.list.blockSignals(False)
         self.show_connection(self._shown if self._shown in self._connections else "")
 
-    def _line(self, head: QTreeWidgetItem, one: Connection) -> None:
+    def _line(self, head: QTreeWidgetItem, one: Connection, figures: QFont) -> None:
         look = theme.current()
         text = one.text if one.is_suggested else one.name
         item = QTreeWidgetItem(head, [visible(text), _state(one)])
@@ -151,7 +152,7 @@ class ConnectionPanel(QFrame):
         broken, warns = bool(one.problem), bool(one.dangling)
         icon, color = ("warning", "danger") if broken else ("relation", "muted")
         item.setIcon(0, look.icon(icon, color))
-        item.setFont(1, look.tabular_font("caption"))
+        item.setFont(1, figures)
         item.setForeground(1, look.color("danger" if broken else "warning" if warns else "muted"))
 
     def show_connection(self, name: str) -> None:

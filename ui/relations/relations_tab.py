@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QImage, QKeyEvent, QKeySequence, QShowEvent
@@ -47,20 +46,13 @@ from lamella.ui.tasks import Handle, Tasks
 from lamella.ui.widgets.controls import without_mnemonic
 from lamella.ui.widgets.message_bar import MessageBar
 from lamella.ui.widgets.plotting import pixels_of, svg_of
+from lamella.ui.window.memory import Memory
 
-LOOK_EVERY_MS, LIST_EVERY_MS = 3_000, 250
+LOOK_EVERY_MS, LIST_EVERY_MS, MS_A_RELATION = 3_000, 250, 8
 PANEL_WIDTH = 300
 CHECKED_UNASKED, SUGGESTED_UNASKED = 5_000_000, 1_000_000
 """Rows of two tables, and of a store, up to which they are looked at before anybody asks for it."""
 FILTERS = {"svg": "SVG drawing (*.svg)", "png": "PNG picture (*.png)"}
-
-
-class PlaceMemory(Protocol):
-    """Where places of boxes are remembered."""
-
-    def layout(self, key: tuple[str, ...]) -> dict[str, Any]: ...
-
-    def save_layout(self, key: tuple[str, ...], layout: dict[str, Any]) -> None: ...
 
 
 class RelationsTab(QWidget):
@@ -72,9 +64,7 @@ class RelationsTab(QWidget):
     changed = Signal()
     status_changed = Signal()
 
-    def __init__(
-        self, store: Store, tasks: Tasks, memory: PlaceMemory, parent: QWidget | None = None
-    ) -> None:
+    def __init__(self, store: Store, tasks: Tasks, memory: Memory, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.store = store
         self.tasks, self._memory = tasks, memory
@@ -88,7 +78,7 @@ class RelationsTab(QWidget):
         self._looking: Handle | None = None
         self._checking: Handle | None = None
         self._suggesting: Handle | None = None
-        self._list_timer = QTimer(self, singleShot=True, interval=LIST_EVERY_MS)
+        self._list_timer = QTimer(self, singleShot=True)
         self._list_timer.timeout.connect(self._list)
         self._look_timer = QTimer(self, interval=LOOK_EVERY_MS)
         self._look_timer.timeout.connect(self.look)
@@ -181,8 +171,12 @@ class RelationsTab(QWidget):
         self.empty.setVisible(not self.shape.tables)
 
     def _list(self) -> None:
+        """What is known by now, in the list and at the lines."""
         self._list_timer.stop()
-        self.panel.show_connections(self.connections)
+        connections = self.connections
+        self.panel.show_connections(connections)
+        for one in connections:
+            self.canvas.show_connection(one)
         self.status_changed.emit()
 
     def look(self) -> None:
@@ -388,15 +382,11 @@ class RelationsTab(QWidget):
         name, rest = names[0], names[1:]
 
         def done(found: tuple[RelationCheck, ...]) -> None:
-            self.checks[name] = found[0]
-            relation = next((one for one in self.shape.relations if one.name == name), None)
-            if relation is not None:
-                self.canvas.show_connection(connection_of(relation, found[0]))
-            self._list_timer.start() if rest else self._list()
+            self._note_check(found[0], last=not rest)
             if rest:
                 self._check(rest, quiet)
             elif not quiet:
-                self._say_checked(names)
+                self._say_checked()
 
         def failed(error: Exception) -> None:
             if not quiet or not isinstance(error, LamellaError):
@@ -409,7 +399,15 @@ class RelationsTab(QWidget):
             text=f"Checking {name}",
         )  # fmt: skip
 
-    def _say_checked(self, names: list[str]) -> None:
+    def _note_check(self, check: RelationCheck, last: bool) -> None:
+        """Shown with those that follow within a moment: the more there are, the longer that is."""
+        self.checks[check.relation.name] = check
+        if last:
+            self._list()
+        elif not self._list_timer.isActive():
+            self._list_timer.start(max(LIST_EVERY_MS, MS_A_RELATION * len(self.shape.relations)))
+
+    def _say_checked(self) -> None:
         missing = sum(check.dangling for check in self.checks.values())
         self.messages.say(
             _missing_text(missing) if missing else "All rows point at rows that are there",
